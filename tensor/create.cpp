@@ -1,0 +1,102 @@
+#include "tensor/create.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tensor/error.h"
+
+namespace tessera {
+
+Nested::Nested(std::initializer_list<Nested> parts) : is_list_(true), parts_(parts) {}
+
+Shape Nested::shape() const {
+  if (!is_list_) return {};
+  Shape inner = parts_.empty() ? Shape{} : parts_.front().shape();
+  for (const Nested& part : parts_) {
+    const Shape shape = part.shape();
+    require(shape == inner, "tensor", "ragged lists: parts of shapes ", inner, " and ", shape);
+  }
+  inner.insert(0, std::ssize(parts_));
+  return inner;
+}
+
+DType Nested::dtype() const {
+  if (!is_list_) return dtype_;
+  if (parts_.empty()) return kFloat32;
+  DType result = kBool;
+  for (const Nested& part : parts_) result = promote(result, part.dtype());
+  return result;
+}
+
+/// Appends the leaves, as doubles or, where `floats` is null, as integers.
+void Nested::write(double*& floats, index_t*& ints) const {
+  for (const Nested& part : parts_) part.write(floats, ints);
+  if (is_list_) return;
+  std::visit(
+      [&](auto value) {
+        if (floats != nullptr) *floats++ = static_cast<double>(value);
+        if (ints != nullptr) *ints++ = static_cast<index_t>(value);
+      },
+      value_);
+}
+
+Tensor tensor(const Nested& values, std::optional<DType> dtype) {
+  const DType natural = values.dtype();
+  // Integers pass through int64 and the rest through float64, so that no value is rounded on its way.
+  Tensor result = Tensor::empty(values.shape(), natural == kInt64 ? kInt64 : kFloat64);
+  double* floats = natural == kInt64 ? nullptr : result.mutable_data<double>();
+  index_t* ints = natural == kInt64 ? result.mutable_data<index_t>() : nullptr;
+  values.write(floats, ints);
+  return result.to(dtype.value_or(natural));
+}
+
+template <class T>
+Tensor from_span(std::span<const T> values, const Shape& shape) {
+  const index_t count = element_count("from_span", shape);
+  require(std::ssize(values) == count, "from_span", values.size(), " values do not fill shape ",
+          shape);
+  Tensor result = Tensor::empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), result.mutable_data<T>());
+  return result;
+}
+
+template Tensor from_span(std::span<const bool>, const Shape&);
+template Tensor from_span(std::span<const index_t>, const Shape&);
+template Tensor from_span(std::span<const float>, const Shape&);
+template Tensor from_span(std::span<const double>, const Shape&);
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  return Tensor::empty(shape, dtype).fill(value);
+}
+
+Tensor zeros(const Shape& shape, DType dtype) {
+  return full(shape, 0, dtype);
+}
+
+Tensor ones(const Shape& shape, DType dtype) {
+  return full(shape, 1, dtype);
+}
+
+Tensor arange(double start, double stop, double step, DType dtype) {
+  require(step != 0, "arange", "the step must not be 0");
+  const double length = std::ceil((stop - start) / step);
+  constexpr double kMost = 1e15;
+  require(length <= kMost, "arange", "cannot walk from ", start, " to ", stop, " by ", step);
+  const auto count = static_cast<index_t>(std::max(length, 0.0));
+  Tensor values = Tensor::empty({count}, kFloat64);
+  double* out = values.mutable_data<double>();
+  for (index_t i = 0; i < count; ++i) out[i] = start + static_cast<double>(i) * step;
+  return values.to(dtype);
+}
+
+Tensor arange(index_t stop, DType dtype) {
+  return arange(0, static_cast<double>(stop), 1, dtype);
+}
+
+Tensor eye(index_t rows, std::optional<index_t> columns, DType dtype) {
+  Tensor result = zeros({rows, columns.value_or(rows)}, dtype);
+  result.diagonal().fill(1);
+  return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// Making tensors: from numbers written in the code, from vectors, and by rule.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Numbers in nested braces, the argument of tensor(): `{{1, 0}, {0, 2}}`.
+class Nested {
+ public:
+  Nested(bool value) : value_(value ? 1.0 : 0.0), dtype_(kBool) {}
+  Nested(int value) : value_(value), dtype_(kInt64) {}
+  Nested(index_t value) : value_(value), dtype_(kInt64) {}
+  Nested(float value) : value_(static_cast<double>(value)), dtype_(kFloat32) {}
+  Nested(double value) : value_(value), dtype_(kFloat32) {}
+  Nested(std::initializer_list<Nested> parts);
+
+ private:
+  friend Tensor tensor(const Nested& values, std::optional<DType> dtype);
+  Shape shape() const;
+  DType dtype() const;
+  void write(double*& floats, index_t*& ints) const;
+
+  bool is_list_ = false;
+  std::vector<Nested> parts_;
+  std::variant<double, index_t> value_ = 0.0;
+  DType dtype_ = kFloat32;
+};
+
+/// A tensor of the numbers in nested braces.
+///
+/// Without `dtype`, as in PyTorch: float32 if any number is floating, else int64, else bool.
+/// **Shapes**: the nesting; `tensor(3.0)` has shape (), `tensor({3.0})` shape (1,).
+/// **Errors**: lists of different lengths at one level.
+Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
+
+/// A copy of `values`, in row-major order. Errors: a count other than the shape's.
+template <class T>
+Tensor from_span(std::span<const T> values, const Shape& shape);
+
+template <class T>
+Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
+  return from_span(std::span<const T>(values), shape);
+}
+template <class T>
+Tensor from_vector(const std::vector<T>& values) {
+  return from_vector(values, {std::ssize(values)});
+}
+
+Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
+Tensor zeros(const Shape& shape, DType dtype = kFloat32);
+Tensor ones(const Shape& shape, DType dtype = kFloat32);
+
+/// start, start + step, ... below stop (above it for a negative step).
+/// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not finite.
+Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
+/// 0, 1, ... below stop, int64 by default.
+Tensor arange(index_t stop, DType dtype = kInt64);
+
+/// Ones on the diagonal, zeros elsewhere. **Shapes**: (rows, columns or rows).
+Tensor eye(index_t rows, std::optional<index_t> columns = {}, DType dtype = kFloat32);
+
+}  // namespace tessera

@@ -1,0 +1,65 @@
+// Element types and how they mix.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <type_traits>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+/// The element types, in promotion order: where two mix, the later one wins, so int64 with float32
+/// gives float32, as in PyTorch.
+enum class DType : std::uint8_t { kBool, kInt64, kFloat32, kFloat64 };
+
+inline constexpr DType kBool = DType::kBool;
+inline constexpr DType kInt64 = DType::kInt64;
+inline constexpr DType kFloat32 = DType::kFloat32;
+inline constexpr DType kFloat64 = DType::kFloat64;
+
+/// The DType of a C++ element type: `dtype_of<float>` is kFloat32.
+template <class T>
+inline constexpr DType dtype_of = [] {
+  if constexpr (std::is_same_v<T, bool>) {
+    return kBool;
+  } else if constexpr (std::is_same_v<T, index_t>) {
+    return kInt64;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return kFloat32;
+  } else {
+    static_assert(std::is_same_v<T, double>, "elements are bool, int64, float or double");
+    return kFloat64;
+  }
+}();
+
+constexpr DType promote(DType a, DType b) {
+  return a < b ? b : a;
+}
+
+constexpr bool is_floating(DType dtype) {
+  return dtype >= kFloat32;
+}
+
+/// The size of one element in bytes.
+constexpr index_t item_size(DType dtype) {
+  return dtype == kBool ? 1 : dtype == kFloat32 ? 4 : 8;
+}
+
+/// "bool", "int64", "float32" or "float64".
+const char* name(DType dtype);
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+/// Calls `body(T{})` with the C++ type behind `dtype` and returns what it returns.
+template <class Body>
+decltype(auto) visit_dtype(DType dtype, Body&& body) {
+  switch (dtype) {
+    case kBool: return body(bool{});
+    case kInt64: return body(index_t{});
+    case kFloat32: return body(float{});
+    case kFloat64: break;
+  }
+  return body(double{});
+}
+
+}  // namespace tessera

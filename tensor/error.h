@@ -1,0 +1,32 @@
+// Errors: a user's mistake throws std::invalid_argument whose text names the op, what it wanted and
+// what it got; a broken file throws std::runtime_error with the file's name and the place.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace tessera {
+
+/// Joins its arguments as `<<` prints them: `format("axis ", 3, " of ", shape)`.
+template <class... Parts>
+std::string format(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Throws std::invalid_argument with the text `op: parts...`.
+template <class... Parts>
+[[noreturn]] void fail(const char* op, const Parts&... parts) {
+  throw std::invalid_argument(format(op, ": ", parts...));
+}
+
+/// Throws std::invalid_argument with the text `op: parts...` unless `condition` holds.
+/// The parts are formatted only on failure.
+template <class... Parts>
+void require(bool condition, const char* op, const Parts&... parts) {
+  if (!condition) fail(op, parts...);
+}
+
+}  // namespace tessera

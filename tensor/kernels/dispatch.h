@@ -1,0 +1,29 @@
+// Which instruction set's kernels run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/kernels/table.h"
+
+namespace tessera {
+
+/// The instruction sets this build has and this processor can run, narrowest first:
+/// "baseline", then "avx2" and "avx512" on x86-64.
+std::vector<std::string> available_isas();
+
+/// The instruction set in use: the last of available_isas, or what the environment variable
+/// TESSERA_ISA names. Errors (thrown by the first use): a TESSERA_ISA that is not available.
+std::string current_isa();
+
+/// Switches every later op, on every thread, to `name`; for tests and comparisons.
+/// Errors: a name that is not available.
+void set_isa(const std::string& name);
+
+namespace kernels {
+
+/// The table in use.
+const KernelTable& table();
+
+}  // namespace kernels
+}  // namespace tessera

@@ -1,0 +1,3 @@
+// Everything in kernels/ for AVX-512 (F, DQ, VL, BW).
+#define TESSERA_ISA avx512
+#include "tensor/kernels/isa/table.inc"

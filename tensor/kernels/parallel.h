@@ -1,0 +1,68 @@
+// Threads. Everything that runs in parallel in this library goes through the two functions below.
+//
+// Free of the standard library, so that files compiled for one instruction set may include it; the
+// templates are static (internal linkage) for the same reason.
+//
+// Bodies are noexcept in spirit: an exception must not leave a parallel region. How work is cut never
+// changes a result, because no body sums across a cut.
+#pragma once
+
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+/// The number of threads a parallel region uses: set_thread_count's value, else OMP_NUM_THREADS or
+/// the CPUs this process may run on, whichever is given, but never more than the cgroup's CPU quota.
+/// 1 without OpenMP, and inside someone else's parallel region.
+int thread_count() noexcept;
+
+/// Sets thread_count for the calling thread; 0 returns to the default.
+void set_thread_count(int threads) noexcept;
+
+namespace kernels {
+
+/// Runs `body(context, begin, end)` over [0, count) in at most `pieces` contiguous pieces, one thread
+/// each. One piece runs in the caller, without a region.
+void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
+                void* context) noexcept;
+
+/// Runs `body(context, task)` for each task in [0, tasks); a thread takes the next task when it is
+/// free. With `parallel` false, in order in the caller.
+void run_tasks(index_t tasks, bool parallel, void (*body)(void*, index_t), void* context) noexcept;
+
+/// Work below this many elementary operations stays in the calling thread: entering a region costs
+/// some microseconds.
+inline constexpr index_t kParallelGrain = 32768;
+
+/// Calls `body(begin, end)` on pieces of [0, count), where one index costs about `cost` elementary
+/// operations.
+template <class Body>
+static void parallel_for(index_t count, index_t cost, const Body& body) {
+  const index_t per_piece = cost >= kParallelGrain ? 1 : kParallelGrain / (cost < 1 ? 1 : cost);
+  index_t pieces = count / per_piece;
+  const index_t threads = pieces > 1 ? thread_count() : 1;
+  if (pieces > threads) pieces = threads;
+  if (pieces <= 1) {
+    if (count > 0) body(index_t{0}, count);
+    return;
+  }
+  run_pieces(
+      count, pieces,
+      [](void* context, index_t begin, index_t end) {
+        (*static_cast<const Body*>(context))(begin, end);
+      },
+      const_cast<Body*>(&body));
+}
+
+/// Calls `body(task)` for each of `tasks`, in parallel where the `total_cost` of all of them together,
+/// in elementary operations, is worth a region.
+template <class Body>
+static void parallel_tasks(index_t tasks, index_t total_cost, const Body& body) {
+  run_tasks(
+      tasks, tasks > 1 && total_cost >= 2 * kParallelGrain,
+      [](void* context, index_t task) { (*static_cast<const Body*>(context))(task); },
+      const_cast<Body*>(&body));
+}
+
+}  // namespace kernels
+}  // namespace tessera

@@ -1,0 +1,19 @@
+// The two types that every layer shares. Free of the standard library's inline code, so that a file
+// compiled for one instruction set may include it (see kernels/README.md, "One definition").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera {
+
+/// Sizes, strides and indices, in elements. Signed, so that differences and negative strides are
+/// plain arithmetic.
+using index_t = std::int64_t;
+
+/// Reductions along a row keep this many partial sums on every instruction set: element k goes into
+/// partial sum k mod 16, and the sixteen are added by one fixed tree. So the width of the
+/// machine's vectors never changes a bit.
+inline constexpr index_t kVirtualLanes = 16;
+
+}  // namespace tessera

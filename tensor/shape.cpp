@@ -1,0 +1,110 @@
+#include "tensor/shape.h"
+
+#include <ostream>
+
+#include "tensor/error.h"
+
+namespace tessera {
+
+Dims::Dims(std::span<const index_t> values) {
+  require(std::ssize(values) <= kMaxRank, "shape", values.size(), " axes, but a tensor has at most ",
+          kMaxRank);
+  rank_ = std::ssize(values);
+  std::copy(values.begin(), values.end(), values_.begin());
+}
+
+Dims Dims::filled(index_t rank, index_t value) {
+  Dims dims;
+  for (index_t i = 0; i < rank; ++i) dims.push_back(value);
+  return dims;
+}
+
+void Dims::insert(index_t position, index_t value) {
+  require(rank_ < kMaxRank, "shape", "a tensor has at most ", kMaxRank, " axes");
+  auto* first = values_.data() + position;
+  std::copy_backward(first, values_.data() + rank_, values_.data() + rank_ + 1);
+  *first = value;
+  ++rank_;
+}
+
+void Dims::erase(index_t position) {
+  auto* first = values_.data() + position;
+  std::copy(first + 1, values_.data() + rank_, first);
+  --rank_;
+}
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  out << '(';
+  for (index_t i = 0; i < dims.size(); ++i) out << (i ? ", " : "") << dims[i];
+  return out << (dims.size() == 1 ? ",)" : ")");
+}
+
+index_t element_count(const char* op, const Shape& shape) {
+  // A zero anywhere makes the count zero, but the other sizes must multiply without overflow all
+  // the same: strides are products of them.
+  index_t count = 1;
+  bool has_zero = false;
+  for (index_t size : shape) {
+    require(size >= 0, op, "negative size in shape ", shape);
+    has_zero = has_zero || size == 0;
+    const bool overflows = __builtin_mul_overflow(count, std::max<index_t>(size, 1), &count);
+    require(!overflows, op, "shape ", shape, " has more elements than an int64 can count");
+  }
+  return has_zero ? 0 : count;
+}
+
+Strides row_major_strides(const Shape& shape) {
+  Strides strides = Dims::filled(shape.size(), 1);
+  for (index_t i = shape.size() - 2; i >= 0; --i) {
+    strides[i] = strides[i + 1] * std::max<index_t>(shape[i + 1], 1);
+  }
+  return strides;
+}
+
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  const index_t lead = longer.size() - shorter.size();
+  Shape result = longer;
+  for (index_t i = 0; i < shorter.size(); ++i) {
+    const index_t p = longer[lead + i];
+    const index_t q = shorter[i];
+    require(p == q || p == 1 || q == 1, op, "shapes ", a, " and ", b, " do not broadcast");
+    result[lead + i] = p == 1 ? q : p;
+  }
+  return result;
+}
+
+index_t normalize_axis(const char* op, index_t axis, index_t rank) {
+  require(-rank <= axis && axis < rank, op, "axis ", axis, " is out of range for a tensor with ",
+          rank, " axes");
+  return axis < 0 ? axis + rank : axis;
+}
+
+Axes normalize_axes(const char* op, const Axes& axes, index_t rank) {
+  std::array<bool, static_cast<std::size_t>(kMaxRank)> named{};
+  for (index_t axis : axes) {
+    bool& seen = named[static_cast<std::size_t>(normalize_axis(op, axis, rank))];
+    require(!seen, op, "axis ", axis, " is named twice in ", axes);
+    seen = true;
+  }
+  Axes sorted;
+  for (index_t i = 0; i < rank; ++i) {
+    if (axes.empty() || named[static_cast<std::size_t>(i)]) sorted.push_back(i);
+  }
+  return sorted;
+}
+
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keepdim) {
+  Shape result = shape;
+  for (index_t i = axes.size() - 1; i >= 0; --i) {
+    if (keepdim) {
+      result[axes[i]] = 1;
+    } else {
+      result.erase(axes[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace tessera

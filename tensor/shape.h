@@ -1,0 +1,82 @@
+// Shapes and strides: short lists of index_t that live inside the tensor handle, and the arithmetic
+// on them (broadcasting, axis rules, overflow checks).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+/// The largest number of axes a tensor can have.
+inline constexpr index_t kMaxRank = 8;
+
+/// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates nothing.
+/// Converts from `{2, 3}` and from std::vector. Errors: more than kMaxRank entries throw.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<index_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  Dims(const std::vector<index_t>& values) : Dims(std::span(values)) {}
+  explicit Dims(std::span<const index_t> values);
+
+  /// `rank` entries, each `value`.
+  static Dims filled(index_t rank, index_t value);
+
+  index_t size() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  index_t operator[](index_t i) const { return values_[static_cast<std::size_t>(i)]; }
+  index_t& operator[](index_t i) { return values_[static_cast<std::size_t>(i)]; }
+  index_t back() const { return (*this)[rank_ - 1]; }
+  const index_t* begin() const { return values_.data(); }
+  const index_t* end() const { return values_.data() + rank_; }
+
+  void push_back(index_t value) { insert(rank_, value); }
+  void insert(index_t position, index_t value);
+  void erase(index_t position);
+
+  bool operator==(const Dims& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+ private:
+  index_t rank_ = 0;
+  std::array<index_t, static_cast<std::size_t>(kMaxRank)> values_{};
+};
+
+using Shape = Dims;
+using Strides = Dims;
+using Axes = Dims;
+
+/// Prints `(2, 3)`, `(3,)` or `()`, as Python does.
+std::ostream& operator<<(std::ostream& out, const Dims& dims);
+
+/// The number of elements, 1 for the empty shape.
+/// Errors: a negative size, or a product (of the non-zero sizes) that overflows index_t.
+index_t element_count(const char* op, const Shape& shape);
+
+/// The strides of a C-contiguous (row-major) tensor of this shape.
+Strides row_major_strides(const Shape& shape);
+
+/// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
+/// Errors: sizes that differ and are not 1.
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
+
+/// Turns a negative axis into the axis it counts from the end.
+/// Errors: an axis outside [-rank, rank).
+index_t normalize_axis(const char* op, index_t axis, index_t rank);
+
+/// normalize_axis on each of `axes`, sorted; no axes at all means every axis.
+/// Errors: an axis out of range or named twice.
+Axes normalize_axes(const char* op, const Axes& axes, index_t rank);
+
+/// The shape left when `axes` (normalized) are reduced: dropped, or kept with size 1.
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keepdim);
+
+}  // namespace tessera

@@ -1,0 +1,170 @@
+#include "tensor/storage.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace tessera {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+// AddressSanitizer sees an overrun only where blocks have their exact size and are really freed.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kRecycle = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kRecycle = false;
+#else
+constexpr bool kRecycle = true;
+#endif
+#else
+constexpr bool kRecycle = true;
+#endif
+
+}  // namespace
+
+/// The header in front of the elements, one alignment unit long.
+struct alignas(kAlignment) Storage::Block {
+  std::atomic<index_t> references{1};
+  std::atomic<std::uint64_t> version{0};
+  std::size_t bytes = 0;       // of the whole block, header included
+  std::size_t size_class = 0;  // which free list it returns to
+  Block* next = nullptr;       // in the free list
+};
+
+namespace {
+
+using Block = Storage::Block;
+static_assert(sizeof(Block) == kAlignment);
+
+/// Four sizes per power of two, so at most a quarter of a block is wasted.
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+SizeClass size_class_of(std::size_t bytes) {
+  const std::size_t units = std::max<std::size_t>((bytes + kAlignment - 1) / kAlignment, 4);
+  const auto log2 = static_cast<std::size_t>(std::bit_width(units - 1)) - 1;  // units > 2^log2
+  const std::size_t step = std::size_t{1} << (log2 >= 2 ? log2 - 2 : 0);
+  const std::size_t rounded = (units + step - 1) / step * step;
+  const std::size_t quarter = (rounded - (std::size_t{1} << log2)) / step;  // 1..4
+  return {log2 * 4 + quarter, rounded * kAlignment};
+}
+
+class Pool {
+ public:
+  Block* take(std::size_t bytes) {
+    const SizeClass wanted = kRecycle ? size_class_of(bytes) : SizeClass{0, bytes};
+    const std::lock_guard lock(mutex_);
+    Block*& head = free_[wanted.index];
+    Block* block = head;
+    if (block != nullptr) {
+      head = block->next;
+      cached_ -= block->bytes;
+      block->references.store(1, std::memory_order_relaxed);
+    } else {
+      block = new (::operator new(wanted.bytes, std::align_val_t{kAlignment})) Block;
+      block->bytes = wanted.bytes;
+      block->size_class = wanted.index;
+      ++system_allocations_;
+    }
+    in_use_ += block->bytes;
+    peak_ = std::max(peak_, in_use_);
+    return block;
+  }
+
+  void give_back(Block* block) {
+    const std::lock_guard lock(mutex_);
+    in_use_ -= block->bytes;
+    // Never cache more than the tensors once needed: the process stays below twice its peak.
+    if (!kRecycle || cached_ + block->bytes > peak_) return free_block(block);
+    // The next owner starts at a version that nobody has seen of this block.
+    block->version.fetch_add(1, std::memory_order_relaxed);
+    block->next = std::exchange(free_[block->size_class], block);
+    cached_ += block->bytes;
+  }
+
+  void release_cached() {
+    const std::lock_guard lock(mutex_);
+    for (Block*& head : free_) {
+      while (head != nullptr) free_block(std::exchange(head, head->next));
+    }
+    cached_ = 0;
+  }
+
+  MemoryStats stats() {
+    const std::lock_guard lock(mutex_);
+    return {static_cast<index_t>(in_use_), static_cast<index_t>(cached_), system_allocations_};
+  }
+
+ private:
+  static void free_block(Block* block) {
+    block->~Block();
+    ::operator delete(block, std::align_val_t{kAlignment});
+  }
+
+  std::mutex mutex_;
+  std::array<Block*, 64 * 4 + 1> free_{};
+  std::size_t in_use_ = 0;
+  std::size_t cached_ = 0;
+  std::size_t peak_ = 0;
+  index_t system_allocations_ = 0;
+};
+
+/// Never destroyed: a tensor of static lifetime may outlive every other static object.
+Pool& pool() {
+  static Pool& instance = *new Pool;
+  return instance;
+}
+
+}  // namespace
+
+Storage Storage::allocate(index_t bytes) {
+  constexpr index_t kMost = index_t{1} << 62;
+  if (bytes < 0 || bytes > kMost) throw std::bad_alloc();
+  return Storage(pool().take(static_cast<std::size_t>(bytes) + sizeof(Block)));
+}
+
+Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
+  if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+Storage::Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+
+Storage& Storage::operator=(Storage other) noexcept {
+  std::swap(block_, other.block_);
+  return *this;
+}
+
+Storage::~Storage() {
+  if (block_ == nullptr) return;
+  if (block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) pool().give_back(block_);
+}
+
+std::byte* Storage::data() const {
+  return reinterpret_cast<std::byte*>(block_) + sizeof(Block);
+}
+
+std::uint64_t Storage::version() const {
+  return block_->version.load(std::memory_order_acquire);
+}
+
+void Storage::bump_version() const {
+  block_->version.fetch_add(1, std::memory_order_acq_rel);
+}
+
+MemoryStats memory_stats() {
+  return pool().stats();
+}
+
+void release_cached_memory() {
+  pool().release_cached();
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+// The memory behind tensors: aligned, shared, recycled.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+/// A reference-counted handle on one block of memory, aligned to 64 bytes (a cache line, and the
+/// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
+/// a fresh block of 100 MB costs more in page faults than a softmax over it.
+///
+/// Every writer bumps the version; whoever caches something derived from the contents (packed
+/// weights) remembers the version it saw.
+///
+/// Handles may be copied and dropped on any thread. The contents are not initialised.
+class Storage {
+ public:
+  Storage() = default;
+  /// Room for `bytes` bytes, contents undefined. Errors: std::bad_alloc.
+  static Storage allocate(index_t bytes);
+
+  Storage(const Storage& other) noexcept;
+  Storage(Storage&& other) noexcept;
+  Storage& operator=(Storage other) noexcept;
+  ~Storage();
+
+  std::byte* data() const;
+  std::uint64_t version() const;
+  void bump_version() const;
+
+  explicit operator bool() const { return block_ != nullptr; }
+  /// Whether two handles share one block.
+  bool operator==(const Storage& other) const { return block_ == other.block_; }
+
+  struct Block;
+
+ private:
+  explicit Storage(Block* block) : block_(block) {}
+  Block* block_ = nullptr;
+};
+
+/// What the allocator holds, in bytes: blocks in use by tensors, and blocks waiting to be reused.
+struct MemoryStats {
+  index_t in_use = 0;
+  index_t cached = 0;
+  index_t system_allocations = 0;  // requests that no free block could serve, since the start
+};
+
+MemoryStats memory_stats();
+
+/// Gives the waiting blocks back to the operating system.
+void release_cached_memory();
+
+}  // namespace tessera

@@ -1,0 +1,170 @@
+#include "tensor/tensor.h"
+
+#include "tensor/error.h"
+#include "tensor/loop.h"
+
+namespace tessera {
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  Tensor result;
+  result.count_ = element_count("empty", shape);
+  index_t bytes = 0;
+  const bool overflows = __builtin_mul_overflow(result.count_, item_size(dtype), &bytes);
+  require(!overflows, "empty", "shape ", shape, " of ", dtype, " has too many bytes");
+  result.storage_ = Storage::allocate(bytes);
+  result.shape_ = shape;
+  result.strides_ = row_major_strides(shape);
+  result.dtype_ = dtype;
+  return result;
+}
+
+index_t Tensor::size(index_t axis) const {
+  return shape_[normalize_axis("size", axis, rank())];
+}
+
+bool Tensor::is_contiguous() const {
+  index_t expected = 1;
+  for (index_t i = rank() - 1; i >= 0; --i) {
+    if (shape_[i] != 1 && strides_[i] != expected && count_ > 0) return false;
+    expected *= shape_[i];
+  }
+  return true;
+}
+
+bool Tensor::is_broadcast() const {
+  for (index_t i = 0; i < rank(); ++i) {
+    if (shape_[i] > 1 && strides_[i] == 0) return true;
+  }
+  return false;
+}
+
+void Tensor::check_dtype(const char* op, DType wanted) const {
+  require(defined(), op, "the tensor is undefined");
+  require(wanted == dtype_, op, "asked for ", wanted, " elements of a ", dtype_, " tensor of shape ",
+          shape_);
+}
+
+void Tensor::prepare_write(const char* op) {
+  require(defined(), op, "the tensor is undefined");
+  require(!is_broadcast(), op, "cannot write into a broadcast view of shape ", shape_, ", strides ",
+          strides_, ": its elements share memory; clone() it first");
+  storage_.bump_version();
+}
+
+namespace {
+
+/// The whole conversion rule of to(): C++'s, except that bool asks for "not zero" and that what int64
+/// cannot hold becomes its smallest value, which x86 gives, rather than undefined behaviour.
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From{0};
+  } else if constexpr (std::is_same_v<To, index_t> && std::is_floating_point_v<From>) {
+    constexpr From kLimit = From{9223372036854775808.0};
+    const bool fits = value >= -kLimit && value < kLimit;
+    return fits ? static_cast<index_t>(value) : std::numeric_limits<index_t>::min();
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class From, class To>
+void convert_elements(const Shape& shape, const From* from, const Strides& from_strides, To* to,
+                      const Strides& to_strides) {
+  const auto plan = plan_loop<2>(shape, {to_strides, from_strides});
+  const index_t to_step = plan.strides[0].back();
+  const index_t from_step = plan.strides[1].back();
+  for_each_row(plan, 1, [&](const std::array<index_t, 2>& offsets, index_t n) {
+    To* out = to + offsets[0];
+    const From* in = from + offsets[1];
+    if (to_step == 1 && from_step == 1) {
+      for (index_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+    } else {
+      for (index_t i = 0; i < n; ++i) out[i * to_step] = convert<To>(in[i * from_step]);
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+T Tensor::item() const {
+  require(count_ == 1 && defined(), "item", "a tensor of shape ", shape_, " has ", count_,
+          " elements, not one");
+  return visit_dtype(dtype_, [&](auto kind) {
+    return convert<T>(*static_cast<const decltype(kind)*>(untyped_data()));
+  });
+}
+
+template <class T>
+T Tensor::item_at(const Dims& index) const {
+  require(index.size() == rank(), "item_at", "index ", index, " does not fit shape ", shape_);
+  Tensor element = *this;
+  for (index_t position : index) element = element.select(0, position);
+  return element.item<T>();
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  check_dtype("to_vector", dtype_of<T>);
+  const Tensor source = contiguous();
+  const T* first = source.data<T>();
+  return std::vector<T>(first, first + count_);
+}
+
+template bool Tensor::item() const;
+template index_t Tensor::item() const;
+template float Tensor::item() const;
+template double Tensor::item() const;
+template bool Tensor::item_at(const Dims&) const;
+template index_t Tensor::item_at(const Dims&) const;
+template float Tensor::item_at(const Dims&) const;
+template double Tensor::item_at(const Dims&) const;
+template std::vector<bool> Tensor::to_vector() const;
+template std::vector<index_t> Tensor::to_vector() const;
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+
+Tensor Tensor::contiguous() const {
+  return is_contiguous() ? *this : clone();
+}
+
+Tensor Tensor::clone() const {
+  require(defined(), "clone", "the tensor is undefined");
+  Tensor result = empty(shape_, dtype_);
+  result.copy_from(*this);
+  return result;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  require(defined(), "to", "the tensor is undefined");
+  if (dtype == dtype_) return *this;
+  Tensor result = empty(shape_, dtype);
+  result.copy_from(*this);
+  return result;
+}
+
+Tensor& Tensor::fill(double value) {
+  Tensor source = empty({}, kFloat64);
+  *source.mutable_data<double>() = value;
+  return copy_from(source);
+}
+
+Tensor& Tensor::copy_from(const Tensor& source) {
+  prepare_write("copy_from");
+  require(source.defined(), "copy_from", "the source is undefined");
+  Tensor from = source.expand(shape_);
+  // What is read must not have been written: views of one storage may overlap.
+  if (source.storage_ == storage_) from = source.clone().expand(shape_);
+  visit_dtype(from.dtype_, [&](auto from_kind) {
+    visit_dtype(dtype_, [&](auto to_kind) {
+      using From = decltype(from_kind);
+      using To = decltype(to_kind);
+      convert_elements(shape_, static_cast<const From*>(from.untyped_data()), from.strides_,
+                       static_cast<To*>(untyped_mutable_data()), strides_);
+    });
+  });
+  return *this;
+}
+
+}  // namespace tessera

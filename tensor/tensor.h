@@ -1,0 +1,147 @@
+// Tensor: a value that is a handle on shared storage plus shape, strides, offset and dtype.
+//
+//   Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});   // create.h
+//   Tensor t = x.transpose(0, 1);                  // a view: shares x's storage
+//   float v = t.item_at<float>({0, 1});            // 3
+//
+// Copying a Tensor copies the handle, never the elements; clone() copies those. Every view is O(1).
+// Ops (tensor/ops) are free functions that take any strides and return new tensors; nothing but
+// fill, copy_from and mutable_data writes into existing ones.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+#include "tensor/storage.h"
+
+namespace tessera {
+
+class Tensor {
+ public:
+  /// No tensor at all: `defined()` is false. Stands for an absent optional part (a bias, a mask).
+  Tensor() = default;
+
+  /// A new C-contiguous tensor with undefined contents.
+  /// Errors: a negative size, or more bytes than can be addressed.
+  static Tensor empty(const Shape& shape, DType dtype = kFloat32);
+
+  bool defined() const { return static_cast<bool>(storage_); }
+  const Shape& shape() const { return shape_; }
+  const Strides& strides() const { return strides_; }
+  index_t offset() const { return offset_; }
+  DType dtype() const { return dtype_; }
+  index_t rank() const { return shape_.size(); }
+  index_t count() const { return count_; }
+  /// The size along `axis`, which may be negative. Errors: an axis out of range.
+  index_t size(index_t axis) const;
+  const Storage& storage() const { return storage_; }
+
+  /// Whether the elements lie in memory in row-major order without gaps.
+  bool is_contiguous() const;
+  /// Whether two index tuples can name one element (an axis of size > 1 with stride 0).
+  bool is_broadcast() const;
+
+  /// The element at index 0 of every axis. Other elements are found by the strides.
+  /// Errors: T is not the dtype.
+  template <class T>
+  const T* data() const {
+    check_dtype("data", dtype_of<T>);
+    return static_cast<const T*>(untyped_data());
+  }
+  const void* untyped_data() const {
+    return storage_.data() + offset_ * item_size(dtype_);
+  }
+
+  // ---- reading ----
+
+  /// The one element of a tensor with one element, cast to T. Errors: any other count.
+  template <class T = double>
+  T item() const;
+  /// The element at `index` (negative counts from the end), cast to T. Errors: index out of range.
+  template <class T = double>
+  T item_at(const Dims& index) const;
+  /// All elements in row-major order. Errors: T is not the dtype.
+  template <class T>
+  std::vector<T> to_vector() const;
+
+  // ---- views: share storage, O(1) ----
+
+  Tensor transpose(index_t axis_a, index_t axis_b) const;
+  /// The last two axes exchanged. Errors: fewer than two axes.
+  Tensor t() const { return transpose(-2, -1); }
+  /// Axis i of the result is axis axes[i] of this tensor. Errors: not a permutation.
+  Tensor permute(const Axes& axes) const;
+  /// Elements start, start + step, ... before stop, by Python's rules: negative positions count from
+  /// the end, positions past an end are clamped, a negative step walks backwards, an absent bound
+  /// means the end in the direction of the step. Errors: a step of 0.
+  Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
+               index_t step = 1) const;
+  /// Index `index` of `axis`, which disappears. Errors: index out of range.
+  Tensor select(index_t axis, index_t index) const;
+  /// Broadcast to `shape` with stride 0; -1 keeps a size. Errors: sizes that do not broadcast.
+  Tensor expand(const Shape& shape) const;
+  /// Without `axis`, which must have size 1. Errors: another size.
+  Tensor squeeze(index_t axis) const;
+  /// Without any axis of size 1.
+  Tensor squeeze() const;
+  /// With a new axis of size 1 at `axis` (of the result).
+  Tensor unsqueeze(index_t axis) const;
+  /// The same elements in row-major order under another shape; one size may be -1. A view where the
+  /// strides allow it, a copy where not. Errors: another number of elements.
+  Tensor reshape(const Shape& shape) const;
+  /// Axes first..last merged into one; a view or a copy, as reshape.
+  Tensor flatten(index_t first = 0, index_t last = -1) const;
+  /// `axis` cut into (size / inner, inner) axes: the inverse of flatten. One size may be -1.
+  Tensor unflatten(index_t axis, const Shape& sizes) const;
+  /// At most `count` pieces of equal size along `axis` (the last may be smaller), as PyTorch's.
+  std::vector<Tensor> chunk(index_t count, index_t axis = 0) const;
+  /// Pieces of the given sizes along `axis`. Errors: the sizes do not add up to the axis.
+  std::vector<Tensor> split(const std::vector<index_t>& sizes, index_t axis = 0) const;
+  /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
+  Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
+
+  // ---- copies ----
+
+  /// This tensor if it is contiguous, a contiguous copy otherwise.
+  Tensor contiguous() const;
+  /// A contiguous copy with its own storage.
+  Tensor clone() const;
+  /// This tensor if it has the dtype, a converted copy otherwise. Floating to int64 truncates; to
+  /// bool asks whether the value is not zero.
+  Tensor to(DType dtype) const;
+
+  // ---- writing: for initialisers, optimisers and loaders ----
+
+  /// As data(), for writing; bumps the storage's version.
+  /// Errors: T is not the dtype; a broadcast view, whose elements share memory.
+  template <class T>
+  T* mutable_data() {
+    check_dtype("mutable_data", dtype_of<T>);
+    prepare_write("mutable_data");
+    return static_cast<T*>(untyped_mutable_data());
+  }
+  /// Sets every element. Errors: a broadcast view.
+  Tensor& fill(double value);
+  /// Copies the elements of `source`, broadcast and cast, into this tensor; they may overlap.
+  /// Errors: shapes that do not broadcast to this one; a broadcast view.
+  Tensor& copy_from(const Tensor& source);
+
+ private:
+  Tensor view(const Shape& shape, const Strides& strides, index_t offset) const;
+  std::optional<Strides> strides_as(const Shape& shape) const;
+  void check_dtype(const char* op, DType wanted) const;
+  void prepare_write(const char* op);
+  void* untyped_mutable_data() { return storage_.data() + offset_ * item_size(dtype_); }
+
+  Storage storage_;
+  Shape shape_;
+  Strides strides_;
+  index_t offset_ = 0;
+  index_t count_ = 0;
+  DType dtype_ = kFloat32;
+};
+
+}  // namespace tessera

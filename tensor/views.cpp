@@ -1,0 +1,239 @@
+// The views of tensor.h: every one is arithmetic on shape, strides and offset.
+#include <numeric>
+
+#include "tensor/error.h"
+#include "tensor/loop.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) const {
+  Tensor result = *this;
+  result.shape_ = shape;
+  result.strides_ = strides;
+  result.offset_ = offset;
+  result.count_ = element_count("view", shape);
+  return result;
+}
+
+Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
+  const index_t a = normalize_axis("transpose", axis_a, rank());
+  const index_t b = normalize_axis("transpose", axis_b, rank());
+  Tensor result = *this;
+  std::swap(result.shape_[a], result.shape_[b]);
+  std::swap(result.strides_[a], result.strides_[b]);
+  return result;
+}
+
+Tensor Tensor::permute(const Axes& axes) const {
+  require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ", shape_);
+  normalize_axes("permute", axes, rank());  // refuses an axis named twice
+  Tensor result = *this;
+  for (index_t i = 0; i < rank(); ++i) {
+    const index_t from = normalize_axis("permute", axes[i], rank());
+    result.shape_[i] = shape_[from];
+    result.strides_[i] = strides_[from];
+  }
+  return result;
+}
+
+Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop,
+                     index_t step) const {
+  require(step != 0, "slice", "the step must not be 0");
+  const index_t a = normalize_axis("slice", axis, rank());
+  const index_t n = shape_[a];
+  // Python's rules: a bound counts from the end if negative, then is clamped into [0, n] for a
+  // forward walk and into [-1, n - 1] for a backward one.
+  const index_t low = step > 0 ? 0 : -1;
+  const index_t high = step > 0 ? n : n - 1;
+  const auto clamp = [&](std::optional<index_t> bound, index_t absent) {
+    if (!bound) return absent;
+    return std::clamp(*bound < 0 ? *bound + n : *bound, low, high);
+  };
+  const index_t first = clamp(start, step > 0 ? low : high);
+  const index_t last = clamp(stop, step > 0 ? high : low);
+  const index_t distance = step > 0 ? last - first : first - last;
+  // Not (distance + stride - 1) / stride: a step near the limits of int64 must not overflow.
+  const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step)
+                                        : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  const index_t count =
+      distance <= 0
+          ? 0
+          : static_cast<index_t>((static_cast<std::uint64_t>(distance) - 1) / stride) + 1;
+  Shape shape = shape_;
+  Strides strides = strides_;
+  shape[a] = count;
+  strides[a] = count > 1 ? strides_[a] * step : strides_[a];
+  return view(shape, strides, count > 0 ? offset_ + first * strides_[a] : offset_);
+}
+
+Tensor Tensor::select(index_t axis, index_t index) const {
+  const index_t a = normalize_axis("select", axis, rank());
+  require(-shape_[a] <= index && index < shape_[a], "select", "index ", index,
+          " is out of range for axis ", axis, " of shape ", shape_);
+  Shape shape = shape_;
+  Strides strides = strides_;
+  shape.erase(a);
+  strides.erase(a);
+  return view(shape, strides, offset_ + (index < 0 ? index + shape_[a] : index) * strides_[a]);
+}
+
+Tensor Tensor::expand(const Shape& shape) const {
+  const index_t lead = shape.size() - rank();
+  require(lead >= 0, "expand", "shape ", shape_, " has more axes than ", shape);
+  Shape target = shape;
+  Strides strides = Strides::filled(shape.size(), 0);
+  for (index_t i = 0; i < rank(); ++i) {
+    if (target[lead + i] == -1) target[lead + i] = shape_[i];
+    require(target[lead + i] == shape_[i] || shape_[i] == 1, "expand", "shape ", shape_,
+            " does not broadcast to ", shape);
+    if (target[lead + i] == shape_[i]) strides[lead + i] = strides_[i];
+  }
+  element_count("expand", target);  // refuses -1 on a new axis, and overflow
+  return view(target, strides, offset_);
+}
+
+Tensor Tensor::squeeze(index_t axis) const {
+  const index_t a = normalize_axis("squeeze", axis, rank());
+  require(shape_[a] == 1, "squeeze", "axis ", axis, " of shape ", shape_, " has size ", shape_[a],
+          ", not 1");
+  return select(a, 0);
+}
+
+Tensor Tensor::squeeze() const {
+  Tensor result = *this;
+  for (index_t i = rank() - 1; i >= 0; --i) {
+    if (shape_[i] == 1) result = result.select(i, 0);
+  }
+  return result;
+}
+
+Tensor Tensor::unsqueeze(index_t axis) const {
+  const index_t a = normalize_axis("unsqueeze", axis, rank() + 1);
+  Shape shape = shape_;
+  Strides strides = strides_;
+  strides.insert(a, a < rank() ? strides_[a] * shape_[a] : 1);
+  shape.insert(a, 1);
+  return view(shape, strides, offset_);
+}
+
+namespace {
+
+/// `wanted` with its -1, if any, replaced so that it has `count` elements.
+Shape resolve_shape(const char* op, const Shape& wanted, const Shape& from, index_t count) {
+  Shape shape = wanted;
+  index_t unknown = -1;
+  for (index_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != -1) continue;
+    require(unknown < 0, op, "more than one size of ", wanted, " is -1");
+    unknown = i;
+    shape[i] = 1;
+  }
+  const index_t known = element_count(op, shape);
+  if (unknown >= 0) {
+    require(known > 0 && count % known == 0, op, "cannot turn shape ", from, " into ", wanted);
+    shape[unknown] = count / known;
+  } else {
+    require(known == count, op, "cannot turn shape ", from, " (", count, " elements) into ", wanted,
+            " (", known, " elements)");
+  }
+  return shape;
+}
+
+}  // namespace
+
+/// The strides under which the same memory reads as `shape`, if there are any: each new axis of size
+/// over 1 must be cut from a single run of axes that are contiguous with each other.
+std::optional<Strides> Tensor::strides_as(const Shape& shape) const {
+  Strides result = row_major_strides(shape);
+  if (count_ == 0) return result;
+  const auto runs = plan_loop<1>(shape_, {strides_});
+  index_t run = runs.sizes.size() - 1;
+  index_t left = runs.sizes[run];
+  index_t step = runs.strides[0][run];
+  for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
+    if (shape[axis] > 1 && left == 1) {
+      --run;
+      left = runs.sizes[run];
+      step = runs.strides[0][run];
+    }
+    if (left % shape[axis] != 0) return std::nullopt;
+    result[axis] = step;
+    step *= shape[axis];
+    left /= shape[axis];
+  }
+  return result;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  const Shape target = resolve_shape("reshape", shape, shape_, count_);
+  if (const auto strides = strides_as(target)) return view(target, *strides, offset_);
+  return clone().view(target, row_major_strides(target), 0);
+}
+
+Tensor Tensor::flatten(index_t first, index_t last) const {
+  if (rank() == 0) return reshape({1});
+  const index_t a = normalize_axis("flatten", first, rank());
+  const index_t b = normalize_axis("flatten", last, rank());
+  require(a <= b, "flatten", "axis ", first, " comes after axis ", last);
+  Shape shape = shape_;
+  for (index_t i = a; i < b; ++i) {
+    shape[a] *= shape[a + 1];
+    shape.erase(a + 1);
+  }
+  return reshape(shape);
+}
+
+Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
+  const index_t a = normalize_axis("unflatten", axis, rank());
+  const Shape pieces = resolve_shape("unflatten", sizes, {shape_[a]}, shape_[a]);
+  Shape shape = shape_;
+  shape.erase(a);
+  for (index_t i = 0; i < pieces.size(); ++i) shape.insert(a + i, pieces[i]);
+  return reshape(shape);
+}
+
+std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
+  require(count > 0, "chunk", "the number of pieces must be positive, not ", count);
+  const index_t n = size(axis);
+  const index_t piece = std::max<index_t>((n + count - 1) / count, 1);
+  std::vector<Tensor> pieces;
+  for (index_t start = 0; start == 0 || start < n; start += piece) {
+    pieces.push_back(slice(axis, start, std::min(start + piece, n)));
+  }
+  return pieces;
+}
+
+std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axis) const {
+  const index_t total = std::accumulate(sizes.begin(), sizes.end(), index_t{0});
+  const bool negative = std::any_of(sizes.begin(), sizes.end(), [](index_t n) { return n < 0; });
+  require(!negative && total == size(axis), "split", sizes.size(), " pieces of ", total,
+          " in all do not make up axis ", axis, " of shape ", shape_);
+  std::vector<Tensor> pieces;
+  index_t start = 0;
+  for (index_t n : sizes) {
+    pieces.push_back(slice(axis, start, start + n));
+    start += n;
+  }
+  return pieces;
+}
+
+Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
+  const index_t a = normalize_axis("diagonal", axis_a, rank());
+  const index_t b = normalize_axis("diagonal", axis_b, rank());
+  require(a != b, "diagonal", "the two axes are the same: ", axis_a);
+  const index_t row = std::max<index_t>(-offset, 0);
+  const index_t column = std::max<index_t>(offset, 0);
+  const index_t n = std::max<index_t>(std::min(shape_[a] - row, shape_[b] - column), 0);
+  Shape shape = shape_;
+  Strides strides = strides_;
+  for (index_t axis : {std::max(a, b), std::min(a, b)}) {
+    shape.erase(axis);
+    strides.erase(axis);
+  }
+  shape.push_back(n);
+  strides.push_back(strides_[a] + strides_[b]);
+  return view(shape, strides, n > 0 ? offset_ + row * strides_[a] + column * strides_[b] : offset_);
+}
+
+}  // namespace tessera
