@@ -1,0 +1,246 @@
+// Matrix multiplication.
+//
+// C is cut into register tiles: kTileRows rows by one panel (two vectors) of columns, held in registers
+// while k runs. Each step of k loads two vectors of B and broadcasts one element of A per row:
+//
+//        B panel, packed         registers, AVX2: 6 x 2 accumulators, 2 of B, 1 of A = 15 of 16
+//      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
+//        +--------+--------+
+//   a -> | c c c c|c c c c |     A is read where it lies, with any strides: one element per row and k
+//   a -> | c c c c|c c c c |     B is packed into panels, so that a panel's rows follow each other
+//
+// Around the tile: a block of k (kBlockK) whose B panel stays in the first cache, a block of rows
+// (kBlockRows) whose part of A stays in the second, and tasks over rows and columns for the threads.
+//
+// **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0 (or at
+// the C that is accumulated into), passes through memory unchanged between blocks of k, and no thread,
+// lane or tile boundary ever cuts it.
+//
+// **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
+// ACM TOMS 34(3), 2008, without the packing of A.
+#pragma once
+
+#include "tensor/kernels/parallel.h"
+#include "tensor/kernels/simd.h"
+#include "tensor/kernels/table.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
+inline constexpr int kTileVectors = 2;
+template <class T>
+inline constexpr index_t kPanel = kTileVectors * kLanes<T>;
+inline constexpr index_t kBlockK = 256;
+inline constexpr index_t kBlockRows = 8 * kTileRows;
+
+/// A read-only matrix with any strides.
+template <class T>
+struct MatrixRef {
+  const T* data;
+  index_t row, col;
+
+  MatrixRef at(index_t i, index_t j) const { return {data + i * row + j * col, row, col}; }
+};
+
+/// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
+/// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
+template <class T>
+struct Panels {
+  const T* data;
+  index_t panel_step, row_step;
+  const T* tail;
+  index_t tail_row_step;
+};
+
+inline index_t ceil_div(index_t a, index_t b) {
+  return (a + b - 1) / b;
+}
+
+inline index_t at_most(index_t a, index_t limit) {
+  return a < limit ? a : limit;
+}
+
+/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
+template <class T>
+inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
+  if (b.col == 1 && n == kPanel<T>) {
+    for (index_t p = 0; p < k; ++p) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        store(panel + p * kPanel<T> + v * kLanes<T>, load(b.data + p * b.row + v * kLanes<T>));
+      }
+    }
+    return;
+  }
+  for (index_t p = 0; p < k; ++p) {
+    for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
+    for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
+  }
+}
+
+/// A tile of C: sum[r][v] (+)= the product of kRows rows of A and one panel of B over k.
+template <class T, int kRows>
+inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
+                          Vec<T> (&sum)[kRows][kTileVectors]) {
+  for (index_t p = 0; p < k; ++p) {
+    Vec<T> bp[kTileVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kTileVectors; ++v) bp[v] = load(b + p * b_row_step + v * kLanes<T>);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Vec<T> ar = broadcast(a.data[r * a.row + p * a.col]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kTileVectors; ++v) sum[r][v] += ar * bp[v];
+    }
+  }
+}
+
+/// Where a tile goes: C's first element, how many of the panel's columns exist, and what is added.
+template <class T>
+struct TileTarget {
+  T* c;
+  index_t c_row;
+  index_t columns;
+  bool accumulate;
+  const T* bias;  // of the tile's columns, or null
+};
+
+template <class T, int kRows>
+inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
+                         TileTarget<T> out) {
+  const bool full = out.columns == kPanel<T>;
+  const auto width = [&](int v) {
+    const index_t left = out.columns - v * kLanes<T>;
+    return left < 0 ? 0 : at_most(left, kLanes<T>);
+  };
+  Vec<T> sum[kRows][kTileVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kTileVectors; ++v) {
+      const T* from = out.c + r * out.c_row + v * kLanes<T>;
+      sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
+    }
+  }
+  multiply_tile<T, kRows>(k, a, b, b_row_step, sum);
+  if (out.bias != nullptr) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kTileVectors; ++v) {
+      const T* from = out.bias + v * kLanes<T>;
+      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) sum[r][v] = sum[r][v] + bias;
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kTileVectors; ++v) {
+      T* to = out.c + r * out.c_row + v * kLanes<T>;
+      if (full) {
+        store(to, sum[r][v]);
+      } else {
+        store_partial(to, sum[r][v], width(v));
+      }
+    }
+  }
+}
+
+/// compute_tile<kRows> for a number of rows known at run time.
+template <class T, int kRows = kTileRows>
+inline void compute_rows(index_t rows, index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
+                         TileTarget<T> out) {
+  if constexpr (kRows > 0) {
+    if (rows == kRows) return compute_tile<T, kRows>(k, a, b, b_row_step, out);
+    compute_rows<T, kRows - 1>(rows, k, a, b, b_row_step, out);
+  }
+}
+
+/// C (m, n) (+)= A (m, k) B (k, n) (+ bias), in the calling thread and without cutting k: the part
+/// that gemm and attention share.
+template <class T>
+inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+                           index_t c_row, bool accumulate, const T* bias = nullptr) {
+  // Rows are spread evenly: 8 rows are 4 + 4, which keeps the multipliers busier than 6 + 2.
+  const index_t tile_rows = m > 0 ? ceil_div(m, ceil_div(m, kTileRows)) : 1;
+  for (index_t j = 0; j < n; j += kPanel<T>) {
+    const index_t columns = at_most(n - j, kPanel<T>);
+    const bool in_tail = columns < kPanel<T>;
+    const T* panel = in_tail ? b.tail : b.data + j / kPanel<T> * b.panel_step;
+    const index_t row_step = in_tail ? b.tail_row_step : b.row_step;
+    const T* tile_bias = bias != nullptr ? bias + j : nullptr;
+    for (index_t i = 0; i < m; i += tile_rows) {
+      compute_rows(at_most(m - i, tile_rows), k, a.at(i, 0), panel, row_step,
+                   TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate, tile_bias});
+    }
+  }
+}
+
+/// Packing reads and writes all of B once more, which a few rows of A do not pay back.
+template <class T>
+inline bool packs_b(const GemmArgs<T>& args) {
+  return args.b_col != 1 || args.m > 2 * kTileRows;
+}
+
+template <class T>
+index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
+  const index_t panels = packs_b(args) ? ceil_div(args.n, kPanel<T>) : 1;
+  return panels * kPanel<T> * args.k;
+}
+
+/// B as panels: all of it packed into the workspace, or left in place but for the last, narrow panel.
+template <class T>
+inline Panels<T> prepare_b(const GemmArgs<T>& args) {
+  const MatrixRef<T> b = {args.b, args.b_row, args.b_col};
+  const index_t full_panels = args.n / kPanel<T>;
+  const index_t tail_columns = args.n % kPanel<T>;
+  if (!packs_b(args)) {
+    pack_panel(b.at(0, full_panels * kPanel<T>), args.k, tail_columns, args.workspace);
+    return {args.b, kPanel<T>, args.b_row, args.workspace, kPanel<T>};
+  }
+  const index_t panel_step = kPanel<T> * args.k;
+  parallel_for(ceil_div(args.n, kPanel<T>), panel_step, [&](index_t begin, index_t end) {
+    for (index_t panel = begin; panel < end; ++panel) {
+      const index_t j = panel * kPanel<T>;
+      pack_panel(b.at(0, j), args.k, at_most(args.n - j, kPanel<T>),
+                 args.workspace + panel * panel_step);
+    }
+  });
+  return {args.workspace, panel_step, kPanel<T>, args.workspace + full_panels * panel_step,
+          kPanel<T>};
+}
+
+template <class T>
+void gemm(const GemmArgs<T>& args) noexcept {
+  if (args.m == 0 || args.n == 0) return;
+  const MatrixRef<T> a = {args.a, args.a_row, args.a_col};
+  const Panels<T> panels = prepare_b(args);
+
+  // A task is a block of rows by a group of panels; a few tasks per thread even out the ends.
+  const index_t row_blocks = ceil_div(args.m, kBlockRows);
+  const index_t block_rows = ceil_div(args.m, row_blocks);
+  const index_t all_panels = ceil_div(args.n, kPanel<T>);
+  const index_t flops = 2 * args.m * args.n * args.k;
+  const index_t wanted_tasks = flops < kParallelGrain * 16 ? 1 : 4 * thread_count();
+  const index_t groups = at_most(ceil_div(wanted_tasks, row_blocks), all_panels);
+  const index_t group_columns = ceil_div(all_panels, groups) * kPanel<T>;
+
+  parallel_tasks(row_blocks * groups, flops / 16, [&](index_t task) {
+    const index_t i = task / groups * block_rows;
+    const index_t j = task % groups * group_columns;
+    const index_t m = at_most(args.m - i, block_rows);
+    const index_t n = at_most(args.n - j, group_columns);
+    if (m <= 0 || n <= 0) return;
+    Panels<T> b = panels;
+    b.data += j / kPanel<T> * b.panel_step;
+    for (index_t p = 0; p == 0 || p < args.k; p += kBlockK) {
+      const index_t k = at_most(args.k - p, kBlockK);
+      const bool last = p + k == args.k;
+      multiply_block(m, n, k, a.at(i, p), b, args.c + i * args.c_row + j, args.c_row,
+                     args.accumulate || p > 0, last && args.bias ? args.bias + j : nullptr);
+      b.data += k * b.row_step;
+      b.tail += k * b.tail_row_step;
+    }
+  });
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
