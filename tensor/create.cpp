@@ -1,7 +1,7 @@
 #include "tensor/create.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tensor/error.h"
 
@@ -42,7 +42,8 @@ void Nested::write(double*& floats, index_t*& ints) const {
 
 Tensor tensor(const Nested& values, std::optional<DType> dtype) {
   const DType natural = values.dtype();
-  // Integers pass through int64 and the rest through float64, so that no value is rounded on its way.
+  // Integers pass through int64 and the rest through float64, so that no value is rounded on its
+  // way.
   Tensor result = Tensor::empty(values.shape(), natural == kInt64 ? kInt64 : kFloat64);
   double* floats = natural == kInt64 ? nullptr : result.mutable_data<double>();
   index_t* ints = natural == kInt64 ? result.mutable_data<index_t>() : nullptr;
@@ -65,6 +66,14 @@ template Tensor from_span(std::span<const index_t>, const Shape&);
 template Tensor from_span(std::span<const float>, const Shape&);
 template Tensor from_span(std::span<const double>, const Shape&);
 
+Tensor from_vector(const std::vector<bool>& values, const Shape& shape) {
+  require(std::ssize(values) == element_count("from_vector", shape), "from_vector", values.size(),
+          " values do not fill shape ", shape);
+  Tensor result = Tensor::empty(shape, kBool);
+  std::copy(values.begin(), values.end(), result.mutable_data<bool>());
+  return result;
+}
+
 Tensor full(const Shape& shape, double value, DType dtype) {
   return Tensor::empty(shape, dtype).fill(value);
 }
@@ -79,9 +88,12 @@ Tensor ones(const Shape& shape, DType dtype) {
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   require(step != 0, "arange", "the step must not be 0");
+  require(std::isfinite(start) && std::isfinite(stop) && std::isfinite(step), "arange",
+          "cannot walk from ", start, " to ", stop, " by ", step);
   const double length = std::ceil((stop - start) / step);
   constexpr double kMost = 1e15;
-  require(length <= kMost, "arange", "cannot walk from ", start, " to ", stop, " by ", step);
+  require(length <= kMost, "arange", length, " values from ", start, " to ", stop, " by ", step,
+          " are too many");
   const auto count = static_cast<index_t>(std::max(length, 0.0));
   Tensor values = Tensor::empty({count}, kFloat64);
   double* out = values.mutable_data<double>();

@@ -44,6 +44,8 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 template <class T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
+/// As from_span.
+Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 template <class T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   return from_span(std::span<const T>(values), shape);
@@ -58,7 +60,8 @@ Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
 /// start, start + step, ... below stop (above it for a negative step).
-/// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not finite.
+/// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not
+/// finite.
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
 /// 0, 1, ... below stop, int64 by default.
 Tensor arange(index_t stop, DType dtype = kInt64);

@@ -6,10 +6,14 @@ namespace tessera {
 
 const char* name(DType dtype) {
   switch (dtype) {
-    case kBool: return "bool";
-    case kInt64: return "int64";
-    case kFloat32: return "float32";
-    case kFloat64: break;
+    case kBool:
+      return "bool";
+    case kInt64:
+      return "int64";
+    case kFloat32:
+      return "float32";
+    case kFloat64:
+      break;
   }
   return "float64";
 }

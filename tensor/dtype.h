@@ -54,10 +54,14 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 template <class Body>
 decltype(auto) visit_dtype(DType dtype, Body&& body) {
   switch (dtype) {
-    case kBool: return body(bool{});
-    case kInt64: return body(index_t{});
-    case kFloat32: return body(float{});
-    case kFloat64: break;
+    case kBool:
+      return body(bool{});
+    case kInt64:
+      return body(index_t{});
+    case kFloat32:
+      return body(float{});
+    case kFloat64:
+      break;
   }
   return body(double{});
 }

@@ -5,6 +5,7 @@
 // row and kernels only ever see rows: a pointer, a stride and a length per operand.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "tensor/kernels/parallel.h"

@@ -7,8 +7,8 @@
 namespace tessera {
 
 Dims::Dims(std::span<const index_t> values) {
-  require(std::ssize(values) <= kMaxRank, "shape", values.size(), " axes, but a tensor has at most ",
-          kMaxRank);
+  require(std::ssize(values) <= kMaxRank, "shape", values.size(),
+          " axes, but a tensor has at most ", kMaxRank);
   rank_ = std::ssize(values);
   std::copy(values.begin(), values.end(), values_.begin());
 }

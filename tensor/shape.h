@@ -17,8 +17,8 @@ namespace tessera {
 /// The largest number of axes a tensor can have.
 inline constexpr index_t kMaxRank = 8;
 
-/// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates nothing.
-/// Converts from `{2, 3}` and from std::vector. Errors: more than kMaxRank entries throw.
+/// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates
+/// nothing. Converts from `{2, 3}` and from std::vector. Errors: more than kMaxRank entries throw.
 class Dims {
  public:
   Dims() = default;

@@ -69,10 +69,11 @@ class Pool {
       cached_ -= block->bytes;
       block->references.store(1, std::memory_order_relaxed);
     } else {
-      block = new (::operator new(wanted.bytes, std::align_val_t{kAlignment})) Block;
+      block = new (::operator new (wanted.bytes, std::align_val_t{kAlignment})) Block;
       block->bytes = wanted.bytes;
       block->size_class = wanted.index;
-      ++system_allocations_;
+      // The address may have served before, so versions never start again at one seen there.
+      block->version.store(static_cast<std::uint64_t>(++system_allocations_) << 32);
     }
     in_use_ += block->bytes;
     peak_ = std::max(peak_, in_use_);
@@ -106,7 +107,7 @@ class Pool {
  private:
   static void free_block(Block* block) {
     block->~Block();
-    ::operator delete(block, std::align_val_t{kAlignment});
+    ::operator delete (block, std::align_val_t{kAlignment});
   }
 
   std::mutex mutex_;

@@ -1,5 +1,8 @@
 #include "tensor/tensor.h"
 
+#include <limits>
+#include <type_traits>
+
 #include "tensor/error.h"
 #include "tensor/loop.h"
 
@@ -40,8 +43,8 @@ bool Tensor::is_broadcast() const {
 
 void Tensor::check_dtype(const char* op, DType wanted) const {
   require(defined(), op, "the tensor is undefined");
-  require(wanted == dtype_, op, "asked for ", wanted, " elements of a ", dtype_, " tensor of shape ",
-          shape_);
+  require(wanted == dtype_, op, "asked for ", wanted, " elements of a ", dtype_,
+          " tensor of shape ", shape_);
 }
 
 void Tensor::prepare_write(const char* op) {
@@ -53,8 +56,8 @@ void Tensor::prepare_write(const char* op) {
 
 namespace {
 
-/// The whole conversion rule of to(): C++'s, except that bool asks for "not zero" and that what int64
-/// cannot hold becomes its smallest value, which x86 gives, rather than undefined behaviour.
+/// The whole conversion rule of to(): C++'s, except that bool asks for "not zero" and that what
+/// int64 cannot hold becomes its smallest value, which x86 gives, rather than undefined behaviour.
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -145,14 +148,17 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 Tensor& Tensor::fill(double value) {
+  prepare_write("fill");
   Tensor source = empty({}, kFloat64);
   *source.mutable_data<double>() = value;
   return copy_from(source);
 }
 
 Tensor& Tensor::copy_from(const Tensor& source) {
-  prepare_write("copy_from");
   require(source.defined(), "copy_from", "the source is undefined");
+  require(broadcast_shapes("copy_from", source.shape_, shape_) == shape_, "copy_from", "shape ",
+          source.shape_, " does not broadcast to ", shape_);
+  prepare_write("copy_from");
   Tensor from = source.expand(shape_);
   // What is read must not have been written: views of one storage may overlap.
   if (source.storage_ == storage_) from = source.clone().expand(shape_);

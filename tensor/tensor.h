@@ -51,9 +51,7 @@ class Tensor {
     check_dtype("data", dtype_of<T>);
     return static_cast<const T*>(untyped_data());
   }
-  const void* untyped_data() const {
-    return storage_.data() + offset_ * item_size(dtype_);
-  }
+  const void* untyped_data() const { return storage_.data() + offset_ * item_size(dtype_); }
 
   // ---- reading ----
 
@@ -74,9 +72,9 @@ class Tensor {
   Tensor t() const { return transpose(-2, -1); }
   /// Axis i of the result is axis axes[i] of this tensor. Errors: not a permutation.
   Tensor permute(const Axes& axes) const;
-  /// Elements start, start + step, ... before stop, by Python's rules: negative positions count from
-  /// the end, positions past an end are clamped, a negative step walks backwards, an absent bound
-  /// means the end in the direction of the step. Errors: a step of 0.
+  /// Elements start, start + step, ... before stop, by Python's rules: negative positions count
+  /// from the end, positions past an end are clamped, a negative step walks backwards, an absent
+  /// bound means the end in the direction of the step. Errors: a step of 0.
   Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
                index_t step = 1) const;
   /// Index `index` of `axis`, which disappears. Errors: index out of range.

@@ -1,5 +1,9 @@
 // The views of tensor.h: every one is arithmetic on shape, strides and offset.
-#include <numeric>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tensor/error.h"
 #include "tensor/loop.h"
@@ -8,11 +12,12 @@
 namespace tessera {
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) const {
+  require(defined(), "view", "the tensor is undefined");
   Tensor result = *this;
   result.shape_ = shape;
   result.strides_ = strides;
-  result.offset_ = offset;
   result.count_ = element_count("view", shape);
+  result.offset_ = result.count_ > 0 ? offset : 0;  // nothing to point at: stay inside the storage
   return result;
 }
 
@@ -26,7 +31,8 @@ Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
 }
 
 Tensor Tensor::permute(const Axes& axes) const {
-  require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ", shape_);
+  require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ",
+          shape_);
   normalize_axes("permute", axes, rank());  // refuses an axis named twice
   Tensor result = *this;
   for (index_t i = 0; i < rank(); ++i) {
@@ -57,14 +63,13 @@ Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<i
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step)
                                         : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   const index_t count =
-      distance <= 0
-          ? 0
-          : static_cast<index_t>((static_cast<std::uint64_t>(distance) - 1) / stride) + 1;
+      distance <= 0 ? 0
+                    : static_cast<index_t>((static_cast<std::uint64_t>(distance) - 1) / stride) + 1;
   Shape shape = shape_;
   Strides strides = strides_;
   shape[a] = count;
   strides[a] = count > 1 ? strides_[a] * step : strides_[a];
-  return view(shape, strides, count > 0 ? offset_ + first * strides_[a] : offset_);
+  return view(shape, strides, offset_ + first * strides_[a]);
 }
 
 Tensor Tensor::select(index_t axis, index_t index) const {
@@ -142,8 +147,8 @@ Shape resolve_shape(const char* op, const Shape& wanted, const Shape& from, inde
 
 }  // namespace
 
-/// The strides under which the same memory reads as `shape`, if there are any: each new axis of size
-/// over 1 must be cut from a single run of axes that are contiguous with each other.
+/// The strides under which the same memory reads as `shape`, if there are any: each new axis of
+/// size over 1 must be cut from a single run of axes that are contiguous with each other.
 std::optional<Strides> Tensor::strides_as(const Shape& shape) const {
   Strides result = row_major_strides(shape);
   if (count_ == 0) return result;
@@ -196,7 +201,7 @@ Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
 std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
   require(count > 0, "chunk", "the number of pieces must be positive, not ", count);
   const index_t n = size(axis);
-  const index_t piece = std::max<index_t>((n + count - 1) / count, 1);
+  const index_t piece = std::max<index_t>(n / count + (n % count != 0 ? 1 : 0), 1);
   std::vector<Tensor> pieces;
   for (index_t start = 0; start == 0 || start < n; start += piece) {
     pieces.push_back(slice(axis, start, std::min(start + piece, n)));
@@ -204,17 +209,31 @@ std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
   return pieces;
 }
 
+namespace {
+
+std::string list_text(const std::vector<index_t>& values) {
+  std::string text;
+  for (index_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return "[" + text + "]";
+}
+
+}  // namespace
+
 std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axis) const {
-  const index_t total = std::accumulate(sizes.begin(), sizes.end(), index_t{0});
-  const bool negative = std::any_of(sizes.begin(), sizes.end(), [](index_t n) { return n < 0; });
-  require(!negative && total == size(axis), "split", sizes.size(), " pieces of ", total,
-          " in all do not make up axis ", axis, " of shape ", shape_);
+  const index_t total = shape_[normalize_axis("split", axis, rank())];
+  const auto check = [&](bool fits) {
+    if (fits) return;
+    fail("split", "pieces of sizes ", list_text(sizes), " do not make up axis ", axis, " of shape ",
+         shape_);
+  };
   std::vector<Tensor> pieces;
   index_t start = 0;
   for (index_t n : sizes) {
+    check(0 <= n && n <= total - start);
     pieces.push_back(slice(axis, start, start + n));
     start += n;
   }
+  check(start == total);
   return pieces;
 }
 
@@ -222,9 +241,9 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
   const index_t a = normalize_axis("diagonal", axis_a, rank());
   const index_t b = normalize_axis("diagonal", axis_b, rank());
   require(a != b, "diagonal", "the two axes are the same: ", axis_a);
-  const index_t row = std::max<index_t>(-offset, 0);
-  const index_t column = std::max<index_t>(offset, 0);
-  const index_t n = std::max<index_t>(std::min(shape_[a] - row, shape_[b] - column), 0);
+  const index_t row = offset < 0 ? -std::max(offset, -shape_[a]) : 0;
+  const index_t column = offset > 0 ? std::min(offset, shape_[b]) : 0;
+  const index_t n = std::min(shape_[a] - row, shape_[b] - column);
   Shape shape = shape_;
   Strides strides = strides_;
   for (index_t axis : {std::max(a, b), std::min(a, b)}) {
@@ -233,7 +252,7 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
   }
   shape.push_back(n);
   strides.push_back(strides_[a] + strides_[b]);
-  return view(shape, strides, n > 0 ? offset_ + row * strides_[a] + column * strides_[b] : offset_);
+  return view(shape, strides, offset_ + row * strides_[a] + column * strides_[b]);
 }
 
 }  // namespace tessera

@@ -55,8 +55,8 @@ const Isa* find(const std::string& name, const char* op) {
     if (isa.name == name) return &isa;
     names += std::string(names.empty() ? "" : ", ") + isa.name;
   }
-  throw std::invalid_argument(std::string(op) + ": '" + name + "' is not available here; choose from: " +
-                              names);
+  throw std::invalid_argument(std::string(op) + ": '" + name +
+                              "' is not available here; choose from: " + names);
 }
 
 std::atomic<const Isa*>& current() {

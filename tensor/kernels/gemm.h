@@ -1,23 +1,25 @@
 // Matrix multiplication.
 //
-// C is cut into register tiles: kTileRows rows by one panel (two vectors) of columns, held in registers
-// while k runs. Each step of k loads two vectors of B and broadcasts one element of A per row:
+// C is cut into register tiles: kTileRows rows by one panel (two vectors) of columns, held in
+// registers while k runs. Each step of k loads two vectors of B and broadcasts one element of A per
+// row:
 //
 //        B panel, packed         registers, AVX2: 6 x 2 accumulators, 2 of B, 1 of A = 15 of 16
 //      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
 //        +--------+--------+
-//   a -> | c c c c|c c c c |     A is read where it lies, with any strides: one element per row and k
-//   a -> | c c c c|c c c c |     B is packed into panels, so that a panel's rows follow each other
+//   a -> | c c c c|c c c c |     A is read where it lies, with any strides, one element per row;
+//   a -> | c c c c|c c c c |     B is packed into panels, whose rows follow each other
 //
 // Around the tile: a block of k (kBlockK) whose B panel stays in the first cache, a block of rows
-// (kBlockRows) whose part of A stays in the second, and tasks over rows and columns for the threads.
+// (kBlockRows) whose part of A stays in the second, and tasks over rows and columns for the
+// threads.
 //
-// **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0 (or at
-// the C that is accumulated into), passes through memory unchanged between blocks of k, and no thread,
-// lane or tile boundary ever cuts it.
+// **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0
+// (or at the C that is accumulated into), passes through memory unchanged between blocks of k, and
+// no thread, lane or tile boundary ever cuts it.
 //
-// **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
-// ACM TOMS 34(3), 2008, without the packing of A.
+// **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", ACM TOMS 34(3), 2008, without the packing of A.
 #pragma once
 
 #include "tensor/kernels/parallel.h"
@@ -29,7 +31,7 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = kTileVectors * kLanes<T>;
+inline constexpr index_t kPanel = kLanes<T> * kTileVectors;
 inline constexpr index_t kBlockK = 256;
 inline constexpr index_t kBlockRows = 8 * kTileRows;
 
@@ -187,7 +189,8 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return panels * kPanel<T> * args.k;
 }
 
-/// B as panels: all of it packed into the workspace, or left in place but for the last, narrow panel.
+/// B as panels: all of it packed into the workspace, or left in place but for the last, narrow
+/// panel.
 template <class T>
 inline Panels<T> prepare_b(const GemmArgs<T>& args) {
   const MatrixRef<T> b = {args.b, args.b_row, args.b_col};

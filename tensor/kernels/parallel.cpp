@@ -59,12 +59,13 @@ thread_local int chosen_thread_count = 0;
 
 int thread_count() noexcept {
 #if defined(_OPENMP)
-  if (omp_in_parallel()) return 1;
+  const bool serial = omp_in_parallel() != 0;
+#else
+  constexpr bool serial = true;
+#endif
+  if (serial) return 1;
   static const int fallback = default_thread_count();
   return chosen_thread_count > 0 ? chosen_thread_count : fallback;
-#else
-  return 1;
-#endif
 }
 
 void set_thread_count(int threads) noexcept {
@@ -76,7 +77,7 @@ namespace kernels {
 void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
                 void* context) noexcept {
 #if defined(_OPENMP)
-#pragma omp parallel for num_threads(static_cast<int>(pieces)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
 #endif
   for (index_t i = 0; i < pieces; ++i) {
     body(context, count * i / pieces, count * (i + 1) / pieces);

@@ -3,8 +3,8 @@
 // Free of the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.
 //
-// Bodies are noexcept in spirit: an exception must not leave a parallel region. How work is cut never
-// changes a result, because no body sums across a cut.
+// Bodies are noexcept in spirit: an exception must not leave a parallel region. How work is cut
+// never changes a result, because no body sums across a cut.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -12,8 +12,8 @@
 namespace tessera {
 
 /// The number of threads a parallel region uses: set_thread_count's value, else OMP_NUM_THREADS or
-/// the CPUs this process may run on, whichever is given, but never more than the cgroup's CPU quota.
-/// 1 without OpenMP, and inside someone else's parallel region.
+/// the CPUs this process may run on, whichever is given, but never more than the cgroup's CPU
+/// quota. 1 without OpenMP, and inside someone else's parallel region.
 int thread_count() noexcept;
 
 /// Sets thread_count for the calling thread; 0 returns to the default.
@@ -21,8 +21,8 @@ void set_thread_count(int threads) noexcept;
 
 namespace kernels {
 
-/// Runs `body(context, begin, end)` over [0, count) in at most `pieces` contiguous pieces, one thread
-/// each. One piece runs in the caller, without a region.
+/// Runs `body(context, begin, end)` over [0, count) in at most `pieces` contiguous pieces, one
+/// thread each. One piece runs in the caller, without a region.
 void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
                 void* context) noexcept;
 
@@ -54,8 +54,8 @@ static void parallel_for(index_t count, index_t cost, const Body& body) {
       const_cast<Body*>(&body));
 }
 
-/// Calls `body(task)` for each of `tasks`, in parallel where the `total_cost` of all of them together,
-/// in elementary operations, is worth a region.
+/// Calls `body(task)` for each of `tasks`, in parallel where the `total_cost` of all of them
+/// together, in elementary operations, is worth a region.
 template <class Body>
 static void parallel_tasks(index_t tasks, index_t total_cost, const Body& body) {
   run_tasks(

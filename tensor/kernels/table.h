@@ -19,10 +19,10 @@ struct GemmArgs {
   const T* b;
   index_t b_row, b_col;
   T* c;
-  index_t c_row;             // C's columns are contiguous
-  bool accumulate = false;   // false never reads C
-  const T* bias = nullptr;   // added to every row once the sum is complete
-  T* workspace = nullptr;    // gemm_workspace(args) elements
+  index_t c_row;            // C's columns are contiguous
+  bool accumulate = false;  // false never reads C
+  const T* bias = nullptr;  // added to every row once the sum is complete
+  T* workspace = nullptr;   // gemm_workspace(args) elements
 };
 
 template <class T>
