@@ -31,7 +31,7 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = kLanes<T> * kTileVectors;
+inline constexpr index_t kPanel = kTileVectors * (kLanes<T>);
 inline constexpr index_t kBlockK = 256;
 inline constexpr index_t kBlockRows = 8 * kTileRows;
 
@@ -227,7 +227,8 @@ void gemm(const GemmArgs<T>& args) noexcept {
   const index_t groups = at_most(ceil_div(wanted_tasks, row_blocks), all_panels);
   const index_t group_columns = ceil_div(all_panels, groups) * kPanel<T>;
 
-  parallel_tasks(row_blocks * groups, flops / 16, [&](index_t task) {
+  const index_t tasks = row_blocks * groups;
+  parallel_tasks(tasks, worker_count(tasks, flops / 16), [&](index_t task, index_t) {
     const index_t i = task / groups * block_rows;
     const index_t j = task % groups * group_columns;
     const index_t m = at_most(args.m - i, block_rows);

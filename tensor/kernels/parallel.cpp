@@ -84,16 +84,16 @@ void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, inde
   }
 }
 
-void run_tasks(index_t tasks, bool parallel, void (*body)(void*, index_t), void* context) noexcept {
-  const int threads = parallel ? static_cast<int>(std::min<index_t>(thread_count(), tasks)) : 1;
-  if (threads <= 1) {
-    for (index_t task = 0; task < tasks; ++task) body(context, task);
+void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
+               void* context) noexcept {
+#if defined(_OPENMP)
+  if (workers > 1 && !omp_in_parallel()) {
+#pragma omp parallel for num_threads(static_cast<int>(workers)) schedule(dynamic, 1)
+    for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
     return;
   }
-#if defined(_OPENMP)
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
 #endif
-  for (index_t task = 0; task < tasks; ++task) body(context, task);
+  for (index_t task = 0; task < tasks; ++task) body(context, task, 0);
 }
 
 }  // namespace kernels

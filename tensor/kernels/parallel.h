@@ -26,9 +26,10 @@ namespace kernels {
 void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
                 void* context) noexcept;
 
-/// Runs `body(context, task)` for each task in [0, tasks); a thread takes the next task when it is
-/// free. With `parallel` false, in order in the caller.
-void run_tasks(index_t tasks, bool parallel, void (*body)(void*, index_t), void* context) noexcept;
+/// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered from 0;
+/// each takes the next task when it is free. With one worker, in order in the caller.
+void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
+               void* context) noexcept;
 
 /// Work below this many elementary operations stays in the calling thread: entering a region costs
 /// some microseconds.
@@ -54,13 +55,22 @@ static void parallel_for(index_t count, index_t cost, const Body& body) {
       const_cast<Body*>(&body));
 }
 
-/// Calls `body(task)` for each of `tasks`, in parallel where the `total_cost` of all of them
-/// together, in elementary operations, is worth a region.
+/// How many threads `tasks` pieces of work are worth that cost `total_cost` elementary operations
+/// together.
+static inline index_t worker_count(index_t tasks, index_t total_cost) noexcept {
+  if (tasks <= 1 || total_cost < 2 * kParallelGrain) return 1;
+  const index_t threads = thread_count();
+  return threads < tasks ? threads : tasks;
+}
+
+/// Calls `body(task, worker)` for each of `tasks` on `workers` threads.
 template <class Body>
-static void parallel_tasks(index_t tasks, index_t total_cost, const Body& body) {
+static void parallel_tasks(index_t tasks, index_t workers, const Body& body) {
   run_tasks(
-      tasks, tasks > 1 && total_cost >= 2 * kParallelGrain,
-      [](void* context, index_t task) { (*static_cast<const Body*>(context))(task); },
+      tasks, workers,
+      [](void* context, index_t task, index_t worker) {
+        (*static_cast<const Body*>(context))(task, worker);
+      },
       const_cast<Body*>(&body));
 }
 

@@ -1,8 +1,8 @@
 // The vector type and the functions on it, written once for every instruction set.
 //
-// Vec<T> is the compiler's own vector (GCC's and Clang's vector_size), of the width of the instruction
-// set that this file is compiled for: + - * / and comparisons work on it, and `mask ? a : b` selects.
-// `acc += a * b` becomes one fused multiply-add where the machine has one.
+// Vec<T> is the compiler's own vector (GCC's and Clang's vector_size), of the width of the
+// instruction set that this file is compiled for: + - * / and comparisons work on it, and
+// `mask ? a : b` selects. `acc += a * b` becomes one fused multiply-add where the machine has one.
 //
 // Compiled once per file in isa/, each time inside that instruction set's own namespace.
 #pragma once
@@ -30,8 +30,8 @@ inline constexpr int kVectorRegisters = 16;
 #endif
 #endif
 
-// The integer of the same size as T: what comparisons of Vec<T> give, lane by lane (0 or -1), and what
-// a float's bits are read as.
+// The integer of the same size as T: what comparisons of Vec<T> give, lane by lane (0 or -1), and
+// what a float's bits are read as.
 template <class T>
 struct BitsOf;
 template <>
@@ -66,7 +66,7 @@ inline constexpr T kInfinity = static_cast<T>(__builtin_inff());
 
 template <class T>
 inline Vec<T> broadcast(T x) {
-  return Vec<T>{} + x;
+  return x - Vec<T>{};  // unlike x + 0, which turns -0 into 0, this is x itself: one instruction
 }
 
 template <class T>

@@ -25,11 +25,44 @@ struct GemmArgs {
   T* workspace = nullptr;   // gemm_workspace(args) elements
 };
 
+/// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in memory.
+///
+/// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
+/// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width). Strides are those of the
+/// first three axes; the last axis is contiguous.
+/// Masked keys get weight exactly 0 and their values are never used, NaN or not; a query whose keys
+/// are all masked gives zeros. `out` must not overlap the inputs.
+template <class T>
+struct AttentionArgs {
+  index_t batch, heads, queries, keys, width, v_width;
+  const T* q;
+  index_t q_strides[3];
+  const T* k;
+  index_t k_strides[3];
+  const T* v;
+  index_t v_strides[3];
+  T* out;
+  index_t out_strides[3];
+  T scale;
+  bool causal = false;               // query i sees keys j <= i
+  const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
+  const bool* keep = nullptr;        // (batch, heads, queries, keys): false masks
+  index_t keep_strides[4] = {};      // 0 where it is broadcast
+  const T* bias = nullptr;           // the same shape: added to the scaled scores; -inf masks
+  index_t bias_strides[4] = {};
+  T* weights = nullptr;              // the same shape: receives the weights; keys are contiguous
+  index_t weights_strides[3] = {};
+  index_t workers = 1;               // threads
+  T* workspace = nullptr;            // attention_workspace(args) elements
+};
+
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
+  void (*attention)(const AttentionArgs<T>&) noexcept;
+  index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;
 };
 
 struct KernelTable {
