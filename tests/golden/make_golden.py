@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Writes the golden files beside it: what PyTorch computes for seeded weights and inputs.
+
+    python3 tests/golden/make_golden.py [folder]
+
+Values are drawn with NumPy's RandomState, rounded to float32 and stored; PyTorch then runs in
+float64 on exactly those values. So float64 code must agree to rounding, and float32 code can: the
+script fails if PyTorch's own float32 run is not within half of the tolerance that the tests use.
+Modules run in training mode without dropout: PyTorch's inference fast path writes zeros at padded
+positions and takes fewer masks.
+"""
+
+import copy
+import itertools
+import pathlib
+import sys
+import zlib
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+FLOAT32_TOLERANCE = 1e-5
+SIZE_LIMIT = 1_500_000
+
+# d_model, nhead, dim_feedforward
+WIDTHS = {36: (36, 3, 52), 32: (32, 4, 40), 8: (8, 1, 16)}
+
+# norm, activation, mask, width, B, T
+LAYER_CASES = [
+    ("pre", "relu", "none", 36, 1, 128),
+    ("post", "gelu", "none", 32, 3, 1),
+    ("pre", "gelu", "none", 8, 2, 33),
+    ("post", "relu", "padding", 36, 3, 7),
+    ("pre", "gelu", "padding", 32, 3, 33),
+    ("post", "relu", "holes", 8, 2, 7),
+    ("pre", "gelu", "holes", 8, 2, 7),
+    ("post", "relu", "causal", 32, 2, 7),
+    ("pre", "gelu", "causal", 8, 2, 128),
+    ("post", "gelu", "causal", 36, 1, 33),
+    ("pre", "relu", "additive", 32, 1, 33),
+    ("post", "gelu", "additive", 36, 2, 7),
+    ("pre", "relu", "per_head", 36, 2, 7),
+    ("post", "gelu", "per_head", 32, 2, 7),
+    ("post", "relu", "per_head", 8, 3, 7),
+    ("post", "gelu", "causal_padding", 36, 3, 7),
+    ("pre", "relu", "causal_padding", 32, 3, 7),
+    ("post", "relu", "causal_padding", 8, 2, 128),
+    ("pre", "relu", "additive_padding", 8, 2, 33),
+    ("post", "gelu", "additive_padding", 32, 3, 7),
+]
+
+# norm, activation, mask, width, B, T, layers, final norm
+ENCODER_CASES = [
+    ("post", "relu", "none", 36, 1, 33, 2, False),
+    ("pre", "gelu", "none", 8, 1, 7, 2, True),
+    ("pre", "relu", "padding", 32, 3, 7, 2, True),
+    ("post", "gelu", "causal", 8, 2, 128, 3, True),
+    ("pre", "gelu", "causal_padding", 8, 3, 33, 3, False),
+]
+
+# embed_dim, nhead, B, T_q, T_k (None: self-attention), mask, and MultiheadAttention's options
+MHA_CASES = {
+    "self": (36, 3, 2, 7, None, "none", {}),
+    "self_per_head_weights": (12, 3, 2, 7, None, "per_head", {"average": False}),
+    "self_causal_padding": (8, 1, 3, 33, None, "causal_padding", {"average": False}),
+    "self_no_weights": (8, 1, 2, 33, None, "causal", {"need_weights": False}),
+    "self_no_bias": (32, 4, 2, 7, None, "causal", {"bias": False}),
+    "self_batch_second": (8, 1, 3, 7, None, "padding", {"batch_first": False}),
+    "cross": (12, 3, 3, 7, 33, "padding", {"average": False}),
+    "cross_widths": (12, 3, 2, 5, 9, "additive", {"kdim": 7, "vdim": 10}),
+    "cross_widths_no_bias": (8, 1, 2, 9, 4, "holes", {"kdim": 5, "vdim": 11, "bias": False}),
+}
+
+
+def random_state(name):
+    """A generator of its own for each file, so that one more case changes no other."""
+    return np.random.RandomState(zlib.crc32(name.encode()))
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def randomise(module, rng):
+    """Gives every parameter values that differ from its default; returns the float32 state dict."""
+    state = {}
+    for key, value in module.state_dict().items():
+        drawn = rng.standard_normal(value.shape)
+        if "norm" in key and key.endswith("weight"):
+            drawn = 1 + 0.25 * drawn
+        elif value.dim() == 2:
+            drawn = drawn / np.sqrt(value.shape[1])
+        else:
+            drawn = 0.25 * drawn
+        state[key] = drawn.astype(np.float32)
+    module.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
+    return state
+
+
+def padding_mask(kind, rng, batch, tokens):
+    """True where a position is no token; and the lengths, if the tokens come first."""
+    if "holes" in kind:
+        mask = rng.uniform(size=(batch, tokens)) < 0.4
+        mask[:, tokens // 2] = False
+        return mask, None
+    lengths = np.linspace(tokens, max(1, tokens // 3), batch).astype(np.int64)
+    return np.arange(tokens)[None, :] >= lengths[:, None], lengths
+
+
+def attention_mask(kind, rng, batch, heads, queries, keys):
+    if "causal" in kind:
+        return np.triu(np.ones((queries, keys), bool), 1)
+    shape = (batch * heads, queries, keys) if kind == "per_head" else (queries, keys)
+    mask = normal(rng, *shape)
+    mask[rng.uniform(size=shape) < 0.2] = -np.inf
+    mask[..., 0] = rng.uniform(-1, 1, shape[:-1])  # Every row keeps a key.
+    return mask
+
+
+def masks(kind, rng, batch, heads, queries, keys, attention_name, padding_name):
+    """The masks as PyTorch's keyword arguments, and the lengths (None without such padding)."""
+    found, lengths = {}, None
+    if any(word in kind for word in ("causal", "additive", "per_head")):
+        found[attention_name] = attention_mask(kind, rng, batch, heads, queries, keys)
+    if "padding" in kind or "holes" in kind:
+        found[padding_name], lengths = padding_mask(kind, rng, batch, keys)
+    return found, lengths
+
+
+def tensors(arrays, dtype):
+    """As tensors, the floating ones of the given type."""
+    found = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return {name: t.to(dtype) if t.is_floating_point() else t for name, t in found.items()}
+
+
+def run(module, inputs, **settings):
+    """The module's result in float64: output, and weights if it returns them.
+
+    Checks on the way that float32 can reach the tests' tolerance.
+    """
+    with torch.no_grad():
+        double = copy.deepcopy(module).double()(**tensors(inputs, torch.float64), **settings)
+        single = copy.deepcopy(module).float()(**tensors(inputs, torch.float32), **settings)
+    if isinstance(double, torch.Tensor):
+        double, single = (double, None), (single, None)
+    found = {}
+    for name, wide, narrow in zip(("output", "weights"), double, single):
+        if wide is not None:
+            assert torch.isfinite(wide).all(), "a result is not finite"
+            assert (wide - narrow).abs().max() < FLOAT32_TOLERANCE / 2
+            found[name] = wide.numpy()
+    return found
+
+
+def case(inputs, state, options, results, lengths=None):
+    """The entries of one file, by name."""
+    entries = {f"input.{name}": value for name, value in inputs.items()}
+    if lengths is not None:
+        entries["lengths"] = lengths
+    entries.update({f"state.{name}": value for name, value in state.items()})
+    for name, value in options.items():
+        kind = np.float64 if isinstance(value, float) else np.int64
+        entries[f"option.{name}"] = np.array(value, dtype=kind)
+    entries.update(results)
+    return entries
+
+
+def make_layer(norm, activation, width, batch_first=True, eps=1e-5):
+    d_model, nhead, feed_forward = WIDTHS[width]
+    layer = nn.TransformerEncoderLayer(
+        d_model, nhead, feed_forward, dropout=0.0, activation=activation, layer_norm_eps=eps,
+        batch_first=batch_first, norm_first=norm == "pre").train()
+    options = {"d_model": d_model, "nhead": nhead, "dim_feedforward": feed_forward,
+               "norm_first": norm == "pre", "gelu": activation == "gelu",
+               "batch_first": batch_first, "layer_norm_eps": eps}
+    return layer, options
+
+
+def layer_case(name, norm, activation, mask, width, batch, tokens, batch_first=True, eps=1e-5,
+               scale=1.0):
+    rng = random_state(name)
+    layer, options = make_layer(norm, activation, width, batch_first, eps)
+    state = randomise(layer, rng)
+    shape = (batch, tokens) if batch_first else (tokens, batch)
+    inputs = {"src": np.float32(scale) * normal(rng, *shape, width)}
+    found, lengths = masks(mask, rng, batch, options["nhead"], tokens, tokens, "src_mask",
+                           "src_key_padding_mask")
+    inputs.update(found)
+    return case(inputs, state, options, run(layer, inputs), lengths)
+
+
+def encoder_case(name, norm, activation, mask, width, batch, tokens, layers, final_norm):
+    rng = random_state(name)
+    layer, options = make_layer(norm, activation, width)
+    options.update(num_layers=layers, final_norm=final_norm)
+    last = nn.LayerNorm(width) if final_norm else None
+    encoder = nn.TransformerEncoder(layer, layers, last).train()
+    state = randomise(encoder, rng)
+    inputs = {"src": normal(rng, batch, tokens, width)}
+    found, lengths = masks(mask, rng, batch, options["nhead"], tokens, tokens, "mask",
+                           "src_key_padding_mask")
+    inputs.update(found)
+    return case(inputs, state, options, run(encoder, inputs), lengths)
+
+
+def mha_case(name, width, heads, batch, queries, keys, mask, settings):
+    rng = random_state(name)
+    kdim, vdim = settings.get("kdim", width), settings.get("vdim", width)
+    bias, batch_first = settings.get("bias", True), settings.get("batch_first", True)
+    average, need = settings.get("average", True), settings.get("need_weights", True)
+    module = nn.MultiheadAttention(width, heads, bias=bias, kdim=kdim, vdim=vdim,
+                                   batch_first=batch_first).train()
+    state = randomise(module, rng)
+
+    def sequence(tokens, size):
+        return normal(rng, *((batch, tokens) if batch_first else (tokens, batch)), size)
+
+    query = sequence(queries, width)
+    inputs = {"query": query, "key": query, "value": query}
+    if keys is not None:
+        inputs.update(key=sequence(keys, kdim), value=sequence(keys, vdim))
+    found, lengths = masks(mask, rng, batch, heads, queries, keys or queries, "attn_mask",
+                           "key_padding_mask")
+    inputs.update(found)
+    options = {"embed_dim": width, "num_heads": heads, "kdim": kdim, "vdim": vdim, "bias": bias,
+               "batch_first": batch_first, "need_weights": need, "average_attn_weights": average}
+    results = run(module, inputs, need_weights=need, average_attn_weights=average)
+    if keys is None:
+        del inputs["key"], inputs["value"]
+    else:
+        lengths = None
+    return case(inputs, state, options, results, lengths)
+
+
+def ops_case(name):
+    """Operands and results of single functions, all of them float64 (operands float32 values)."""
+    rng = random_state(name)
+    entries = {}
+
+    def add(op, function, **operands):
+        arguments = {key: torch.from_numpy(np.array(value)) for key, value in operands.items()}
+        arguments = {key: value.double() if value.is_floating_point() else value
+                     for key, value in arguments.items()}
+        for key, value in arguments.items():
+            entries[f"{op}.{key}"] = value.numpy()
+        entries[f"{op}.output"] = function(*arguments.values()).contiguous().numpy()
+
+    add_softmax(add, rng)
+    add_pointwise(add)
+    add_reductions(add, rng)
+    add_norms(add, rng)
+    add_einsum(add, rng)
+    table = normal(rng, 11, 6)
+    add("embedding", lambda ids, weight: F.embedding(ids, weight, padding_idx=3),
+        ids=rng.randint(0, 11, (3, 5)), weight=table)
+    module = nn.Embedding(11, 6, padding_idx=3)
+    with torch.no_grad():  # The module's own row 3 is zero, unlike a table that is handed in.
+        module.weight[torch.arange(11) != 3] = torch.from_numpy(table[np.arange(11) != 3])
+    add("embedding_padding", lambda ids: module.double()(ids).detach(),
+        ids=np.array([[3, 0, 3], [10, 3, 4]]))
+    return entries
+
+
+def add_softmax(add, rng):
+    x = 4 * normal(rng, 3, 4, 9)
+    for axis in range(3):
+        add(f"softmax_axis{axis}", lambda x, axis=axis: F.softmax(x, axis), input=x)
+        add(f"log_softmax_axis{axis}", lambda x, axis=axis: F.log_softmax(x, axis), input=x)
+        add(f"logsumexp_axis{axis}", lambda x, axis=axis: torch.logsumexp(x, axis), input=x)
+    add("softmax_all", lambda x: F.softmax(x.flatten(), 0).reshape(x.shape), input=x)
+    add("log_softmax_all", lambda x: F.log_softmax(x.flatten(), 0).reshape(x.shape), input=x)
+    add("logsumexp_axes02", lambda x: torch.logsumexp(x, (0, 2)), input=x)
+    far = 300 * normal(rng, 4, 19)
+    far[:3, 5:12] = -np.inf
+    far[1, :] += 1e5
+    far[2, 1:] = -np.inf
+    for op, function in (("softmax", F.softmax), ("log_softmax", F.log_softmax),
+                         ("logsumexp", torch.logsumexp)):
+        add(f"{op}_extreme", lambda x, function=function: function(x, 1), input=far)
+
+
+def add_pointwise(add):
+    x = np.concatenate([np.linspace(-12, 12, 97), [-1e-3, -1e-8, 1e-8, 1e-3, -40, 40]])
+    x = x.astype(np.float32)
+    add("gelu", F.gelu, input=x)
+    add("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), input=x)
+    add("erf", torch.erf, input=x)
+    add("tanh", torch.tanh, input=x)
+
+
+def add_reductions(add, rng):
+    x = normal(rng, 4, 3, 9)
+    for axis in range(3):
+        add(f"cumsum_axis{axis}", lambda x, axis=axis: torch.cumsum(x, axis), input=x)
+    shifted = x + np.float32(1000)
+    add("var_unbiased", lambda x: x.var(2, unbiased=True), input=shifted)
+    add("var_biased", lambda x: x.var(2, unbiased=False), input=shifted)
+    add("var_axes02_unbiased", lambda x: x.var((0, 2), unbiased=True), input=shifted)
+    add("var_all_biased", lambda x: x.var(unbiased=False), input=shifted)
+    add("norm_axis1", lambda x: torch.linalg.vector_norm(x, dim=1), input=x)
+    add("norm_axes02", lambda x: torch.linalg.vector_norm(x, dim=(0, 2)), input=x)
+    add("norm_all", torch.linalg.vector_norm, input=x)
+    left, right = normal(rng, 4, 9), normal(rng, 4, 9)
+    left[2] = 0
+    for axis in (0, 1):
+        add(f"cosine_similarity_axis{axis}",
+            lambda a, b, axis=axis: F.cosine_similarity(a, b, axis), left=left, right=right)
+
+
+def add_norms(add, rng):
+    x = 3 * normal(rng, 4, 5, 9) + np.float32(2)
+    x[1, 2] = 7  # A constant row: the result is the bias.
+    weight, bias = 1 + 0.25 * normal(rng, 9), normal(rng, 9)
+    add("layer_norm", lambda x, w, b: F.layer_norm(x, (9,), w, b), input=x, weight=weight,
+        bias=bias)
+    add("layer_norm_eps", lambda x, w, b: F.layer_norm(x, (9,), w, b, 1e-3), input=0.01 * x,
+        weight=weight, bias=bias)
+    add("layer_norm_plain", lambda x: F.layer_norm(x, (9,)), input=x)
+    add("layer_norm_two_axes", lambda x, w, b: F.layer_norm(x, (5, 9), w, b), input=x,
+        weight=1 + 0.25 * normal(rng, 5, 9), bias=normal(rng, 5, 9))
+
+
+def add_einsum(add, rng):
+    add("einsum_matmul", lambda a, b: torch.einsum("ij,jk->ik", a, b), left=normal(rng, 5, 7),
+        right=normal(rng, 7, 4))
+    add("einsum_scores", lambda a, b: torch.einsum("bhqd,bhkd->bhqk", a, b),
+        left=normal(rng, 2, 3, 5, 6), right=normal(rng, 2, 3, 7, 6))
+    add("einsum_transpose", lambda a: torch.einsum("ij->ji", a), left=normal(rng, 3, 5))
+    add("einsum_diagonal", lambda a: torch.einsum("ii->i", a), left=normal(rng, 5, 5))
+    add("einsum_sum", lambda a: torch.einsum("ij->", a), left=normal(rng, 3, 5))
+    add("einsum_batched", lambda a, b: torch.einsum("bij,bjk->bik", a, b),
+        left=normal(rng, 3, 4, 5), right=normal(rng, 3, 5, 6))
+    add("einsum_outer", lambda a, b: torch.einsum("i,j->ij", a, b), left=normal(rng, 4),
+        right=normal(rng, 6))
+
+
+def check_pairs():
+    """Every value of each layer option meets every value of each other."""
+    kind = {"holes": "padding", "additive_padding": "additive"}
+    rows = [(norm, activation, kind.get(mask, mask), width)
+            for norm, activation, mask, width, _, _ in LAYER_CASES]
+    for a, b in itertools.combinations(range(4), 2):
+        met = {(row[a], row[b]) for row in rows}
+        wanted = set(itertools.product({row[a] for row in rows}, {row[b] for row in rows}))
+        assert met == wanted, f"the layer cases lack {wanted - met}"
+
+
+def all_cases():
+    for norm, activation, mask, width, batch, tokens in LAYER_CASES:
+        name = f"encoder_layer_{norm}_{activation}_{mask}_{width}"
+        yield name, layer_case(name, norm, activation, mask, width, batch, tokens)
+    name = "encoder_layer_batch_second"
+    yield name, layer_case(name, "post", "gelu", "padding", 36, 2, 7, batch_first=False)
+    name = "encoder_layer_eps"
+    yield name, layer_case(name, "pre", "gelu", "none", 8, 3, 7, eps=1e-3, scale=0.05)
+    for norm, activation, mask, width, batch, tokens, layers, final_norm in ENCODER_CASES:
+        name = f"encoder_{norm}_{activation}_{mask}_{width}"
+        yield name, encoder_case(name, norm, activation, mask, width, batch, tokens, layers,
+                                 final_norm)
+    for short, arguments in MHA_CASES.items():
+        yield f"mha_{short}", mha_case(f"mha_{short}", *arguments)
+    yield "ops", ops_case("ops")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    torch.set_num_threads(1)
+    check_pairs()
+    total = 0
+    for name, entries in all_cases():
+        path = folder / f"{name}.npz"
+        np.savez(path, **{key: np.asarray(value, order="C") for key, value in entries.items()})
+        total += path.stat().st_size
+        print(f"{path.name:52}{path.stat().st_size:>8} bytes")
+    print(f"{total} bytes, PyTorch {torch.__version__}, NumPy {np.__version__}")
+    assert total < SIZE_LIMIT
+
+
+if __name__ == "__main__":
+    main()
