@@ -1,7 +1,7 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Writes the golden files beside it: what PyTorch computes for seeded weights and inputs.
 
-    python3 tests/golden/make_golden.py [folder]
+    /usr/bin/python3 tests/golden/make_golden.py [folder]
 
 Values are drawn with NumPy's RandomState, rounded to float32 and stored; PyTorch then runs in
 float64 on exactly those values. So float64 code must agree to rounding, and float32 code can: the
