@@ -66,6 +66,15 @@ std::array<index_t, N> row_offsets(const LoopPlan<N>& plan, index_t row) {
   return offsets;
 }
 
+/// The offsets, one per operand, of element number `element` of the plan.
+template <std::size_t N>
+std::array<index_t, N> element_offsets(const LoopPlan<N>& plan, index_t element) {
+  auto offsets = row_offsets(plan, element / plan.row_length());
+  const index_t position = element % plan.row_length();
+  for (std::size_t i = 0; i < N; ++i) offsets[i] += position * plan.strides[i].back();
+  return offsets;
+}
+
 /// Calls `body(offsets, length)` on pieces of rows that cover every element once, in parallel where
 /// that pays; one element costs about `cost` elementary operations. Within a piece operand i steps
 /// by plan.strides[i].back().
@@ -74,11 +83,8 @@ void for_each_row(const LoopPlan<N>& plan, index_t cost, const Body& body) {
   const index_t length = plan.row_length();
   kernels::parallel_for(plan.row_count() * length, cost, [&](index_t begin, index_t end) {
     while (begin < end) {
-      const index_t start = begin % length;
-      const index_t n = std::min(length - start, end - begin);
-      auto offsets = row_offsets(plan, begin / length);
-      for (std::size_t i = 0; i < N; ++i) offsets[i] += start * plan.strides[i].back();
-      body(offsets, n);
+      const index_t n = std::min(length - begin % length, end - begin);
+      body(element_offsets(plan, begin), n);
       begin += n;
     }
   });

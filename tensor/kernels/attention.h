@@ -163,7 +163,7 @@ inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
     for (index_t j = 0; j < keys; ++j) m = max(load(column + j * kQueryBlock), m);
     const Vec<T> shift = finite_maximum<T>(m);
     const Vec<T> scale = exp2(m_old - shift);
-    Vec<T> sum = load(scratch.sum + i) * scale;
+    Vec<T> sum = rounded(load(scratch.sum + i) * scale);
     for (index_t j = 0; j < keys; ++j) {
       const Vec<T> p = exp2(load(column + j * kQueryBlock) - shift);
       store(column + j * kQueryBlock, p);

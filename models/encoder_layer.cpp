@@ -1,0 +1,53 @@
+#include "models/encoder_layer.h"
+
+#include "tensor/ops/arithmetic.h"
+
+namespace tessera::models {
+
+namespace {
+
+nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
+  return nn::LayerNorm({.normalized_shape = {options.d_model},
+                        .eps = options.layer_norm_eps,
+                        .bias = options.bias});
+}
+
+}  // namespace
+
+EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
+    : self_attn({.embed_dim = options.d_model,
+                 .num_heads = options.nhead,
+                 .dropout = options.dropout,
+                 .bias = options.bias,
+                 .batch_first = options.batch_first},
+                rng),
+      feed_forward({.d_model = options.d_model,
+                    .dim_feedforward = options.dim_feedforward,
+                    .activation = options.activation,
+                    .dropout = options.dropout,
+                    .bias = options.bias},
+                   rng),
+      norm1(make_norm(options)),
+      norm2(make_norm(options)),
+      dropout1(options.dropout),
+      dropout2(options.dropout),
+      norm_first(options.norm_first) {}
+
+Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
+  return with_weights(x, mask, nn::Weights::kNone).output;
+}
+
+AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
+                                           nn::Weights weights) const {
+  AttentionResult attended = self_attn(norm_first ? norm1(x) : x, mask, weights);
+  Tensor y = x + dropout1(attended.output);
+  if (norm_first) {
+    y = y + dropout2(feed_forward(norm2(y)));
+  } else {
+    y = norm1(y);
+    y = norm2(y + dropout2(feed_forward(y)));
+  }
+  return {y, attended.weights};
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,62 @@
+// One layer of a transformer encoder.
+#pragma once
+
+#include "nn/attention.h"
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+
+namespace tessera::models {
+
+/// The options of torch.nn.TransformerEncoderLayer, with its defaults except batch_first.
+struct EncoderLayerOptions {
+  index_t d_model;
+  index_t nhead;
+  index_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  nn::Activation activation = nn::Activation::kRelu;
+  double layer_norm_eps = 1e-5;
+  bool batch_first = true;  // (B, T, D) rather than (T, B, D)
+  bool norm_first = false;
+  bool bias = true;
+};
+
+/// Self-attention and a feed-forward network, each with a residual connection and a layer norm:
+///
+///   post-norm:  x = norm1(x + attn(x))        x = norm2(x + ff(x))
+///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
+///
+/// with dropout on the attention weights, inside the feed-forward network and on both sums' branches.
+///
+/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B, D).
+/// Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
+/// **Errors**: heads that do not divide d_model; inputs or masks that do not fit.
+/// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
+/// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
+struct EncoderLayer {
+  nn::MultiHeadAttention self_attn;
+  nn::FeedForward feed_forward;
+  nn::LayerNorm norm1, norm2;
+  nn::Dropout dropout1, dropout2;
+  bool norm_first;
+
+  explicit EncoderLayer(const EncoderLayerOptions& options, Rng& rng = default_rng());
+
+  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
+
+  /// The output together with the layer's attention weights.
+  AttentionResult with_weights(const Tensor& x, const AttentionMask& mask,
+                               nn::Weights weights) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("self_attn", self.self_attn);
+    // PyTorch keeps linear1 and linear2 in the layer itself.
+    nn::FeedForward::visit(self.feed_forward, visitor);
+    visitor("norm1", self.norm1);
+    visitor("norm2", self.norm2);
+    visitor("dropout1", self.dropout1);
+    visitor("dropout2", self.dropout2);
+  }
+};
+
+}  // namespace tessera::models

@@ -1,0 +1,5 @@
+// All models.
+#pragma once
+
+#include "models/encoder.h"
+#include "models/encoder_layer.h"

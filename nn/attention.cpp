@@ -1,0 +1,118 @@
+#include "nn/attention.h"
+
+#include "nn/init.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+
+namespace tessera::nn {
+
+AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
+                                                      const Tensor& v, const AttentionMask& mask,
+                                                      bool need_weights) const {
+  if (!dropout.active()) return attention(q, k, v, mask, {.scale = {}, .need_weights = need_weights});
+  AttentionResult result = attention(q, k, v, mask, {.scale = {}, .need_weights = true});
+  result.weights = dropout(result.weights);
+  result.output = matmul(result.weights, v);
+  return result;
+}
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
+    : out_proj({.in_features = options.embed_dim, .out_features = options.embed_dim,
+                .bias = options.bias},
+               rng),
+      attend(options.dropout),
+      num_heads(options.num_heads),
+      batch_first(options.batch_first) {
+  const index_t e = options.embed_dim;
+  require(num_heads > 0 && e % num_heads == 0, "MultiHeadAttention", num_heads,
+          " heads do not divide a width of ", e);
+  const index_t kdim = options.kdim.value_or(e);
+  const index_t vdim = options.vdim.value_or(e);
+  if (kdim == e && vdim == e) {
+    in_proj_weight = xavier_uniform({3 * e, e}, rng);
+  } else {
+    q_proj_weight = xavier_uniform({e, e}, rng);
+    k_proj_weight = xavier_uniform({e, kdim}, rng);
+    v_proj_weight = xavier_uniform({e, vdim}, rng);
+  }
+  if (options.bias) {
+    in_proj_bias = zeros({3 * e});
+    out_proj.bias.fill(0);
+  }
+}
+
+Tensor split_heads(const Tensor& x, index_t num_heads) {
+  require(x.rank() == 3 && num_heads > 0 && x.size(2) % num_heads == 0, "split_heads",
+          "cannot cut shape ", x.shape(), ", which should be (B, T, width), into ", num_heads,
+          " heads");
+  return x.unflatten(2, {num_heads, x.size(2) / num_heads}).transpose(1, 2);
+}
+
+Tensor merge_heads(const Tensor& x) {
+  require(x.rank() == 4, "merge_heads", "expected (B, H, T, d), not ", x.shape());
+  return x.transpose(1, 2).flatten(2, 3);
+}
+
+/// The projection number `part` of x: 0 queries, 1 keys, 2 values.
+Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
+  const index_t e = embed_dim();
+  const auto rows = [&](const Tensor& all) {
+    return all.defined() ? all.slice(0, part * e, (part + 1) * e) : all;
+  };
+  const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
+  const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
+  return linear(x, weight, rows(in_proj_bias));
+}
+
+AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                 const AttentionMask& mask, Weights weights) const {
+  AttentionResult heads =
+      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads), mask,
+             weights != Weights::kNone);
+  if (weights == Weights::kNone) heads.weights = Tensor();
+  if (weights == Weights::kAveraged) heads.weights = mean(heads.weights, {1});
+  return {out_proj(merge_heads(heads.output)), heads.weights};
+}
+
+namespace {
+
+/// (B, T, E) of what a caller passes: unbatched, or with the tokens first.
+Tensor batch_in_front(const Tensor& x, bool batch_first) {
+  require(x.defined() && (x.rank() == 2 || x.rank() == 3), "MultiHeadAttention",
+          "expected (B, T, E) or (T, E)", x.defined() ? format(", not ", x.shape()) : "");
+  if (x.rank() == 2) return x.unsqueeze(0);
+  return batch_first ? x : x.transpose(0, 1);
+}
+
+AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batch_first) {
+  if (query.rank() == 2) {
+    result.output = result.output.squeeze(0);
+    if (result.weights.defined()) result.weights = result.weights.squeeze(0);
+  } else if (!batch_first) {
+    result.output = result.output.transpose(0, 1);
+  }
+  return result;
+}
+
+}  // namespace
+
+AttentionResult MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
+                                               const Tensor& value, const AttentionMask& mask,
+                                               Weights weights) const {
+  const Tensor q = project(0, batch_in_front(query, batch_first));
+  const Tensor k = project(1, batch_in_front(key, batch_first));
+  const Tensor v = project(2, batch_in_front(value, batch_first));
+  return as_passed(attend_heads(q, k, v, mask, weights), query, batch_first);
+}
+
+AttentionResult MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
+                                               Weights weights) const {
+  if (!in_proj_weight.defined()) return (*this)(x, x, x, mask, weights);
+  const Tensor qkv = linear(batch_in_front(x, batch_first), in_proj_weight, in_proj_bias);
+  const std::vector<Tensor> parts = qkv.chunk(3, -1);
+  return as_passed(attend_heads(parts[0], parts[1], parts[2], mask, weights), x, batch_first);
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,99 @@
+// Attention as modules.
+#pragma once
+
+#include <optional>
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+#include "tensor/ops/attention.h"
+
+namespace tessera::nn {
+
+/// Which attention weights a call returns.
+enum class Weights {
+  kNone,      // the fast path
+  kPerHead,   // (B, H, Tq, Tk)
+  kAveraged,  // over heads: (B, Tq, Tk), PyTorch's default form
+};
+
+/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there.
+///
+/// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
+/// Weights are those after dropout, as PyTorch's.
+struct ScaledDotProductAttention {
+  Dropout dropout{0.0};
+
+  ScaledDotProductAttention() = default;
+  explicit ScaledDotProductAttention(double dropout_probability) : dropout(dropout_probability) {}
+
+  AttentionResult operator()(const Tensor& q, const Tensor& k, const Tensor& v,
+                             const AttentionMask& mask = {}, bool need_weights = false) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("dropout", self.dropout);
+  }
+};
+
+struct MultiHeadAttentionOptions {
+  index_t embed_dim;
+  index_t num_heads;
+  double dropout = 0;
+  bool bias = true;
+  std::optional<index_t> kdim = {};  // width of the keys' input, embed_dim if absent
+  std::optional<index_t> vdim = {};  // width of the values' input, embed_dim if absent
+  bool batch_first = true;           // (B, T, E) rather than (T, B, E)
+};
+
+/// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with its
+/// d = E / H columns of the three projections.
+///
+/// **Shapes**: query (B, Tq, E), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, E); without
+/// the batch axis too. With batch_first = false the first two axes are exchanged.
+/// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3E, E), rows q then k then v, or
+/// q_proj_weight (E, E), k_proj_weight (E, kdim), v_proj_weight (E, vdim) where the widths differ;
+/// in_proj_bias (3E); out_proj.weight (E, E), out_proj.bias (E). They start as PyTorch's: Xavier
+/// uniform projections (in_proj_weight as one matrix), zero biases.
+/// **Errors**: heads that do not divide embed_dim; inputs or masks that do not fit.
+/// **Source**: Vaswani et al., 2017, section 3.2.2.
+struct MultiHeadAttention {
+  Tensor in_proj_weight;
+  Tensor q_proj_weight, k_proj_weight, v_proj_weight;
+  Tensor in_proj_bias;
+  Linear out_proj;
+  ScaledDotProductAttention attend;
+  index_t num_heads;
+  bool batch_first;
+
+  explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
+
+  AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                             const AttentionMask& mask = {}, Weights weights = Weights::kNone) const;
+  /// Self-attention: x is query, key and value, projected in one product.
+  AttentionResult operator()(const Tensor& x, const AttentionMask& mask = {},
+                             Weights weights = Weights::kNone) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("in_proj_weight", self.in_proj_weight);
+    visitor("q_proj_weight", self.q_proj_weight);
+    visitor("k_proj_weight", self.k_proj_weight);
+    visitor("v_proj_weight", self.v_proj_weight);
+    visitor("in_proj_bias", self.in_proj_bias);
+    visitor("out_proj", self.out_proj);
+    visitor("attend", self.attend);
+  }
+
+ private:
+  index_t embed_dim() const { return out_proj.weight.size(0); }
+  Tensor project(index_t part, const Tensor& x) const;
+  AttentionResult attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
+                               const AttentionMask& mask, Weights weights) const;
+};
+
+/// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.
+Tensor split_heads(const Tensor& x, index_t num_heads);
+/// The inverse of split_heads. **Shapes**: (B, H, T, d) -> (B, T, H d).
+Tensor merge_heads(const Tensor& x);
+
+}  // namespace tessera::nn

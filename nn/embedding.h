@@ -1,0 +1,38 @@
+// A table of vectors, one per token.
+#pragma once
+
+#include <optional>
+
+#include "tensor/random.h"
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+struct EmbeddingOptions {
+  index_t num_embeddings;
+  index_t embedding_dim;
+  std::optional<index_t> padding_index = {};  // negative counts from the end
+};
+
+/// `y[...] = weight[ids[...]]`.
+///
+/// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
+/// The weight starts as N(0, 1), the padding row as zeros. **Errors**: an id outside [0, V).
+/// **Source**: torch.nn.Embedding.
+struct Embedding {
+  Tensor weight;
+  std::optional<index_t> padding_index;
+
+  explicit Embedding(const EmbeddingOptions& options, Rng& rng = default_rng());
+  Embedding(index_t num_embeddings, index_t embedding_dim, Rng& rng = default_rng())
+      : Embedding({.num_embeddings = num_embeddings, .embedding_dim = embedding_dim}, rng) {}
+
+  Tensor operator()(const Tensor& ids) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("weight", self.weight);
+  }
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,20 @@
+#include "nn/init.h"
+
+#include <cmath>
+
+#include "tensor/error.h"
+
+namespace tessera::nn {
+
+Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng) {
+  const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+  return uniform(shape, -bound, bound, kFloat32, rng);
+}
+
+Tensor xavier_uniform(const Shape& shape, Rng& rng) {
+  require(shape.size() == 2, "xavier_uniform", "expected shape (fan_out, fan_in), not ", shape);
+  const double bound = std::sqrt(6 / static_cast<double>(shape[0] + shape[1]));
+  return uniform(shape, -bound, bound, kFloat32, rng);
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,37 @@
+// The affine layer.
+#pragma once
+
+#include "tensor/random.h"
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+struct LinearOptions {
+  index_t in_features;
+  index_t out_features;
+  bool bias = true;
+};
+
+/// `y = x W^T + b`.
+///
+/// **Shapes**: (..., in) -> (..., out); weight (out, in), bias (out).
+/// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes that do not fit.
+/// **Source**: torch.nn.Linear.
+struct Linear {
+  Tensor weight;
+  Tensor bias;  // undefined without bias
+
+  explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
+  Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())
+      : Linear({.in_features = in_features, .out_features = out_features}, rng) {}
+
+  Tensor operator()(const Tensor& x) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("weight", self.weight);
+    visitor("bias", self.bias);
+  }
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,38 @@
+#include "nn/positional_encoding.h"
+
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+
+namespace tessera::nn {
+
+namespace {
+
+/// The table's rows for the tokens of x, in its dtype.
+Tensor rows_for(const char* op, const Tensor& x, const Tensor& table) {
+  require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op,
+          "expected (..., T, ", table.size(1), "), not ", x.shape());
+  require(x.size(-2) <= table.size(0), op, "a sequence of ", x.size(-2),
+          " tokens, but there are positions for ", table.size(0));
+  return table.slice(0, 0, x.size(-2)).to(x.dtype());
+}
+
+}  // namespace
+
+PositionalEncoding::PositionalEncoding(const PositionalEncodingOptions& options)
+    : table(sinusoidal_positions(options.max_tokens, options.d_model, options.exponent, kFloat64)),
+      input_scale(options.input_scale),
+      dropout(options.dropout) {}
+
+Tensor PositionalEncoding::operator()(const Tensor& x) const {
+  const Tensor rows = rows_for("PositionalEncoding", x, table);
+  return dropout((input_scale == 1 ? x : x * input_scale) + rows);
+}
+
+LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model, Rng& rng)
+    : weight(randn({max_tokens, d_model}, kFloat32, rng) * 0.02) {}
+
+Tensor LearnedPositionalEncoding::operator()(const Tensor& x) const {
+  return x + rows_for("LearnedPositionalEncoding", x, weight);
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,55 @@
+// What tells a transformer the order of its tokens.
+#pragma once
+
+#include "nn/dropout.h"
+#include "tensor/ops/positions.h"
+#include "tensor/random.h"
+
+namespace tessera::nn {
+
+struct PositionalEncodingOptions {
+  index_t d_model;
+  index_t max_tokens = 512;
+  PositionExponent exponent = PositionExponent::kVaswani;
+  double input_scale = 1;  // embeddings are multiplied by it first; the paper uses sqrt(d_model)
+  double dropout = 0;
+};
+
+/// `dropout(input_scale x + table[:T])` with the sinusoidal table.
+///
+/// **Shapes**: (..., T, D) -> the same. The table is no parameter: it is computed, not stored.
+/// **Errors**: more tokens than max_tokens, another width.
+/// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
+struct PositionalEncoding {
+  Tensor table;  // (max_tokens, D)
+  double input_scale;
+  Dropout dropout;
+
+  explicit PositionalEncoding(const PositionalEncodingOptions& options);
+
+  Tensor operator()(const Tensor& x) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("dropout", self.dropout);
+  }
+};
+
+/// `x + weight[:T]` with a learned table, as BERT's position_embeddings.
+///
+/// **Shapes**: (..., T, D) -> the same; weight (max_tokens, D), from N(0, 0.02^2).
+/// **Errors**: more tokens than max_tokens, another width. **Source**: Devlin et al., "BERT", 2018.
+struct LearnedPositionalEncoding {
+  Tensor weight;
+
+  LearnedPositionalEncoding(index_t max_tokens, index_t d_model, Rng& rng = default_rng());
+
+  Tensor operator()(const Tensor& x) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("weight", self.weight);
+  }
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,92 @@
+#include "tensor/ops/attention_mask.h"
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
+
+namespace tessera {
+
+namespace {
+
+/// `combine(a, b)`, or the one that is there.
+template <class Combine>
+Tensor both(const Tensor& a, const Tensor& b, Combine combine) {
+  if (!a.defined()) return b;
+  return b.defined() ? combine(a, b) : a;
+}
+
+Tensor for_all_queries(const char* op, const Tensor& keys) {
+  require(keys.rank() == 2, op, "expected shape (B, Tk), not ", keys.shape());
+  return keys.unsqueeze(1).unsqueeze(1);
+}
+
+void require_bool(const char* op, const Tensor& mask) {
+  require(mask.defined() && mask.dtype() == kBool, op, "expected a bool tensor",
+          mask.defined() ? format(", not ", mask.dtype()) : ", got an undefined one");
+}
+
+}  // namespace
+
+AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
+  AttentionMask result;
+  result.causal_ = a.causal_ || b.causal_;
+  result.lengths_ = both(a.lengths_, b.lengths_, minimum);
+  result.keep_ = both(a.keep_, b.keep_, logical_and);
+  result.bias_ = both(a.bias_, b.bias_, add);
+  return result;
+}
+
+AttentionMask causal_mask() {
+  AttentionMask mask;
+  mask.causal_ = true;
+  return mask;
+}
+
+AttentionMask length_mask(const Tensor& lengths) {
+  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, "length_mask",
+          "expected int64 lengths of shape (B)",
+          lengths.defined() ? format(", not ", lengths.dtype(), " of ", lengths.shape()) : "");
+  for (index_t length : lengths.to_vector<index_t>()) {
+    require(length >= 0, "length_mask", "a length is negative: ", length);
+  }
+  AttentionMask mask;
+  mask.lengths_ = lengths.contiguous();
+  return mask;
+}
+
+AttentionMask length_mask(const std::vector<index_t>& lengths) {
+  return length_mask(from_vector(lengths));
+}
+
+AttentionMask keep_mask(const Tensor& keep) {
+  require_bool("keep_mask", keep);
+  AttentionMask mask;
+  mask.keep_ = keep;
+  return mask;
+}
+
+AttentionMask ignore_mask(const Tensor& ignore) {
+  require_bool("ignore_mask", ignore);
+  return keep_mask(logical_not(ignore));
+}
+
+AttentionMask keep_keys_mask(const Tensor& keep) {
+  require_bool("keep_keys_mask", keep);
+  return keep_mask(for_all_queries("keep_keys_mask", keep));
+}
+
+AttentionMask ignore_keys_mask(const Tensor& ignore) {
+  require_bool("ignore_keys_mask", ignore);
+  return ignore_mask(for_all_queries("ignore_keys_mask", ignore));
+}
+
+AttentionMask additive_mask(const Tensor& bias) {
+  require(bias.defined() && is_floating(bias.dtype()), "additive_mask",
+          "expected a floating tensor; a bool mask says keep_mask or ignore_mask");
+  AttentionMask mask;
+  mask.bias_ = bias;
+  return mask;
+}
+
+}  // namespace tessera

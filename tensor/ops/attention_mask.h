@@ -1,0 +1,71 @@
+// Masks for attention, by names that cannot be confused.
+//
+// A bool mask has a polarity, and the field uses both: PyTorch's MultiheadAttention marks what is
+// ignored, its scaled_dot_product_attention and Hugging Face what is kept. So no tensor converts to a
+// mask by itself; one of these functions says what it means, and `&` combines them:
+//
+//   attention(q, k, v, causal_mask() & length_mask({5, 3}));
+#pragma once
+
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Which keys each query may use, and what is added to the scores. The default masks nothing.
+class AttentionMask {
+ public:
+  AttentionMask() = default;
+
+  bool causal() const { return causal_; }
+  const Tensor& lengths() const { return lengths_; }
+  const Tensor& keep() const { return keep_; }
+  const Tensor& bias() const { return bias_; }
+
+  /// Both masks apply: a key is used where both let it, and additive masks add up.
+  /// Errors: parts whose shapes do not broadcast.
+  friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
+
+  friend AttentionMask causal_mask();
+  friend AttentionMask length_mask(const Tensor& lengths);
+  friend AttentionMask keep_mask(const Tensor& keep);
+  friend AttentionMask additive_mask(const Tensor& bias);
+
+ private:
+  bool causal_ = false;
+  Tensor lengths_;  // (B), int64
+  Tensor keep_;     // broadcastable to (B, H, Tq, Tk), bool: true takes part
+  Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
+};
+
+/// Query i uses keys j <= i, counted from the first of each (top-left aligned where Tq != Tk), as
+/// `is_causal` of PyTorch's scaled_dot_product_attention.
+AttentionMask causal_mask();
+
+/// Sequence b has lengths[b] keys; what lies behind is padding.
+/// **Shapes**: (B), int64. **Errors**: another dtype or rank, a negative length.
+AttentionMask length_mask(const Tensor& lengths);
+AttentionMask length_mask(const std::vector<index_t>& lengths);
+
+/// True where a key takes part: `attn_mask` of PyTorch's scaled_dot_product_attention.
+/// **Shapes**: broadcastable to (B, H, Tq, Tk), bool. **Errors**: another dtype.
+AttentionMask keep_mask(const Tensor& keep);
+
+/// True where a key is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. Its 3-D form
+/// (B H, Tq, Tk) becomes the 4-D one by `mask.unflatten(0, {B, H})`.
+AttentionMask ignore_mask(const Tensor& ignore);
+
+/// True where a key is a real token, for all queries: `attention_mask` of Hugging Face, as bool.
+/// **Shapes**: (B, Tk), bool.
+AttentionMask keep_keys_mask(const Tensor& keep);
+
+/// True where a key is padding, for all queries: `key_padding_mask` of PyTorch's MultiheadAttention.
+/// **Shapes**: (B, Tk), bool.
+AttentionMask ignore_keys_mask(const Tensor& ignore);
+
+/// Added to the scaled scores before the softmax; -inf masks.
+/// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: another dtype.
+AttentionMask additive_mask(const Tensor& bias);
+
+}  // namespace tessera

@@ -1,0 +1,147 @@
+#include "tensor/ops/matmul.h"
+
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/loop.h"
+
+namespace tessera {
+
+namespace {
+
+template <class T>
+kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  return {
+      .m = out.size(-2),
+      .n = out.size(-1),
+      .k = a.size(-1),
+      .a = a.data<T>(),
+      .a_row = a.strides()[a.rank() - 2],
+      .a_col = a.strides().back(),
+      .b = b.data<T>(),
+      .b_row = b.strides()[b.rank() - 2],
+      .b_col = b.strides().back(),
+      .c = out.mutable_data<T>(),
+      .c_row = out.size(-1),
+      .bias = bias.defined() ? bias.data<T>() : nullptr,
+  };
+}
+
+/// One product for each index of the leading axes, which `a` and `b` share with `out`.
+template <class T>
+void multiply_batches(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  const auto& kernel = kernels::table().of<T>();
+  const kernels::GemmArgs<T> args = gemm_args<T>(a, b, bias, out);
+  const auto leading = [](const Dims& dims) { return Dims(std::span(dims.begin(), dims.end() - 2)); };
+  const Shape batch = leading(out.shape());
+  const auto plan = plan_loop<3>(
+      batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});
+  const index_t batches = element_count("matmul", batch);
+  const index_t flops = 2 * args.m * args.n * args.k;
+
+  // Many matrices go to one thread each; few are cut among all threads.
+  const bool spread = batches >= 2 * thread_count();
+  const index_t workers = spread ? kernels::worker_count(batches, batches * flops / 16) : 1;
+  const index_t room = kernel.gemm_workspace(args);
+  Tensor workspace = Tensor::empty({workers, room}, dtype_of<T>);
+  T* const memory = workspace.mutable_data<T>();
+  kernels::parallel_tasks(batches, workers, [&](index_t number, index_t worker) {
+    const auto offsets = element_offsets(plan, number);
+    kernels::GemmArgs<T> one = args;
+    one.c += offsets[0];
+    one.a += offsets[1];
+    one.b += offsets[2];
+    one.workspace = memory + worker * room;
+    kernel.gemm(one);
+  });
+}
+
+/// The same for integers, exactly (modulo 2^64).
+void multiply_integers(const Tensor& a, const Tensor& b, Tensor& out) {
+  const Tensor columns = b.transpose(-2, -1).contiguous();
+  const Tensor rows = a.contiguous();
+  const index_t m = out.size(-2);
+  const index_t n = out.size(-1);
+  const index_t k = a.size(-1);
+  auto* result = out.mutable_data<index_t>();
+  const auto* x = rows.data<index_t>();
+  const auto* y = columns.data<index_t>();
+  kernels::parallel_for(out.count(), k, [&](index_t begin, index_t end) {
+    for (index_t e = begin; e < end; ++e) {
+      const index_t matrix = e / (m * n);
+      const index_t* row = x + (e / n) * k;
+      const index_t* column = y + (matrix * n + e % n) * k;
+      std::uint64_t sum = 0;
+      for (index_t p = 0; p < k; ++p) {
+        sum += static_cast<std::uint64_t>(row[p]) * static_cast<std::uint64_t>(column[p]);
+      }
+      result[e] = static_cast<index_t>(sum);
+    }
+  });
+}
+
+/// The product of tensors of at least two axes and one dtype, plus a bias of the last axis.
+Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
+  // Against one shared matrix, all leading axes of `a` are rows of one tall matrix.
+  if (b.rank() == 2 && a.rank() > 2) {
+    Shape shape = a.shape();
+    shape[a.rank() - 1] = b.size(-1);
+    const Tensor tall = a.reshape({a.count() / std::max<index_t>(a.size(-1), 1), a.size(-1)});
+    if (a.size(-1) > 0) return multiply(tall, b, bias).reshape(shape);
+  }
+  const auto batch_of = [](const Tensor& x) {
+    return Shape(std::span(x.shape().begin(), x.shape().end() - 2));
+  };
+  const auto with_matrix = [](Shape shape, index_t rows, index_t columns) {
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+  };
+  const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
+  a = a.expand(with_matrix(batch, a.size(-2), a.size(-1)));
+  b = b.expand(with_matrix(batch, b.size(-2), b.size(-1)));
+  Tensor out = Tensor::empty(with_matrix(batch, a.size(-2), b.size(-1)), a.dtype());
+  if (out.count() == 0) return out;
+  if (out.dtype() == kFloat32) {
+    multiply_batches<float>(a, b, bias, out);
+  } else if (out.dtype() == kFloat64) {
+    multiply_batches<double>(a, b, bias, out);
+  } else {
+    out = Tensor::empty(out.shape(), kInt64);
+    multiply_integers(a.to(kInt64), b.to(kInt64), out);
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  require(a.defined() && b.defined(), "matmul", "an operand is undefined");
+  require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ", b.shape());
+  const DType dtype = promote(a.dtype(), b.dtype());
+  const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
+  const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
+  require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
+          b.shape());
+  Tensor out = multiply(left, right, {});
+  if (b.rank() == 1) out = out.squeeze(-1);
+  if (a.rank() == 1) out = out.squeeze(b.rank() == 1 ? -1 : -2);
+  return out;
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require(x.defined() && weight.defined(), "linear", "an operand is undefined");
+  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), "linear", "input ",
+          x.shape(), " does not fit weight ", weight.shape(), ", which is (out, in)");
+  require(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "linear", "bias ", bias.shape(),
+          " does not fit weight ", weight.shape());
+  require(x.dtype() == weight.dtype() && is_floating(x.dtype()) &&
+              (!bias.defined() || bias.dtype() == x.dtype()),
+          "linear", "input, weight and bias must share a floating dtype, not ", x.dtype(), ", ",
+          weight.dtype(), " and ", bias.defined() ? bias.dtype() : weight.dtype());
+  const Tensor rows = x.rank() == 1 ? x.unsqueeze(0) : x;
+  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
+  const Tensor out = multiply(rows, weight.t(), addend);
+  return x.rank() == 1 ? out.squeeze(0) : out;
+}
+
+}  // namespace tessera
