@@ -1,0 +1,58 @@
+#include "tensor/kernels/dispatch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+/// Restores the instruction set, so that tests can be run in any order.
+class DispatchTest : public ::testing::Test {
+ protected:
+  void TearDown() override { set_isa(initial_); }
+  const std::string initial_ = current_isa();
+};
+
+TEST_F(DispatchTest, DefaultIsAvailable) {
+  const auto isas = available_isas();
+  ASSERT_FALSE(isas.empty());
+  EXPECT_EQ(isas.front(), "baseline");
+  EXPECT_NE(std::find(isas.begin(), isas.end(), current_isa()), isas.end());
+}
+
+TEST_F(DispatchTest, DefaultIsTheWidestOrTheForcedOne) {
+  const char* forced = std::getenv("TESSERA_ISA");
+  EXPECT_EQ(initial_, forced != nullptr ? forced : available_isas().back());
+}
+
+TEST_F(DispatchTest, SetIsaSwitchesTheTable) {
+  int width = 0;
+  for (const std::string& isa : available_isas()) {
+    set_isa(isa);
+    EXPECT_EQ(current_isa(), isa);
+    EXPECT_GT(kernels::table().vector_bytes, width) << "each set is wider than the one before";
+    width = kernels::table().vector_bytes;
+  }
+}
+
+TEST_F(DispatchTest, AnUnknownNameIsAnErrorThatNamesTheChoices) {
+  try {
+    set_isa("sse9");
+    FAIL() << "nothing was thrown";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("set_isa: 'sse9'")) << text;
+    for (const std::string& isa : available_isas()) {
+      EXPECT_NE(text.find(isa), std::string::npos) << text << " does not offer " << isa;
+    }
+  }
+  EXPECT_EQ(current_isa(), initial_);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,39 @@
+// A check of errors: the type, and every word that the text must contain.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+namespace tessera::test {
+
+/// Whether `body` throws std::invalid_argument whose text starts with `op: ` and contains each of
+/// `parts`.
+template <class Body>
+::testing::AssertionResult throws(const std::string& op, const std::vector<std::string>& parts,
+                                  const Body& body) {
+  try {
+    body();
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    if (!text.starts_with(op + ": ")) {
+      return ::testing::AssertionFailure() << "'" << text << "' does not name " << op;
+    }
+    for (const std::string& part : parts) {
+      if (text.find(part) == std::string::npos) {
+        return ::testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
+      }
+    }
+    return ::testing::AssertionSuccess();
+  } catch (const std::exception& error) {
+    return ::testing::AssertionFailure()
+           << "threw " << typeid(error).name() << ": " << error.what();
+  }
+  return ::testing::AssertionFailure() << "nothing was thrown";
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,110 @@
+// The layers: a file includes only what stands at or below its own layer,
+//
+//   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- models <- examples
+//
+// and the kernels' headers, compiled once per instruction set, include no standard header with code.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kLayers = {
+    "tensor/kernels", "tensor", "tensor/autograd", "tensor/ops", "nn", "models", "examples"};
+
+/// The place in kLayers of the longest prefix of `path`, or -1 for what is in no layer.
+int layer_of(const std::string& path) {
+  int layer = -1;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < kLayers.size(); ++i) {
+    if (path.starts_with(kLayers[i] + "/") && kLayers[i].size() > longest) {
+      longest = kLayers[i].size();
+      layer = static_cast<int>(i);
+    }
+  }
+  return layer;
+}
+
+bool is_isa_code(const std::string& path) {
+  static const std::set<std::string> kCompiledOnce = {
+      "tensor/kernels/dispatch.h", "tensor/kernels/dispatch.cpp", "tensor/kernels/parallel.cpp"};
+  return path.starts_with("tensor/kernels/") && !kCompiledOnce.contains(path);
+}
+
+/// What is wrong with the includes of the file `path` with this text; `exists` knows the tree.
+template <class Exists>
+std::vector<std::string> violations(const std::string& path, const std::string& text,
+                                    const Exists& exists) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  static const std::set<std::string> kFreeOfCode = {"cstddef", "cstdint"};
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kInclude)) continue;
+    const bool ours = match[1] == "\"";
+    const std::string target = match[2];
+    const std::string place = path + ":" + std::to_string(number) + ": ";
+    if (!ours) {
+      if (is_isa_code(path) && !kFreeOfCode.contains(target)) {
+        found.push_back(place + "<" + target + "> in a file compiled per instruction set");
+      }
+    } else if (layer_of(target) < 0 || !exists(target)) {
+      found.push_back(place + target + " is not a path from the root of the repository");
+    } else if (layer_of(target) > layer_of(path)) {
+      found.push_back(place + target + " is in a layer above");
+    }
+  }
+  return found;
+}
+
+TEST(LayeringTest, IncludesPointDownwards) {
+  const fs::path root = TESSERA_SOURCE_DIR;
+  const auto exists = [&](const std::string& path) { return fs::is_regular_file(root / path); };
+  int files = 0;
+  for (const char* folder : {"tensor", "nn", "models", "examples"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp" && extension != ".inc") continue;
+      ++files;
+      std::stringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      const std::string path = fs::relative(entry.path(), root).generic_string();
+      for (const std::string& violation : violations(path, text.str(), exists)) {
+        ADD_FAILURE() << violation;
+      }
+    }
+  }
+  EXPECT_GT(files, 20) << "in " << root;
+}
+
+std::size_t violation_count(const std::string& path, const std::string& text) {
+  return violations(path, text, [](std::string_view) { return true; }).size();
+}
+
+TEST(LayeringTest, TheRuleItself) {
+  EXPECT_EQ(violation_count("nn/linear.h", "#include \"tensor/ops/matmul.h\"\n#include <vector>"),
+            0U);
+  EXPECT_EQ(violation_count("tensor/io/npy.cpp", "#include \"tensor/tensor.h\""), 0U);
+  EXPECT_EQ(violation_count("tensor/tensor.cpp", "#include \"tensor/ops/matmul.h\""), 1U);
+  EXPECT_EQ(violation_count("tensor/autograd/tape.h", "#include \"tensor/ops/matmul.h\""), 1U);
+  EXPECT_EQ(violation_count("tensor/kernels/gemm.h", "\n#include \"tensor/shape.h\""), 1U);
+  EXPECT_EQ(violation_count("nn/linear.h", "  #  include \"models/encoder.h\""), 1U);
+  EXPECT_EQ(violation_count("nn/linear.h", "#include \"../tensor/tensor.h\""), 1U);
+  EXPECT_EQ(violation_count("nn/linear.h", "#include \"tests/support.h\""), 1U);
+  EXPECT_EQ(violation_count("tensor/kernels/gemm.h", "#include <cmath>"), 1U);
+  EXPECT_EQ(violation_count("tensor/kernels/gemm.h", "#include <cstdint>"), 0U);
+  EXPECT_EQ(violation_count("tensor/kernels/parallel.cpp", "#include <thread>"), 0U);
+}
+
+}  // namespace

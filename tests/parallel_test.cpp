@@ -1,0 +1,130 @@
+#include "tensor/kernels/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace tessera {
+namespace {
+
+class ParallelTest : public ::testing::Test {
+ protected:
+  void TearDown() override { set_thread_count(0); }
+};
+
+/// Whether the library was built with OpenMP: without it there is one thread, whatever is asked.
+bool has_threads() {
+  set_thread_count(2);
+  const bool result = thread_count() == 2;
+  set_thread_count(0);
+  return result;
+}
+
+TEST_F(ParallelTest, TheCountCanBeSetAndReset) {
+  const int initial = thread_count();
+  EXPECT_GE(initial, 1);
+  const int seven = has_threads() ? 7 : 1;
+  set_thread_count(7);
+  EXPECT_EQ(thread_count(), seven);
+  set_thread_count(0);
+  EXPECT_EQ(thread_count(), initial);
+  set_thread_count(-5);
+  EXPECT_EQ(thread_count(), initial);
+}
+
+TEST_F(ParallelTest, TheCountBelongsToTheCallingThread) {
+  set_thread_count(5);
+  const int initial = [] {
+    int count = 0;
+    std::thread([&] { count = thread_count(); }).join();
+    return count;
+  }();
+  set_thread_count(0);
+  EXPECT_EQ(initial, thread_count());
+}
+
+TEST_F(ParallelTest, ForCoversEveryIndexOnce) {
+  for (int threads : {1, 2, 3, 8}) {
+    set_thread_count(threads);
+    for (index_t count : {0, 1, 2, 3, 100, 32767, 65536, 100003}) {
+      for (index_t cost : {0, 1, 1000, 1000000}) {
+        std::vector<std::atomic<int>> hits(static_cast<std::size_t>(count));
+        std::atomic<int> pieces = 0;
+        kernels::parallel_for(count, cost, [&](index_t begin, index_t end) {
+          EXPECT_LT(begin, end);
+          ++pieces;
+          for (index_t i = begin; i < end; ++i) ++hits[static_cast<std::size_t>(i)];
+        });
+        EXPECT_LE(pieces, threads);
+        for (const auto& hit : hits) ASSERT_EQ(hit, 1) << count << " indices of cost " << cost;
+      }
+    }
+  }
+}
+
+TEST_F(ParallelTest, SmallWorkStaysInTheCallingThread) {
+  set_thread_count(4);
+  const auto caller = std::this_thread::get_id();
+  const auto check = [&](index_t, index_t) { EXPECT_EQ(std::this_thread::get_id(), caller); };
+  kernels::parallel_for(1000, 10, check);
+  kernels::parallel_for(1, 1 << 30, check);
+  kernels::parallel_tasks(10, 1000, [&](index_t) { check(0, 0); });
+}
+
+TEST_F(ParallelTest, LargeWorkIsSpread) {
+  const int four = has_threads() ? 4 : 1;
+  set_thread_count(4);
+  std::atomic<int> pieces = 0;
+  kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) { ++pieces; });
+  EXPECT_EQ(pieces, four);
+}
+
+TEST_F(ParallelTest, TasksRunOnceEach) {
+  for (int threads : {1, 2, 3, 8}) {
+    set_thread_count(threads);
+    for (index_t tasks : {0, 1, 2, 7, 100}) {
+      for (index_t cost : {index_t{0}, index_t{1} << 40}) {
+        std::vector<std::atomic<int>> hits(static_cast<std::size_t>(tasks));
+        kernels::parallel_tasks(tasks, cost,
+                                [&](index_t task) { ++hits[static_cast<std::size_t>(task)]; });
+        for (const auto& hit : hits) ASSERT_EQ(hit, 1);
+      }
+    }
+  }
+}
+
+TEST_F(ParallelTest, InsideARegionWorkIsSerial) {
+  set_thread_count(4);
+  std::atomic<int> regions = 0;
+  kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) {
+    EXPECT_EQ(thread_count(), 1);
+    int inner = 0;  // no atomic: were the inner loop parallel, pieces would be counted
+    kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) { ++inner; });
+    EXPECT_EQ(inner, 1);
+    ++regions;
+  });
+  EXPECT_GE(regions, 1);
+}
+
+TEST_F(ParallelTest, SeveralThreadsMayRunRegionsAtOnce) {
+  std::vector<index_t> sums(4);
+  std::vector<std::thread> threads;
+  for (index_t& sum : sums) {
+    threads.emplace_back([&sum] {
+      std::atomic<index_t> total = 0;
+      kernels::parallel_for(1 << 20, 1, [&](index_t begin, index_t end) { total += end - begin; });
+      sum = total;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(sums, std::vector<index_t>(4, 1 << 20));
+}
+
+}  // namespace
+}  // namespace tessera

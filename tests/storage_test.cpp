@@ -1,0 +1,144 @@
+#include "tensor/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kRecycles = false;
+#else
+constexpr bool kRecycles = true;
+#endif
+
+TEST(StorageTest, IsAlignedAndWritable) {
+  for (const index_t bytes : {0, 1, 63, 64, 65, 1000, 4096, 100000}) {
+    const Storage storage = Storage::allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(storage.data()) % 64, 0U) << bytes;
+    std::fill_n(storage.data(), bytes, std::byte{0xAB});
+  }
+}
+
+TEST(StorageTest, HandlesShareTheBlock) {
+  Storage a = Storage::allocate(100);
+  const Storage b = a;
+  EXPECT_TRUE(a == b);
+  EXPECT_EQ(a.data(), b.data());
+  const Storage c = std::move(a);
+  EXPECT_FALSE(static_cast<bool>(a));
+  EXPECT_TRUE(c == b);
+  a = b;
+  EXPECT_TRUE(a == c);
+  a = Storage();
+  EXPECT_FALSE(static_cast<bool>(a));
+  EXPECT_TRUE(static_cast<bool>(b));
+  EXPECT_FALSE(Storage::allocate(100) == b);
+}
+
+TEST(StorageTest, RefusesImpossibleSizes) {
+  EXPECT_THROW(Storage::allocate(-1), std::bad_alloc);
+  EXPECT_THROW(Storage::allocate((index_t{1} << 62) + 1), std::bad_alloc);
+}
+
+TEST(StorageTest, RecyclesByRoundedSize) {
+  const std::byte* address = nullptr;
+  {
+    const Storage first = Storage::allocate(1200000);
+    address = first.data();
+  }
+  const auto before = memory_stats().system_allocations;
+  const Storage again = Storage::allocate(1190000);
+  const auto requests = memory_stats().system_allocations - before;
+  if (kRecycles) {
+    EXPECT_EQ(again.data(), address);
+    EXPECT_EQ(requests, 0);
+  } else {
+    EXPECT_EQ(requests, 1);
+  }
+}
+
+TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
+  // Ask for every size around each class's boundaries, smallest first, so that freed smaller blocks
+  // wait in the lists; the sanitizer and the fill find a block that is short.
+  for (index_t bytes = 1; bytes < 40000; bytes += bytes / 37 + 1) {
+    { const Storage freed = Storage::allocate(bytes); }
+    const auto before = memory_stats().in_use;
+    const Storage storage = Storage::allocate(bytes + 1);
+    ASSERT_GE(memory_stats().in_use - before, bytes + 1 + 64);
+    ASSERT_LE(memory_stats().in_use - before, (bytes + 1 + 64) * 5 / 4 + 256);
+    std::fill_n(storage.data(), bytes + 1, std::byte{1});
+  }
+}
+
+TEST(StorageTest, CountsWhatItHolds) {
+  release_cached_memory();
+  const MemoryStats before = memory_stats();
+  EXPECT_EQ(before.cached, 0);
+  {
+    const Storage storage = Storage::allocate(1 << 16);
+    EXPECT_GE(memory_stats().in_use, before.in_use + (1 << 16));
+  }
+  EXPECT_EQ(memory_stats().in_use, before.in_use);
+  EXPECT_EQ(memory_stats().cached > 0, kRecycles);
+  release_cached_memory();
+  EXPECT_EQ(memory_stats().cached, 0);
+}
+
+TEST(StorageTest, CachesNoMoreThanWasOnceInUse) {
+  release_cached_memory();
+  index_t most = memory_stats().in_use;
+  for (index_t bytes = 1 << 20; bytes < 8 << 20; bytes += 1 << 20) {
+    const Storage storage = Storage::allocate(bytes);  // each of another size class
+    most = std::max(most, memory_stats().in_use);
+  }
+  // `most` may be less than the process's peak, when other tests ran before this one.
+  EXPECT_LE(memory_stats().cached, std::max<index_t>(most, 9 << 20));
+  release_cached_memory();
+}
+
+TEST(StorageTest, AVersionNeverComesBackAtItsAddress) {
+  std::set<std::pair<const std::byte*, std::uint64_t>> seen;
+  for (int round = 0; round < 20; ++round) {
+    const Storage storage = Storage::allocate(5000);
+    EXPECT_TRUE(seen.emplace(storage.data(), storage.version()).second);
+    storage.bump_version();
+    EXPECT_TRUE(seen.emplace(storage.data(), storage.version()).second);
+    if (round % 5 == 4) release_cached_memory();
+  }
+}
+
+TEST(StorageTest, VersionIsShared) {
+  const Storage a = Storage::allocate(10);
+  const Storage b = a;
+  const auto before = b.version();
+  a.bump_version();
+  EXPECT_GT(b.version(), before);
+}
+
+TEST(StorageTest, HandlesMayBeUsedOnAnyThread) {
+  const Storage shared = Storage::allocate(1000);
+  const auto in_use = memory_stats().in_use;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&shared, i] {
+      std::vector<Storage> mine;
+      for (index_t round = 0; round < 2000; ++round) {
+        mine.push_back(round % 3 == 0 ? shared : Storage::allocate(100 * (round % 7 + i + 1)));
+        if (mine.size() > 10) mine.erase(mine.begin());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(memory_stats().in_use, in_use);
+}
+
+}  // namespace
+}  // namespace tessera
