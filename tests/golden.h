@@ -1,0 +1,85 @@
+// Reads the files of tests/golden, which hold what PyTorch computed; golden/README.md says what is in
+// each.
+//
+//   GoldenCase golden("mha_cross");
+//   load(module, golden.state(kFloat64));
+//   Tensor out = module(golden.input("query", kFloat64), ...);   // compare with golden.output()
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tensor/error.h"
+#include "tensor/io/npz.h"
+#include "tensor/tensor.h"
+
+namespace tessera::test {
+
+class GoldenCase {
+ public:
+  /// Reads tests/golden/<name>.npz.
+  explicit GoldenCase(const std::string& name)
+      : name_(name), arrays_(load_npz(std::string(TESSERA_GOLDEN_DIR "/") + name + ".npz")) {}
+
+  const std::string& name() const { return name_; }
+  bool has(const std::string& entry) const { return arrays_.contains(entry); }
+
+  /// The entry by its full name, as stored. Errors: there is none.
+  const Tensor& array(const std::string& entry) const {
+    const auto found = arrays_.find(entry);
+    if (found == arrays_.end()) {
+      throw std::out_of_range(format("golden file ", name_, " has no entry ", entry));
+    }
+    return found->second;
+  }
+
+  bool has_input(const std::string& key) const { return has("input." + key); }
+  /// An argument of forward; floating ones in `dtype`, masks of bool as they are.
+  Tensor input(const std::string& key, DType dtype = kFloat32) const {
+    return floating_to(array("input." + key), dtype);
+  }
+
+  /// The parameters by PyTorch's names ("self_attn.in_proj_weight").
+  std::map<std::string, Tensor> state(DType dtype = kFloat32) const {
+    constexpr std::string_view prefix = "state.";
+    std::map<std::string, Tensor> parameters;
+    for (const auto& [entry, value] : arrays_) {
+      if (entry.starts_with(prefix)) {
+        parameters.emplace(entry.substr(prefix.size()), floating_to(value, dtype));
+      }
+    }
+    return parameters;
+  }
+
+  /// A setting of the module: `option("nhead")`; `option<double>("layer_norm_eps")`.
+  template <class T = index_t>
+  T option(const std::string& key) const {
+    return array("option." + key).item<T>();
+  }
+
+  /// The result, float64.
+  const Tensor& output() const { return array("output"); }
+  /// The attention weights, float64. Errors: the case returns none.
+  const Tensor& weights() const { return array("weights"); }
+
+  /// Whether position `token` of sequence `batch` of the output is no padding.
+  bool is_real(index_t batch, index_t token) const {
+    if (has_input("key")) return true;  // The padding is the keys', the output has the queries.
+    for (const char* mask : {"input.src_key_padding_mask", "input.key_padding_mask"}) {
+      if (has(mask)) return !array(mask).item_at<bool>({batch, token});
+    }
+    return true;
+  }
+
+ private:
+  static Tensor floating_to(const Tensor& value, DType dtype) {
+    return is_floating(value.dtype()) ? value.to(dtype) : value;
+  }
+
+  std::string name_;
+  std::map<std::string, Tensor> arrays_;
+};
+
+}  // namespace tessera::test
