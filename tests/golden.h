@@ -1,5 +1,5 @@
-// Reads the files of tests/golden, which hold what PyTorch computed; golden/README.md says what is in
-// each.
+// Reads the files of tests/golden, which hold what PyTorch computed; golden/README.md says what is
+// in each.
 //
 //   GoldenCase golden("mha_cross");
 //   load(module, golden.state(kFloat64));
