@@ -1,0 +1,91 @@
+// Random tensors from a counter-based generator.
+//
+//   manual_seed(7);
+//   Tensor w = randn({512, 512});                  // from the thread's default generator
+//   Rng rng(7);
+//   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from a generator of one's own
+//
+// Element i of a draw depends on the generator's state at the call and on i, and on nothing else:
+// not on threads, and not on the compiler or the C library, because the few functions needed (log,
+// sine, cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Four 32-bit words: the output of one Philox block.
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+/// The Philox4x32-10 function: a bijection of `counter` for each `key`, whose outputs for
+/// consecutive counters pass the tests of BigCrush.
+/// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), section 3.3.
+PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
+
+/// A stream of 32-bit words, a value of three numbers: word n is word n % 4 of the Philox block
+/// number n / 4 of (seed, stream). Generators that differ in seed or stream give unrelated words.
+class Rng {
+ public:
+  /// All there is to save in a checkpoint.
+  struct State {
+    std::uint64_t seed = 0;
+    std::uint64_t stream = 0;
+    std::uint64_t position = 0;  // words taken so far
+    bool operator==(const State&) const = default;
+  };
+
+  explicit Rng(std::uint64_t seed = 0, std::uint64_t stream = 0) : state_{seed, stream, 0} {}
+
+  std::uint32_t next_u32();
+  /// Two words, the first one low.
+  std::uint64_t next_u64();
+  /// Block number `index` of the whole stream, wherever the generator stands.
+  PhiloxBlock block(std::uint64_t index) const;
+  /// Takes `count` whole blocks, from the next block boundary on; returns the first one's number.
+  std::uint64_t take_blocks(index_t count);
+
+  const State& state() const { return state_; }
+  void set_state(const State& state) { state_ = state; }
+
+ private:
+  State state_;
+};
+
+/// The generator of the calling thread, which the functions below use unless given another. It starts
+/// as Rng(0) in every thread, so that a program gives the same numbers each time it runs.
+Rng& default_rng();
+
+/// Starts the calling thread's default generator anew from `seed`.
+void manual_seed(std::uint64_t seed);
+
+/// Uniform in [0, 1): a whole multiple of 2^-24 (float32) or 2^-53 (float64).
+/// **Errors**: a dtype that is not floating.
+Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
+
+/// Uniform in [low, high): low + (high - low) u.
+/// **Errors**: not low < high, an infinite width; a dtype that is not floating.
+Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
+               Rng& rng = default_rng());
+
+/// Normal with mean 0 and variance 1. A float32 draw is the float64 draw, rounded.
+/// **Errors**: a dtype that is not floating.
+/// **Source**: Box and Muller, "A note on the generation of random normal deviates" (1958), with 53
+/// random bits for the radius (which reaches 8.57) and 53 for the angle.
+Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
+
+/// int64 numbers, uniform in [low, high). Each has a probability within 2^-64 of its share.
+/// **Errors**: not low < high.
+Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng = default_rng());
+
+/// True with probability `keep` (to within 2^-33), independently: the mask of a dropout.
+/// **Shapes**: result `shape`, bool. **Errors**: keep outside [0, 1].
+Tensor bernoulli(const Shape& shape, double keep, Rng& rng = default_rng());
+
+/// 0, 1, ..., count - 1 in random order. **Shapes**: (count), int64. **Errors**: a negative count.
+/// **Source**: Durstenfeld, "Algorithm 235: random permutation" (1964).
+Tensor permutation(index_t count, Rng& rng = default_rng());
+
+}  // namespace tessera
