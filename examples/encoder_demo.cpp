@@ -11,6 +11,7 @@
 #include "models/models.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
+#include "tensor/error.h"
 #include "tensor/ops/ops.h"
 
 namespace {

@@ -34,14 +34,13 @@ LoopPlan<N> plan_loop(const Shape& shape, const std::array<Strides, N>& strides)
   LoopPlan<N> plan;
   for (index_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] == 1) continue;
-    const index_t last = plan.sizes.size() - 1;
-    bool merges = last >= 0;
+    bool merges = !plan.sizes.empty();
     for (std::size_t i = 0; i < N && merges; ++i) {
-      merges = plan.strides[i][last] == strides[i][axis] * shape[axis];
+      merges = plan.strides[i].back() == strides[i][axis] * shape[axis];
     }
     if (merges) {
-      plan.sizes[last] *= shape[axis];
-      for (std::size_t i = 0; i < N; ++i) plan.strides[i][last] = strides[i][axis];
+      plan.sizes.back() *= shape[axis];
+      for (std::size_t i = 0; i < N; ++i) plan.strides[i].back() = strides[i][axis];
     } else {
       plan.sizes.push_back(shape[axis]);
       for (std::size_t i = 0; i < N; ++i) plan.strides[i].push_back(strides[i][axis]);

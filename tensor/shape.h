@@ -22,6 +22,7 @@ inline constexpr index_t kMaxRank = 8;
 class Dims {
  public:
   Dims() = default;
+  Dims(index_t only) : rank_(1), values_{only} {}
   Dims(std::initializer_list<index_t> values) : Dims(std::span(values.begin(), values.size())) {}
   Dims(const std::vector<index_t>& values) : Dims(std::span(values)) {}
   explicit Dims(std::span<const index_t> values);
@@ -34,6 +35,7 @@ class Dims {
   index_t operator[](index_t i) const { return values_[static_cast<std::size_t>(i)]; }
   index_t& operator[](index_t i) { return values_[static_cast<std::size_t>(i)]; }
   index_t back() const { return (*this)[rank_ - 1]; }
+  index_t& back() { return (*this)[rank_ - 1]; }
   const index_t* begin() const { return values_.data(); }
   const index_t* end() const { return values_.data() + rank_; }
 
