@@ -244,9 +244,14 @@ inline ::testing::AssertionResult same_bits(const Tensor& got, const Tensor& wan
   });
 }
 
-/// A tolerance for one rounding or a few of this dtype, relative to the result.
+/// The largest relative error of one rounding.
+inline double rounding(DType dtype) {
+  return dtype == kFloat32 ? 6e-8 : dtype == kFloat64 ? 1.2e-16 : 0;
+}
+
+/// A relative error of several roundings, for functions and sums of few elements.
 inline double tolerance(DType dtype) {
-  return dtype == kFloat32 ? 1e-6 : 1e-14;
+  return 16 * rounding(dtype);
 }
 
 }  // namespace tessera::test

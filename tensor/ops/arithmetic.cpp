@@ -1,0 +1,198 @@
+#include "tensor/ops/arithmetic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/map.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera {
+
+namespace {
+
+using detail::map_elements;
+using detail::map_rows;
+using detail::Row;
+using kernels::BinaryOp;
+
+/// The integer meaning of an op, modulo 2^64.
+index_t apply(BinaryOp kind, index_t a, index_t b) {
+  const auto p = static_cast<std::uint64_t>(a);
+  const auto q = static_cast<std::uint64_t>(b);
+  switch (kind) {
+    case BinaryOp::Add:
+      return static_cast<index_t>(p + q);
+    case BinaryOp::Sub:
+      return static_cast<index_t>(p - q);
+    case BinaryOp::Mul:
+      return static_cast<index_t>(p * q);
+    case BinaryOp::Maximum:
+      return std::max(a, b);
+    case BinaryOp::Minimum:
+      return std::min(a, b);
+    case BinaryOp::Div:
+      break;
+  }
+  return 0;  // Div never comes here: it is computed in floating point
+}
+
+/// `kind` of two tensors of one dtype.
+Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  if (is_floating(a.dtype())) {
+    return detail::visit_floating(a.dtype(), [&](auto t) {
+      using T = decltype(t);
+      const auto kernel = kernels::table().of<T>().binary;
+      return map_rows<T, T, T>(shape, {a, b}, 1, [&](T* out, index_t n, Row<T> x, Row<T> y) {
+        kernel(kind, n, x.first, x.step, y.first, y.step, out);
+      });
+    });
+  }
+  if (a.dtype() == kInt64) {
+    return map_elements<index_t, index_t, index_t>(
+        shape, {a, b}, 1, [&](index_t x, index_t y) { return apply(kind, x, y); });
+  }
+  require(kind != BinaryOp::Sub, op, "bool tensors cannot be subtracted; convert them first");
+  return map_elements<bool, bool, bool>(shape, {a, b}, 1, [&](bool x, bool y) {
+    return kind == BinaryOp::Add || kind == BinaryOp::Maximum ? x || y : x && y;
+  });
+}
+
+/// The dtype in which `kind` is computed, where operands promote to `dtype`.
+DType working_dtype(BinaryOp kind, DType dtype) {
+  return kind == BinaryOp::Div ? detail::floating(dtype) : dtype;
+}
+
+Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
+  detail::require_defined(op, a);
+  detail::require_defined(op, b);
+  const DType dtype = working_dtype(kind, promote(a.dtype(), b.dtype()));
+  return binary(op, kind, a.to(dtype), b.to(dtype));
+}
+
+Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, Scalar b) {
+  detail::require_defined(op, a);
+  const DType dtype = working_dtype(kind, b.dtype_beside(a.dtype()));
+  return binary(op, kind, a.to(dtype), b.to_tensor(dtype));
+}
+
+Tensor promoted(const char* op, BinaryOp kind, Scalar a, const Tensor& b) {
+  detail::require_defined(op, b);
+  const DType dtype = working_dtype(kind, a.dtype_beside(b.dtype()));
+  return binary(op, kind, a.to_tensor(dtype), b.to(dtype));
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return promoted("add", BinaryOp::Add, a, b);
+}
+Tensor add(const Tensor& a, Scalar b) {
+  return promoted("add", BinaryOp::Add, a, b);
+}
+Tensor add(Scalar a, const Tensor& b) {
+  return promoted("add", BinaryOp::Add, a, b);
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  return promoted("sub", BinaryOp::Sub, a, b);
+}
+Tensor sub(const Tensor& a, Scalar b) {
+  return promoted("sub", BinaryOp::Sub, a, b);
+}
+Tensor sub(Scalar a, const Tensor& b) {
+  return promoted("sub", BinaryOp::Sub, a, b);
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return promoted("mul", BinaryOp::Mul, a, b);
+}
+Tensor mul(const Tensor& a, Scalar b) {
+  return promoted("mul", BinaryOp::Mul, a, b);
+}
+Tensor mul(Scalar a, const Tensor& b) {
+  return promoted("mul", BinaryOp::Mul, a, b);
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  return promoted("div", BinaryOp::Div, a, b);
+}
+Tensor div(const Tensor& a, Scalar b) {
+  return promoted("div", BinaryOp::Div, a, b);
+}
+Tensor div(Scalar a, const Tensor& b) {
+  return promoted("div", BinaryOp::Div, a, b);
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return promoted("maximum", BinaryOp::Maximum, a, b);
+}
+Tensor maximum(const Tensor& a, Scalar b) {
+  return promoted("maximum", BinaryOp::Maximum, a, b);
+}
+Tensor maximum(Scalar a, const Tensor& b) {
+  return promoted("maximum", BinaryOp::Maximum, a, b);
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return promoted("minimum", BinaryOp::Minimum, a, b);
+}
+Tensor minimum(const Tensor& a, Scalar b) {
+  return promoted("minimum", BinaryOp::Minimum, a, b);
+}
+Tensor minimum(Scalar a, const Tensor& b) {
+  return promoted("minimum", BinaryOp::Minimum, a, b);
+}
+
+Tensor neg(const Tensor& x) {
+  detail::require_defined("neg", x);
+  require(x.dtype() != kBool, "neg", "a bool tensor has no negative; see logical_not");
+  if (x.dtype() == kInt64) return sub(0, x);
+  return detail::visit_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto kernel = kernels::table().of<T>().unary;
+    return map_rows<T, T>(x.shape(), {x}, 1, [&](T* out, index_t n, Row<T> in) {
+      kernel(kernels::UnaryOp::Neg, n, in.first, in.step, out);
+    });
+  });
+}
+
+namespace {
+
+/// Modulo 2^64, by squaring.
+index_t integer_power(index_t base, index_t exponent) {
+  std::uint64_t result = 1;
+  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1) {
+    if (exponent & 1) result *= square;
+    square *= square;
+  }
+  return static_cast<index_t>(result);
+}
+
+}  // namespace
+
+Tensor pow(const Tensor& x, Scalar exponent) {
+  detail::require_defined("pow", x);
+  const double e = exponent.value();
+  if (!is_floating(x.dtype()) && exponent.is_integral()) {
+    require(e >= 0, "pow", "an integer tensor cannot be raised to the negative power ", e,
+            "; convert it to a floating dtype");
+    return map_elements<index_t, index_t>(x.shape(), {x.to(kInt64)}, 8, [&](index_t base) {
+      return integer_power(base, exponent.integer());
+    });
+  }
+  const Tensor base = x.to(detail::floating(x.dtype()));
+  if (e == 2) return square(base);
+  if (e == 0.5) return sqrt(base);
+  if (e == -1) return reciprocal(base);
+  return detail::visit_floating(base.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return map_elements<T, T>(base.shape(), {base}, 32, [&](T value) {
+      return static_cast<T>(std::pow(static_cast<double>(value), e));
+    });
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,251 @@
+#include "tensor/ops/compare.h"
+
+#include <cmath>
+
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/map.h"
+
+namespace tessera {
+
+namespace {
+
+using detail::map_elements;
+using detail::map_rows;
+using detail::Row;
+using kernels::CompareOp;
+
+template <class T>
+bool holds(CompareOp kind, T a, T b) {
+  switch (kind) {
+    case CompareOp::Eq:
+      return a == b;
+    case CompareOp::Ne:
+      return a != b;
+    case CompareOp::Lt:
+      return a < b;
+    case CompareOp::Le:
+      return a <= b;
+    case CompareOp::Gt:
+      return a > b;
+    case CompareOp::Ge:
+      break;
+  }
+  return a >= b;
+}
+
+/// `kind` of two tensors of one dtype.
+Tensor compare(const char* op, CompareOp kind, const Tensor& a, const Tensor& b) {
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  return visit_dtype(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto kernel = kernels::table().of<T>().compare;
+      return map_rows<bool, T, T>(shape, {a, b}, 1, [&](bool* out, index_t n, Row<T> x, Row<T> y) {
+        kernel(kind, n, x.first, x.step, y.first, y.step, out);
+      });
+    } else {
+      return map_elements<bool, T, T>(shape, {a, b}, 1,
+                                      [&](T x, T y) { return holds(kind, x, y); });
+    }
+  });
+}
+
+Tensor promoted(const char* op, CompareOp kind, const Tensor& a, const Tensor& b) {
+  detail::require_defined(op, a);
+  detail::require_defined(op, b);
+  const DType dtype = promote(a.dtype(), b.dtype());
+  return compare(op, kind, a.to(dtype), b.to(dtype));
+}
+
+Tensor promoted(const char* op, CompareOp kind, const Tensor& a, Scalar b) {
+  detail::require_defined(op, a);
+  const DType dtype = b.dtype_beside(a.dtype());
+  return compare(op, kind, a.to(dtype), b.to_tensor(dtype));
+}
+
+}  // namespace
+
+Tensor eq(const Tensor& a, const Tensor& b) {
+  return promoted("eq", CompareOp::Eq, a, b);
+}
+Tensor eq(const Tensor& a, Scalar b) {
+  return promoted("eq", CompareOp::Eq, a, b);
+}
+
+Tensor ne(const Tensor& a, const Tensor& b) {
+  return promoted("ne", CompareOp::Ne, a, b);
+}
+Tensor ne(const Tensor& a, Scalar b) {
+  return promoted("ne", CompareOp::Ne, a, b);
+}
+
+Tensor lt(const Tensor& a, const Tensor& b) {
+  return promoted("lt", CompareOp::Lt, a, b);
+}
+Tensor lt(const Tensor& a, Scalar b) {
+  return promoted("lt", CompareOp::Lt, a, b);
+}
+
+Tensor le(const Tensor& a, const Tensor& b) {
+  return promoted("le", CompareOp::Le, a, b);
+}
+Tensor le(const Tensor& a, Scalar b) {
+  return promoted("le", CompareOp::Le, a, b);
+}
+
+Tensor gt(const Tensor& a, const Tensor& b) {
+  return promoted("gt", CompareOp::Gt, a, b);
+}
+Tensor gt(const Tensor& a, Scalar b) {
+  return promoted("gt", CompareOp::Gt, a, b);
+}
+
+Tensor ge(const Tensor& a, const Tensor& b) {
+  return promoted("ge", CompareOp::Ge, a, b);
+}
+Tensor ge(const Tensor& a, Scalar b) {
+  return promoted("ge", CompareOp::Ge, a, b);
+}
+
+namespace {
+
+template <class F>
+Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
+  detail::require_defined(op, a);
+  detail::require_defined(op, b);
+  return map_elements<bool, bool, bool>(broadcast_shapes(op, a.shape(), b.shape()),
+                                        {a.to(kBool), b.to(kBool)}, 1, f);
+}
+
+/// Whether an element equal to `wanted` occurs among those that are reduced.
+Tensor occurs(const char* op, const Tensor& x, const Axes& axes, bool keepdim, bool wanted) {
+  detail::require_defined(op, x);
+  const Axes reduced = normalize_axes(op, axes, x.rank());
+  return detail::reduce_rows<bool, bool>(detail::merge_last(x.to(kBool), reduced),
+                                         reduced_shape(x.shape(), reduced, keepdim),
+                                         [wanted](Row<bool> row, index_t n) {
+                                           index_t i = 0;
+                                           while (i < n && row[i] != wanted) ++i;
+                                           return i < n;
+                                         });
+}
+
+/// `f` of each element of a floating tensor; `otherwise` for the rest.
+template <class F>
+Tensor floating_test(const char* op, const Tensor& x, bool otherwise, const F& f) {
+  detail::require_defined(op, x);
+  return visit_dtype(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return map_elements<bool, T>(x.shape(), {x}, 1, [&](T v) {
+      if constexpr (std::is_floating_point_v<T>) {
+        return f(v);
+      } else {
+        return otherwise;
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Tensor logical_not(const Tensor& x) {
+  detail::require_defined("logical_not", x);
+  return map_elements<bool, bool>(x.shape(), {x.to(kBool)}, 1, [](bool v) { return !v; });
+}
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+  return logical("logical_and", a, b, [](bool x, bool y) { return x && y; });
+}
+
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+  return logical("logical_or", a, b, [](bool x, bool y) { return x || y; });
+}
+
+Tensor any(const Tensor& x, const Axes& axes, bool keepdim) {
+  return occurs("any", x, axes, keepdim, true);
+}
+
+Tensor all(const Tensor& x, const Axes& axes, bool keepdim) {
+  return logical_not(occurs("all", x, axes, keepdim, false));
+}
+
+Tensor isnan(const Tensor& x) {
+  return floating_test("isnan", x, false, [](auto v) { return std::isnan(v); });
+}
+
+Tensor isfinite(const Tensor& x) {
+  return floating_test("isfinite", x, true, [](auto v) { return std::isfinite(v); });
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  detail::require_defined("isclose", a);
+  detail::require_defined("isclose", b);
+  return map_elements<bool, double, double>(broadcast_shapes("isclose", a.shape(), b.shape()),
+                                            {a.to(kFloat64), b.to(kFloat64)}, 2,
+                                            [&](double x, double y) {
+                                              if (std::isnan(x) && std::isnan(y)) return equal_nan;
+                                              if (!std::isfinite(y)) return x == y;
+                                              return std::fabs(x - y) <= atol + rtol * std::fabs(y);
+                                            });
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return all(isclose(a, b, rtol, atol, equal_nan)).item<bool>();
+}
+
+bool array_equal(const Tensor& a, const Tensor& b) {
+  detail::require_defined("array_equal", a);
+  detail::require_defined("array_equal", b);
+  return a.shape() == b.shape() && all(eq(a, b)).item<bool>();
+}
+
+namespace {
+
+/// `a` and `b` have one dtype.
+Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require(condition.dtype() == kBool, op, "the mask must be bool, not ", condition.dtype());
+  const Shape shape =
+      broadcast_shapes(op, condition.shape(), broadcast_shapes(op, a.shape(), b.shape()));
+  return visit_dtype(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto kernel = kernels::table().of<T>().where;
+      return map_rows<T, bool, T, T>(
+          shape, {condition, a, b}, 1, [&](T* out, index_t n, Row<bool> mask, Row<T> x, Row<T> y) {
+            kernel(n, mask.first, mask.step, x.first, x.step, y.first, y.step, out);
+          });
+    } else {
+      return map_elements<T, bool, T, T>(shape, {condition, a, b}, 1,
+                                         [](bool c, T x, T y) { return c ? x : y; });
+    }
+  });
+}
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  for (const Tensor* x : {&condition, &a, &b}) detail::require_defined("where", *x);
+  const DType dtype = promote(a.dtype(), b.dtype());
+  return select("where", condition, a.to(dtype), b.to(dtype));
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
+  for (const Tensor* x : {&condition, &a}) detail::require_defined("where", *x);
+  const DType dtype = b.dtype_beside(a.dtype());
+  return select("where", condition, a.to(dtype), b.to_tensor(dtype));
+}
+
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
+  for (const Tensor* x : {&condition, &b}) detail::require_defined("where", *x);
+  const DType dtype = a.dtype_beside(b.dtype());
+  return select("where", condition, a.to_tensor(dtype), b.to(dtype));
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
+  for (const Tensor* each : {&x, &mask}) detail::require_defined("masked_fill", *each);
+  const bool fits = is_floating(x.dtype()) || value.dtype_beside(x.dtype()) == x.dtype();
+  require(fits, "masked_fill", "a tensor of ", x.dtype(), " cannot hold ", value.value());
+  return select("masked_fill", mask, value.to_tensor(x.dtype()), x);
+}
+
+}  // namespace tessera

@@ -1,0 +1,105 @@
+// Comparison, logic and selection by masks.
+#pragma once
+
+#include "tensor/ops/scalar.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+// Comparisons: bool tensors. Two tensors broadcast and promote, as in arithmetic.h. NaN is unequal
+// to everything and neither less nor greater. There is no operator==, because it could as well mean
+// array_equal. Source: torch, by the same names.
+
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, Scalar b);
+
+inline Tensor operator<(const Tensor& a, const Tensor& b) {
+  return lt(a, b);
+}
+inline Tensor operator<(const Tensor& a, Scalar b) {
+  return lt(a, b);
+}
+inline Tensor operator<(Scalar a, const Tensor& b) {
+  return gt(b, a);
+}
+inline Tensor operator<=(const Tensor& a, const Tensor& b) {
+  return le(a, b);
+}
+inline Tensor operator<=(const Tensor& a, Scalar b) {
+  return le(a, b);
+}
+inline Tensor operator<=(Scalar a, const Tensor& b) {
+  return ge(b, a);
+}
+inline Tensor operator>(const Tensor& a, const Tensor& b) {
+  return gt(a, b);
+}
+inline Tensor operator>(const Tensor& a, Scalar b) {
+  return gt(a, b);
+}
+inline Tensor operator>(Scalar a, const Tensor& b) {
+  return lt(b, a);
+}
+inline Tensor operator>=(const Tensor& a, const Tensor& b) {
+  return ge(a, b);
+}
+inline Tensor operator>=(const Tensor& a, Scalar b) {
+  return ge(a, b);
+}
+inline Tensor operator>=(Scalar a, const Tensor& b) {
+  return le(b, a);
+}
+
+// Logic: of any dtype, where not zero (NaN too) means true. Bool tensors that broadcast.
+
+Tensor logical_not(const Tensor& x);
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+
+/// Whether any, or each, element along `axes` (none named: all) is true.
+///
+/// **Shapes**: as sum in reduce.h. Of no elements, any is false and all is true.
+Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+
+Tensor isnan(const Tensor& x);
+/// Neither NaN nor infinite.
+Tensor isfinite(const Tensor& x);
+
+/// |a - b| <= atol + rtol |b|, computed in double precision. An infinity is close to itself only,
+/// NaN to nothing, or to NaN with `equal_nan`.
+///
+/// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
+               bool equal_nan = false);
+/// Whether every pair is close. Errors: shapes that do not broadcast. **Source**: numpy.allclose.
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
+              bool equal_nan = false);
+/// Whether the shapes are equal and every pair of elements is. **Source**: numpy.array_equal.
+bool array_equal(const Tensor& a, const Tensor& b);
+
+/// `a` where `condition`, else `b`; what is not selected is never looked at, NaN or not.
+///
+/// **Shapes**: any three that broadcast. **Errors**: a condition that is not bool.
+/// **Source**: numpy.where.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+
+/// `value` where `mask`, else x, in the dtype of x.
+///
+/// **Shapes**: any two that broadcast. **Errors**: a mask that is not bool; a value that an integer
+/// or bool x cannot hold. **Source**: torch.Tensor.masked_fill.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+
+}  // namespace tessera

@@ -1,0 +1,99 @@
+#include "tensor/ops/unary.h"
+
+#include <cstdint>
+
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/map.h"
+
+namespace tessera {
+
+namespace {
+
+using detail::map_elements;
+using detail::map_rows;
+using detail::Row;
+using kernels::UnaryOp;
+
+// Elementary operations per element, for the decision to use threads.
+constexpr index_t kCheap = 1;
+constexpr index_t kCostly = 8;
+
+Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
+  detail::require_defined(op, x);
+  return detail::visit_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto kernel = kernels::table().of<T>().unary;
+    const Tensor input = x.to(dtype_of<T>);
+    return map_rows<T, T>(x.shape(), {input}, cost, [&](T* out, index_t n, Row<T> in) {
+      kernel(kind, n, in.first, in.step, out);
+    });
+  });
+}
+
+/// `kind` for floating tensors, `f` of int64 for the others.
+template <class F>
+Tensor unary_or_integer(const char* op, UnaryOp kind, const Tensor& x, const F& f) {
+  detail::require_defined(op, x);
+  if (is_floating(x.dtype())) return unary(op, kind, kCheap, x);
+  return map_elements<index_t, index_t>(x.shape(), {x.to(kInt64)}, kCheap, f);
+}
+
+/// Modulo 2^64, where signed arithmetic would be undefined.
+index_t wrapping_product(index_t a, index_t b) {
+  return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+}  // namespace
+
+Tensor exp(const Tensor& x) {
+  return unary("exp", UnaryOp::Exp, kCostly, x);
+}
+
+Tensor log(const Tensor& x) {
+  return unary("log", UnaryOp::Log, kCostly, x);
+}
+
+Tensor sqrt(const Tensor& x) {
+  return unary("sqrt", UnaryOp::Sqrt, kCheap, x);
+}
+
+Tensor tanh(const Tensor& x) {
+  return unary("tanh", UnaryOp::Tanh, kCostly, x);
+}
+
+Tensor erf(const Tensor& x) {
+  return unary("erf", UnaryOp::Erf, kCostly, x);
+}
+
+Tensor abs(const Tensor& x) {
+  return unary_or_integer("abs", UnaryOp::Abs, x,
+                          [](index_t v) { return v < 0 ? wrapping_product(v, -1) : v; });
+}
+
+Tensor square(const Tensor& x) {
+  return unary_or_integer("square", UnaryOp::Square, x,
+                          [](index_t v) { return wrapping_product(v, v); });
+}
+
+Tensor reciprocal(const Tensor& x) {
+  return unary("reciprocal", UnaryOp::Reciprocal, kCheap, x);
+}
+
+Tensor sign(const Tensor& x) {
+  return unary_or_integer("sign", UnaryOp::Sign, x,
+                          [](index_t v) { return index_t{v > 0} - index_t{v < 0}; });
+}
+
+Tensor sigmoid(const Tensor& x) {
+  return unary("sigmoid", UnaryOp::Sigmoid, kCostly, x);
+}
+
+Tensor relu(const Tensor& x) {
+  return unary_or_integer("relu", UnaryOp::Relu, x, [](index_t v) { return v < 0 ? 0 : v; });
+}
+
+Tensor gelu(const Tensor& x, Gelu kind) {
+  return unary("gelu", kind == Gelu::kErf ? UnaryOp::Gelu : UnaryOp::GeluTanh, kCostly, x);
+}
+
+}  // namespace tessera
