@@ -1,0 +1,49 @@
+// Elements chosen by position: lookup in a table, gathering, one-hot vectors, triangles.
+//
+// Ids are int64, count from 0 and are never negative: a wrong id is an error that names it.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Row ids[...] of a table: out[..., d] = weight[ids[...], d].
+///
+/// **Shapes**: weight (V, D), ids (...) int64 -> (..., D), of weight's dtype.
+/// **Errors**: weight without two axes; ids of another dtype; an id outside [0, V).
+/// **Source**: torch.nn.functional.embedding.
+Tensor embedding(const Tensor& weight, const Tensor& ids);
+
+/// The slices of x at positions `ids` of `axis`, in that order, repeated as often as they are named.
+///
+/// **Shapes**: ids (n) int64; the result has x's shape with n at `axis`.
+/// **Errors**: ids that are not int64 with one axis; an id outside [0, size of the axis).
+/// **Source**: torch.index_select, numpy.take.
+Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids);
+
+/// One element of x per element of `index`: for axis 1, out[i, j, k] = x[i, index[i, j, k], k].
+///
+/// **Shapes**: index int64 of x's rank, no larger than x on any axis but `axis` -> index's shape.
+/// **Errors**: index of another dtype, rank or of a larger size; an entry outside [0, size of the
+/// axis).
+/// **Source**: torch.gather.
+Tensor gather(const Tensor& x, index_t axis, const Tensor& index);
+
+/// 1 at position ids[...] of a last axis, 0 elsewhere.
+///
+/// **Shapes**: ids (...) int64 -> (..., classes), of `dtype`.
+/// **Errors**: ids of another dtype; a negative number of classes; an id outside [0, classes).
+/// **Source**: torch.nn.functional.one_hot.
+Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
+
+/// The lower triangle of the last two axes: elements with column - row <= diagonal, 0 elsewhere.
+/// `tril(ones({T, T}, kBool))` is the mask under which token i sees the tokens up to i.
+///
+/// **Shapes**: (..., M, N) -> the same. **Errors**: fewer than two axes.
+/// **Source**: numpy.tril, torch.tril.
+Tensor tril(const Tensor& x, index_t diagonal = 0);
+
+/// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. As tril otherwise.
+Tensor triu(const Tensor& x, index_t diagonal = 0);
+
+}  // namespace tessera

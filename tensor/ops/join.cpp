@@ -1,0 +1,53 @@
+#include "tensor/ops/join.h"
+
+#include "tensor/error.h"
+
+namespace tessera {
+
+namespace {
+
+void check_parts(const char* op, const std::vector<Tensor>& parts) {
+  require(!parts.empty(), op, "needs at least one tensor");
+  for (const Tensor& part : parts) require(part.defined(), op, "a part is undefined");
+}
+
+}  // namespace
+
+Tensor concat(const std::vector<Tensor>& parts, index_t axis) {
+  check_parts("concat", parts);
+  Shape shape = parts.front().shape();
+  DType dtype = parts.front().dtype();
+  const index_t a = normalize_axis("concat", axis, shape.size());
+  shape[a] = 0;
+  for (const Tensor& part : parts) {
+    Shape fitting = shape;
+    if (part.rank() == shape.size()) fitting[a] = part.shape()[a];
+    require(part.shape() == fitting, "concat", "shapes ", parts.front().shape(), " and ",
+            part.shape(), " differ outside axis ", axis);
+    const bool overflows = __builtin_add_overflow(shape[a], part.shape()[a], &shape[a]);
+    require(!overflows, "concat", "the sizes of axis ", axis, " add up to more than an int64");
+    dtype = promote(dtype, part.dtype());
+  }
+  const Tensor result = Tensor::empty(shape, dtype);
+  index_t start = 0;
+  for (const Tensor& part : parts) {
+    const index_t stop = start + part.shape()[a];
+    result.slice(a, start, stop).copy_from(part);
+    start = stop;
+  }
+  return result;
+}
+
+Tensor stack(const std::vector<Tensor>& parts, index_t axis) {
+  check_parts("stack", parts);
+  const Shape& shape = parts.front().shape();
+  const index_t a = normalize_axis("stack", axis, shape.size() + 1);
+  std::vector<Tensor> layers;
+  for (const Tensor& part : parts) {
+    require(part.shape() == shape, "stack", "shapes ", shape, " and ", part.shape(), " differ");
+    layers.push_back(part.unsqueeze(a));
+  }
+  return concat(layers, a);
+}
+
+}  // namespace tessera
