@@ -106,8 +106,7 @@ Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
   } else if (out.dtype() == kFloat64) {
     multiply_batches<double>(a, b, bias, out);
   } else {
-    out = Tensor::empty(out.shape(), kInt64);
-    multiply_integers(a.to(kInt64), b.to(kInt64), out);
+    multiply_integers(a, b, out);
   }
   return out;
 }
@@ -117,7 +116,7 @@ Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
 Tensor matmul(const Tensor& a, const Tensor& b) {
   require(a.defined() && b.defined(), "matmul", "an operand is undefined");
   require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ", b.shape());
-  const DType dtype = promote(a.dtype(), b.dtype());
+  const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
   require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
