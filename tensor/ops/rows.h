@@ -1,0 +1,17 @@
+// A tensor as a matrix, for ops that work along some of its axes: one row per index of the axes that
+// stay, in whose columns lie the elements of the axes that the op runs over. Private to
+// tensor/ops.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tessera::detail {
+
+/// x as (rows, n), row-major over the axes that stay and over `axes` (normalized); a row's elements
+/// are contiguous. A view where the strides allow it, a copy where not.
+Tensor as_rows(const Tensor& x, const Axes& axes);
+
+/// The inverse: `rows`, contiguous, as a contiguous tensor of `shape`.
+Tensor from_rows(const Tensor& rows, const Shape& shape, const Axes& axes);
+
+}  // namespace tessera::detail

@@ -1,0 +1,71 @@
+#include "tensor/ops/softmax.h"
+
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/map.h"
+#include "tensor/ops/rows.h"
+
+namespace tessera {
+
+namespace {
+
+/// What one exp costs, in elementary operations.
+constexpr index_t kCost = 8;
+
+/// x in the dtype it is computed in.
+Tensor check(const char* op, const Tensor& x) {
+  detail::require_defined(op, x);
+  return x.to(detail::floating(x.dtype()));
+}
+
+/// The kernel that `pick` takes from a table, which maps rows to rows, over x's axes.
+template <class Pick>
+Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const Pick& pick) {
+  const Tensor x = check(op, input);
+  const Axes axes = normalize_axes(op, wanted, x.rank());
+  if (x.count() == 0) return Tensor::empty(x.shape(), x.dtype());
+  const Tensor rows = detail::as_rows(x, axes);
+  Tensor result = Tensor::empty(rows.shape(), x.dtype());
+  const index_t n = rows.size(1);
+  detail::visit_floating(x.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const auto kernel = pick(kernels::table().of<T>());
+    const index_t step = rows.strides()[0];
+    const T* from = rows.data<T>();
+    T* to = result.mutable_data<T>();
+    kernels::parallel_for(rows.size(0), kCost * n, [&](index_t begin, index_t end) {
+      kernel(end - begin, n, from + begin * step, step, to + begin * n, n);
+    });
+  });
+  return detail::from_rows(result, x.shape(), axes);
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, const Axes& axes) {
+  return map_rows("softmax", x, axes, [](const auto& table) { return table.softmax; });
+}
+
+Tensor log_softmax(const Tensor& x, const Axes& axes) {
+  return map_rows("log_softmax", x, axes, [](const auto& table) { return table.log_softmax; });
+}
+
+Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
+  const Tensor x = check("logsumexp", input);
+  const Axes axes = normalize_axes("logsumexp", wanted, x.rank());
+  const Tensor rows = detail::as_rows(x, axes);
+  Tensor result = Tensor::empty(reduced_shape(x.shape(), axes, keepdim), x.dtype());
+  detail::visit_floating(x.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const auto& table = kernels::table().of<T>();
+    const index_t step = rows.strides()[0];
+    const T* from = rows.data<T>();
+    T* to = result.mutable_data<T>();
+    kernels::parallel_for(rows.size(0), kCost * rows.size(1), [&](index_t begin, index_t end) {
+      table.logsumexp(end - begin, rows.size(1), from + begin * step, step, to + begin);
+    });
+  });
+  return result;
+}
+
+}  // namespace tessera
