@@ -1,5 +1,5 @@
-// The naive definitions of the larger ops: products, softmax and layer normalisation. As in oracle.h,
-// double precision and indices only.
+// The naive definitions of the larger ops: products, softmax and layer normalisation. As in
+// oracle.h, double precision and indices only.
 #pragma once
 
 #include <functional>

@@ -11,8 +11,8 @@ namespace tessera {
 
 namespace {
 
-/// A list of axes, one character each: letters as in the spec; the axes of "..." are digits, counted
-/// from the right, so that operands align there.
+/// A list of axes, one character each: letters as in the spec; the axes of "..." are digits,
+/// counted from the right, so that operands align there.
 using Labels = std::string;
 
 bool contains(const Labels& labels, char label) {

@@ -14,7 +14,7 @@ namespace tessera {
 /// **Source**: torch.nn.functional.embedding.
 Tensor embedding(const Tensor& weight, const Tensor& ids);
 
-/// The slices of x at positions `ids` of `axis`, in that order, repeated as often as they are named.
+/// The slices of x at positions `ids` of `axis`, in that order; one may be named several times.
 ///
 /// **Shapes**: ids (n) int64; the result has x's shape with n at `axis`.
 /// **Errors**: ids that are not int64 with one axis; an id outside [0, size of the axis).

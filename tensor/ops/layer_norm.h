@@ -7,8 +7,8 @@ namespace tessera {
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance over the last axes.
 ///
-/// **Shapes**: x (..., normalized_shape) -> the same; weight, bias: normalized_shape, or undefined for
-/// 1 and 0.
+/// **Shapes**: x (..., normalized_shape) -> the same; weight, bias: normalized_shape, or undefined
+/// for 1 and 0.
 /// The variance is the biased one (divided by n) and computed in two passes: a mean of 1e6 with a
 /// deviation of 1 loses no digits. A constant row gives exactly bias.
 /// **Errors**: x is not floating; weight or bias of another dtype; shapes that do not fit.

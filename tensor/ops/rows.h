@@ -1,5 +1,5 @@
-// A tensor as a matrix, for ops that work along some of its axes: one row per index of the axes that
-// stay, in whose columns lie the elements of the axes that the op runs over. Private to
+// A tensor as a matrix, for ops that work along some of its axes: one row per index of the axes
+// that stay, in whose columns lie the elements of the axes that the op runs over. Private to
 // tensor/ops.
 #pragma once
 

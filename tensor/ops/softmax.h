@@ -1,8 +1,8 @@
 // Softmax and its logarithms over one axis, several, or all.
 //
-// The axes are taken together: softmax over {-2, -1} gives matrices whose elements sum to 1. No axes
-// at all, `{}`, means every axis. Over an axis that is not the last, elements are first moved into
-// rows, so that the bits do not depend on which axis it is.
+// The axes are taken together: softmax over {-2, -1} gives matrices whose elements sum to 1. No
+// axes at all, `{}`, means every axis. Over an axis that is not the last, elements are first moved
+// into rows, so that the bits do not depend on which axis it is.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -12,8 +12,8 @@ namespace tessera {
 /// exp(x) / sum of exp(x), the sum over `axes`; the largest x is subtracted first, so that nothing
 /// overflows.
 ///
-/// **Shapes**: x (...) -> the same. The elements over `axes` sum to 1; where they hold a NaN or +inf,
-/// or are all -inf, they become NaN, as in NumPy and PyTorch.
+/// **Shapes**: x (...) -> the same. The elements over `axes` sum to 1; where they hold a NaN or
+/// +inf, or are all -inf, they become NaN, as in NumPy and PyTorch.
 /// Integers and bool count as float32. **Errors**: an axis out of range or named twice.
 /// **Source**: torch.softmax, scipy.special.softmax.
 Tensor softmax(const Tensor& x, const Axes& axes = {-1});
