@@ -69,6 +69,7 @@ class Pool {
       cached_ -= block->bytes;
       block->references.store(1, std::memory_order_relaxed);
     } else {
+      make_room(wanted.bytes);
       block = new (::operator new (wanted.bytes, std::align_val_t{kAlignment})) Block;
       block->bytes = wanted.bytes;
       block->size_class = wanted.index;
@@ -83,8 +84,8 @@ class Pool {
   void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
     in_use_ -= block->bytes;
-    // Never cache more than the tensors once needed: the process stays below twice its peak.
-    if (!kRecycle || cached_ + block->bytes > peak_) return free_block(block);
+    if (!kRecycle) return free_block(block);
+    make_room(block->bytes);
     // The next owner starts at a version that nobody has seen of this block.
     block->version.fetch_add(1, std::memory_order_relaxed);
     block->next = std::exchange(free_[block->size_class], block);
@@ -93,10 +94,7 @@ class Pool {
 
   void release_cached() {
     const std::lock_guard lock(mutex_);
-    for (Block*& head : free_) {
-      while (head != nullptr) free_block(std::exchange(head, head->next));
-    }
-    cached_ = 0;
+    free_all();
   }
 
   MemoryStats stats() {
@@ -105,6 +103,20 @@ class Pool {
   }
 
  private:
+  /// Keeps the process below twice the most that tensors ever held at once, `bytes` more included.
+  /// Waiting blocks make room, not the newcomer: it is of a size that is in demand.
+  void make_room(std::size_t bytes) {
+    const std::size_t most = std::max(peak_, in_use_ + bytes);
+    if (in_use_ + cached_ + bytes > 2 * most) free_all();
+  }
+
+  void free_all() {
+    for (Block*& head : free_) {
+      while (head != nullptr) free_block(std::exchange(head, head->next));
+    }
+    cached_ = 0;
+  }
+
   static void free_block(Block* block) {
     block->~Block();
     ::operator delete (block, std::align_val_t{kAlignment});

@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 
 namespace tessera {
 namespace {
@@ -74,7 +71,10 @@ TEST_F(ParallelTest, SmallWorkStaysInTheCallingThread) {
   const auto check = [&](index_t, index_t) { EXPECT_EQ(std::this_thread::get_id(), caller); };
   kernels::parallel_for(1000, 10, check);
   kernels::parallel_for(1, 1 << 30, check);
-  kernels::parallel_tasks(10, 1000, [&](index_t) { check(0, 0); });
+  EXPECT_EQ(kernels::worker_count(10, 1000), 1);
+  EXPECT_EQ(kernels::worker_count(1, 1 << 30), 1);
+  EXPECT_EQ(kernels::worker_count(0, 1 << 30), 1);
+  kernels::parallel_tasks(10, 1, [&](index_t task, index_t worker) { check(task, worker); });
 }
 
 TEST_F(ParallelTest, LargeWorkIsSpread) {
@@ -83,18 +83,22 @@ TEST_F(ParallelTest, LargeWorkIsSpread) {
   std::atomic<int> pieces = 0;
   kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) { ++pieces; });
   EXPECT_EQ(pieces, four);
+  EXPECT_EQ(kernels::worker_count(100, 1 << 30), four);
+  EXPECT_EQ(kernels::worker_count(3, 1 << 30), std::min(3, four));
 }
 
-TEST_F(ParallelTest, TasksRunOnceEach) {
-  for (int threads : {1, 2, 3, 8}) {
-    set_thread_count(threads);
+TEST_F(ParallelTest, TasksRunOnceEachAndWorkersOneAtATime) {
+  for (index_t workers : {1, 2, 3, 8}) {
     for (index_t tasks : {0, 1, 2, 7, 100}) {
-      for (index_t cost : {index_t{0}, index_t{1} << 40}) {
-        std::vector<std::atomic<int>> hits(static_cast<std::size_t>(tasks));
-        kernels::parallel_tasks(tasks, cost,
-                                [&](index_t task) { ++hits[static_cast<std::size_t>(task)]; });
-        for (const auto& hit : hits) ASSERT_EQ(hit, 1);
-      }
+      std::vector<std::atomic<int>> hits(static_cast<std::size_t>(tasks));
+      std::vector<std::atomic<int>> busy(static_cast<std::size_t>(workers));
+      kernels::parallel_tasks(tasks, workers, [&](index_t task, index_t worker) {
+        // A worker's scratch memory is its own while it has a task.
+        EXPECT_EQ(busy.at(static_cast<std::size_t>(worker))++, 0);
+        ++hits[static_cast<std::size_t>(task)];
+        --busy[static_cast<std::size_t>(worker)];
+      });
+      for (const auto& hit : hits) ASSERT_EQ(hit, 1);
     }
   }
 }
@@ -107,6 +111,7 @@ TEST_F(ParallelTest, InsideARegionWorkIsSerial) {
     int inner = 0;  // no atomic: were the inner loop parallel, pieces would be counted
     kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) { ++inner; });
     EXPECT_EQ(inner, 1);
+    kernels::parallel_tasks(4, 4, [&](index_t, index_t worker) { EXPECT_EQ(worker, 0); });
     ++regions;
   });
   EXPECT_GE(regions, 1);

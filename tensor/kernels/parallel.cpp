@@ -84,11 +84,11 @@ void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, inde
   }
 }
 
-void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
-               void* context) noexcept {
+void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
+               void (*body)(void*, index_t, index_t), void* context) noexcept {
 #if defined(_OPENMP)
   if (workers > 1 && !omp_in_parallel()) {
-#pragma omp parallel for num_threads(static_cast<int>(workers)) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(dynamic, 1)
     for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
     return;
   }
