@@ -235,6 +235,20 @@ TEST_P(ReduceTest, LongRows) {
   }
 }
 
+TEST_P(ReduceTest, LongRowsMissNoElement) {
+  constexpr index_t kLength = 131073;
+  for (const index_t place : {0, 65535, 65536, 131071, 131072}) {
+    Tensor x = zeros({kLength, 2});
+    x.select(0, place).fill(3);
+    for (const Tensor& each : {x, x.t().contiguous().t()}) {
+      EXPECT_EQ(sum(each, {0}).to_vector<float>(), (std::vector<float>{3, 3})) << place;
+      EXPECT_EQ(max(each, {0}).to_vector<float>(), (std::vector<float>{3, 3})) << place;
+      EXPECT_EQ(argmax(each, {0}).to_vector<index_t>(), (std::vector<index_t>{place, place}));
+      EXPECT_EQ(sum(each).item(), 6) << place;
+    }
+  }
+}
+
 TEST_P(ReduceTest, ThreadsDoNotChangeBits) {
   const Tensor x = random_tensor({60, 70, 50}, kFloat32, 5);
   for (const ReduceCase& c : kCases) {
