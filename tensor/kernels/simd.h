@@ -9,6 +9,10 @@
 
 #include "tensor/kernels/types.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>  // partial loads and stores, square roots
+#endif
+
 #if !defined(TESSERA_ISA)
 #error "included only by the files in tensor/kernels/isa, which name their instruction set"
 #endif
@@ -30,20 +34,22 @@ inline constexpr int kVectorRegisters = 16;
 #endif
 #endif
 
-// The integer of the same size as T: what comparisons of Vec<T> give, lane by lane (0 or -1), and
-// what a float's bits are read as.
+// The integers of T's size. Unsigned for a float's bits, so that sums may wrap; signed for masks, which
+// comparisons of Vec<T> give: 0 or -1 in each lane.
 template <class T>
-struct BitsOf;
+struct IntegersOf;
 template <>
-struct BitsOf<float> {
-  using type = std::int32_t;
+struct IntegersOf<float> {
+  using bits = std::uint32_t;
+  using mask = std::int32_t;
 };
 template <>
-struct BitsOf<double> {
-  using type = std::int64_t;
+struct IntegersOf<double> {
+  using bits = std::uint64_t;
+  using mask = std::int64_t;
 };
 template <class T>
-using Bits = typename BitsOf<T>::type;
+using Bits = typename IntegersOf<T>::bits;
 
 template <class T>
 struct VecOf {
@@ -53,6 +59,22 @@ template <class T>
 using Vec = typename VecOf<T>::type;
 template <class T>
 using BitsVec = Vec<Bits<T>>;
+template <class T>
+using Mask = Vec<typename IntegersOf<T>::mask>;
+
+/// T of a Vec<T>.
+template <class V>
+struct ElementOf;
+template <>
+struct ElementOf<Vec<float>> {
+  using type = float;
+};
+template <>
+struct ElementOf<Vec<double>> {
+  using type = double;
+};
+template <class V>
+using Element = typename ElementOf<V>::type;
 
 template <class T>
 inline constexpr index_t kLanes = kVectorBytes / static_cast<int>(sizeof(T));
@@ -81,7 +103,57 @@ inline void store(T* p, Vec<T> v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
-/// The first n lanes from p, n in [0, kLanes]; the rest are `fill`. Nothing behind them is touched.
+/// True in the first n lanes.
+template <class T>
+inline Mask<T> first_lanes(index_t n) {
+  using Integer = typename IntegersOf<T>::mask;
+  Mask<T> lane = {};
+  for (int i = 0; i < static_cast<int>(kLanes<T>); ++i) lane[i] = i;
+  return lane < broadcast(static_cast<Integer>(n));
+}
+
+// load_partial(p, n, fill): the first n lanes from p, n in [0, kLanes]; the rest are `fill`.
+// store_partial(p, v, n): the first n lanes to p. Neither touches anything behind them.
+#if defined(__AVX512F__)
+
+inline Vec<float> load_partial(const float* p, index_t n, float fill = 0) {
+  return _mm512_mask_loadu_ps(broadcast(fill), static_cast<__mmask16>((1U << n) - 1), p);
+}
+
+inline Vec<double> load_partial(const double* p, index_t n, double fill = 0) {
+  return _mm512_mask_loadu_pd(broadcast(fill), static_cast<__mmask8>((1U << n) - 1), p);
+}
+
+inline void store_partial(float* p, Vec<float> v, index_t n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1U << n) - 1), v);
+}
+
+inline void store_partial(double* p, Vec<double> v, index_t n) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1U << n) - 1), v);
+}
+
+#elif defined(__AVX2__)
+
+inline Vec<float> load_partial(const float* p, index_t n, float fill = 0) {
+  const Mask<float> mask = first_lanes<float>(n);
+  return mask ? _mm256_maskload_ps(p, reinterpret_cast<__m256i>(mask)) : broadcast(fill);
+}
+
+inline Vec<double> load_partial(const double* p, index_t n, double fill = 0) {
+  const Mask<double> mask = first_lanes<double>(n);
+  return mask ? _mm256_maskload_pd(p, reinterpret_cast<__m256i>(mask)) : broadcast(fill);
+}
+
+inline void store_partial(float* p, Vec<float> v, index_t n) {
+  _mm256_maskstore_ps(p, reinterpret_cast<__m256i>(first_lanes<float>(n)), v);
+}
+
+inline void store_partial(double* p, Vec<double> v, index_t n) {
+  _mm256_maskstore_pd(p, reinterpret_cast<__m256i>(first_lanes<double>(n)), v);
+}
+
+#else
+
 template <class T>
 inline Vec<T> load_partial(const T* p, index_t n, T fill = T{}) {
   Vec<T> v = broadcast(fill);
@@ -89,10 +161,26 @@ inline Vec<T> load_partial(const T* p, index_t n, T fill = T{}) {
   return v;
 }
 
-/// The first n lanes to p; nothing behind them is touched.
 template <class T>
 inline void store_partial(T* p, Vec<T> v, index_t n) {
   for (index_t i = 0; i < n; ++i) p[i] = v[i];
+}
+
+#endif
+
+/// load or load_partial; with a constant n the compiler makes the choice.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> load_some(const T* p, index_t n, T fill = T{}) {
+  return n == kLanes<T> ? load(p) : load_partial(p, n, fill);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store_some(T* p, Vec<T> v, index_t n) {
+  if (n == kLanes<T>) {
+    store(p, v);
+  } else {
+    store_partial(p, v, n);
+  }
 }
 
 /// The larger of each pair. Where either is NaN, b: write `max(x, m)` to keep the running m.
@@ -106,6 +194,19 @@ inline V min(V a, V b) {
   return a < b ? a : b;
 }
 
+/// The larger of each pair, NaN where either is.
+template <class V>
+inline V maximum(V a, V b) {
+  const V larger = a > b ? a : b;
+  return a != a ? a : larger;
+}
+
+template <class V>
+inline V minimum(V a, V b) {
+  const V smaller = a < b ? a : b;
+  return a != a ? a : smaller;
+}
+
 template <class To, class From>
 inline To bit_cast(From v) {
   static_assert(sizeof(To) == sizeof(From));
@@ -114,20 +215,49 @@ inline To bit_cast(From v) {
   return result;
 }
 
-template <class T>
-inline Vec<T> abs(Vec<T> v) {
+template <class V, class T = Element<V>>
+inline V abs(V v) {
   constexpr Bits<T> kAllButSign = static_cast<Bits<T>>(~(Bits<T>{1} << (8 * sizeof(T) - 1)));
   return bit_cast<Vec<T>>(bit_cast<BitsVec<T>>(v) & kAllButSign);
 }
 
+/// v, which the compiler may no longer merge into a following sum. Products that leave a function
+/// pass through here, so that they are rounded, and the same, wherever it is inlined.
+template <class V>
+inline V rounded(V v) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#elif defined(__x86_64__)
+  __asm__("" : "+x"(v));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(v));
+#endif
+  return v;
+}
+
+#if defined(__AVX512F__)
+inline Vec<float> sqrt(Vec<float> v) {
+  return _mm512_maskz_sqrt_ps(0xFFFF, v);
+}
+inline Vec<double> sqrt(Vec<double> v) {
+  return _mm512_maskz_sqrt_pd(0xFF, v);
+}
+#elif defined(__AVX2__)
+inline Vec<float> sqrt(Vec<float> v) {
+  return _mm256_sqrt_ps(v);
+}
+inline Vec<double> sqrt(Vec<double> v) {
+  return _mm256_sqrt_pd(v);
+}
+#else
 inline Vec<float> sqrt(Vec<float> v) {
   for (index_t i = 0; i < kLanes<float>; ++i) v[i] = __builtin_sqrtf(v[i]);
   return v;
 }
-
 inline Vec<double> sqrt(Vec<double> v) {
   for (index_t i = 0; i < kLanes<double>; ++i) v[i] = __builtin_sqrt(v[i]);
   return v;
 }
+#endif
 
 }  // namespace tessera::kernels::TESSERA_ISA

@@ -50,19 +50,104 @@ struct AttentionArgs {
   index_t keep_strides[4] = {};      // 0 where it is broadcast
   const T* bias = nullptr;           // the same shape: added to the scaled scores; -inf masks
   index_t bias_strides[4] = {};
-  T* weights = nullptr;              // the same shape: receives the weights; keys are contiguous
+  T* weights = nullptr;  // the same shape: receives the weights; keys are contiguous
   index_t weights_strides[3] = {};
-  index_t workers = 1;               // threads
-  T* workspace = nullptr;            // attention_workspace(args) elements
+  index_t workers = 1;     // threads
+  T* workspace = nullptr;  // attention_workspace(args) elements
 };
 
+enum class UnaryOp {
+  Neg,
+  Abs,
+  Sign,  // -1, 0 or 1; NaN of NaN
+  Square,
+  Sqrt,
+  Reciprocal,
+  Exp,
+  Log,
+  Tanh,
+  Sigmoid,
+  Erf,
+  Relu,      // NaN of NaN
+  Gelu,      // x (1 + erf(x / sqrt 2)) / 2
+  GeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+};
+
+enum class BinaryOp { Add, Sub, Mul, Div, Maximum, Minimum };  // of NaN and anything: NaN
+
+enum class CompareOp { Eq, Ne, Lt, Le, Gt, Ge };
+
+enum class ReduceOp {
+  Sum,                // of none: 0
+  Max,                // NaN where one is NaN; of none: -inf
+  Min,                // NaN where one is NaN; of none: inf
+  SquaredDeviations,  // sum of (x - mean of x)^2, in two passes
+};
+
+/// y = (s - mean) / sqrt(variance + eps) * weight + bias for each row s of x (+ residual).
+///
+/// **Shapes**: x, residual, sum, y (rows, n), rows contiguous; weight, bias (n); mean, rstd (rows).
+/// The variance is the biased one, in two passes: a mean far from 0 costs no digits.
+template <class T>
+struct LayerNormArgs {
+  index_t rows, n;
+  const T* x;
+  index_t x_row;
+  const T* residual = nullptr;  // added to x
+  index_t residual_row = 0;
+  const T* weight = nullptr;  // none: 1
+  const T* bias = nullptr;    // none: 0
+  T eps = 0;
+  T* y = nullptr;  // may be x or residual
+  index_t y_row = 0;
+  T* sum = nullptr;   // where asked: x + residual, in rows of n; may be x or residual
+  T* mean = nullptr;  // where asked
+  T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
+};
+
+/// Every kernel but gemm and attention runs in the calling thread: ops cut rows into pieces. A
+/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place in
+/// memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
   void (*attention)(const AttentionArgs<T>&) noexcept;
+  /// The number of elements that attention needs as workspace.
   index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;
+
+  /// y[i] = op(x[i]) for i < n. y may be x where the stride is 1.
+  void (*unary)(UnaryOp, index_t n, const T* x, index_t x_stride, T* y) noexcept;
+  /// y[i] = a[i] op b[i]. y may be an operand whose stride is 1.
+  void (*binary)(BinaryOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
+                 T* y) noexcept;
+  /// y[i] = whether a[i] op b[i]; NaN is unequal to everything, itself too.
+  void (*compare)(CompareOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
+                  bool* y) noexcept;
+  /// y[i] = mask[i] ? a[i] : b[i]. y may be an operand whose stride is 1.
+  void (*where)(index_t n, const bool* mask, index_t mask_stride, const T* a, index_t a_stride,
+                const T* b, index_t b_stride, T* y) noexcept;
+
+  /// The reduction of x[0], ..., x[n - 1].
+  T (*reduce)(ReduceOp, index_t n, const T* x, index_t x_stride) noexcept;
+  /// y[j] = the reduction of column j of x (rows, columns), its columns contiguous: the bits that
+  /// `reduce` gives for that column.
+  void (*reduce_columns)(ReduceOp, index_t rows, index_t columns, const T* x, index_t x_row,
+                         T* y) noexcept;
+  /// The first index of the largest x[i], or of the first NaN; n >= 1.
+  index_t (*argmax)(index_t n, const T* x, index_t x_stride) noexcept;
+
+  /// y = exp(x) / sum of exp(x), over each row of x (rows, n); rows contiguous, y may be x. NaN
+  /// throughout a row that holds NaN or +inf, or nothing but -inf.
+  void (*softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y_row) noexcept;
+  /// y = x - log(sum of exp(x)), as softmax.
+  void (*log_softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y,
+                      index_t y_row) noexcept;
+  /// y[i] = log(sum of exp(x)) over row i; -inf for a row of none or of nothing but -inf.
+  void (*logsumexp)(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept;
+
+  void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
 };
 
 struct KernelTable {

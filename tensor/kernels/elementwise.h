@@ -1,0 +1,192 @@
+// Operations on each element of a row.
+//
+// A row comes with any stride. What is not contiguous is first copied to a small buffer, block by
+// block, and the same vector code runs on that; the last, partial vector runs it too. So an element's
+// bits depend neither on the layout nor on its place in the row.
+#pragma once
+
+#include "tensor/kernels/math.h"
+#include "tensor/kernels/table.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// An operand of any stride as contiguous blocks of at most kBlock elements.
+template <class T>
+class RowBlocks {
+ public:
+  static constexpr index_t kBlock = 512;
+
+  RowBlocks(index_t n, const T* x, index_t stride) : x_(x), stride_(stride) {
+    if (stride != 0) return;
+    for (index_t i = 0; i < kBlock && i < n; ++i) buffer_[i] = *x;
+  }
+
+  /// Elements [begin, begin + count); valid until the next call.
+  const T* block(index_t begin, index_t count) {
+    if (stride_ == 1) return x_ + begin;
+    if (stride_ == 0) return buffer_;
+    const T* x = x_ + begin * stride_;
+    for (index_t i = 0; i < count; ++i) buffer_[i] = x[i * stride_];
+    return buffer_;
+  }
+
+ private:
+  const T* x_;
+  index_t stride_;
+  T buffer_[kBlock];
+};
+
+/// Calls `body(begin, count)` for each block of a row of n.
+template <class T, class Body>
+inline void for_each_block(index_t n, const Body& body) {
+  constexpr index_t kBlock = RowBlocks<T>::kBlock;
+  for (index_t begin = 0; begin < n; begin += kBlock) {
+    body(begin, n - begin < kBlock ? n - begin : kBlock);
+  }
+}
+
+template <class T, class F>
+inline void map_row(index_t n, const T* x, index_t stride, T* y, const F& f) {
+  RowBlocks<T> blocks(n, x, stride);
+  for_each_block<T>(n, [&](index_t begin, index_t count) {
+    const T* in = blocks.block(begin, count);
+    T* out = y + begin;
+    index_t i = 0;
+    for (; i + kLanes<T> <= count; i += kLanes<T>) store(out + i, f(load(in + i)));
+    if (i < count) store_partial(out + i, f(load_partial(in + i, count - i)), count - i);
+  });
+}
+
+template <class T, class F>
+inline void map_rows(index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride, T* y,
+                     const F& f) {
+  RowBlocks<T> a_blocks(n, a, a_stride);
+  RowBlocks<T> b_blocks(n, b, b_stride);
+  for_each_block<T>(n, [&](index_t begin, index_t count) {
+    const T* left = a_blocks.block(begin, count);
+    const T* right = b_blocks.block(begin, count);
+    T* out = y + begin;
+    index_t i = 0;
+    for (; i + kLanes<T> <= count; i += kLanes<T>) {
+      store(out + i, f(load(left + i), load(right + i)));
+    }
+    if (i == count) return;
+    const index_t rest = count - i;
+    store_partial(out + i, f(load_partial(left + i, rest), load_partial(right + i, rest)), rest);
+  });
+}
+
+template <class V, class T = Element<V>>
+inline V sign(V v) {
+  const Vec<T> not_positive = v < T{0} ? broadcast(T{-1}) : v;
+  return v > T{0} ? broadcast(T{1}) : not_positive;
+}
+
+template <class T>
+void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
+  using V = Vec<T>;
+  const auto map = [&](const auto& f) { map_row(n, x, stride, y, f); };
+  switch (op) {
+    case UnaryOp::Neg:
+      return map([](V v) { return -v; });
+    case UnaryOp::Abs:
+      return map([](V v) { return abs(v); });
+    case UnaryOp::Sign:
+      return map([](V v) { return sign(v); });
+    case UnaryOp::Square:
+      return map([](V v) { return v * v; });
+    case UnaryOp::Sqrt:
+      return map([](V v) { return sqrt(v); });
+    case UnaryOp::Reciprocal:
+      return map([](V v) { return T{1} / v; });
+    case UnaryOp::Exp:
+      return map([](V v) { return exp(v); });
+    case UnaryOp::Log:
+      return map([](V v) { return log(v); });
+    case UnaryOp::Tanh:
+      return map([](V v) { return tanh(v); });
+    case UnaryOp::Sigmoid:
+      return map([](V v) { return sigmoid(v); });
+    case UnaryOp::Erf:
+      return map([](V v) { return erf(v); });
+    case UnaryOp::Relu:
+      return map([](V v) { return v <= T{0} ? V{} : v; });
+    case UnaryOp::Gelu:
+      return map([](V v) { return gelu_erf(v); });
+    case UnaryOp::GeluTanh:
+      return map([](V v) { return gelu_tanh(v); });
+  }
+}
+
+template <class T>
+void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
+            T* y) noexcept {
+  using V = Vec<T>;
+  const auto map = [&](const auto& f) { map_rows(n, a, a_stride, b, b_stride, y, f); };
+  switch (op) {
+    case BinaryOp::Add:
+      return map([](V p, V q) { return p + q; });
+    case BinaryOp::Sub:
+      return map([](V p, V q) { return p - q; });
+    case BinaryOp::Mul:
+      return map([](V p, V q) { return p * q; });
+    case BinaryOp::Div:
+      return map([](V p, V q) { return p / q; });
+    case BinaryOp::Maximum:
+      return map([](V p, V q) { return maximum(p, q); });
+    case BinaryOp::Minimum:
+      return map([](V p, V q) { return minimum(p, q); });
+  }
+}
+
+// Nothing is rounded in the two below, so plain loops do, which the compiler turns into vectors.
+
+template <class T>
+void compare(CompareOp op, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
+             bool* y) noexcept {
+  RowBlocks<T> a_blocks(n, a, a_stride);
+  RowBlocks<T> b_blocks(n, b, b_stride);
+  const auto map = [&](const auto& f) {
+    for_each_block<T>(n, [&](index_t begin, index_t count) {
+      const T* left = a_blocks.block(begin, count);
+      const T* right = b_blocks.block(begin, count);
+      bool* out = y + begin;
+      for (index_t i = 0; i < count; ++i) out[i] = f(left[i], right[i]);
+    });
+  };
+  switch (op) {
+    case CompareOp::Eq:
+      return map([](T p, T q) { return p == q; });
+    case CompareOp::Ne:
+      return map([](T p, T q) { return p != q; });
+    case CompareOp::Lt:
+      return map([](T p, T q) { return p < q; });
+    case CompareOp::Le:
+      return map([](T p, T q) { return p <= q; });
+    case CompareOp::Gt:
+      return map([](T p, T q) { return p > q; });
+    case CompareOp::Ge:
+      return map([](T p, T q) { return p >= q; });
+  }
+}
+
+template <class T>
+void where(index_t n, const bool* mask, index_t mask_stride, const T* a, index_t a_stride,
+           const T* b, index_t b_stride, T* y) noexcept {
+  RowBlocks<bool> mask_blocks(n, mask, mask_stride);
+  RowBlocks<T> a_blocks(n, a, a_stride);
+  RowBlocks<T> b_blocks(n, b, b_stride);
+  for_each_block<T>(n, [&](index_t begin, index_t count) {
+    const bool* chosen = mask_blocks.block(begin, count);
+    const T* left = a_blocks.block(begin, count);
+    const T* right = b_blocks.block(begin, count);
+    T* out = y + begin;
+    for (index_t i = 0; i < count; ++i) {
+      const T p = left[i];
+      const T q = right[i];
+      out[i] = chosen[i] ? p : q;
+    }
+  });
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,290 @@
+// Elementary functions on vectors.
+//
+// Each is right over the whole range of its argument: NaN gives NaN, infinities give the limits,
+// results below the smallest normal number lose bits only as they must (gradual underflow).
+// Largest errors in units in the last place, the larger of with and without fused multiply-add; float
+// over all floats, double over 2^27 values of all sizes, denser where a function bends:
+//
+//                exp    log   tanh    erf
+//     float     1.05   0.93   1.51   1.44
+//     double    0.98   1.32   1.51   1.87
+//
+// gelu_erf and gelu_tanh stay within 24 for x >= -3; below, the error follows the rounding of their
+// exponent, and with it x^2.
+//
+// **The same bits.** Sums of products are written `sum * x + c`, one product each, so that every
+// compiler fuses the same ones; a product that a caller might add to something is `rounded` first.
+//
+// **Source**: the reductions of the arguments are the customary ones (J.-M. Muller, "Elementary
+// Functions", 3rd edition, ch. 11); the coefficients are minimax fits (Remez) made for these forms.
+#pragma once
+
+#include "tensor/kernels/simd.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+// The coefficients, highest power first, and the constants of each type.
+template <class T>
+struct MathConstants;
+
+template <>
+struct MathConstants<float> {
+  static constexpr int kFractionBits = 23;
+  static constexpr int kExponentBias = 127;
+  static constexpr float kRoundToInteger = 12582912.0F;  // 1.5 * 2^23: the sum's last bit is 1
+  static constexpr float kLog2E = 1.44269504F;
+  static constexpr float kLn2High = 0.693145752F;  // 16 bits: its multiples by exponents are exact
+  static constexpr float kLn2Low = 1.42860677e-6F;
+  static constexpr float kLn2 = 0.693147181F;
+  static constexpr float kExpHighest = 89.0F;   // exp of more is inf
+  static constexpr float kExpLowest = -104.0F;  // exp of less is 0
+  static constexpr float kTanhIsOne = 10.0F;
+  static constexpr float kSmallestNormal = 0x1p-126F;
+  static constexpr float kSqrtHalf = 0.707106781F;
+  // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
+  static constexpr float kExp[] = {0.00138825201F, 0.00836652704F, 0.0416672006F, 0.166665435F,
+                                   0.49999997F};
+  // (log(1 + f) - f) / f^2 for 1 + f in [sqrt(1/2), sqrt(2)]
+  static constexpr float kLog[] = {-0.0762177706F, 0.129044324F,  -0.132429883F,
+                                   0.141818255F,   -0.166090831F, 0.200019732F,
+                                   -0.250015825F,  0.333333254F,  -0.499999881F};
+  // (tanh(x) / x - 1) / x^2 in powers of x^2, for |x| <= 0.5625
+  static constexpr float kTanh[] = {-0.00617981609F, 0.0210074633F, -0.0538374297F, 0.133324519F,
+                                    -0.333333135F};
+  // erf(x) / x - 1 in powers of x^2, for |x| <= 1
+  static constexpr float kErf[] = {7.85386146e-05F, -0.000801019371F, 0.00518832775F,
+                                   -0.0268538129F,  0.112835854F,     -0.37612626F,
+                                   0.128379166F};
+  // erfc(a) exp(a^2) / t in powers of t = 1 / (1 + kErfcScale a), for a >= 1
+  static constexpr float kErfcScale = 0.4F;
+  static constexpr float kErfc[] = {-0.116387084F, 0.243843868F, 0.00811289623F, 0.213074967F,
+                                    0.198792055F,  0.226688609F, 0.225627407F};
+};
+
+template <>
+struct MathConstants<double> {
+  static constexpr int kFractionBits = 52;
+  static constexpr int kExponentBias = 1023;
+  static constexpr double kRoundToInteger = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr double kLog2E = 1.4426950408889634;
+  static constexpr double kLn2High = 6.93147180369123816490e-1;  // 32 bits
+  static constexpr double kLn2Low = 1.90821492927058770002e-10;
+  static constexpr double kLn2 = 0.69314718055994531;
+  static constexpr double kExpHighest = 710.0;
+  static constexpr double kExpLowest = -746.0;
+  static constexpr double kTanhIsOne = 20.0;
+  static constexpr double kSmallestNormal = 0x1p-1022;
+  static constexpr double kSqrtHalf = 0.70710678118654752;
+  static constexpr double kExp[] = {2.0875330745517792e-09,
+                                    2.5108990364809543e-08,
+                                    2.7557402672545457e-07,
+                                    2.7557244343944612e-06,
+                                    2.4801587172465528e-05,
+                                    0.00019841269885993045,
+                                    0.0013888888888962427,
+                                    0.0083333333333216828,
+                                    0.041666666666666512,
+                                    0.16666666666666677,
+                                    0.5};
+  static constexpr double kLog[] = {
+      -0.024231977825093631, 0.056991501372050168,  -0.062849267311518742,
+      0.054193636627602168,  -0.053238822608262668, 0.05816190698229242,
+      -0.062701139824369034, 0.06675431037416435,   -0.071419921585363033,
+      0.076916876123858058,  -0.08333344581675653,  0.090909350053221635,
+      -0.10000000501341404,  0.11111110465960995,   -0.12499999977313515,
+      0.14285714294805699,   -0.16666666667007068,  0.19999999999936569,
+      -0.24999999999998074,  0.33333333333333487,   -0.5};
+  static constexpr double kTanh[] = {
+      -1.890396736757133e-05, 8.2360938678756012e-05, -0.00023271622766842591,
+      0.00058818365335002701, -0.0014554796432679515, 0.0035920822502598523,
+      -0.0088632316372036953, 0.021869488327276903,   -0.053968253961724402,
+      0.13333333333323133,    -0.33333333333333276};
+  static constexpr double kErf[] = {
+      5.9452590996840947e-11,  -1.1365664375907982e-09, 1.4657879428839746e-08,
+      -1.6350025161108566e-07, 1.6460972811252258e-06,  -1.4925593506534995e-05,
+      0.00012055331036885118,  -0.00085483269787418154, 0.0052239776247808602,
+      -0.026866170645072893,   0.11283791670954857,     -0.37612638903183748,
+      0.12837916709551259};
+  static constexpr double kErfcScale = 0.3;
+  static constexpr double kErfc[] = {
+      -0.0041642327895470548, 0.037208110166394123, -0.14246460419928256, 0.30672325640445491,
+      -0.41588483981430407,   0.39371402571519282,  -0.2889546124198058,  0.15144270553685868,
+      -0.059386189199533791,  0.043107249117775158, 0.038117296692369886, 0.071315562698841359,
+      0.098061068792840919,   0.12460551612329733,  0.14640554770530922,  0.16164040949762967,
+      0.16925687181857388,    0.16925687511574156};
+};
+
+/// c[0] x^(N-1) + ... + c[N-1].
+template <class T, int N>
+[[gnu::always_inline]] inline Vec<T> horner(Vec<T> x, const T (&c)[N]) {
+  Vec<T> sum = broadcast(c[0]);
+#pragma GCC unroll 32
+  for (int i = 1; i < N; ++i) sum = sum * x + c[i];
+  return sum;
+}
+
+/// The sign of `sign` on `magnitude`, which is not negative.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V with_sign(V magnitude, V sign) {
+  constexpr Bits<T> kSign = Bits<T>{1} << (8 * sizeof(T) - 1);
+  return bit_cast<V>(bit_cast<BitsVec<T>>(magnitude) | (bit_cast<BitsVec<T>>(sign) & kSign));
+}
+
+/// 2^n for the integer n in the last bits of kRoundToInteger + n, in the range of normal numbers.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> power_of_two(BitsVec<T> n) {
+  using C = MathConstants<T>;
+  return bit_cast<Vec<T>>((n + C::kExponentBias) << C::kFractionBits);
+}
+
+/// exp(r) - 1 for |r| <= ln(2) / 2.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V expm1_reduced(V r) {
+  return (r * r) * horner(r, MathConstants<T>::kExp) + r;
+}
+
+/// Adds the integer nearest to x log2(e) to kRoundToInteger, and leaves in r what is beyond it.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V reduce_exp(V x, V& r) {
+  using C = MathConstants<T>;
+  const V shifted = x * C::kLog2E + C::kRoundToInteger;
+  const V n = shifted - C::kRoundToInteger;
+  r = n * -C::kLn2High + x;
+  r = n * -C::kLn2Low + r;
+  return shifted;
+}
+
+/// 2^n exp(r), n as in reduce_exp. By two factors of about 2^(n/2), for results that are not normal.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V scaled_exp(V shifted, V r) {
+  using C = MathConstants<T>;
+  const V half = (shifted - C::kRoundToInteger) * T{0.5} + C::kRoundToInteger;
+  const BitsVec<T> half_bits = bit_cast<BitsVec<T>>(half);
+  const V first = power_of_two<T>(half_bits);
+  const V second = power_of_two<T>(bit_cast<BitsVec<T>>(shifted) - half_bits);
+  return rounded((expm1_reduced(r) * first + first) * second);
+}
+
+/// e^x.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V exp(V x) {
+  using C = MathConstants<T>;
+  // What underflows to 0 is computed as exp(0): on many processors underflow is slow.
+  const Mask<T> is_zero = x < C::kExpLowest;
+  V r;
+  const V shifted = reduce_exp(is_zero ? V{} : x, r);
+  const V result = x > C::kExpHighest ? broadcast(kInfinity<T>) : scaled_exp(shifted, r);
+  return is_zero ? V{} : result;
+}
+
+/// 2^x.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V exp2(V x) {
+  using C = MathConstants<T>;
+  constexpr T kHighest = C::kExponentBias + 1;
+  constexpr T kLowest = -C::kExponentBias - C::kFractionBits - 1;
+  const Mask<T> is_zero = x < kLowest;
+  const V finite = is_zero ? V{} : x;
+  const V shifted = finite + C::kRoundToInteger;
+  const V r = rounded((finite - (shifted - C::kRoundToInteger)) * C::kLn2);
+  const V result = x > kHighest ? broadcast(kInfinity<T>) : scaled_exp(shifted, r);
+  return is_zero ? V{} : result;
+}
+
+/// The natural logarithm: -inf of 0, NaN of negative numbers.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V log(V x) {
+  using C = MathConstants<T>;
+  constexpr T kScale = static_cast<T>(index_t{1} << (C::kFractionBits + 2));
+  const V zero = {};
+  const V one = zero + T{1};
+  const V sqrt_half = zero + C::kSqrtHalf;
+  const Mask<T> is_subnormal = x < C::kSmallestNormal;
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)): the difference of the bits of 1 and sqrt(1/2), added to
+  // x's, carries into the exponent exactly where x's fraction is sqrt(1/2)'s or more.
+  const BitsVec<T> bits = bit_cast<BitsVec<T>>(is_subnormal ? x * kScale : x);
+  const BitsVec<T> one_bits = bit_cast<BitsVec<T>>(one);
+  const BitsVec<T> carried = bits + (one_bits - bit_cast<BitsVec<T>>(sqrt_half));
+  const BitsVec<T> biased = carried >> C::kFractionBits;
+  const V m = bit_cast<V>(bits + one_bits - (biased << C::kFractionBits));
+  const V f = m - one;
+  const V offset = zero + C::kRoundToInteger;
+  V e = bit_cast<V>(biased + bit_cast<BitsVec<T>>(offset)) - offset;
+  e -=
+      is_subnormal ? zero + T{C::kExponentBias + C::kFractionBits + 2} : zero + T{C::kExponentBias};
+  V sum = (f * f) * horner(f, C::kLog) + f;
+  sum = e * C::kLn2Low + sum;
+  sum = e * C::kLn2High + sum;
+  sum = x == zero ? broadcast(-kInfinity<T>) : sum;
+  sum = x < zero ? broadcast(static_cast<T>(__builtin_nanf(""))) : sum;
+  return x < kInfinity<T> ? sum : x;
+}
+
+/// The hyperbolic tangent: x + x^3 P(x^2) near 0, elsewhere 1 - 2 e / (1 + e) with e = exp(-2 |x|).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V tanh(V x) {
+  using C = MathConstants<T>;
+  const V a = abs(x);
+  const V square = rounded(a * a);
+  const V near = horner(square, C::kTanh) * (square * a) + a;
+  V r;
+  const V capped = a > C::kTanhIsOne ? broadcast(C::kTanhIsOne) : a;
+  const V shifted = reduce_exp(rounded(capped * T{-2}), r);
+  const V scale = power_of_two<T>(bit_cast<BitsVec<T>>(shifted));
+  const V e = expm1_reduced(r) * scale + scale;
+  const V far = T{1} - (e + e) / (e + T{1});
+  return with_sign(a < T{0.5625} ? near : far, x);
+}
+
+/// 1 / (1 + exp(-x)), below 0 as exp(x) / (1 + exp(x)).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V sigmoid(V x) {
+  const V e = exp(-abs(x));
+  return (x < T{0} ? e : broadcast(T{1})) / (e + T{1});
+}
+
+/// erf(x) for |x| <= 1.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V erf_near(V x) {
+  return horner(rounded(x * x), MathConstants<T>::kErf) * x + x;
+}
+
+/// 1 - erf(a) for a >= 1.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V erfc_far(V a) {
+  using C = MathConstants<T>;
+  const V t = broadcast(T{1}) / (a * C::kErfcScale + T{1});
+  return rounded(exp(rounded(a * -a)) * (t * horner(t, C::kErfc)));
+}
+
+/// The error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V erf(V x) {
+  const V a = abs(x);
+  return a < T{1} ? erf_near(x) : with_sign(T{1} - erfc_far(a), x);
+}
+
+/// x (1 + erf(x / sqrt 2)) / 2. Far below 0 it keeps its digits, which the formula as it stands loses.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_erf(V x) {
+  constexpr T kLowest = -40;  // the normal distribution is 0 there
+  x = x < kLowest ? broadcast(kLowest) : x;
+  const V z = rounded(x * MathConstants<T>::kSqrtHalf);
+  const V a = abs(z);
+  const V tail = erfc_far(a) * T{0.5};
+  const V far = z < T{0} ? tail : T{1} - tail;
+  const V near = erf_near(z) * T{0.5} + T{0.5};
+  return rounded(x * (a < T{1} ? near : far));
+}
+
+/// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2 u).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_tanh(V x) {
+  constexpr T kLowest = -40;
+  constexpr T kTwiceSqrtTwoOverPi = static_cast<T>(1.5957691216057308);
+  x = x < kLowest ? broadcast(kLowest) : x;
+  const V cubic = (x * x) * static_cast<T>(0.044715 * 1.5957691216057308) + kTwiceSqrtTwoOverPi;
+  return rounded(x * sigmoid(x * cubic));
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

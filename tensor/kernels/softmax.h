@@ -1,0 +1,72 @@
+// Softmax and its relatives, over contiguous rows.
+//
+// The row's maximum is subtracted first, so that nothing overflows:
+//
+//     softmax(x)_i = exp(x_i - m) / sum_j exp(x_j - m),    m = max_j x_j
+//
+// The maximum may overlook a NaN; the sum does not.
+#pragma once
+
+#include "tensor/kernels/reduce.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// The largest number of a contiguous row, whatever NaN stands between.
+template <class T>
+inline T max_number(index_t n, const T* x) {
+  return reduce_blocks<T>(n, -kInfinity<T>, MaxNumber(), [=](index_t begin, index_t) {
+    return [=](index_t i, index_t count) { return load_some(x + begin + i, count, -kInfinity<T>); };
+  });
+}
+
+/// The sum of exp(x - shift); calls `visit(i, exp, count)` with each vector of them.
+template <class T, class Visit>
+inline T sum_exp(index_t n, const T* x, T shift, const Visit& visit) {
+  return reduce_blocks<T>(n, T{0}, Plus(), [=, &visit](index_t begin, index_t) {
+    return [=, &visit](index_t i, index_t count) {
+      const Vec<T> e = exp(load_some(x + begin + i, count, -kInfinity<T>) - shift);
+      visit(begin + i, e, count);
+      return keep_first<T>(e, count, T{0});
+    };
+  });
+}
+
+/// The logarithm of that sum.
+template <class T>
+inline T log_sum_exp(index_t n, const T* x, T shift) {
+  return log(broadcast(sum_exp(n, x, shift, [](index_t, Vec<T>, index_t) {})))[0];
+}
+
+template <class T>
+void softmax(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y_row) noexcept {
+  for (index_t row = 0; row < rows; ++row, x += x_row, y += y_row) {
+    const T sum = sum_exp(n, x, max_number(n, x),
+                          [=](index_t i, Vec<T> e, index_t count) { store_some(y + i, e, count); });
+    const T scale = T{1} / sum;
+    for_each_vector<T>(n, [=](index_t i, index_t count) {
+      store_some(y + i, load_some(y + i, count) * scale, count);
+    });
+  }
+}
+
+template <class T>
+void log_softmax(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y_row) noexcept {
+  for (index_t row = 0; row < rows; ++row, x += x_row, y += y_row) {
+    const T largest = max_number(n, x);
+    const T log_sum = log_sum_exp(n, x, largest);
+    for_each_vector<T>(n, [=](index_t i, index_t count) {
+      store_some(y + i, (load_some(x + i, count) - largest) - log_sum, count);
+    });
+  }
+}
+
+template <class T>
+void logsumexp(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept {
+  for (index_t row = 0; row < rows; ++row, x += x_row) {
+    const T largest = max_number(n, x);
+    const T shift = largest - largest == T{0} ? largest : T{0};  // an infinity is not subtracted
+    y[row] = shift + log_sum_exp(n, x, shift);
+  }
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
