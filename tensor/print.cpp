@@ -1,6 +1,5 @@
 #include "tensor/print.h"
 
-#include <cmath>
 #include <ostream>
 #include <string_view>
 #include <vector>
