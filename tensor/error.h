@@ -29,4 +29,10 @@ void require(bool condition, const char* op, const Parts&... parts) {
   if (!condition) fail(op, parts...);
 }
 
+/// Throws std::runtime_error with the text `file: parts...`; the parts begin with the place.
+template <class... Parts>
+[[noreturn]] void fail_file(const std::string& file, const Parts&... parts) {
+  throw std::runtime_error(format(file, ": ", parts...));
+}
+
 }  // namespace tessera

@@ -1,0 +1,162 @@
+#include "tensor/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace tessera {
+
+namespace {
+
+std::string system_message(int error) {
+  return std::generic_category().message(error);
+}
+
+/// Closes when it goes; close() is for those who must know whether that worked.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return value_; }
+  bool close() { return ::close(std::exchange(value_, -1)) == 0; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) fail_file(name_, "cannot open: ", system_message(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail_file(name_, system_message(errno));
+  if (!S_ISREG(status.st_mode)) fail_file(name_, "not a regular file");
+  size_ = status.st_size;
+  descriptor_ = file.release();
+}
+
+InputFile::~InputFile() {
+  ::close(descriptor_);
+}
+
+void InputFile::read(index_t offset, void* to, index_t bytes) const {
+  auto* out = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t n = ::pread(descriptor_, out, static_cast<std::size_t>(bytes), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_file(name_, "byte ", offset, ": cannot read: ", system_message(errno));
+    if (n == 0)
+      fail_file(name_, "byte ", offset, ": the file ends, but ", bytes, " more are needed");
+    out += n;
+    offset += n;
+    bytes -= n;
+  }
+}
+
+void FileRegion::read(index_t offset, void* to, index_t bytes) const {
+  if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset) {
+    fail_file(name, "byte ", offset, ": wanted ", bytes, " bytes of ", size);
+  }
+  file.read(begin + offset, to, bytes);
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 80;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result = "'";
+  for (const char c : text.substr(0, kMost)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code < 0x7f) {
+      result += c;
+    } else {
+      result += "\\x";
+      result += kHex[code / 16];
+      result += kHex[code % 16];
+    }
+  }
+  return result += text.size() > kMost ? "...'" : "'";
+}
+
+namespace {
+
+/// A new file beside `target`, which is removed unless it took the target's place.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target)
+      : target_(target), file_(create(target)) {}
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      check(n >= 0, "cannot write");
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+
+  void take_the_place() {
+    check(::fsync(file_.get()) == 0, "cannot write to disk");
+    check(file_.close(), "cannot write");
+    check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
+    path_.clear();
+    // The new name should survive a power cut too; where folders cannot be synced it just may not.
+    const Descriptor folder(::open(parent(target_).c_str(), O_RDONLY | O_CLOEXEC));
+    if (folder.get() >= 0) ::fsync(folder.get());
+  }
+
+ private:
+  static std::filesystem::path parent(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  }
+
+  int create(const std::filesystem::path& target) {
+    static std::atomic<unsigned> counter{0};
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      path_ = parent(target) / format(".tessera-", ::getpid(), "-", counter++, ".tmp");
+      const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file >= 0) return file;
+      if (errno != EEXIST) break;
+    }
+    const int error = errno;
+    path_.clear();
+    fail_file(target.string(), "cannot create a file beside it: ", system_message(error));
+  }
+
+  void check(bool good, const char* what) const {
+    if (!good) fail_file(target_.string(), what, ": ", system_message(errno));
+  }
+
+  std::filesystem::path target_;
+  std::filesystem::path path_;  // empty when there is nothing to remove
+  Descriptor file_;
+};
+
+}  // namespace
+
+void write_file(const std::filesystem::path& path,
+                std::initializer_list<std::span<const std::byte>> parts) {
+  TemporaryFile file(path);
+  for (const auto& part : parts) file.write(part);
+  file.take_the_place();
+}
+
+}  // namespace tessera

@@ -1,0 +1,61 @@
+// Files as the loaders and savers of this library use them: read by position and checked, written
+// whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tensor/error.h"
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+/// A regular file, open for reading, whose size was taken once.
+/// **Errors**: everything throws std::runtime_error with the file's name.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& name() const { return name_; }
+  index_t size() const { return size_; }
+  /// Reads `bytes` bytes from `offset` on. Errors: they are not all there.
+  void read(index_t offset, void* to, index_t bytes) const;
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  index_t size_ = 0;
+};
+
+/// A part of a file that is read as if it were a file of its own, and how errors name it.
+struct FileRegion {
+  FileRegion(const InputFile& whole) : file(whole), size(whole.size()), name(whole.name()) {}
+  FileRegion(const InputFile& f, index_t first, index_t bytes, std::string label)
+      : file(f), begin(first), size(bytes), name(std::move(label)) {}
+
+  void read(index_t offset, void* to, index_t bytes) const;
+
+  const InputFile& file;
+  index_t begin = 0;
+  index_t size;
+  std::string name;
+};
+
+/// Text from a file, fit for an error message: in quotes, control characters as \xNN, cut after 80.
+std::string printable(std::string_view text);
+
+/// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
+/// first, which takes the file's place when all is on disk. Whatever goes wrong, `path` holds the old
+/// contents or the new ones. **Errors**: std::runtime_error with the file's name.
+void write_file(const std::filesystem::path& path,
+                std::initializer_list<std::span<const std::byte>> parts);
+
+}  // namespace tessera

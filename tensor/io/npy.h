@@ -1,0 +1,33 @@
+// NumPy's .npy files: one array each.
+//
+//   save_npy("weights.npy", w);           // numpy.load("weights.npy") reads it
+//   Tensor w = load_npy("weights.npy");   // and the other way round
+//
+// **Source**: the format's description in numpy/lib/format.py, versions 1.0 to 3.0.
+#pragma once
+
+#include <filesystem>
+
+#include "tensor/io/file.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// The array in a .npy file, in row-major order.
+///
+/// bool, float32 and float64 stay what they are; float16 becomes float32, and every integer type but
+/// uint64 becomes int64. Both byte orders and Fortran's order of elements are understood.
+/// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that is
+/// not exactly as the format says; another dtype (objects, complex, text, uint64); more or fewer
+/// bytes than the shape needs. Memory is taken only after these checks.
+Tensor load_npy(const std::filesystem::path& path);
+
+/// As load_npy, of a file within a file.
+Tensor read_npy(const FileRegion& region);
+
+/// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: whoever
+/// reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
+/// **Errors**: an undefined tensor; std::runtime_error where the file cannot be written.
+void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+}  // namespace tessera

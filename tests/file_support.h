@@ -1,0 +1,70 @@
+// A folder for a test's files, which goes with the test, and errors of the loaders.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace tessera::test {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    static int counter = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("tessera_test_" + std::to_string(::getpid()) + "_" + std::to_string(counter++));
+    std::filesystem::create_directory(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// A file of this folder with these bytes. (A new one: some file systems wait for the disk where
+  /// a file is emptied and written again.)
+  std::filesystem::path write(const std::string& name, const std::string& bytes) const {
+    std::filesystem::remove(path_ / name);
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path_ / name;
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  int file_count() const {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The text of the std::runtime_error that `body` must throw; a failure of the test otherwise.
+template <class Body>
+std::string file_error(const Body& body) {
+  try {
+    body();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+/// `value` as `width` little-endian bytes.
+inline std::string little_endian(std::uint64_t value, int width) {
+  std::string bytes;
+  for (int i = 0; i < width; ++i) bytes += static_cast<char>(i < 8 ? value >> 8 * i & 255 : 0);
+  return bytes;
+}
+
+}  // namespace tessera::test
