@@ -101,6 +101,9 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 AttentionResult MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
                                                const Tensor& value, const AttentionMask& mask,
                                                Weights weights) const {
+  require(query.rank() == key.rank() && query.rank() == value.rank(), "MultiHeadAttention",
+          "query ", query.shape(), ", key ", key.shape(), " and value ", value.shape(),
+          " differ in rank");
   const Tensor q = project(0, batch_in_front(query, batch_first));
   const Tensor k = project(1, batch_in_front(key, batch_first));
   const Tensor v = project(2, batch_in_front(value, batch_first));

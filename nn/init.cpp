@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "tensor/create.h"
 #include "tensor/error.h"
 
 namespace tessera::nn {
 
 Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng) {
-  const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+  if (fan_in == 0) return zeros(shape);
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return uniform(shape, -bound, bound, kFloat32, rng);
 }
 

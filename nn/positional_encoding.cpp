@@ -11,6 +11,7 @@ namespace {
 Tensor rows_for(const char* op, const Tensor& x, const Tensor& table) {
   require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op,
           "expected (..., T, ", table.size(1), "), not ", x.shape());
+  require(is_floating(x.dtype()), op, "expected a floating tensor, not ", x.dtype());
   require(x.size(-2) <= table.size(0), op, "a sequence of ", x.size(-2),
           " tokens, but there are positions for ", table.size(0));
   return table.slice(0, 0, x.size(-2)).to(x.dtype());

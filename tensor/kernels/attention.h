@@ -85,23 +85,18 @@ inline void pack_queries(const QueryBlock<T>& block, T* queries) {
   }
 }
 
-/// Overwrites masked scores with -inf and adds the bias. Returns whether any key was masked.
+/// Overwrites masked scores with -inf and adds the bias.
 template <class T>
-inline bool mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
+inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
   const AttentionArgs<T>& args = block.args;
-  bool masked = false;
-  const auto mask = [&](T& score) {
-    score = -kInfinity<T>;
-    masked = true;
-  };
   if (args.causal && key + keys > block.first) {
     for (index_t j = 0; j < keys; ++j) {
       for (index_t i = 0; i < block.count && block.first + i < key + j; ++i) {
-        mask(scores[j * kQueryBlock + i]);
+        scores[j * kQueryBlock + i] = -kInfinity<T>;
       }
     }
   }
-  const auto offset = [&](const index_t (&strides)[4]) {
+  const auto offset = [&](const index_t(&strides)[4]) {
     return block.batch * strides[0] + block.head * strides[1] + block.first * strides[2] +
            key * strides[3];
   };
@@ -110,7 +105,7 @@ inline bool mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
     const bool* keep = args.keep + offset(s);
     for (index_t j = 0; j < keys; ++j) {
       for (index_t i = 0; i < block.count; ++i) {
-        if (!keep[i * s[2] + j * s[3]]) mask(scores[j * kQueryBlock + i]);
+        if (!keep[i * s[2] + j * s[3]]) scores[j * kQueryBlock + i] = -kInfinity<T>;
       }
     }
   }
@@ -122,25 +117,24 @@ inline bool mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
         T& score = scores[j * kQueryBlock + i];
         const T b = bias[i * s[2] + j * s[3]];
         if (b == -kInfinity<T>) {
-          mask(score);  // not score + b, which would let a NaN score through
+          score = b;  // not score + b, which would let a NaN score through
         } else {
           score += b * static_cast<T>(kLog2E);
         }
       }
     }
   }
-  return masked;
 }
 
-/// The scores of one tile of keys, masked. Returns whether any key was masked.
+/// The scores of one tile of keys, masked.
 template <class T>
-inline bool score_tile(const QueryBlock<T>& block, index_t key, index_t keys,
+inline void score_tile(const QueryBlock<T>& block, index_t key, index_t keys,
                        const AttentionScratch<T>& scratch) {
   const index_t width = block.args.width;
   const MatrixRef<T> k = {block.k(key), block.args.k_strides[2], 1};
   const Panels<T> queries = {scratch.queries, width * kPanel<T>, kPanel<T>, nullptr, 0};
   multiply_block(keys, block.padded, width, k, queries, scratch.scores, kQueryBlock, false);
-  return mask_scores(block, key, keys, scratch.scores);
+  mask_scores(block, key, keys, scratch.scores);
 }
 
 /// The finite stand-in for a maximum: a query that has seen no key yet has m = -inf, and -inf - -inf
@@ -178,7 +172,8 @@ inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
 }
 
 template <class T>
-inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width, const T* factors) {
+inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width,
+                       const T* factors) {
   for (index_t i = 0; i < count; ++i) {
     T* row = rows + i * row_stride;
     const Vec<T> factor = broadcast(factors[i]);
@@ -190,48 +185,73 @@ inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width
 
 template <class T>
 inline bool all_finite(const T* rows, index_t row_stride, index_t count, index_t width) {
-  T zero = 0;  // x * 0 is 0 for finite x and NaN otherwise
-  for (index_t j = 0; j < count; ++j) {
-    for (index_t c = 0; c < width; ++c) zero += rows[j * row_stride + c] * T{0};
+  Mask<T> found = {};
+  const auto look = [&](Vec<T> x) { found = found | (x - x != Vec<T>{}); };
+  for (index_t i = 0; i < count; ++i) {
+    const T* row = rows + i * row_stride;
+    index_t j = 0;
+    for (; j + kLanes<T> <= width; j += kLanes<T>) look(load(row + j));
+    if (j < width) look(load_partial(row + j, width - j));
   }
-  return zero == T{0};
+  bool finite = true;
+  for (index_t lane = 0; lane < kLanes<T>; ++lane) finite = finite && found[lane] == 0;
+  return finite;
 }
 
-/// O (+)= P V for a tile in which a masked key's value is NaN or infinite: terms of weight 0 are left
-/// out instead of adding 0 * NaN. The same chain of additions as multiply_block otherwise.
+/// O (+)= P V for one tile.
 template <class T>
-inline void weigh_values_skipping_masked(const QueryBlock<T>& block, index_t key, index_t keys,
-                                         const T* weights, bool accumulate) {
-  const index_t v_row = block.args.v_strides[2];
-  for (index_t i = 0; i < block.count; ++i) {
-    T* out = block.out() + i * block.args.out_strides[2];
-    for (index_t c = 0; c < block.args.v_width; ++c) {
-      T sum = accumulate ? out[c] : T{0};
-      for (index_t j = 0; j < keys; ++j) {
-        const T weight = weights[j * kQueryBlock + i];
-        if (weight != T{0}) sum += weight * block.v(key)[j * v_row + c];
-      }
-      out[c] = sum;
-    }
-  }
-}
-
-template <class T>
-inline void weigh_values(const QueryBlock<T>& block, index_t key, index_t keys, bool any_masked,
+inline void weigh_values(const QueryBlock<T>& block, index_t key, index_t keys,
                          const AttentionScratch<T>& scratch) {
   const index_t width = block.args.v_width;
   const index_t v_row = block.args.v_strides[2];
-  const bool accumulate = key > 0;
-  if (any_masked && !all_finite(block.v(key), v_row, keys, width)) {
-    return weigh_values_skipping_masked(block, key, keys, scratch.scores, accumulate);
-  }
   const index_t full = width / kPanel<T> * kPanel<T>;
   if (full < width) {
     pack_panel({block.v(key) + full, v_row, 1}, keys, width - full, scratch.v_tail);
   }
   const Panels<T> v = {block.v(key), kPanel<T>, v_row, scratch.v_tail, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
-  multiply_block(block.count, width, keys, p, v, block.out(), block.args.out_strides[2], accumulate);
+  multiply_block(block.count, width, keys, p, v, block.out(), block.args.out_strides[2], key > 0);
+}
+
+/// The same chain of additions, but terms of weight 0 are left out instead of adding 0 * NaN.
+template <class T>
+inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key, index_t keys,
+                                        const T* weights) {
+  for (index_t i = 0; i < block.count; ++i) {
+    T* out = block.out() + i * block.args.out_strides[2];
+    for (index_t c = 0; c < block.args.v_width; ++c) {
+      T sum = key > 0 ? out[c] : T{0};
+      for (index_t j = 0; j < keys; ++j) {
+        const T weight = weights[j * kQueryBlock + i];
+        if (weight != T{0}) sum += weight * block.v(key + j)[c];
+      }
+      out[c] = sum;
+    }
+  }
+}
+
+/// m, l and O over all tiles, O not yet divided by l.
+template <class T>
+inline void sum_tiles(const QueryBlock<T>& block, bool skip_zeros,
+                      const AttentionScratch<T>& scratch) {
+  const AttentionArgs<T>& args = block.args;
+  for (index_t i = 0; i < kQueryBlock; ++i) {
+    scratch.maximum[i] = -kInfinity<T>;
+    scratch.sum[i] = T{0};
+  }
+  for (index_t key = 0; key < block.key_stop; key += kKeyTile) {
+    const index_t keys = at_most(block.key_stop - key, kKeyTile);
+    score_tile(block, key, keys, scratch);
+    const bool rescale = exponentiate_tile(block, keys, scratch);
+    if (rescale && key > 0) {
+      scale_rows(block.out(), args.out_strides[2], block.count, args.v_width, scratch.scale);
+    }
+    if (skip_zeros) {
+      weigh_values_skipping_zeros(block, key, keys, scratch.scores);
+    } else {
+      weigh_values(block, key, keys, scratch);
+    }
+  }
 }
 
 /// The normalised weights of the block, from the same scores once more, now that m and l are final.
@@ -265,30 +285,22 @@ inline void write_weights(const QueryBlock<T>& block, const AttentionScratch<T>&
 template <class T>
 inline void attend(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
-  pack_queries(block, scratch.queries);
-  for (index_t i = 0; i < kQueryBlock; ++i) {
-    scratch.maximum[i] = -kInfinity<T>;
-    scratch.sum[i] = T{0};
-  }
-  for (index_t key = 0; key < block.key_stop; key += kKeyTile) {
-    const index_t keys = at_most(block.key_stop - key, kKeyTile);
-    const bool any_masked = score_tile(block, key, keys, scratch);
-    const bool rescale = exponentiate_tile(block, keys, scratch);
-    if (rescale && key > 0) {
-      scale_rows(block.out(), args.out_strides[2], block.count, args.v_width, scratch.scale);
+  const index_t out_row = args.out_strides[2];
+  if (block.key_stop == 0) {
+    for (index_t i = 0; i < block.count; ++i) {
+      for (index_t c = 0; c < args.v_width; ++c) block.out()[i * out_row + c] = T{0};
     }
-    weigh_values(block, key, keys, any_masked, scratch);
+  }
+  pack_queries(block, scratch.queries);
+  sum_tiles(block, false, scratch);
+  // A value behind a mask may be NaN or infinite, and shows here as 0 * NaN: once more, with care.
+  if (!all_finite(block.out(), out_row, block.count, args.v_width)) {
+    sum_tiles(block, true, scratch);
   }
   for (index_t i = 0; i < kQueryBlock; ++i) {
     scratch.scale[i] = scratch.sum[i] == T{0} ? T{0} : T{1} / scratch.sum[i];
   }
-  if (block.key_stop == 0) {
-    for (index_t i = 0; i < block.count; ++i) {
-      for (index_t c = 0; c < args.v_width; ++c) block.out()[i * args.out_strides[2] + c] = T{0};
-    }
-  } else {
-    scale_rows(block.out(), args.out_strides[2], block.count, args.v_width, scratch.scale);
-  }
+  scale_rows(block.out(), out_row, block.count, args.v_width, scratch.scale);
   if (args.weights != nullptr) write_weights(block, scratch);
 }
 
@@ -300,12 +312,14 @@ index_t attention_workspace(const AttentionArgs<T>& args) noexcept {
 template <class T>
 void attention(const AttentionArgs<T>& args) noexcept {
   const index_t blocks = ceil_div(args.queries, kQueryBlock);
-  parallel_tasks(args.batch * args.heads * blocks, args.workers, [&](index_t task, index_t worker) {
+  const index_t tasks = args.batch * args.heads * blocks;
+  parallel_tasks(tasks, at_most(args.workers, tasks), [&](index_t task, index_t worker) {
     const index_t head_number = task / blocks;
     const index_t batch = head_number / args.heads;
     const index_t first = task % blocks * kQueryBlock;
     const index_t count = at_most(args.queries - first, kQueryBlock);
-    index_t key_stop = args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
+    index_t key_stop =
+        args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
     if (args.causal) key_stop = at_most(key_stop, first + count);
     const QueryBlock<T> block = {
         .args = args,

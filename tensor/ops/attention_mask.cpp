@@ -10,8 +10,7 @@ namespace tessera {
 namespace {
 
 /// `combine(a, b)`, or the one that is there.
-template <class Combine>
-Tensor both(const Tensor& a, const Tensor& b, Combine combine) {
+Tensor both(const Tensor& a, const Tensor& b, Tensor (*combine)(const Tensor&, const Tensor&)) {
   if (!a.defined()) return b;
   return b.defined() ? combine(a, b) : a;
 }
