@@ -79,6 +79,22 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromBehindAMask) {
   }
 }
 
+TEST_P(AttentionEdgesTest, NothingLeaksInAnyColumn) {
+  for (index_t width : {1, 5, 19, 35}) {
+    Sequence dirty(9, kFloat32);
+    dirty.v = random_tensor({1, 2, 9, width}, kFloat32, 3);
+    const Tensor values = dirty.v.clone();
+    const Tensor want = dirty.attend(length_mask({6}));
+    Tensor keep = ones({9}, kBool);
+    keep.slice(0, 6).fill(0);
+    for (index_t column = 0; column < width; ++column) {
+      dirty.v.copy_from(values);
+      dirty.v.select(3, column).select(2, 7).fill(kNan);
+      EXPECT_TRUE(same_bits(dirty.attend(keep_mask(keep)), want)) << column << " of " << width;
+    }
+  }
+}
+
 TEST_P(AttentionEdgesTest, NothingLeaksFromTheFuture) {
   for (index_t tokens : {7, 65, 140}) {
     const Tensor want = Sequence(tokens, kFloat32).attend(causal_mask());

@@ -18,7 +18,6 @@ namespace tessera::test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Around the kernel's blocks of 64 queries and tiles of 128 keys.
 constexpr std::array<index_t, 12> kTokens = {1, 2, 7, 33, 63, 64, 65, 127, 128, 129, 200, 300};
