@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "bench/case.h"
-#include "nn/activation.h"
 #include "nn/linear.h"
 #include "tensor/error.h"
 #include "tensor/ops/matmul.h"
@@ -51,10 +50,7 @@ Case linear_case(index_t m, index_t k, index_t n, bool gelu) {
   const Tensor x = uniform({m, k}, -1, 1);
   const nn::Linear layer(k, n);
   return {
-      [=] {
-        const Tensor y = layer(x);
-        return gelu ? nn::activate(nn::Activation::kGelu, y) : y;
-      },
+      [=] { return layer(x, gelu ? Activation::kGelu : Activation::kNone); },
       [=](const Tensor& y) {
         return sampled_error(
             y, kSamples,

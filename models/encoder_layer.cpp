@@ -7,9 +7,8 @@ namespace tessera::models {
 namespace {
 
 nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
-  return nn::LayerNorm({.normalized_shape = {options.d_model},
-                        .eps = options.layer_norm_eps,
-                        .bias = options.bias});
+  return nn::LayerNorm(
+      {.normalized_shape = {options.d_model}, .eps = options.layer_norm_eps, .bias = options.bias});
 }
 
 }  // namespace
@@ -39,14 +38,15 @@ Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) cons
 
 AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
                                            nn::Weights weights) const {
-  AttentionResult attended = self_attn(norm_first ? norm1(x) : x, mask, weights);
-  Tensor y = x + dropout1(attended.output);
-  if (norm_first) {
-    y = y + dropout2(feed_forward(norm2(y)));
-  } else {
-    y = norm1(y);
-    y = norm2(y + dropout2(feed_forward(y)));
-  }
+  // Without dropout between a branch and its sum, the branch's last product adds the residual itself.
+  const AttentionResult attended =
+      self_attn(norm_first ? norm1(x) : x, mask, weights, dropout1.active() ? Tensor() : x);
+  Tensor y = dropout1.active() ? x + dropout1(attended.output) : attended.output;
+  if (!norm_first) y = norm1(y);
+
+  const Tensor input = norm_first ? norm2(y) : y;
+  y = dropout2.active() ? y + dropout2(feed_forward(input)) : feed_forward(input, y);
+  if (!norm_first) y = norm2(y);
   return {y, attended.weights};
 }
 

@@ -1,15 +1,11 @@
-// Activation functions by name, as an option of other modules.
+// Activation functions by name, as an option of other modules. Linear layers apply them in passing.
 #pragma once
 
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
 
-enum class Activation {
-  kRelu,      // max(x, 0)
-  kGelu,      // x/2 (1 + erf(x / sqrt 2)): PyTorch's default, Hugging Face's "gelu"
-  kGeluTanh,  // its tanh approximation: Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
-};
+using tessera::Activation;
 
 /// The activation of each element. **Shapes**: any -> the same.
 Tensor activate(Activation activation, const Tensor& x);

@@ -11,7 +11,8 @@ namespace tessera::nn {
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
                                                       const Tensor& v, const AttentionMask& mask,
                                                       bool need_weights) const {
-  if (!dropout.active()) return attention(q, k, v, mask, {.scale = {}, .need_weights = need_weights});
+  if (!dropout.active())
+    return attention(q, k, v, mask, {.scale = {}, .need_weights = need_weights});
   AttentionResult result = attention(q, k, v, mask, {.scale = {}, .need_weights = true});
   result.weights = dropout(result.weights);
   result.output = matmul(result.weights, v);
@@ -19,7 +20,8 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
-    : out_proj({.in_features = options.embed_dim, .out_features = options.embed_dim,
+    : out_proj({.in_features = options.embed_dim,
+                .out_features = options.embed_dim,
                 .bias = options.bias},
                rng),
       attend(options.dropout),
@@ -63,25 +65,29 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
   };
   const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
   const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
-  return linear(x, weight, rows(in_proj_bias));
+  const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
+  return linear(x, weight, rows(in_proj_bias),
+                {.activation = Activation::kNone, .residual = {}, .packed = &packed});
 }
 
 AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                                                 const AttentionMask& mask, Weights weights) const {
-  AttentionResult heads =
-      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads), mask,
-             weights != Weights::kNone);
+                                                 const AttentionMask& mask, Weights weights,
+                                                 const Tensor& residual) const {
+  AttentionResult heads = attend(split_heads(q, num_heads), split_heads(k, num_heads),
+                                 split_heads(v, num_heads), mask, weights != Weights::kNone);
   if (weights == Weights::kNone) heads.weights = Tensor();
   if (weights == Weights::kAveraged) heads.weights = mean(heads.weights, {1});
-  return {out_proj(merge_heads(heads.output)), heads.weights};
+  return {out_proj(merge_heads(heads.output), Activation::kNone, residual), heads.weights};
 }
 
 namespace {
 
 /// (B, T, E) of what a caller passes: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
-  require(x.defined() && (x.rank() == 2 || x.rank() == 3), "MultiHeadAttention",
-          "expected (B, T, E) or (T, E)", x.defined() ? format(", not ", x.shape()) : "");
+  require(x.defined(), "MultiHeadAttention",
+          "expected (B, T, E) or (T, E), got an undefined tensor");
+  require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention",
+          "expected (B, T, E) or (T, E), not ", x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
 }
@@ -107,15 +113,24 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& query, const Tensor
   const Tensor q = project(0, batch_in_front(query, batch_first));
   const Tensor k = project(1, batch_in_front(key, batch_first));
   const Tensor v = project(2, batch_in_front(value, batch_first));
-  return as_passed(attend_heads(q, k, v, mask, weights), query, batch_first);
+  return as_passed(attend_heads(q, k, v, mask, weights, {}), query, batch_first);
 }
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
-                                               Weights weights) const {
-  if (!in_proj_weight.defined()) return (*this)(x, x, x, mask, weights);
-  const Tensor qkv = linear(batch_in_front(x, batch_first), in_proj_weight, in_proj_bias);
-  const std::vector<Tensor> parts = qkv.chunk(3, -1);
-  return as_passed(attend_heads(parts[0], parts[1], parts[2], mask, weights), x, batch_first);
+                                               Weights weights, const Tensor& residual) const {
+  const Tensor tokens = batch_in_front(x, batch_first);
+  const Tensor addend = residual.defined() ? batch_in_front(residual, batch_first) : residual;
+  const auto attended = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return as_passed(attend_heads(q, k, v, mask, weights, addend), x, batch_first);
+  };
+  if (!in_proj_weight.defined()) {
+    return attended(project(0, tokens), project(1, tokens), project(2, tokens));
+  }
+  const Tensor qkv =
+      linear(tokens, in_proj_weight, in_proj_bias,
+             {.activation = Activation::kNone, .residual = {}, .packed = &packed_in_proj});
+  const index_t e = embed_dim();
+  return attended(qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e));
 }
 
 }  // namespace tessera::nn

@@ -1,6 +1,7 @@
 // Attention as modules.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "nn/dropout.h"
@@ -64,14 +65,18 @@ struct MultiHeadAttention {
   ScaledDotProductAttention attend;
   index_t num_heads;
   bool batch_first;
+  PackedWeight packed_in_proj;               // of all three projections
+  std::array<PackedWeight, 3> packed_parts;  // of each alone, for cross-attention
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
 
   AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const AttentionMask& mask = {}, Weights weights = Weights::kNone) const;
-  /// Self-attention: x is query, key and value, projected in one product.
-  AttentionResult operator()(const Tensor& x, const AttentionMask& mask = {},
+                             const AttentionMask& mask = {},
                              Weights weights = Weights::kNone) const;
+  /// Self-attention: x is query, key and value, projected in one product. `residual`, of x's shape,
+  /// is added to the output in passing if there is one.
+  AttentionResult operator()(const Tensor& x, const AttentionMask& mask = {},
+                             Weights weights = Weights::kNone, const Tensor& residual = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -88,7 +93,8 @@ struct MultiHeadAttention {
   index_t embed_dim() const { return out_proj.weight.size(0); }
   Tensor project(index_t part, const Tensor& x) const;
   AttentionResult attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                               const AttentionMask& mask, Weights weights) const;
+                               const AttentionMask& mask, Weights weights,
+                               const Tensor& residual) const;
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

@@ -27,7 +27,8 @@ struct FeedForward {
 
   explicit FeedForward(const FeedForwardOptions& options, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& x) const;
+  /// The output, with `residual` added to it in passing if there is one.
+  Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

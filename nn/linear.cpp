@@ -1,17 +1,18 @@
 #include "nn/linear.h"
 
 #include "nn/init.h"
-#include "tensor/ops/matmul.h"
 
 namespace tessera::nn {
 
 Linear::Linear(const LinearOptions& options, Rng& rng)
-    : weight(linear_uniform({options.out_features, options.in_features}, options.in_features, rng)) {
+    : weight(
+          linear_uniform({options.out_features, options.in_features}, options.in_features, rng)) {
   if (options.bias) bias = linear_uniform({options.out_features}, options.in_features, rng);
 }
 
-Tensor Linear::operator()(const Tensor& x) const {
-  return linear(x, weight, bias);
+Tensor Linear::operator()(const Tensor& x, Activation activation, const Tensor& residual) const {
+  return linear(x, weight, bias,
+                {.activation = activation, .residual = residual, .packed = &packed});
 }
 
 }  // namespace tessera::nn

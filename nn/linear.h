@@ -1,8 +1,8 @@
 // The affine layer.
 #pragma once
 
+#include "tensor/ops/matmul.h"
 #include "tensor/random.h"
-#include "tensor/tensor.h"
 
 namespace tessera::nn {
 
@@ -20,12 +20,15 @@ struct LinearOptions {
 struct Linear {
   Tensor weight;
   Tensor bias;  // undefined without bias
+  PackedWeight packed;
 
   explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
   Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())
       : Linear({.in_features = in_features, .out_features = out_features}, rng) {}
 
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const { return (*this)(x, Activation::kNone); }
+  /// `activation(x W^T + b) + residual`, in one pass.
+  Tensor operator()(const Tensor& x, Activation activation, const Tensor& residual = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

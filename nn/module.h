@@ -110,10 +110,11 @@ index_t parameter_count(const Module& module) {
 /// PyTorch's.
 template <class Module>
 void set_training(Module& module, bool training) {
-  walk(module, "", [](const std::string&, auto&) {},
-       [&](const std::string&, auto& part) {
-         if constexpr (requires { part.training = training; }) part.training = training;
-       });
+  walk(
+      module, "", [](const std::string&, auto&) {},
+      [&](const std::string&, auto& part) {
+        if constexpr (requires { part.training = training; }) part.training = training;
+      });
 }
 template <class Module>
 void train(Module& module) {
@@ -127,8 +128,8 @@ void eval(Module& module) {
 /// Converts every parameter to `dtype`, in new memory.
 template <class Module>
 void convert(Module& module, DType dtype) {
-  for_each_parameter(module,
-                     [&](const std::string&, Tensor& parameter) { parameter = parameter.to(dtype); });
+  for_each_parameter(
+      module, [&](const std::string&, Tensor& parameter) { parameter = parameter.to(dtype); });
 }
 
 /// A table of names, shapes and counts, for people to read.

@@ -9,8 +9,8 @@ namespace {
 
 /// The table's rows for the tokens of x, in its dtype.
 Tensor rows_for(const char* op, const Tensor& x, const Tensor& table) {
-  require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op,
-          "expected (..., T, ", table.size(1), "), not ", x.shape());
+  require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op, "expected (..., T, ",
+          table.size(1), "), not ", x.shape());
   require(is_floating(x.dtype()), op, "expected a floating tensor, not ", x.dtype());
   require(x.size(-2) <= table.size(0), op, "a sequence of ", x.size(-2),
           " tokens, but there are positions for ", table.size(0));

@@ -67,6 +67,8 @@ inline Tensor naive_layer_norm(const Tensor& x, const Tensor& weight, const Tens
 
 inline double naive_activation(nn::Activation activation, double x) {
   switch (activation) {
+    case nn::Activation::kNone:
+      return x;
     case nn::Activation::kRelu:
       return x > 0 ? x : 0;
     case nn::Activation::kGelu:

@@ -110,7 +110,7 @@ void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
     case UnaryOp::Erf:
       return map([](V v) { return erf(v); });
     case UnaryOp::Relu:
-      return map([](V v) { return v <= T{0} ? V{} : v; });
+      return map([](V v) { return relu(v); });
     case UnaryOp::Gelu:
       return map([](V v) { return gelu_erf(v); });
     case UnaryOp::GeluTanh:

@@ -22,6 +22,7 @@
 // Multiplication", ACM TOMS 34(3), 2008, without the packing of A.
 #pragma once
 
+#include "tensor/kernels/math.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/simd.h"
 #include "tensor/kernels/table.h"
@@ -31,9 +32,9 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = kTileVectors * (kLanes<T>);
-inline constexpr index_t kBlockK = 256;
-inline constexpr index_t kBlockRows = 8 * kTileRows;
+inline constexpr index_t kPanel = (kTileVectors * kLanes<T>);
+inline constexpr index_t kBlockK = 384;
+inline constexpr index_t kBlockRows = 24 * 6;
 
 /// A read-only matrix with any strides.
 template <class T>
@@ -96,14 +97,13 @@ inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_s
   }
 }
 
-/// Where a tile goes: C's first element, how many of the panel's columns exist, and what is added.
+/// Where a tile goes: C's first element, and how many of the panel's columns exist.
 template <class T>
 struct TileTarget {
   T* c;
   index_t c_row;
   index_t columns;
   bool accumulate;
-  const T* bias;  // of the tile's columns, or null
 };
 
 template <class T, int kRows>
@@ -124,15 +124,6 @@ inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_st
     }
   }
   multiply_tile<T, kRows>(k, a, b, b_row_step, sum);
-  if (out.bias != nullptr) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) {
-      const T* from = out.bias + v * kLanes<T>;
-      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) sum[r][v] = sum[r][v] + bias;
-    }
-  }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
@@ -157,93 +148,162 @@ inline void compute_rows(index_t rows, index_t k, MatrixRef<T> a, const T* b, in
   }
 }
 
-/// C (m, n) (+)= A (m, k) B (k, n) (+ bias), in the calling thread and without cutting k: the part
-/// that gemm and attention share.
-template <class T>
+/// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
+/// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it is
+/// still in the first cache.
+template <class T, class Finish>
 inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
-                           index_t c_row, bool accumulate, const T* bias = nullptr) {
+                           index_t c_row, bool accumulate, const Finish& finish) {
   // Rows are spread evenly: 8 rows are 4 + 4, which keeps the multipliers busier than 6 + 2.
-  const index_t tile_rows = m > 0 ? ceil_div(m, ceil_div(m, kTileRows)) : 1;
+  const index_t tiles = ceil_div(m, kTileRows);
   for (index_t j = 0; j < n; j += kPanel<T>) {
     const index_t columns = at_most(n - j, kPanel<T>);
     const bool in_tail = columns < kPanel<T>;
     const T* panel = in_tail ? b.tail : b.data + j / kPanel<T> * b.panel_step;
     const index_t row_step = in_tail ? b.tail_row_step : b.row_step;
-    const T* tile_bias = bias != nullptr ? bias + j : nullptr;
-    for (index_t i = 0; i < m; i += tile_rows) {
-      compute_rows(at_most(m - i, tile_rows), k, a.at(i, 0), panel, row_step,
-                   TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate, tile_bias});
+    for (index_t tile = 0; tile < tiles; ++tile) {
+      const index_t i = m * tile / tiles;
+      const index_t rows = m * (tile + 1) / tiles - i;
+      compute_rows(rows, k, a.at(i, 0), panel, row_step,
+                   TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
+      finish(i, j, rows, columns);
     }
   }
+}
+
+template <class T>
+inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+                           index_t c_row, bool accumulate) {
+  multiply_block(m, n, k, a, b, c, c_row, accumulate, [](index_t, index_t, index_t, index_t) {});
+}
+
+/// What is done to a finished tile of C at (i, j): + bias, the activation, + residual.
+template <class T>
+inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_t rows,
+                           index_t columns) {
+  for (index_t r = i; r < i + rows; ++r) {
+    for (index_t first = 0; first < columns; first += kLanes<T>) {
+      const index_t count = at_most(columns - first, kLanes<T>);
+      const index_t column = j + first;
+      T* to = args.c + r * args.c_row + column;
+      Vec<T> y = load_some(to, count);
+      if (args.bias != nullptr) y = y + load_some(args.bias + column, count);
+      switch (args.activation) {
+        case Activation::kNone:
+          break;
+        case Activation::kRelu:
+          y = relu(y);
+          break;
+        case Activation::kGelu:
+          y = gelu_erf(y);
+          break;
+        case Activation::kGeluTanh:
+          y = gelu_tanh(y);
+          break;
+      }
+      if (args.residual != nullptr) {
+        y = y + load_some(args.residual + r * args.residual_row + column, count);
+      }
+      store_some(to, y, count);
+    }
+  }
+}
+
+/// The number of elements of a (k, n) matrix in panels.
+template <class T>
+index_t packed_size(index_t k, index_t n) noexcept {
+  return ceil_div(n, kPanel<T>) * kPanel<T> * k;
+}
+
+/// B (k, n), any strides, as panels over all of k.
+template <class T>
+void pack_b(index_t k, index_t n, const T* b, index_t b_row, index_t b_col, T* packed) noexcept {
+  const MatrixRef<T> matrix = {b, b_row, b_col};
+  const index_t panel_step = kPanel<T> * k;
+  parallel_for(ceil_div(n, kPanel<T>), panel_step, [&](index_t begin, index_t end) {
+    for (index_t panel = begin; panel < end; ++panel) {
+      const index_t j = panel * kPanel<T>;
+      pack_panel(matrix.at(0, j), k, at_most(n - j, kPanel<T>), packed + panel * panel_step);
+    }
+  });
 }
 
 /// Packing reads and writes all of B once more, which a few rows of A do not pay back.
 template <class T>
-inline bool packs_b(const GemmArgs<T>& args) {
-  return args.b_col != 1 || args.m > 2 * kTileRows;
+inline bool reads_b_in_place(const GemmArgs<T>& args) {
+  return args.b_col == 1 && args.m <= 2 * kTileRows;
 }
 
 template <class T>
 index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
-  const index_t panels = packs_b(args) ? ceil_div(args.n, kPanel<T>) : 1;
-  return panels * kPanel<T> * args.k;
+  if (args.packed_b != nullptr) return 0;
+  return packed_size<T>(args.k, reads_b_in_place(args) ? args.n % kPanel<T> : args.n);
 }
 
-/// B as panels: all of it packed into the workspace, or left in place but for the last, narrow
-/// panel.
+/// B as panels: packed ahead, packed into the workspace now, or left in place but for the last,
+/// narrow panel.
 template <class T>
 inline Panels<T> prepare_b(const GemmArgs<T>& args) {
-  const MatrixRef<T> b = {args.b, args.b_row, args.b_col};
   const index_t full_panels = args.n / kPanel<T>;
-  const index_t tail_columns = args.n % kPanel<T>;
-  if (!packs_b(args)) {
-    pack_panel(b.at(0, full_panels * kPanel<T>), args.k, tail_columns, args.workspace);
+  const index_t tail = full_panels * kPanel<T>;
+  if (args.packed_b == nullptr && reads_b_in_place(args)) {
+    pack_b(args.k, args.n - tail, args.b + tail, args.b_row, args.b_col, args.workspace);
     return {args.b, kPanel<T>, args.b_row, args.workspace, kPanel<T>};
   }
-  const index_t panel_step = kPanel<T> * args.k;
-  parallel_for(ceil_div(args.n, kPanel<T>), panel_step, [&](index_t begin, index_t end) {
-    for (index_t panel = begin; panel < end; ++panel) {
-      const index_t j = panel * kPanel<T>;
-      pack_panel(b.at(0, j), args.k, at_most(args.n - j, kPanel<T>),
-                 args.workspace + panel * panel_step);
+  if (args.packed_b == nullptr) {
+    pack_b(args.k, args.n, args.b, args.b_row, args.b_col, args.workspace);
+  }
+  const T* packed = args.packed_b != nullptr ? args.packed_b : args.workspace;
+  return {packed, kPanel<T> * args.k, kPanel<T>, packed + tail * args.k, kPanel<T>};
+}
+
+/// C's rows [i, i + m) and columns [j, j + n), in blocks of k.
+template <class T>
+inline void multiply_part(const GemmArgs<T>& args, Panels<T> b, index_t i, index_t j, index_t m,
+                          index_t n) {
+  const MatrixRef<T> a = {args.a, args.a_row, args.a_col};
+  T* const c = args.c + i * args.c_row + j;
+  b.data += j / kPanel<T> * b.panel_step;
+  const bool has_epilogue =
+      args.bias != nullptr || args.residual != nullptr || args.activation != Activation::kNone;
+  index_t p = 0;
+  do {
+    const index_t k = at_most(args.k - p, kBlockK);
+    const bool accumulate = args.accumulate || p > 0;
+    if (has_epilogue && p + k == args.k) {
+      const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
+        apply_epilogue(args, i + row, j + column, rows, columns);
+      };
+      multiply_block(m, n, k, a.at(i, p), b, c, args.c_row, accumulate, finish);
+    } else {
+      multiply_block(m, n, k, a.at(i, p), b, c, args.c_row, accumulate);
     }
-  });
-  return {args.workspace, panel_step, kPanel<T>, args.workspace + full_panels * panel_step,
-          kPanel<T>};
+    b.data += k * b.row_step;
+    b.tail += k * b.tail_row_step;
+    p += k;
+  } while (p < args.k);
 }
 
 template <class T>
 void gemm(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
-  const MatrixRef<T> a = {args.a, args.a_row, args.a_col};
   const Panels<T> panels = prepare_b(args);
 
   // A task is a block of rows by a group of panels; a few tasks per thread even out the ends.
   const index_t row_blocks = ceil_div(args.m, kBlockRows);
-  const index_t block_rows = ceil_div(args.m, row_blocks);
+  const index_t block_rows = ceil_div(ceil_div(args.m, row_blocks), kTileRows) * kTileRows;
   const index_t all_panels = ceil_div(args.n, kPanel<T>);
   const index_t flops = 2 * args.m * args.n * args.k;
   const index_t wanted_tasks = flops < kParallelGrain * 16 ? 1 : 4 * thread_count();
   const index_t groups = at_most(ceil_div(wanted_tasks, row_blocks), all_panels);
   const index_t group_columns = ceil_div(all_panels, groups) * kPanel<T>;
-
   const index_t tasks = row_blocks * groups;
   parallel_tasks(tasks, worker_count(tasks, flops / 16), [&](index_t task, index_t) {
     const index_t i = task / groups * block_rows;
     const index_t j = task % groups * group_columns;
-    const index_t m = at_most(args.m - i, block_rows);
-    const index_t n = at_most(args.n - j, group_columns);
-    if (m <= 0 || n <= 0) return;
-    Panels<T> b = panels;
-    b.data += j / kPanel<T> * b.panel_step;
-    for (index_t p = 0; p == 0 || p < args.k; p += kBlockK) {
-      const index_t k = at_most(args.k - p, kBlockK);
-      const bool last = p + k == args.k;
-      multiply_block(m, n, k, a.at(i, p), b, args.c + i * args.c_row + j, args.c_row,
-                     args.accumulate || p > 0, last && args.bias ? args.bias + j : nullptr);
-      b.data += k * b.row_step;
-      b.tail += k * b.tail_row_step;
-    }
+    if (i >= args.m || j >= args.n) return;
+    multiply_part(args, panels, i, j, at_most(args.m - i, block_rows),
+                  at_most(args.n - j, group_columns));
   });
 }
 

@@ -264,6 +264,12 @@ template <class V, class T = Element<V>>
   return a < T{1} ? erf_near(x) : with_sign(T{1} - erfc_far(a), x);
 }
 
+/// max(x, 0), NaN of NaN.
+template <class V>
+[[gnu::always_inline]] inline V relu(V x) {
+  return x <= Element<V>{0} ? V{} : x;
+}
+
 /// x (1 + erf(x / sqrt 2)) / 2. Far below 0 it keeps its digits, which the formula as it stands loses.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V gelu_erf(V x) {

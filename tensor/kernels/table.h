@@ -6,11 +6,12 @@
 
 namespace tessera::kernels {
 
-/// C = A B (+ C) (+ bias), for matrices of any strides.
+/// C = activation(A B (+ C) (+ bias)) (+ residual), for matrices of any strides.
 ///
-/// **Shapes**: A (m, k), B (k, n), C (m, n), bias (n).
-/// Each C[i][j] adds its products in the order of k into one chain of fused multiply-adds, then the
-/// bias: no stride, size, thread count or vector width changes its bits.
+/// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n).
+/// Each C[i][j] adds its products in the order of k into one chain of fused multiply-adds, and what
+/// follows is applied once the chain is complete: no stride, size, thread count or vector width
+/// changes a bit, and fusing gives the bits of the separate ops.
 template <class T>
 struct GemmArgs {
   index_t m, n, k;
@@ -19,10 +20,14 @@ struct GemmArgs {
   const T* b;
   index_t b_row, b_col;
   T* c;
-  index_t c_row;            // C's columns are contiguous
-  bool accumulate = false;  // false never reads C
-  const T* bias = nullptr;  // added to every row once the sum is complete
-  T* workspace = nullptr;   // gemm_workspace(args) elements
+  index_t c_row;                // C's columns are contiguous
+  bool accumulate = false;      // false never reads C
+  const T* packed_b = nullptr;  // B by pack_b, read instead of b
+  const T* bias = nullptr;
+  Activation activation = Activation::kNone;
+  const T* residual = nullptr;
+  index_t residual_row = 0;
+  T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
 /// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in memory.
@@ -113,6 +118,10 @@ struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
+  /// B (k, n), any strides, in the layout that gemm reads: packed_size(k, n) elements.
+  void (*pack_b)(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
+                 T* packed) noexcept;
+  index_t (*packed_size)(index_t k, index_t n) noexcept;
   void (*attention)(const AttentionArgs<T>&) noexcept;
   /// The number of elements that attention needs as workspace.
   index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;

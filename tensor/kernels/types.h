@@ -16,4 +16,12 @@ using index_t = std::int64_t;
 /// machine's vectors never changes a bit.
 inline constexpr index_t kVirtualLanes = 16;
 
+/// The nonlinearity after a linear layer.
+enum class Activation {
+  kNone,
+  kRelu,      // max(x, 0)
+  kGelu,      // x/2 (1 + erf(x / sqrt 2)): PyTorch's default, Hugging Face's "gelu"
+  kGeluTanh,  // its tanh approximation: Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
+};
+
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 template <class T>
-kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
   return {
       .m = out.size(-2),
       .n = out.size(-1),
@@ -22,19 +22,20 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, const Tensor& b
       .b_col = b.strides().back(),
       .c = out.mutable_data<T>(),
       .c_row = out.size(-1),
-      .bias = bias.defined() ? bias.data<T>() : nullptr,
   };
 }
 
 /// One product for each index of the leading axes, which `a` and `b` share with `out`.
 template <class T>
-void multiply_batches(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   const auto& kernel = kernels::table().of<T>();
-  const kernels::GemmArgs<T> args = gemm_args<T>(a, b, bias, out);
-  const auto leading = [](const Dims& dims) { return Dims(std::span(dims.begin(), dims.end() - 2)); };
+  const kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+  const auto leading = [](const Dims& dims) {
+    return Dims(std::span(dims.begin(), dims.end() - 2));
+  };
   const Shape batch = leading(out.shape());
-  const auto plan = plan_loop<3>(
-      batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});
+  const auto plan =
+      plan_loop<3>(batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});
   const index_t batches = element_count("matmul", batch);
   const index_t flops = 2 * args.m * args.n * args.k;
 
@@ -79,14 +80,14 @@ void multiply_integers(const Tensor& a, const Tensor& b, Tensor& out) {
   });
 }
 
-/// The product of tensors of at least two axes and one dtype, plus a bias of the last axis.
-Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
+/// The product of tensors of at least two axes and one dtype.
+Tensor multiply(Tensor a, Tensor b) {
   // Against one shared matrix, all leading axes of `a` are rows of one tall matrix.
   if (b.rank() == 2 && a.rank() > 2) {
     Shape shape = a.shape();
     shape[a.rank() - 1] = b.size(-1);
     const Tensor tall = a.reshape({a.count() / std::max<index_t>(a.size(-1), 1), a.size(-1)});
-    if (a.size(-1) > 0) return multiply(tall, b, bias).reshape(shape);
+    if (a.size(-1) > 0) return multiply(tall, b).reshape(shape);
   }
   const auto batch_of = [](const Tensor& x) {
     return Shape(std::span(x.shape().begin(), x.shape().end() - 2));
@@ -102,9 +103,9 @@ Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
   Tensor out = Tensor::empty(with_matrix(batch, a.size(-2), b.size(-1)), a.dtype());
   if (out.count() == 0) return out;
   if (out.dtype() == kFloat32) {
-    multiply_batches<float>(a, b, bias, out);
+    multiply_batches<float>(a, b, out);
   } else if (out.dtype() == kFloat64) {
-    multiply_batches<double>(a, b, bias, out);
+    multiply_batches<double>(a, b, out);
   } else {
     multiply_integers(a, b, out);
   }
@@ -115,32 +116,86 @@ Tensor multiply(Tensor a, Tensor b, const Tensor& bias) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   require(a.defined() && b.defined(), "matmul", "an operand is undefined");
-  require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ", b.shape());
+  require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ",
+          b.shape());
   const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
   require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
           b.shape());
-  Tensor out = multiply(left, right, {});
+  Tensor out = multiply(left, right);
   if (b.rank() == 1) out = out.squeeze(-1);
   if (a.rank() == 1) out = out.squeeze(b.rank() == 1 ? -1 : -2);
   return out;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require(x.defined() && weight.defined(), "linear", "an operand is undefined");
-  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), "linear", "input ",
+namespace {
+
+void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& residual) {
+  constexpr const char* kOp = "linear";
+  require(x.defined() && weight.defined(), kOp, "an operand is undefined");
+  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp, "input ",
           x.shape(), " does not fit weight ", weight.shape(), ", which is (out, in)");
-  require(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "linear", "bias ", bias.shape(),
-          " does not fit weight ", weight.shape());
-  require(x.dtype() == weight.dtype() && is_floating(x.dtype()) &&
-              (!bias.defined() || bias.dtype() == x.dtype()),
-          "linear", "input, weight and bias must share a floating dtype, not ", x.dtype(), ", ",
-          weight.dtype(), " and ", bias.defined() ? bias.dtype() : weight.dtype());
-  const Tensor rows = x.rank() == 1 ? x.unsqueeze(0) : x;
+  require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), kOp,
+          "input and weight must share a floating dtype, not ", x.dtype(), " and ", weight.dtype());
+  if (bias.defined()) {
+    require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp, bias.dtype(),
+            " bias ", bias.shape(), " does not fit ", weight.dtype(), " weight ", weight.shape());
+  }
+  if (residual.defined()) {
+    Shape wanted = x.shape();
+    wanted.back() = weight.size(0);
+    require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, residual.dtype(),
+            " residual ", residual.shape(), " does not fit the ", x.dtype(), " output ", wanted);
+  }
+}
+
+/// x as a matrix of its last axis: a view where one stride leads from row to row.
+Tensor as_matrix(const Tensor& x) {
+  index_t rows = 1;
+  for (index_t i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
+  return x.reshape({rows, x.size(-1)});
+}
+
+template <class T>
+void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                const LinearEpilogue& epilogue, Tensor& out) {
+  const auto& kernel = kernels::table().of<T>();
+  kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
+  args.activation = epilogue.activation;
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  const Tensor out = multiply(rows, weight.t(), addend);
-  return x.rank() == 1 ? out.squeeze(0) : out;
+  if (addend.defined()) args.bias = addend.data<T>();
+  Tensor residual;
+  if (epilogue.residual.defined()) {
+    residual = as_matrix(epilogue.residual);
+    if (residual.size(1) > 1 && residual.strides()[1] != 1) residual = residual.contiguous();
+    args.residual = residual.data<T>();
+    args.residual_row = residual.strides()[0];
+  }
+  const Tensor panels = epilogue.packed != nullptr ? epilogue.packed->panels(weight) : Tensor();
+  if (panels.defined()) args.packed_b = panels.data<T>();
+  Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
+  args.workspace = workspace.mutable_data<T>();
+  kernel.gemm(args);
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const LinearEpilogue& epilogue) {
+  check_linear(x, weight, bias, epilogue.residual);
+  Shape shape = x.shape();
+  shape.back() = weight.size(0);
+  Tensor out = Tensor::empty(shape, x.dtype());
+  Tensor rows = as_matrix(out);
+  if (out.count() == 0) return out;
+  if (x.dtype() == kFloat32) {
+    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows);
+  } else {
+    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows);
+  }
+  return out;
 }
 
 }  // namespace tessera

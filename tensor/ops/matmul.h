@@ -1,6 +1,7 @@
 // Matrix products.
 #pragma once
 
+#include "tensor/ops/packed_weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -16,11 +17,20 @@ namespace tessera {
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
-/// The affine map of a linear layer: `x W^T + b`, bit for bit `matmul(x, weight.t()) + bias`, with the
-/// bias added as each tile of the product is stored.
+/// What follows the product of a linear layer while each tile of it is still in the cache.
+struct LinearEpilogue {
+  Activation activation = Activation::kNone;
+  Tensor residual = {};  // (..., N), added last; undefined for none
+  const PackedWeight* packed =
+      nullptr;  // keeps the weight packed between calls; null packs each time
+};
+
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`, bit for bit what the separate
+/// ops give.
 ///
-/// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined -> (..., N).
-/// **Errors**: sizes that do not fit. **Source**: torch.nn.functional.linear.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
+/// **Errors**: sizes or dtypes that do not fit. **Source**: torch.nn.functional.linear.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+              const LinearEpilogue& epilogue = {});
 
 }  // namespace tessera

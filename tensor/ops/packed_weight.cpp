@@ -1,0 +1,75 @@
+#include "tensor/ops/packed_weight.h"
+
+#include "tensor/kernels/dispatch.h"
+
+namespace tessera {
+
+namespace {
+
+std::atomic<bool> packing_is_on = true;
+std::atomic<index_t> bytes_held = 0;
+
+template <class T>
+Tensor pack(const Tensor& weight) {
+  const auto& kernel = kernels::table().of<T>();
+  const index_t n = weight.size(0);
+  const index_t k = weight.size(1);
+  Tensor panels = Tensor::empty({kernel.packed_size(k, n)}, dtype_of<T>);
+  kernel.pack_b(k, n, weight.data<T>(), weight.strides()[1], weight.strides()[0],
+                panels.mutable_data<T>());
+  return panels;
+}
+
+}  // namespace
+
+struct PackedWeight::Pack {
+  Tensor weight;  // keeps its memory from being given to another tensor
+  std::uint64_t version;
+  const kernels::KernelTable* table;
+  Tensor panels;
+
+  Pack(const Tensor& source, std::uint64_t source_version)
+      : weight(source), version(source_version), table(&kernels::table()) {
+    panels = source.dtype() == kFloat64 ? pack<double>(source) : pack<float>(source);
+    bytes_held += bytes();
+  }
+  Pack(const Pack&) = delete;
+  Pack& operator=(const Pack&) = delete;
+  ~Pack() { bytes_held -= bytes(); }
+
+  index_t bytes() const { return panels.count() * item_size(panels.dtype()); }
+  bool is_of(const Tensor& other) const {
+    return weight.storage() == other.storage() && version == other.storage().version() &&
+           weight.offset() == other.offset() && weight.shape() == other.shape() &&
+           weight.strides() == other.strides() && table == &kernels::table();
+  }
+};
+
+PackedWeight& PackedWeight::operator=(const PackedWeight&) {
+  pack_.store(nullptr);
+  return *this;
+}
+
+Tensor PackedWeight::panels(const Tensor& weight) const {
+  if (!packing_is_on) {
+    pack_.store(nullptr);
+    return {};
+  }
+  std::shared_ptr<const Pack> pack = pack_.load();
+  if (!pack || !pack->is_of(weight)) {
+    pack_.store(nullptr);  // gives the old panels' memory back first
+    pack = std::make_shared<const Pack>(weight, weight.storage().version());
+    pack_.store(pack);
+  }
+  return pack->panels;
+}
+
+void set_weight_packing(bool on) {
+  packing_is_on = on;
+}
+
+index_t packed_weight_bytes() {
+  return bytes_held;
+}
+
+}  // namespace tessera
