@@ -29,9 +29,7 @@ Tensor without_added_axes(const Tensor& x, index_t rank) {
 
 void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.defined() && k.defined() && v.defined(), kOp, "an input is undefined");
-  const auto shapes = [&] {
-    return format("q ", q.shape(), ", k ", k.shape(), ", v ", v.shape());
-  };
+  const auto shapes = [&] { return format("q ", q.shape(), ", k ", k.shape(), ", v ", v.shape()); };
   require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(), kOp,
           "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes());
   bool leading_match = true;
@@ -52,8 +50,8 @@ Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
   for (index_t i = 1; i <= mask.rank() && fits; ++i) {
     fits = mask.size(-i) == 1 || mask.size(-i) == scores[4 - i];
   }
-  require(fits, kOp, kind, " of shape ", mask.shape(), " does not broadcast to (B, H, Tq, Tk) = ",
-          scores);
+  require(fits, kOp, kind, " of shape ", mask.shape(),
+          " does not broadcast to (B, H, Tq, Tk) = ", scores);
   return mask.expand(scores);
 }
 
@@ -128,13 +126,13 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   const double scale = options.scale.value_or(1 / std::sqrt(width));
 
-  Tensor out = Tensor::empty({queries.size(0), queries.size(2), queries.size(1), values.size(3)},
-                             q.dtype())
-                   .transpose(1, 2);
+  Tensor out =
+      Tensor::empty({queries.size(0), queries.size(2), queries.size(1), values.size(3)}, q.dtype())
+          .transpose(1, 2);
   Tensor weights;
   if (options.need_weights) {
-    weights = Tensor::empty({queries.size(0), queries.size(1), queries.size(2), keys.size(2)},
-                            q.dtype());
+    weights =
+        Tensor::empty({queries.size(0), queries.size(1), queries.size(2), keys.size(2)}, q.dtype());
   }
   if (q.dtype() == kFloat32) {
     run<float>(queries, keys, values, mask, scale, out, weights);

@@ -9,9 +9,12 @@ namespace {
 /// D e(i).
 index_t scaled_exponent(PositionExponent exponent, index_t column) {
   switch (exponent) {
-    case PositionExponent::kVaswani: return 2 * (column / 2);
-    case PositionExponent::kPairDoubled: return 4 * (column / 2);
-    case PositionExponent::kColumnDoubled: break;
+    case PositionExponent::kVaswani:
+      return 2 * (column / 2);
+    case PositionExponent::kPairDoubled:
+      return 4 * (column / 2);
+    case PositionExponent::kColumnDoubled:
+      break;
   }
   return 2 * column;
 }
