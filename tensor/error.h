@@ -2,16 +2,19 @@
 // what it got; a broken file throws std::runtime_error with the file's name and the place.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 namespace tessera {
 
-/// Joins its arguments as `<<` prints them: `format("axis ", 3, " of ", shape)`.
+/// Joins its arguments as `<<` prints them: `format("axis ", 3, " of ", shape)`. Whatever the
+/// program's locale, numbers look as in C: files are written with it too.
 template <class... Parts>
 std::string format(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   (out << ... << parts);
   return out.str();
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <locale>
 
 #include "tensor/create.h"
 #include "tests/file_support.h"
@@ -27,6 +28,22 @@ std::string dict(const std::string& descr, const std::string& shape,
                  const std::string& order = "False") {
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
+
+/// A locale that writes a thousand as 1,000, for as long as this lives.
+class ThousandsLocale {
+ public:
+  ThousandsLocale() : old_(std::locale::global(std::locale(std::locale(), new Punctuation))) {}
+  ~ThousandsLocale() { std::locale::global(old_); }
+  ThousandsLocale(const ThousandsLocale&) = delete;
+  ThousandsLocale& operator=(const ThousandsLocale&) = delete;
+
+ private:
+  struct Punctuation : std::numpunct<char> {
+    char do_thousands_sep() const override { return ','; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  std::locale old_;
+};
 
 Tensor load(const std::string& bytes) {
   const TemporaryFolder folder;
@@ -313,6 +330,14 @@ TEST(SaveNpy, Errors) {
       file_error([&] { save_npy(folder.path() / "no" / "x.npy", tensor(1)); }).find("x.npy: "),
       std::string::npos);
   EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST(SaveNpy, DoesNotDependOnTheLocale) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "x.npy";
+  const ThousandsLocale locale;
+  save_npy(path, zeros({1000, 2}));
+  EXPECT_EQ(load_npy(path).shape(), (Shape{1000, 2}));
 }
 
 }  // namespace
