@@ -70,7 +70,7 @@ class Pool {
       block->references.store(1, std::memory_order_relaxed);
     } else {
       make_room(wanted.bytes);
-      block = new (::operator new (wanted.bytes, std::align_val_t{kAlignment})) Block;
+      block = new (request(wanted.bytes)) Block;
       block->bytes = wanted.bytes;
       block->size_class = wanted.index;
       // The address may have served before, so versions never start again at one seen there.
@@ -108,6 +108,14 @@ class Pool {
   void make_room(std::size_t bytes) {
     const std::size_t most = std::max(peak_, in_use_ + bytes);
     if (in_use_ + cached_ + bytes > 2 * most) free_all();
+  }
+
+  /// Fresh memory; where the system has none left, the waiting blocks go first.
+  void* request(std::size_t bytes) {
+    constexpr std::align_val_t kAlign{kAlignment};
+    if (void* memory = ::operator new(bytes, kAlign, std::nothrow)) return memory;
+    free_all();
+    return ::operator new(bytes, kAlign);
   }
 
   void free_all() {

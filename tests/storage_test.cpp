@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <set>
 #include <thread>
@@ -77,6 +82,24 @@ TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
     std::fill_n(storage.data(), bytes + 1, std::byte{1});
   }
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+/// In a process of its own that may have 3 GB of addresses.
+[[noreturn]] void allocate_two_sizes_in_3_gigabytes() {
+  constexpr index_t kGigabyte = index_t{1} << 30;
+  release_cached_memory();
+  const rlimit limit = {3 * kGigabyte, 3 * kGigabyte};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(1);
+  Storage::allocate(3 * kGigabyte / 2);
+  Storage::allocate(2 * kGigabyte);
+  std::exit(0);
+}
+
+TEST(StorageDeathTest, WaitingBlocksGoBeforeMemoryRunsOut) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(allocate_two_sizes_in_3_gigabytes(), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(StorageTest, CountsWhatItHolds) {
   release_cached_memory();
