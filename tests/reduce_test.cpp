@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -330,6 +331,23 @@ TEST(ReduceErrorTest, NamesTheOp) {
     EXPECT_TRUE(throws(name, {"twice"}, [&] { return c.op(x, {1, -1}, false); }));
     EXPECT_TRUE(throws(name, {"undefined"}, [&] { return c.op(Tensor{}, {}, false); }));
   }
+}
+
+/// In a process of its own, whose first op is a parallel one.
+[[noreturn]] void reduce_with_an_unknown_isa() {
+  setenv("TESSERA_ISA", "sse9", 1);
+  set_thread_count(2);
+  try {
+    sum(ones({1 << 20}));
+  } catch (const std::invalid_argument&) {
+    std::exit(0);
+  }
+  std::exit(1);
+}
+
+TEST(ReduceDeathTest, AWrongInstructionSetIsAnErrorNotTheEnd) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(reduce_with_an_unknown_isa(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ constexpr index_t kBlock = 65536;
 
 /// Reduces the last axis of `x` into the contiguous `out`.
 template <class T>
-void reduce_last(ReduceOp op, const Tensor& x, T* out) {
-  const auto& kernel = kernels::table().of<T>();
+void reduce_last(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
   const index_t n = x.size(-1);
   const index_t step = x.strides().back();
   const Shape kept = reduced_shape(x.shape(), {x.rank() - 1}, false);
@@ -46,22 +45,23 @@ void reduce_last(ReduceOp op, const Tensor& x, T* out) {
   });
 }
 
-/// reduce_last with long rows cut into blocks.
+/// reduce_last with long rows cut into blocks. The table of kernels comes from outside: to ask for it
+/// throws where TESSERA_ISA is wrong, which no body of a parallel loop may.
 template <class T>
-void reduce_blocks(ReduceOp op, const Tensor& x, T* out) {
+void reduce_blocks(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
   const index_t n = x.size(-1);
   // Deviations are from the mean of the whole row, so these rows stay whole.
-  if (n <= kBlock || op == ReduceOp::SquaredDeviations) return reduce_last(op, x, out);
+  if (n <= kBlock || op == ReduceOp::SquaredDeviations) return reduce_last(kernel, op, x, out);
   const index_t results = x.count() / n;
   const index_t blocks = (n + kBlock - 1) / kBlock;
   Tensor partial = Tensor::empty({blocks, results}, x.dtype());
   T* const to = partial.mutable_data<T>();
   kernels::parallel_for(blocks, results * kBlock, [&](index_t begin, index_t end) {
     for (index_t b = begin; b < end; ++b) {
-      reduce_last(op, x.slice(-1, b * kBlock, (b + 1) * kBlock), to + b * results);
+      reduce_last(kernel, op, x.slice(-1, b * kBlock, (b + 1) * kBlock), to + b * results);
     }
   });
-  reduce_blocks(op, partial.t(), out);
+  reduce_blocks(kernel, op, partial.t(), out);
 }
 
 /// `x` is floating.
@@ -71,7 +71,7 @@ Tensor reduce_floating(ReduceOp op, const Tensor& x, const Axes& axes, bool keep
   const Tensor merged = detail::merge_last(x, axes);
   detail::visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    reduce_blocks(op, merged, result.mutable_data<T>());
+    reduce_blocks(kernels::table().of<T>(), op, merged, result.mutable_data<T>());
   });
   return result;
 }
