@@ -8,6 +8,7 @@
 namespace tessera::nn {
 
 Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng) {
+  require(fan_in >= 0, "linear_uniform", "a negative number of inputs: ", fan_in);
   if (fan_in == 0) return zeros(shape);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return uniform(shape, -bound, bound, kFloat32, rng);
@@ -15,6 +16,7 @@ Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng) {
 
 Tensor xavier_uniform(const Shape& shape, Rng& rng) {
   require(shape.size() == 2, "xavier_uniform", "expected shape (fan_out, fan_in), not ", shape);
+  if (element_count("xavier_uniform", shape) == 0) return zeros(shape);
   const double bound = std::sqrt(6 / static_cast<double>(shape[0] + shape[1]));
   return uniform(shape, -bound, bound, kFloat32, rng);
 }

@@ -60,5 +60,16 @@ TEST(Init, TheGeneratorDecides) {
   EXPECT_EQ(linear_uniform({2}, 4, first).dtype(), kFloat32);
 }
 
+TEST(Init, SizesOfZeroAndBelow) {
+  Rng rng(1);
+  EXPECT_EQ(xavier_uniform({0, 0}, rng).shape(), (Shape{0, 0}));
+  EXPECT_TRUE(throws("xavier_uniform", {"negative size", "(-2, 3)"}, [&] {
+    xavier_uniform({-2, 3}, rng);
+  }));
+  EXPECT_TRUE(throws("linear_uniform", {"negative", "-3"}, [&] {
+    linear_uniform({2, -3}, -3, rng);
+  }));
+}
+
 }  // namespace
 }  // namespace tessera::nn
