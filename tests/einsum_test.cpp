@@ -169,5 +169,11 @@ TEST(Einsum, NamesWhatIsWrong) {
   EXPECT_TRUE(error("...i,...i", {zeros({2, 4}), zeros({3, 4})}, {"2", "3"}));
 }
 
+TEST(Einsum, TheResultIsNeverAViewOfTheOperand) {
+  const Tensor x = ones({2, 2});
+  einsum("ij->ij", {x}).fill(7);
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 1));
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -236,7 +236,10 @@ Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands) {
   }
   const Labels output = output_labels(spec, parts, terms);
   for (Term& term : terms) term = take_diagonals(spec, term);
-  if (terms.size() == 1) return arrange(sum_all_but(terms[0], output), output).contiguous();
+  if (terms.size() == 1) {
+    const Tensor result = arrange(sum_all_but(terms[0], output), output);
+    return result.storage() == operands[0].storage() ? result.clone() : result.contiguous();
+  }
 
   Term a = sum_all_but(terms[0], output + terms[1].labels);
   Term b = sum_all_but(terms[1], output + terms[0].labels);
