@@ -1,5 +1,6 @@
 #include "nn/embedding.h"
 
+#include "tensor/error.h"
 #include "tensor/ops/indexing.h"
 
 namespace tessera::nn {
@@ -7,8 +8,11 @@ namespace tessera::nn {
 Embedding::Embedding(const EmbeddingOptions& options, Rng& rng)
     : weight(randn({options.num_embeddings, options.embedding_dim}, kFloat32, rng)) {
   if (options.padding_index) {
-    padding_index =
-        normalize_axis("Embedding padding_index", *options.padding_index, options.num_embeddings);
+    const index_t rows = options.num_embeddings;
+    const index_t index = *options.padding_index;
+    require(-rows <= index && index < rows, "Embedding", "padding_index ", index,
+            " is out of range for ", rows, " rows");
+    padding_index = index < 0 ? index + rows : index;
     weight.select(0, *padding_index).fill(0);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "nn/module.h"
 #include "tensor/create.h"
+#include "tensor/error.h"
 #include "tests/errors.h"
 #include "tests/oracle.h"
 
@@ -85,7 +86,7 @@ TEST(Embedding, Errors) {
   EXPECT_TRUE(throws("embedding", {"-1"}, [&] { embed(tensor({-1})); }));
   EXPECT_TRUE(throws("embedding", {"int64", "float32"}, [&] { embed(ones({2})); }));
   for (index_t padding : {11, -12}) {
-    EXPECT_TRUE(throws("Embedding padding_index", {std::to_string(padding), "11"}, [&] {
+    EXPECT_TRUE(throws("Embedding", {format("padding_index ", padding), "11 rows"}, [&] {
       Embedding({.num_embeddings = 11, .embedding_dim = 6, .padding_index = padding});
     }));
   }
