@@ -125,7 +125,7 @@ void eval(Module& module) {
   set_training(module, false);
 }
 
-/// Converts every parameter to `dtype`, in new memory.
+/// Converts every parameter to `dtype`, in new memory; one that has it already stays as it is.
 template <class Module>
 void convert(Module& module, DType dtype) {
   for_each_parameter(
