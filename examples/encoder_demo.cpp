@@ -1,7 +1,8 @@
 // A sentence through a transformer encoder, and what attends to what.
 //
-// The weights are random, so the map shows how attention works, not what a trained model has learned:
-// each row is one word's attention over all words and adds up to 1.
+// The weights are random, so the map shows how attention works, not what a trained model has
+// learned: each row is one word's attention over all words and adds up to 1.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <sstream>

@@ -27,8 +27,8 @@ struct PrintOptions {
 ///
 /// Each number has the fewest digits that tell it from its neighbours in its dtype, cut (by correct
 /// rounding) after `precision` digits, and all are padded to one width. All numbers of a tensor get
-/// an exponent if the largest is >= 1e8, or, unless `suppress`, if the smallest one that is not zero
-/// is < 1e-4 or less than a thousandth of the largest. A tensor of shape () prints as a plain
+/// an exponent if the largest is >= 1e8, or, unless `suppress`, if the smallest one that is not
+/// zero is < 1e-4 or less than a thousandth of the largest. A tensor of shape () prints as a plain
 /// number with all its digits. A default-constructed tensor prints as "undefined".
 ///
 /// **Shapes**: any. **Errors**: a negative precision, or edge_items below 1.

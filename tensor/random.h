@@ -7,7 +7,8 @@
 //
 // Element i of a draw depends on the generator's state at the call and on i, and on nothing else:
 // not on threads, and not on the compiler or the C library, because the few functions needed (log,
-// sine, cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same everywhere.
+// sine, cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same
+// everywhere.
 #pragma once
 
 #include <array>
@@ -54,8 +55,8 @@ class Rng {
   State state_;
 };
 
-/// The generator of the calling thread, which the functions below use unless given another. It starts
-/// as Rng(0) in every thread, so that a program gives the same numbers each time it runs.
+/// The generator of the calling thread, which the functions below use unless given another. It
+/// starts as Rng(0) in every thread, so that a program gives the same numbers each time it runs.
 Rng& default_rng();
 
 /// Starts the calling thread's default generator anew from `seed`.

@@ -1,4 +1,5 @@
-// Attention at its edges: NaN behind masks, empty inputs, errors. attention_test.cpp has the values.
+// Attention at its edges: NaN behind masks, empty inputs, errors. The values are in
+// attention_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -147,8 +148,8 @@ TEST_P(AttentionEdgesTest, WhatIsNotMaskedShows) {
 }
 
 TEST_P(AttentionEdgesTest, AQueryDoesNotDependOnItsNeighboursMasks) {
-  // Key 1 has weight 0 by underflow for query 0, and a value that is not finite; whether another query
-  // of the block masks a key must not change what query 0 gets.
+  // Key 1 has weight 0 by underflow for query 0, and a value that is not finite; whether another
+  // query of the block masks a key must not change what query 0 gets.
   const Tensor q = tensor({{1.0}, {1.0}});
   const Tensor k = tensor({{0.0}, {-3000.0}});
   const Tensor v = tensor({{2.0}, {kNan}});

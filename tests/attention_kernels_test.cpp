@@ -1,4 +1,5 @@
-// The attention kernel between guard bytes: what it reads and writes, and that no task size matters.
+// The attention kernel between guard bytes: what it reads and writes, and that the size
+// of its tasks does not matter.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The naive definition of masked attention: a softmax over the keys that a query may use, in double.
+// The naive definition of masked attention: a softmax over the keys that a query may use, in
+// double.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The promise of equal bits: an output does not change with the number of threads, the batch it sits
-// in, right padding, the memory layout of its inputs, or AVX2 versus AVX-512.
+// The promise of equal bits: an output does not change with the number of threads, the batch it
+// sits in, right padding, the memory layout of its inputs, or AVX2 versus AVX-512.
 #include <gtest/gtest.h>
 
 #include <algorithm>

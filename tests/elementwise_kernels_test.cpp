@@ -25,8 +25,8 @@ constexpr std::array<index_t, 19> kLengths = {0,  1,  2,  3,  4,  5,  7,   8,   
                                               16, 17, 31, 33, 63, 65, 511, 513, 1100};
 constexpr std::array<index_t, 5> kStrides = {1, 0, 2, 5, -3};
 
-/// A row of `values` laid out with a stride; its elements are all that may be read. Stride 0 repeats
-/// the first.
+/// A row of `values` laid out with a stride; its elements are all that may be read. Stride 0
+/// repeats the first.
 template <class T>
 class Row {
  public:

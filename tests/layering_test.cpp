@@ -2,7 +2,8 @@
 //
 //   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- models <- examples
 //
-// and the kernels' headers, compiled once per instruction set, include no standard header with code.
+// and the kernels' headers, compiled once per instruction set, include no standard header with
+// code.
 #include <gtest/gtest.h>
 
 #include <filesystem>

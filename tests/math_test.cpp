@@ -76,7 +76,8 @@ class Functions {
   static void sigmoid() {
     expect_within<T>(UnaryOp::Sigmoid, 3, [](W x) { return 1 / (1 + std::exp(-x)); });
   }
-  // Far below 0 the rounding of the exponent, up to 88 or 709, counts: ulps as many as that, and some.
+  // Far below 0 the rounding of the exponent, up to 88 or 709, counts: ulps as many as that, and
+  // some.
   static constexpr double kGeluUlps = std::is_same_v<T, float> ? 300 : 2500;
   static void gelu() {
     expect_within<T>(UnaryOp::Gelu, kGeluUlps, [](W x) {

@@ -1,7 +1,7 @@
-# Every symbol that the object files OBJECTS (kernels/isa/<isa>.cpp.o) offer to the linker must live in
-# the namespace tessera::kernels::<isa>. Anything else, an inline function of the standard library for
-# example, could be the one copy of it that the linker keeps for the whole program: code for AVX-512
-# that then runs on a processor without it.
+# Every symbol that the object files OBJECTS (kernels/isa/<isa>.cpp.o) offer to the linker must live
+# in the namespace tessera::kernels::<isa>. Anything else, an inline function of the standard
+# library for example, could be the one copy of it that the linker keeps for the whole program: code
+# for AVX-512 that then runs on a processor without it.
 if(NOT OBJECTS)
   message(FATAL_ERROR "no object files to look at")
 endif()

@@ -1,5 +1,5 @@
-// The views of tensor/tensor.h. The oracle walks indices: a view is a shape and, for each index tuple
-// of it, the index tuple of the tensor it came from.
+// The views of tensor/tensor.h. The oracle walks indices: a view is a shape and, for each index
+// tuple of it, the index tuple of the tensor it came from.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -53,8 +53,8 @@ struct FileRegion {
 std::string printable(std::string_view text);
 
 /// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
-/// first, which takes the file's place when all is on disk. Whatever goes wrong, `path` holds the old
-/// contents or the new ones. **Errors**: std::runtime_error with the file's name.
+/// first, which takes the file's place when all is on disk. Whatever goes wrong, `path` holds the
+/// old contents or the new ones. **Errors**: std::runtime_error with the file's name.
 void write_file(const std::filesystem::path& path,
                 std::initializer_list<std::span<const std::byte>> parts);
 

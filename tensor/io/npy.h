@@ -15,10 +15,10 @@ namespace tessera {
 
 /// The array in a .npy file, in row-major order.
 ///
-/// bool, float32 and float64 stay what they are; float16 becomes float32, and every integer type but
-/// uint64 becomes int64. Both byte orders and Fortran's order of elements are understood.
-/// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that is
-/// not exactly as the format says; another dtype (objects, complex, text, uint64); more or fewer
+/// bool, float32 and float64 stay what they are; float16 becomes float32, and every integer type
+/// but uint64 becomes int64. Both byte orders and Fortran's order of elements are understood.
+/// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that
+/// is not exactly as the format says; another dtype (objects, complex, text, uint64); more or fewer
 /// bytes than the shape needs. Memory is taken only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 

@@ -1,8 +1,8 @@
 // Operations on each element of a row.
 //
 // A row comes with any stride. What is not contiguous is first copied to a small buffer, block by
-// block, and the same vector code runs on that; the last, partial vector runs it too. So an element's
-// bits depend neither on the layout nor on its place in the row.
+// block, and the same vector code runs on that; the last, partial vector runs it too. So an
+// element's bits depend neither on the layout nor on its place in the row.
 #pragma once
 
 #include "tensor/kernels/math.h"

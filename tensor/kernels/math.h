@@ -2,8 +2,8 @@
 //
 // Each is right over the whole range of its argument: NaN gives NaN, infinities give the limits,
 // results below the smallest normal number lose bits only as they must (gradual underflow).
-// Largest errors in units in the last place, the larger of with and without fused multiply-add; float
-// over all floats, double over 2^27 values of all sizes, denser where a function bends:
+// Largest errors in units in the last place, the larger of with and without fused multiply-add;
+// float over all floats, double over 2^27 values of all sizes, denser where a function bends:
 //
 //                exp   exp2    log   tanh    erf   sigmoid
 //     float     1.05   1.06   0.93   1.51   1.44   2.41
@@ -154,7 +154,8 @@ template <class V, class T = Element<V>>
   return shifted;
 }
 
-/// 2^n exp(r), n as in reduce_exp. By two factors of about 2^(n/2), for results that are not normal.
+/// 2^n exp(r), n as in reduce_exp. By two factors of about 2^(n/2), for results that are not
+/// normal.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V scaled_exp(V shifted, V r) {
   using C = MathConstants<T>;
@@ -200,8 +201,8 @@ template <class V, class T = Element<V>>
   const V one = zero + T{1};
   const V sqrt_half = zero + C::kSqrtHalf;
   const Mask<T> is_subnormal = x < C::kSmallestNormal;
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)): the difference of the bits of 1 and sqrt(1/2), added to
-  // x's, carries into the exponent exactly where x's fraction is sqrt(1/2)'s or more.
+  // x = 2^e m with m in [sqrt(1/2), sqrt(2)): the difference of the bits of 1 and sqrt(1/2), added
+  // to x's, carries into the exponent exactly where x's fraction is sqrt(1/2)'s or more.
   const BitsVec<T> bits = bit_cast<BitsVec<T>>(is_subnormal ? x * kScale : x);
   const BitsVec<T> one_bits = bit_cast<BitsVec<T>>(one);
   const BitsVec<T> carried = bits + (one_bits - bit_cast<BitsVec<T>>(sqrt_half));
@@ -270,7 +271,8 @@ template <class V>
   return x <= Element<V>{0} ? V{} : x;
 }
 
-/// x (1 + erf(x / sqrt 2)) / 2. Far below 0 it keeps its digits, which the formula as it stands loses.
+/// x (1 + erf(x / sqrt 2)) / 2. Far below 0 it keeps its digits, which the formula as it stands
+/// loses.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V gelu_erf(V x) {
   constexpr T kLowest = -40;  // the normal distribution is 0 there

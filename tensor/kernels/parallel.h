@@ -26,8 +26,8 @@ namespace kernels {
 void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
                 void* context) noexcept;
 
-/// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered from 0;
-/// each takes the next task when it is free. With one worker, in order in the caller.
+/// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered
+/// from 0; each takes the next task when it is free. With one worker, in order in the caller.
 void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
                void* context) noexcept;
 

@@ -1,8 +1,8 @@
 // Reductions along a row, and down the columns of a matrix.
 //
 // Element k belongs to virtual lane k mod 16. A lane sums the elements of a block of the row (32 of
-// its own), then the blocks' sums: a long row loses no more digits than a short one. At the end the sixteen lanes fold
-// into one: 8 pairs of lanes (i, i + 8), then 4, 2 and 1.
+// its own), then the blocks' sums: a long row loses no more digits than a short one. At the end the
+// sixteen lanes fold into one: 8 pairs of lanes (i, i + 8), then 4, 2 and 1.
 //
 //     x[0] x[16] x[32] ..  -> lane 0  \ .
 //     x[1] x[17] x[33] ..  -> lane 1   |  0+8 1+9 ..  ->  0+4 ..  ->  0+2 1+3  ->  0+1
@@ -117,7 +117,7 @@ template <class T, class Op, class Term>
   return lanes;
 }
 
-/// Folds a row of n, block by block: `term(begin)` is the term of the block that begins there.
+/// Folds a row of n, block by block: `block_term(begin, length)` is the term of the block there.
 template <class T, class Op, class BlockTerm>
 [[gnu::always_inline]] inline T reduce_blocks(index_t n, T none, const Op& op,
                                               const BlockTerm& block_term) {

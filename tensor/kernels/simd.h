@@ -34,8 +34,8 @@ inline constexpr int kVectorRegisters = 16;
 #endif
 #endif
 
-// The integers of T's size. Unsigned for a float's bits, so that sums may wrap; signed for masks, which
-// comparisons of Vec<T> give: 0 or -1 in each lane.
+// The integers of T's size. Unsigned for a float's bits, so that sums may wrap; signed for masks,
+// which comparisons of Vec<T> give: 0 or -1 in each lane.
 template <class T>
 struct IntegersOf;
 template <>

@@ -1,8 +1,8 @@
 // Masks for attention, by names that cannot be confused.
 //
 // A bool mask has a polarity, and the field uses both: PyTorch's MultiheadAttention marks what is
-// ignored, its scaled_dot_product_attention and Hugging Face what is kept. So no tensor converts to a
-// mask by itself; one of these functions says what it means, and `&` combines them:
+// ignored, its scaled_dot_product_attention and Hugging Face what is kept. So no tensor converts to
+// a mask by itself; one of these functions says what it means, and `&` combines them:
 //
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
 #pragma once
@@ -60,7 +60,8 @@ AttentionMask ignore_mask(const Tensor& ignore);
 /// **Shapes**: (B, Tk), bool.
 AttentionMask keep_keys_mask(const Tensor& keep);
 
-/// True where a key is padding, for all queries: `key_padding_mask` of PyTorch's MultiheadAttention.
+/// True where a key is padding, for all queries: `key_padding_mask` of PyTorch's
+/// MultiheadAttention.
 /// **Shapes**: (B, Tk), bool.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// A C++ number as an operand. It never changes the dtype of a floating tensor; beside an integer or
-/// bool tensor it counts by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// A C++ number as an operand. It never changes the dtype of a floating tensor; beside an integer
+/// or bool tensor it counts by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
 /// **Source**: torch.result_type.
 class Scalar {
  public:
