@@ -3,6 +3,7 @@
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
@@ -13,10 +14,12 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
                                                       bool need_weights) const {
   if (!dropout.active())
     return attention(q, k, v, mask, {.scale = {}, .need_weights = need_weights});
-  AttentionResult result = attention(q, k, v, mask, {.scale = {}, .need_weights = true});
-  result.weights = dropout(result.weights);
-  result.output = matmul(result.weights, v);
-  return result;
+  const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
+  // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
+  const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
+  const Tensor dropped = dropout(weights);
+  const Tensor output = matmul(dropped, where(used, v, zeros({}, v.dtype())));
+  return {output, need_weights ? dropped : Tensor()};
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)

@@ -169,6 +169,29 @@ TEST_P(AttentionEdgesTest, InfiniteScores) {
   EXPECT_EQ(out.item_at({1, 0}), 3);
 }
 
+TEST_P(AttentionEdgesTest, AMaskOfTheLowestFloatIsFinite) {
+  const Tensor q = ones({2, 4});
+  const Tensor k = ones({3, 4});
+  const Tensor v = tensor({{3.0}, {6.0}, {9.0}});
+  const double lowest = std::numeric_limits<float>::lowest();
+  // Everywhere, it prefers no key; in one place, that key is out.
+  const Tensor all = attention(q, k, v, additive_mask(full({2, 3}, lowest))).output;
+  const Tensor one = attention(q, k, v, additive_mask(tensor({0.0, 0.0, lowest}))).output;
+  for (index_t i : {0, 1}) {
+    EXPECT_FLOAT_EQ(all.item_at<float>({i, 0}), 6);
+    EXPECT_FLOAT_EQ(one.item_at<float>({i, 0}), 4.5);
+  }
+}
+
+TEST_P(AttentionEdgesTest, AMaskedKeyDoesNotTurnTheSignOfAZero) {
+  const Tensor q = tensor({{2.0, 0.0}});
+  const Tensor k = tensor({{3.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}});
+  const Tensor v = tensor({{0.0}, {-1.4e-45}, {1.0}});
+  const Tensor without = attention(q, k.slice(0, 0, 2), v.slice(0, 0, 2)).output;
+  EXPECT_TRUE(
+      same_bits(attention(q, k, v, keep_mask(tensor({true, true, false}))).output, without));
+}
+
 TEST_P(AttentionEdgesTest, EmptyInputs) {
   const auto shapes = [](const Shape& q, const Shape& k, const Shape& v) {
     const AttentionResult got =

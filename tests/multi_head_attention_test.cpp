@@ -8,6 +8,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/compare.h"
 #include "tests/errors.h"
 #include "tests/nn_oracle.h"
 
@@ -218,6 +219,15 @@ TEST(MultiHeadAttention, DropsWeightsWhileTraining) {
   });
   const Tensor want = naive_linear(wide(heads), attend.out_proj.weight, attend.out_proj.bias);
   EXPECT_TRUE(near(dropped.output, array(want), 0, 1e-5));
+}
+
+TEST(MultiHeadAttention, NothingLeaksFromBehindAMaskWhileTraining) {
+  const ScaledDotProductAttention attend(0.5);
+  const Tensor q = ones({3, 1});
+  const Tensor v = tensor({1.0, std::nan("")}).unsqueeze(1);
+  const AttentionResult result = attend(q, ones({2, 1}), v, keep_mask(tensor({true, false})));
+  EXPECT_TRUE(all(isfinite(result.output)).item<bool>());
+  EXPECT_FALSE(result.weights.defined()) << "weights that nobody asked for";
 }
 
 TEST(MultiHeadAttention, Errors) {

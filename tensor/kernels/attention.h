@@ -119,7 +119,11 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
         if (b == -kInfinity<T>) {
           score = b;  // not score + b, which would let a NaN score through
         } else {
-          score += b * static_cast<T>(kLog2E);
+          // A bias near the end of the range, often used as a mask, must not turn into infinity here.
+          const T scaled = b * static_cast<T>(kLog2E);
+          score += scaled < -kLargest<T>  ? -kLargest<T>
+                   : scaled > kLargest<T> ? kLargest<T>
+                                          : scaled;
         }
       }
     }
@@ -171,6 +175,8 @@ inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
   return rescale;
 }
 
+/// Adding 0 turns -0 into 0: a masked key, whose weight of 0 is added to a sum of -0, would change its
+/// sign otherwise.
 template <class T>
 inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width,
                        const T* factors) {
@@ -178,8 +184,9 @@ inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width
     T* row = rows + i * row_stride;
     const Vec<T> factor = broadcast(factors[i]);
     index_t j = 0;
-    for (; j + kLanes<T> <= width; j += kLanes<T>) store(row + j, load(row + j) * factor);
-    if (j < width) store_partial(row + j, load_partial(row + j, width - j) * factor, width - j);
+    for (; j + kLanes<T> <= width; j += kLanes<T>) store(row + j, load(row + j) * factor + T{0});
+    if (j < width)
+      store_partial(row + j, load_partial(row + j, width - j) * factor + T{0}, width - j);
   }
 }
 

@@ -16,7 +16,8 @@ std::vector<std::string> available_isas();
 /// TESSERA_ISA names. Errors (thrown by the first use): a TESSERA_ISA that is not available.
 std::string current_isa();
 
-/// Switches every later op, on every thread, to `name`; for tests and comparisons.
+/// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
+/// thread runs an op.
 /// Errors: a name that is not available.
 void set_isa(const std::string& name);
 

@@ -85,6 +85,9 @@ inline constexpr index_t kParts = kVirtualLanes / kLanes<T>;
 
 template <class T>
 inline constexpr T kInfinity = static_cast<T>(__builtin_inff());
+template <class T>
+inline constexpr T kLargest = sizeof(T) == sizeof(float) ? static_cast<T>(__FLT_MAX__)
+                                                         : static_cast<T>(__DBL_MAX__);
 
 template <class T>
 inline Vec<T> broadcast(T x) {

@@ -1,6 +1,7 @@
 #include "tensor/ops/attention.h"
 
 #include <cmath>
+#include <ostream>
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -27,18 +28,27 @@ Tensor without_added_axes(const Tensor& x, index_t rank) {
   return result;
 }
 
+/// Prints the three shapes, but only when an error needs them: this is on every call's way.
+struct Shapes {
+  const Tensor &q, &k, &v;
+  friend std::ostream& operator<<(std::ostream& out, const Shapes& shapes) {
+    return out << "q " << shapes.q.shape() << ", k " << shapes.k.shape() << ", v "
+               << shapes.v.shape();
+  }
+};
+
 void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.defined() && k.defined() && v.defined(), kOp, "an input is undefined");
-  const auto shapes = [&] { return format("q ", q.shape(), ", k ", k.shape(), ", v ", v.shape()); };
+  const Shapes shapes = {q, k, v};
   require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(), kOp,
-          "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes());
+          "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes);
   bool leading_match = true;
   for (index_t i = 0; i + 2 < q.rank(); ++i) {
     leading_match = leading_match && q.size(i) == k.size(i) && q.size(i) == v.size(i);
   }
-  require(leading_match, kOp, "leading axes differ: ", shapes());
-  require(q.size(-1) == k.size(-1), kOp, "q and k differ in width: ", shapes());
-  require(k.size(-2) == v.size(-2), kOp, "k and v differ in length: ", shapes());
+  require(leading_match, kOp, "leading axes differ: ", shapes);
+  require(q.size(-1) == k.size(-1), kOp, "q and k differ in width: ", shapes);
+  require(k.size(-2) == v.size(-2), kOp, "k and v differ in length: ", shapes);
   require(is_floating(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), kOp,
           "q, k and v must share a floating dtype, not ", q.dtype(), ", ", k.dtype(), " and ",
           v.dtype());

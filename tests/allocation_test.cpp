@@ -1,0 +1,73 @@
+// Inference allocates nothing once it has run: shapes live in their handles, and storage is recycled.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "models/encoder.h"
+#include "nn/module.h"
+#include "tensor/random.h"
+#include "tensor/storage.h"
+
+namespace {
+
+std::atomic<long> allocations = 0;
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  ++allocations;
+  void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace tessera {
+namespace {
+
+TEST(Allocation, TheCounterCounts) {
+  const long before = allocations;
+  delete new int(7);
+  EXPECT_EQ(allocations, before + 1);
+}
+
+TEST(Allocation, AnEncoderAllocatesNothingAfterItsFirstCall) {
+  models::Encoder encoder({
+      .layer = {.d_model = 64, .nhead = 4, .dim_feedforward = 128, .norm_first = true},
+      .num_layers = 3,
+      .final_norm = true,
+  });
+  nn::eval(encoder);
+  const Tensor x = randn({2, 33, 64});
+  const AttentionMask mask = causal_mask() & length_mask({33, 20});
+  encoder(x, mask);
+
+  const long before = allocations;
+  const index_t blocks_before = memory_stats().system_allocations;
+  for (int call = 0; call < 3; ++call) encoder(x, mask);
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+}
+
+}  // namespace
+}  // namespace tessera
