@@ -51,7 +51,7 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype) {
   return result.to(dtype.value_or(natural));
 }
 
-template <class T>
+template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape) {
   const index_t count = element_count("from_span", shape);
   require(std::ssize(values) == count, "from_span", values.size(), " values do not fill shape ",

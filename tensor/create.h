@@ -41,16 +41,16 @@ class Nested {
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 
 /// A copy of `values`, in row-major order. Errors: a count other than the shape's.
-template <class T>
+template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
 /// As from_span.
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
-template <class T>
+template <ElementType T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   return from_span(std::span<const T>(values), shape);
 }
-template <class T>
+template <ElementType T>
 Tensor from_vector(const std::vector<T>& values) {
   return from_vector(values, {std::ssize(values)});
 }

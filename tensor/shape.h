@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
@@ -18,11 +19,15 @@ namespace tessera {
 inline constexpr index_t kMaxRank = 8;
 
 /// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates
-/// nothing. Converts from `{2, 3}` and from std::vector. Errors: more than kMaxRank entries throw.
+/// nothing. Converts from `{2, 3}`, from a lone integer as in `mean(x, -1)`, and from std::vector.
+/// Errors: more than kMaxRank entries throw.
 class Dims {
  public:
   Dims() = default;
   Dims(index_t only) : rank_(1), values_{only} {}
+  /// A flag is no axis: `mean(x, true)`, which forgets the axes before `keepdim`, does not compile.
+  template <std::same_as<bool> T>
+  Dims(T) = delete;
   Dims(std::initializer_list<index_t> values) : Dims(std::span(values.begin(), values.size())) {}
   Dims(const std::vector<index_t>& values) : Dims(std::span(values)) {}
   explicit Dims(std::span<const index_t> values);

@@ -46,7 +46,7 @@ class Tensor {
 
   /// The element at index 0 of every axis. Other elements are found by the strides.
   /// Errors: T is not the dtype.
-  template <class T>
+  template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
     return static_cast<const T*>(untyped_data());
@@ -56,13 +56,13 @@ class Tensor {
   // ---- reading ----
 
   /// The one element of a tensor with one element, cast to T. Errors: any other count.
-  template <class T = double>
+  template <ElementType T = double>
   T item() const;
   /// The element at `index` (negative counts from the end), cast to T. Errors: index out of range.
-  template <class T = double>
+  template <ElementType T = double>
   T item_at(const Dims& index) const;
   /// All elements in row-major order. Errors: T is not the dtype.
-  template <class T>
+  template <ElementType T>
   std::vector<T> to_vector() const;
 
   // ---- views: share storage, O(1) ----
@@ -115,7 +115,7 @@ class Tensor {
 
   /// As data(), for writing; bumps the storage's version.
   /// Errors: T is not the dtype; a broadcast view, whose elements share memory.
-  template <class T>
+  template <ElementType T>
   T* mutable_data() {
     check_dtype("mutable_data", dtype_of<T>);
     prepare_write("mutable_data");

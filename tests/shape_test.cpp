@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "tensor/error.h"
 #include "tests/errors.h"
@@ -35,6 +36,13 @@ TEST(DimsTest, HoldsAndEditsUpToEightEntries) {
   Dims shorter = {1, 2};
   shorter.erase(1);
   EXPECT_EQ(shorter, Dims({1}));
+}
+
+TEST(DimsTest, ConvertsFromAnIntegerButNotFromAFlag) {
+  const Axes axes = -1;
+  EXPECT_EQ(axes, Axes({-1}));
+  EXPECT_TRUE((std::is_convertible_v<int, Axes>));
+  EXPECT_FALSE((std::is_convertible_v<bool, Axes>));
 }
 
 TEST(DimsTest, RefusesNineEntries) {
