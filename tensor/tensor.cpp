@@ -90,7 +90,7 @@ void convert_elements(const Shape& shape, const From* from, const Strides& from_
 
 }  // namespace
 
-template <class T>
+template <ElementType T>
 T Tensor::item() const {
   require(count_ == 1 && defined(), "item", "a tensor of shape ", shape_, " has ", count_,
           " elements, not one");
@@ -99,15 +99,19 @@ T Tensor::item() const {
   });
 }
 
-template <class T>
+template <ElementType T>
 T Tensor::item_at(const Dims& index) const {
   require(index.size() == rank(), "item_at", "index ", index, " does not fit shape ", shape_);
   Tensor element = *this;
-  for (index_t position : index) element = element.select(0, position);
+  for (index_t axis = 0; axis < rank(); ++axis) {
+    require(-shape_[axis] <= index[axis] && index[axis] < shape_[axis], "item_at", "index ", index,
+            " is out of range for shape ", shape_);
+    element = element.select(0, index[axis]);
+  }
   return element.item<T>();
 }
 
-template <class T>
+template <ElementType T>
 std::vector<T> Tensor::to_vector() const {
   check_dtype("to_vector", dtype_of<T>);
   const Tensor source = contiguous();

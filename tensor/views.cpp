@@ -136,7 +136,8 @@ Shape resolve_shape(const char* op, const Shape& wanted, const Shape& from, inde
   }
   const index_t known = element_count(op, shape);
   if (unknown >= 0) {
-    require(known > 0 && count % known == 0, op, "cannot turn shape ", from, " into ", wanted);
+    require(known > 0 && count % known == 0, op, "cannot turn shape ", from, " (", count,
+            " elements) into ", wanted);
     shape[unknown] = count / known;
   } else {
     require(known == count, op, "cannot turn shape ", from, " (", count, " elements) into ", wanted,

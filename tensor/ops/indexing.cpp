@@ -79,7 +79,7 @@ Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
   require(x.defined(), "gather", "x is undefined");
   const index_t a = normalize_axis("gather", axis, x.rank());
   require(!index.defined() || index.rank() == x.rank(), "gather", "index of shape ", index.shape(),
-          " has not the rank of x, ", x.shape());
+          " needs as many axes as x of shape ", x.shape());
   for (index_t i = 0; i < index.rank(); ++i) {
     require(i == a || index.shape()[i] <= x.shape()[i], "gather", "index of shape ", index.shape(),
             " is larger than x, ", x.shape(), ", on axis ", i);
