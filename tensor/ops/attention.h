@@ -9,7 +9,7 @@
 namespace tessera {
 
 struct AttentionOptions {
-  std::optional<double> scale;  // 1 / sqrt(d) if absent
+  std::optional<double> scale = {};  // 1 / sqrt(d) if absent
   bool need_weights = false;
 };
 
@@ -18,14 +18,14 @@ struct AttentionResult {
   Tensor weights;  // (..., Tq, Tk) if asked for, else undefined
 };
 
-/// `softmax(Q K^T scale + mask) V`, fused: the (Tq, Tk) matrix is never in memory as a whole unless its
-/// weights are asked for.
+/// `softmax(Q K^T scale + mask) V`, fused: the (Tq, Tk) matrix is never in memory as a whole unless
+/// its weights are asked for.
 ///
-/// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...` is
-/// (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes and Tq, Tk are read by
-/// their strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads is a view.
-/// Masked keys get weight exactly 0 and their values are never used, NaN or not. A query whose keys are
-/// all masked gets zeros. Keys masked at the end change no bit.
+/// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...`
+/// is (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes and Tq, Tk are
+/// read by their strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads
+/// is a view. Masked keys get weight exactly 0 and their values are never used, NaN or not. A query
+/// whose keys are all masked gets zeros. Keys masked at the end change no bit.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
