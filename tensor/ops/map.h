@@ -7,6 +7,7 @@
 
 #include "tensor/error.h"
 #include "tensor/loop.h"
+#include "tensor/ops/rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -72,18 +73,7 @@ Tensor map_elements(const Shape& shape, const std::array<Tensor, sizeof...(In)>&
 /// strides, which is why no layout changes the bits of a reduction.
 inline Tensor merge_last(const Tensor& x, const Axes& axes) {
   if (axes.empty()) return x.unsqueeze(-1);
-  Axes order;
-  index_t next = 0;
-  for (index_t axis = 0; axis < x.rank(); ++axis) {
-    if (next < axes.size() && axes[next] == axis) {
-      ++next;
-    } else {
-      order.push_back(axis);
-    }
-  }
-  const index_t kept = order.size();
-  for (index_t axis : axes) order.push_back(axis);
-  return x.permute(order).flatten(kept, -1);
+  return x.permute(rows_then_columns(x.rank(), axes)).flatten(x.rank() - axes.size(), -1);
 }
 
 /// A new tensor with element `f(row, n)` for each row along the last axis of `x`, as `shape`.

@@ -4,9 +4,6 @@
 
 namespace tessera::detail {
 
-namespace {
-
-/// The axes that stay, then `axes`, each part in ascending order.
 Axes rows_then_columns(index_t rank, const Axes& axes) {
   Axes order;
   for (index_t i = 0; i < rank; ++i) {
@@ -15,6 +12,8 @@ Axes rows_then_columns(index_t rank, const Axes& axes) {
   for (index_t axis : axes) order.push_back(axis);
   return order;
 }
+
+namespace {
 
 Shape permuted(const Shape& shape, const Axes& order) {
   Shape result;

@@ -7,6 +7,9 @@
 
 namespace tessera::detail {
 
+/// The axes that stay, then `axes` (normalized), each part in ascending order.
+Axes rows_then_columns(index_t rank, const Axes& axes);
+
 /// x as (rows, n), row-major over the axes that stay and over `axes` (normalized); a row's elements
 /// are contiguous. A view where the strides allow it, a copy where not.
 Tensor as_rows(const Tensor& x, const Axes& axes);
