@@ -13,13 +13,13 @@ class ElementwiseKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, ElementwiseKernelsTest, each_isa(), isa_name);
 
 constexpr std::array kUnaryOps = {
-    UnaryOp::Neg,  UnaryOp::Abs,      UnaryOp::Sign, UnaryOp::Square, UnaryOp::Sqrt,
-    UnaryOp::Exp,  UnaryOp::Log,      UnaryOp::Tanh, UnaryOp::Erf,    UnaryOp::Reciprocal,
-    UnaryOp::Gelu, UnaryOp::GeluTanh, UnaryOp::Relu, UnaryOp::Sigmoid};
-constexpr std::array kBinaryOps = {BinaryOp::Add, BinaryOp::Sub,     BinaryOp::Mul,
-                                   BinaryOp::Div, BinaryOp::Maximum, BinaryOp::Minimum};
-constexpr std::array kCompareOps = {CompareOp::Eq, CompareOp::Ne, CompareOp::Lt,
-                                    CompareOp::Le, CompareOp::Gt, CompareOp::Ge};
+    UnaryOp::kNeg,  UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare, UnaryOp::kSqrt,
+    UnaryOp::kExp,  UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,    UnaryOp::kReciprocal,
+    UnaryOp::kGelu, UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid};
+constexpr std::array kBinaryOps = {BinaryOp::kAdd, BinaryOp::kSub,     BinaryOp::kMul,
+                                   BinaryOp::kDiv, BinaryOp::kMaximum, BinaryOp::kMinimum};
+constexpr std::array kCompareOps = {CompareOp::kEq, CompareOp::kNe, CompareOp::kLt,
+                                    CompareOp::kLe, CompareOp::kGt, CompareOp::kGe};
 // Around the length of every vector, and of the blocks that strided rows are copied in.
 constexpr std::array<index_t, 19> kLengths = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,
                                               16, 17, 31, 33, 63, 65, 511, 513, 1100};
@@ -91,9 +91,9 @@ TEST_P(ElementwiseKernelsTest, UnaryIsElementwise) {
 TEST_P(ElementwiseKernelsTest, UnaryInPlace) {
   const std::vector<float> values = random_values<float>(37, 12);
   Guarded<float> x(values, 1);
-  table<float>().unary(UnaryOp::Exp, 37, x.data(), 1, x.data());
+  table<float>().unary(UnaryOp::kExp, 37, x.data(), 1, x.data());
   std::vector<float> want;
-  for (const float value : values) want.push_back(unary_of_one(UnaryOp::Exp, value));
+  for (const float value : values) want.push_back(unary_of_one(UnaryOp::kExp, value));
   EXPECT_TRUE(same_bits(x.values(), want));
   EXPECT_TRUE(x.intact());
 }
@@ -108,13 +108,13 @@ void expect_simple_values() {
     table<T>().unary(op, static_cast<index_t>(x.size()), x.data(), 1, y.data());
     EXPECT_TRUE(same_bits(y, want)) << "op " << static_cast<int>(op);
   };
-  expect(UnaryOp::Neg, {-2, 3, -T{0}, 0, -inf, inf, nan});
-  expect(UnaryOp::Abs, {2, 3, 0, 0, inf, inf, nan});
-  expect(UnaryOp::Sign, {1, -1, 0, -T{0}, 1, -1, nan});
-  expect(UnaryOp::Square, {4, 9, 0, 0, inf, inf, nan});
-  expect(UnaryOp::Reciprocal, {T{0.5}, T{-1} / 3, inf, -inf, 0, -T{0}, nan});
-  expect(UnaryOp::Relu, {2, 0, 0, 0, inf, 0, nan});
-  expect(UnaryOp::Sqrt, {std::sqrt(T{2}), nan, 0, -T{0}, inf, nan, nan});
+  expect(UnaryOp::kNeg, {-2, 3, -T{0}, 0, -inf, inf, nan});
+  expect(UnaryOp::kAbs, {2, 3, 0, 0, inf, inf, nan});
+  expect(UnaryOp::kSign, {1, -1, 0, -T{0}, 1, -1, nan});
+  expect(UnaryOp::kSquare, {4, 9, 0, 0, inf, inf, nan});
+  expect(UnaryOp::kReciprocal, {T{0.5}, T{-1} / 3, inf, -inf, 0, -T{0}, nan});
+  expect(UnaryOp::kRelu, {2, 0, 0, 0, inf, 0, nan});
+  expect(UnaryOp::kSqrt, {std::sqrt(T{2}), nan, 0, -T{0}, inf, nan, nan});
 }
 
 TEST_P(ElementwiseKernelsTest, SimpleValues) {
@@ -125,17 +125,17 @@ TEST_P(ElementwiseKernelsTest, SimpleValues) {
 template <class T>
 T binary_reference(BinaryOp op, T a, T b) {
   switch (op) {
-    case BinaryOp::Add:
+    case BinaryOp::kAdd:
       return a + b;
-    case BinaryOp::Sub:
+    case BinaryOp::kSub:
       return a - b;
-    case BinaryOp::Mul:
+    case BinaryOp::kMul:
       return a * b;
-    case BinaryOp::Div:
+    case BinaryOp::kDiv:
       return a / b;
-    case BinaryOp::Maximum:
+    case BinaryOp::kMaximum:
       return a > b || std::isnan(a) ? a : b;
-    case BinaryOp::Minimum:
+    case BinaryOp::kMinimum:
       return a < b || std::isnan(a) ? a : b;
   }
   return 0;
@@ -144,17 +144,17 @@ T binary_reference(BinaryOp op, T a, T b) {
 template <class T>
 bool compare_reference(CompareOp op, T a, T b) {
   switch (op) {
-    case CompareOp::Eq:
+    case CompareOp::kEq:
       return a == b;
-    case CompareOp::Ne:
+    case CompareOp::kNe:
       return a != b;
-    case CompareOp::Lt:
+    case CompareOp::kLt:
       return a < b;
-    case CompareOp::Le:
+    case CompareOp::kLe:
       return a <= b;
-    case CompareOp::Gt:
+    case CompareOp::kGt:
       return a > b;
-    case CompareOp::Ge:
+    case CompareOp::kGe:
       return a >= b;
   }
   return false;
@@ -217,7 +217,7 @@ TEST_P(ElementwiseKernelsTest, PairsOfDoubles) {
 TEST_P(ElementwiseKernelsTest, MaximumPropagatesNanFromEitherSide) {
   const float nan = std::nanf("");
   for (index_t i = 0; i < 33; ++i) {
-    for (const BinaryOp op : {BinaryOp::Maximum, BinaryOp::Minimum}) {
+    for (const BinaryOp op : {BinaryOp::kMaximum, BinaryOp::kMinimum}) {
       std::vector<float> a(33, 1.0F), b(33, 2.0F), y(33);
       a[static_cast<std::size_t>(i)] = nan;
       table<float>().binary(op, 33, a.data(), 1, b.data(), 1, y.data());

@@ -62,36 +62,36 @@ class Functions {
  public:
   using W = Wide<T>;
   static void exp() {
-    expect_within<T>(UnaryOp::Exp, 1.5, [](W x) { return std::exp(x); });
+    expect_within<T>(UnaryOp::kExp, 1.5, [](W x) { return std::exp(x); });
   }
   static void log() {
-    expect_within<T>(UnaryOp::Log, 1.5, [](W x) { return std::log(x); });
+    expect_within<T>(UnaryOp::kLog, 1.5, [](W x) { return std::log(x); });
   }
   static void tanh() {
-    expect_within<T>(UnaryOp::Tanh, 2, [](W x) { return std::tanh(x); });
+    expect_within<T>(UnaryOp::kTanh, 2, [](W x) { return std::tanh(x); });
   }
   static void erf() {
-    expect_within<T>(UnaryOp::Erf, 2.5, [](W x) { return std::erf(x); });
+    expect_within<T>(UnaryOp::kErf, 2.5, [](W x) { return std::erf(x); });
   }
   static void sigmoid() {
-    expect_within<T>(UnaryOp::Sigmoid, 3, [](W x) { return 1 / (1 + std::exp(-x)); });
+    expect_within<T>(UnaryOp::kSigmoid, 3, [](W x) { return 1 / (1 + std::exp(-x)); });
   }
   // Far below 0 the rounding of the exponent, up to 88 or 709, counts: ulps as many as that, and
   // some.
   static constexpr double kGeluUlps = std::is_same_v<T, float> ? 300 : 2500;
   static void gelu() {
-    expect_within<T>(UnaryOp::Gelu, kGeluUlps, [](W x) {
+    expect_within<T>(UnaryOp::kGelu, kGeluUlps, [](W x) {
       return std::isinf(x) && x < 0 ? W{0} : x / 2 * std::erfc(-x / std::sqrt(W{2}));
     });
-    expect_near_zero(UnaryOp::Gelu, [](W x) { return x / 2 * std::erfc(-x / std::sqrt(W{2})); });
+    expect_near_zero(UnaryOp::kGelu, [](W x) { return x / 2 * std::erfc(-x / std::sqrt(W{2})); });
   }
   static W gelu_tanh_reference(W x) {
     const W u = std::sqrt(2 / std::acos(W{-1})) * (x + static_cast<W>(0.044715L) * x * x * x);
     return std::isinf(x) && x < 0 ? W{0} : x / (1 + std::exp(-2 * u));
   }
   static void gelu_tanh() {
-    expect_within<T>(UnaryOp::GeluTanh, kGeluUlps, gelu_tanh_reference);
-    expect_near_zero(UnaryOp::GeluTanh, gelu_tanh_reference);
+    expect_within<T>(UnaryOp::kGeluTanh, kGeluUlps, gelu_tanh_reference);
+    expect_near_zero(UnaryOp::kGeluTanh, gelu_tanh_reference);
   }
 
  private:
@@ -156,18 +156,18 @@ void expect_special_values() {
   const auto expect = [&](UnaryOp op, const std::vector<T>& want) {
     EXPECT_TRUE(same_bits(apply(op, x), want)) << "op " << static_cast<int>(op);
   };
-  expect(UnaryOp::Exp, {1, 1, inf, 0, nan});
-  expect(UnaryOp::Log, {-inf, -inf, inf, nan, nan});
-  expect(UnaryOp::Tanh, {0, -T{0}, 1, -1, nan});
-  expect(UnaryOp::Sqrt, {0, -T{0}, inf, nan, nan});
-  expect(UnaryOp::Erf, {0, -T{0}, 1, -1, nan});
-  EXPECT_EQ(apply<T>(UnaryOp::Sigmoid, {inf, -inf, T{0}}), (std::vector<T>{1, 0, T{0.5}}));
-  EXPECT_EQ(apply<T>(UnaryOp::Gelu, {inf, -inf, T{0}, T{-1e4}}), (std::vector<T>{inf, 0, 0, 0}));
-  EXPECT_EQ(apply<T>(UnaryOp::GeluTanh, {inf, -inf, T{0}, T{-1e4}}),
+  expect(UnaryOp::kExp, {1, 1, inf, 0, nan});
+  expect(UnaryOp::kLog, {-inf, -inf, inf, nan, nan});
+  expect(UnaryOp::kTanh, {0, -T{0}, 1, -1, nan});
+  expect(UnaryOp::kSqrt, {0, -T{0}, inf, nan, nan});
+  expect(UnaryOp::kErf, {0, -T{0}, 1, -1, nan});
+  EXPECT_EQ(apply<T>(UnaryOp::kSigmoid, {inf, -inf, T{0}}), (std::vector<T>{1, 0, T{0.5}}));
+  EXPECT_EQ(apply<T>(UnaryOp::kGelu, {inf, -inf, T{0}, T{-1e4}}), (std::vector<T>{inf, 0, 0, 0}));
+  EXPECT_EQ(apply<T>(UnaryOp::kGeluTanh, {inf, -inf, T{0}, T{-1e4}}),
             (std::vector<T>{inf, 0, 0, 0}));
-  EXPECT_EQ(apply<T>(UnaryOp::Tanh, {tiny, -tiny}), (std::vector<T>{tiny, -tiny}));
-  EXPECT_EQ(apply<T>(UnaryOp::Log, {1}), (std::vector<T>{0}));
-  for (const UnaryOp op : {UnaryOp::Erf, UnaryOp::Sigmoid, UnaryOp::Gelu, UnaryOp::GeluTanh}) {
+  EXPECT_EQ(apply<T>(UnaryOp::kTanh, {tiny, -tiny}), (std::vector<T>{tiny, -tiny}));
+  EXPECT_EQ(apply<T>(UnaryOp::kLog, {1}), (std::vector<T>{0}));
+  for (const UnaryOp op : {UnaryOp::kErf, UnaryOp::kSigmoid, UnaryOp::kGelu, UnaryOp::kGeluTanh}) {
     EXPECT_TRUE(std::isnan(apply<T>(op, {nan})[0])) << "op " << static_cast<int>(op);
   }
 }
@@ -179,7 +179,7 @@ TEST_P(MathTest, SpecialValues) {
 
 TEST_P(MathTest, ExpUnderflowsGradually) {
   const std::vector<float> y =
-      apply<float>(UnaryOp::Exp, {-88.0F, -103.0F, -103.9F, -104.1F, -1e9F});
+      apply<float>(UnaryOp::kExp, {-88.0F, -103.0F, -103.9F, -104.1F, -1e9F});
   EXPECT_GT(y[0], 0.0F);
   EXPECT_LT(y[0], std::numeric_limits<float>::min());
   EXPECT_EQ(y[1], std::numeric_limits<float>::denorm_min());

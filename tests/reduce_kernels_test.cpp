@@ -10,8 +10,8 @@ using kernels::ReduceOp;
 class ReduceKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, ReduceKernelsTest, each_isa(), isa_name);
 
-constexpr std::array kOps = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min,
-                             ReduceOp::SquaredDeviations};
+constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin,
+                             ReduceOp::kSquaredDeviations};
 // Around sixteen lanes and around the blocks of long rows.
 constexpr std::array<index_t, 20> kLengths = {0,  1,  2,  3,   7,   8,   9,   15,  16,   17,
                                               31, 32, 33, 100, 511, 512, 513, 528, 1025, 3000};
@@ -37,13 +37,13 @@ Wide<T> reference(ReduceOp op, const std::vector<T>& x) {
     squares += (static_cast<Wide<T>>(value) - mean) * (static_cast<Wide<T>>(value) - mean);
   }
   switch (op) {
-    case ReduceOp::Sum:
+    case ReduceOp::kSum:
       return sum;
-    case ReduceOp::Max:
+    case ReduceOp::kMax:
       return largest;
-    case ReduceOp::Min:
+    case ReduceOp::kMin:
       return smallest;
-    case ReduceOp::SquaredDeviations:
+    case ReduceOp::kSquaredDeviations:
       return squares;
   }
   return 0;
@@ -134,10 +134,10 @@ TEST_P(ReduceKernelsTest, ExtremaAtEveryPlace) {
     for (index_t i = 0; i < n; ++i) {
       std::vector<float> x(static_cast<std::size_t>(n), -5.0F);
       x[static_cast<std::size_t>(i)] = -4.0F;
-      ASSERT_EQ(table<float>().reduce(ReduceOp::Max, n, x.data(), 1), -4.0F);
+      ASSERT_EQ(table<float>().reduce(ReduceOp::kMax, n, x.data(), 1), -4.0F);
       ASSERT_EQ(table<float>().argmax(n, x.data(), 1), i);
       x[static_cast<std::size_t>(i)] = -6.0F;
-      ASSERT_EQ(table<float>().reduce(ReduceOp::Min, n, x.data(), 1), -6.0F);
+      ASSERT_EQ(table<float>().reduce(ReduceOp::kMin, n, x.data(), 1), -6.0F);
     }
   }
 }
@@ -154,26 +154,26 @@ TEST_P(ReduceKernelsTest, ArgmaxTakesTheFirst) {
 
 TEST_P(ReduceKernelsTest, NothingGivesTheNeutralElement) {
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(table<float>().reduce(ReduceOp::Sum, 0, nullptr, 1), 0.0F);
-  EXPECT_EQ(table<float>().reduce(ReduceOp::Max, 0, nullptr, 1), -inf);
-  EXPECT_EQ(table<float>().reduce(ReduceOp::Min, 0, nullptr, 1), inf);
-  EXPECT_EQ(table<float>().reduce(ReduceOp::SquaredDeviations, 0, nullptr, 1), 0.0F);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSum, 0, nullptr, 1), 0.0F);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kMax, 0, nullptr, 1), -inf);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kMin, 0, nullptr, 1), inf);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSquaredDeviations, 0, nullptr, 1), 0.0F);
 }
 
 TEST_P(ReduceKernelsTest, LongSumsKeepTheirDigits) {
   const std::vector<float> x = random_values<float>(1 << 20, 24, 0, 1);
-  const double want = reference(ReduceOp::Sum, x);
-  EXPECT_NEAR(table<float>().reduce(ReduceOp::Sum, 1 << 20, x.data(), 1), want, 2e-6 * want);
+  const double want = reference(ReduceOp::kSum, x);
+  EXPECT_NEAR(table<float>().reduce(ReduceOp::kSum, 1 << 20, x.data(), 1), want, 2e-6 * want);
 }
 
 TEST_P(ReduceKernelsTest, DeviationsOfAMeanFarFromZero) {
   std::vector<float> x = random_values<float>(768, 25, -2, 2);
   for (float& value : x) value += 1e6F;
-  const double want = reference(ReduceOp::SquaredDeviations, x);
-  EXPECT_NEAR(table<float>().reduce(ReduceOp::SquaredDeviations, 768, x.data(), 1), want,
+  const double want = reference(ReduceOp::kSquaredDeviations, x);
+  EXPECT_NEAR(table<float>().reduce(ReduceOp::kSquaredDeviations, 768, x.data(), 1), want,
               1e-6 * want);
   const std::vector<float> constant(768, 0.1F);
-  EXPECT_EQ(table<float>().reduce(ReduceOp::SquaredDeviations, 768, constant.data(), 1), 0.0F);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSquaredDeviations, 768, constant.data(), 1), 0.0F);
 }
 
 // No product is added unrounded here, so even the baseline has the same bits.

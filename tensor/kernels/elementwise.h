@@ -87,33 +87,33 @@ void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
   using V = Vec<T>;
   const auto map = [&](const auto& f) { map_row(n, x, stride, y, f); };
   switch (op) {
-    case UnaryOp::Neg:
+    case UnaryOp::kNeg:
       return map([](V v) { return -v; });
-    case UnaryOp::Abs:
+    case UnaryOp::kAbs:
       return map([](V v) { return abs(v); });
-    case UnaryOp::Sign:
+    case UnaryOp::kSign:
       return map([](V v) { return sign(v); });
-    case UnaryOp::Square:
+    case UnaryOp::kSquare:
       return map([](V v) { return v * v; });
-    case UnaryOp::Sqrt:
+    case UnaryOp::kSqrt:
       return map([](V v) { return sqrt(v); });
-    case UnaryOp::Reciprocal:
+    case UnaryOp::kReciprocal:
       return map([](V v) { return T{1} / v; });
-    case UnaryOp::Exp:
+    case UnaryOp::kExp:
       return map([](V v) { return exp(v); });
-    case UnaryOp::Log:
+    case UnaryOp::kLog:
       return map([](V v) { return log(v); });
-    case UnaryOp::Tanh:
+    case UnaryOp::kTanh:
       return map([](V v) { return tanh(v); });
-    case UnaryOp::Sigmoid:
+    case UnaryOp::kSigmoid:
       return map([](V v) { return sigmoid(v); });
-    case UnaryOp::Erf:
+    case UnaryOp::kErf:
       return map([](V v) { return erf(v); });
-    case UnaryOp::Relu:
+    case UnaryOp::kRelu:
       return map([](V v) { return relu(v); });
-    case UnaryOp::Gelu:
+    case UnaryOp::kGelu:
       return map([](V v) { return gelu_erf(v); });
-    case UnaryOp::GeluTanh:
+    case UnaryOp::kGeluTanh:
       return map([](V v) { return gelu_tanh(v); });
   }
 }
@@ -124,17 +124,17 @@ void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, in
   using V = Vec<T>;
   const auto map = [&](const auto& f) { map_rows(n, a, a_stride, b, b_stride, y, f); };
   switch (op) {
-    case BinaryOp::Add:
+    case BinaryOp::kAdd:
       return map([](V p, V q) { return p + q; });
-    case BinaryOp::Sub:
+    case BinaryOp::kSub:
       return map([](V p, V q) { return p - q; });
-    case BinaryOp::Mul:
+    case BinaryOp::kMul:
       return map([](V p, V q) { return p * q; });
-    case BinaryOp::Div:
+    case BinaryOp::kDiv:
       return map([](V p, V q) { return p / q; });
-    case BinaryOp::Maximum:
+    case BinaryOp::kMaximum:
       return map([](V p, V q) { return maximum(p, q); });
-    case BinaryOp::Minimum:
+    case BinaryOp::kMinimum:
       return map([](V p, V q) { return minimum(p, q); });
   }
 }
@@ -155,17 +155,17 @@ void compare(CompareOp op, index_t n, const T* a, index_t a_stride, const T* b, 
     });
   };
   switch (op) {
-    case CompareOp::Eq:
+    case CompareOp::kEq:
       return map([](T p, T q) { return p == q; });
-    case CompareOp::Ne:
+    case CompareOp::kNe:
       return map([](T p, T q) { return p != q; });
-    case CompareOp::Lt:
+    case CompareOp::kLt:
       return map([](T p, T q) { return p < q; });
-    case CompareOp::Le:
+    case CompareOp::kLe:
       return map([](T p, T q) { return p <= q; });
-    case CompareOp::Gt:
+    case CompareOp::kGt:
       return map([](T p, T q) { return p > q; });
-    case CompareOp::Ge:
+    case CompareOp::kGe:
       return map([](T p, T q) { return p >= q; });
   }
 }

@@ -174,13 +174,13 @@ template <class T>
 T reduce(ReduceOp op, index_t n, const T* x, index_t stride) noexcept {
   const auto itself = [](Vec<T> v) { return v; };
   switch (op) {
-    case ReduceOp::Sum:
+    case ReduceOp::kSum:
       return reduce_row(n, x, stride, T{0}, Plus(), itself);
-    case ReduceOp::Max:
+    case ReduceOp::kMax:
       return reduce_row(n, x, stride, -kInfinity<T>, Maximum(), itself);
-    case ReduceOp::Min:
+    case ReduceOp::kMin:
       return reduce_row(n, x, stride, kInfinity<T>, Minimum(), itself);
-    case ReduceOp::SquaredDeviations:
+    case ReduceOp::kSquaredDeviations:
       return n == 0 ? T{0} : squared_deviations(n, x, stride, shifted_mean(n, x, stride));
   }
   return 0;
@@ -188,7 +188,7 @@ T reduce(ReduceOp op, index_t n, const T* x, index_t stride) noexcept {
 
 template <class T>
 index_t argmax(index_t n, const T* x, index_t stride) noexcept {
-  const T largest = reduce(ReduceOp::Max, n, x, stride);
+  const T largest = reduce(ReduceOp::kMax, n, x, stride);
   index_t i = 0;
   if (largest != largest) {
     while (x[i * stride] == x[i * stride]) ++i;
@@ -273,16 +273,16 @@ void reduce_columns(ReduceOp op, index_t rows, index_t columns, const T* x, inde
       reduce_strip(rows, width, x + j, x_row, y + j, none, combined, itself);
     };
     switch (op) {
-      case ReduceOp::Sum:
+      case ReduceOp::kSum:
         strip(T{0}, Plus());
         break;
-      case ReduceOp::Max:
+      case ReduceOp::kMax:
         strip(-kInfinity<T>, Maximum());
         break;
-      case ReduceOp::Min:
+      case ReduceOp::kMin:
         strip(kInfinity<T>, Minimum());
         break;
-      case ReduceOp::SquaredDeviations:
+      case ReduceOp::kSquaredDeviations:
         squared_deviations_strip(rows, width, x + j, x_row, y + j);
         break;
     }

@@ -62,31 +62,31 @@ struct AttentionArgs {
 };
 
 enum class UnaryOp {
-  Neg,
-  Abs,
-  Sign,  // -1, 0 or 1; NaN of NaN
-  Square,
-  Sqrt,
-  Reciprocal,
-  Exp,
-  Log,
-  Tanh,
-  Sigmoid,
-  Erf,
-  Relu,      // NaN of NaN
-  Gelu,      // x (1 + erf(x / sqrt 2)) / 2
-  GeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  kNeg,
+  kAbs,
+  kSign,  // -1, 0 or 1; NaN of NaN
+  kSquare,
+  kSqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kRelu,      // NaN of NaN
+  kGelu,      // x (1 + erf(x / sqrt 2)) / 2
+  kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 };
 
-enum class BinaryOp { Add, Sub, Mul, Div, Maximum, Minimum };  // of NaN and anything: NaN
+enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };  // of NaN and anything: NaN
 
-enum class CompareOp { Eq, Ne, Lt, Le, Gt, Ge };
+enum class CompareOp { kEq, kNe, kLt, kLe, kGt, kGe };
 
 enum class ReduceOp {
-  Sum,                // of none: 0
-  Max,                // NaN where one is NaN; of none: -inf
-  Min,                // NaN where one is NaN; of none: inf
-  SquaredDeviations,  // sum of (x - mean of x)^2, in two passes
+  kSum,                // of none: 0
+  kMax,                // NaN where one is NaN; of none: -inf
+  kMin,                // NaN where one is NaN; of none: inf
+  kSquaredDeviations,  // sum of (x - mean of x)^2, in two passes
 };
 
 /// y = (s - mean) / sqrt(variance + eps) * weight + bias for each row s of x (+ residual).

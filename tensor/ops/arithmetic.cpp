@@ -22,17 +22,17 @@ index_t apply(BinaryOp kind, index_t a, index_t b) {
   const auto p = static_cast<std::uint64_t>(a);
   const auto q = static_cast<std::uint64_t>(b);
   switch (kind) {
-    case BinaryOp::Add:
+    case BinaryOp::kAdd:
       return static_cast<index_t>(p + q);
-    case BinaryOp::Sub:
+    case BinaryOp::kSub:
       return static_cast<index_t>(p - q);
-    case BinaryOp::Mul:
+    case BinaryOp::kMul:
       return static_cast<index_t>(p * q);
-    case BinaryOp::Maximum:
+    case BinaryOp::kMaximum:
       return std::max(a, b);
-    case BinaryOp::Minimum:
+    case BinaryOp::kMinimum:
       return std::min(a, b);
-    case BinaryOp::Div:
+    case BinaryOp::kDiv:
       break;
   }
   return 0;  // Div never comes here: it is computed in floating point
@@ -54,15 +54,15 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
     return map_elements<index_t, index_t, index_t>(
         shape, {a, b}, 1, [&](index_t x, index_t y) { return apply(kind, x, y); });
   }
-  require(kind != BinaryOp::Sub, op, "bool tensors cannot be subtracted; convert them first");
+  require(kind != BinaryOp::kSub, op, "bool tensors cannot be subtracted; convert them first");
   return map_elements<bool, bool, bool>(shape, {a, b}, 1, [&](bool x, bool y) {
-    return kind == BinaryOp::Add || kind == BinaryOp::Maximum ? x || y : x && y;
+    return kind == BinaryOp::kAdd || kind == BinaryOp::kMaximum ? x || y : x && y;
   });
 }
 
 /// The dtype in which `kind` is computed, where operands promote to `dtype`.
 DType working_dtype(BinaryOp kind, DType dtype) {
-  return kind == BinaryOp::Div ? detail::floating(dtype) : dtype;
+  return kind == BinaryOp::kDiv ? detail::floating(dtype) : dtype;
 }
 
 Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
@@ -87,63 +87,63 @@ Tensor promoted(const char* op, BinaryOp kind, Scalar a, const Tensor& b) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  return promoted("add", BinaryOp::Add, a, b);
+  return promoted("add", BinaryOp::kAdd, a, b);
 }
 Tensor add(const Tensor& a, Scalar b) {
-  return promoted("add", BinaryOp::Add, a, b);
+  return promoted("add", BinaryOp::kAdd, a, b);
 }
 Tensor add(Scalar a, const Tensor& b) {
-  return promoted("add", BinaryOp::Add, a, b);
+  return promoted("add", BinaryOp::kAdd, a, b);
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  return promoted("sub", BinaryOp::Sub, a, b);
+  return promoted("sub", BinaryOp::kSub, a, b);
 }
 Tensor sub(const Tensor& a, Scalar b) {
-  return promoted("sub", BinaryOp::Sub, a, b);
+  return promoted("sub", BinaryOp::kSub, a, b);
 }
 Tensor sub(Scalar a, const Tensor& b) {
-  return promoted("sub", BinaryOp::Sub, a, b);
+  return promoted("sub", BinaryOp::kSub, a, b);
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-  return promoted("mul", BinaryOp::Mul, a, b);
+  return promoted("mul", BinaryOp::kMul, a, b);
 }
 Tensor mul(const Tensor& a, Scalar b) {
-  return promoted("mul", BinaryOp::Mul, a, b);
+  return promoted("mul", BinaryOp::kMul, a, b);
 }
 Tensor mul(Scalar a, const Tensor& b) {
-  return promoted("mul", BinaryOp::Mul, a, b);
+  return promoted("mul", BinaryOp::kMul, a, b);
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
-  return promoted("div", BinaryOp::Div, a, b);
+  return promoted("div", BinaryOp::kDiv, a, b);
 }
 Tensor div(const Tensor& a, Scalar b) {
-  return promoted("div", BinaryOp::Div, a, b);
+  return promoted("div", BinaryOp::kDiv, a, b);
 }
 Tensor div(Scalar a, const Tensor& b) {
-  return promoted("div", BinaryOp::Div, a, b);
+  return promoted("div", BinaryOp::kDiv, a, b);
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  return promoted("maximum", BinaryOp::Maximum, a, b);
+  return promoted("maximum", BinaryOp::kMaximum, a, b);
 }
 Tensor maximum(const Tensor& a, Scalar b) {
-  return promoted("maximum", BinaryOp::Maximum, a, b);
+  return promoted("maximum", BinaryOp::kMaximum, a, b);
 }
 Tensor maximum(Scalar a, const Tensor& b) {
-  return promoted("maximum", BinaryOp::Maximum, a, b);
+  return promoted("maximum", BinaryOp::kMaximum, a, b);
 }
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
-  return promoted("minimum", BinaryOp::Minimum, a, b);
+  return promoted("minimum", BinaryOp::kMinimum, a, b);
 }
 Tensor minimum(const Tensor& a, Scalar b) {
-  return promoted("minimum", BinaryOp::Minimum, a, b);
+  return promoted("minimum", BinaryOp::kMinimum, a, b);
 }
 Tensor minimum(Scalar a, const Tensor& b) {
-  return promoted("minimum", BinaryOp::Minimum, a, b);
+  return promoted("minimum", BinaryOp::kMinimum, a, b);
 }
 
 Tensor neg(const Tensor& x) {
@@ -154,7 +154,7 @@ Tensor neg(const Tensor& x) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
     return map_rows<T, T>(x.shape(), {x}, 1, [&](T* out, index_t n, Row<T> in) {
-      kernel(kernels::UnaryOp::Neg, n, in.first, in.step, out);
+      kernel(kernels::UnaryOp::kNeg, n, in.first, in.step, out);
     });
   });
 }

@@ -17,17 +17,17 @@ using kernels::CompareOp;
 template <class T>
 bool holds(CompareOp kind, T a, T b) {
   switch (kind) {
-    case CompareOp::Eq:
+    case CompareOp::kEq:
       return a == b;
-    case CompareOp::Ne:
+    case CompareOp::kNe:
       return a != b;
-    case CompareOp::Lt:
+    case CompareOp::kLt:
       return a < b;
-    case CompareOp::Le:
+    case CompareOp::kLe:
       return a <= b;
-    case CompareOp::Gt:
+    case CompareOp::kGt:
       return a > b;
-    case CompareOp::Ge:
+    case CompareOp::kGe:
       break;
   }
   return a >= b;
@@ -66,45 +66,45 @@ Tensor promoted(const char* op, CompareOp kind, const Tensor& a, Scalar b) {
 }  // namespace
 
 Tensor eq(const Tensor& a, const Tensor& b) {
-  return promoted("eq", CompareOp::Eq, a, b);
+  return promoted("eq", CompareOp::kEq, a, b);
 }
 Tensor eq(const Tensor& a, Scalar b) {
-  return promoted("eq", CompareOp::Eq, a, b);
+  return promoted("eq", CompareOp::kEq, a, b);
 }
 
 Tensor ne(const Tensor& a, const Tensor& b) {
-  return promoted("ne", CompareOp::Ne, a, b);
+  return promoted("ne", CompareOp::kNe, a, b);
 }
 Tensor ne(const Tensor& a, Scalar b) {
-  return promoted("ne", CompareOp::Ne, a, b);
+  return promoted("ne", CompareOp::kNe, a, b);
 }
 
 Tensor lt(const Tensor& a, const Tensor& b) {
-  return promoted("lt", CompareOp::Lt, a, b);
+  return promoted("lt", CompareOp::kLt, a, b);
 }
 Tensor lt(const Tensor& a, Scalar b) {
-  return promoted("lt", CompareOp::Lt, a, b);
+  return promoted("lt", CompareOp::kLt, a, b);
 }
 
 Tensor le(const Tensor& a, const Tensor& b) {
-  return promoted("le", CompareOp::Le, a, b);
+  return promoted("le", CompareOp::kLe, a, b);
 }
 Tensor le(const Tensor& a, Scalar b) {
-  return promoted("le", CompareOp::Le, a, b);
+  return promoted("le", CompareOp::kLe, a, b);
 }
 
 Tensor gt(const Tensor& a, const Tensor& b) {
-  return promoted("gt", CompareOp::Gt, a, b);
+  return promoted("gt", CompareOp::kGt, a, b);
 }
 Tensor gt(const Tensor& a, Scalar b) {
-  return promoted("gt", CompareOp::Gt, a, b);
+  return promoted("gt", CompareOp::kGt, a, b);
 }
 
 Tensor ge(const Tensor& a, const Tensor& b) {
-  return promoted("ge", CompareOp::Ge, a, b);
+  return promoted("ge", CompareOp::kGe, a, b);
 }
 Tensor ge(const Tensor& a, Scalar b) {
-  return promoted("ge", CompareOp::Ge, a, b);
+  return promoted("ge", CompareOp::kGe, a, b);
 }
 
 namespace {

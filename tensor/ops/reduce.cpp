@@ -51,7 +51,7 @@ template <class T>
 void reduce_blocks(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
   const index_t n = x.size(-1);
   // Deviations are from the mean of the whole row, so these rows stay whole.
-  if (n <= kBlock || op == ReduceOp::SquaredDeviations) return reduce_last(kernel, op, x, out);
+  if (n <= kBlock || op == ReduceOp::kSquaredDeviations) return reduce_last(kernel, op, x, out);
   const index_t results = x.count() / n;
   const index_t blocks = (n + kBlock - 1) / kBlock;
   Tensor partial = Tensor::empty({blocks, results}, x.dtype());
@@ -104,7 +104,7 @@ Axes choice_axes(const char* op, const Tensor& x, const Axes& axes) {
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("sum", x);
   const Axes normal = normalize_axes("sum", axes, x.rank());
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::Sum, x, normal, keepdim);
+  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kSum, x, normal, keepdim);
   return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
     std::uint64_t total = 0;
     for (index_t i = 0; i < n; ++i) total += static_cast<std::uint64_t>(row[i]);
@@ -116,13 +116,13 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("mean", x);
   const Axes normal = normalize_axes("mean", axes, x.rank());
   const Tensor total =
-      reduce_floating(ReduceOp::Sum, x.to(detail::floating(x.dtype())), normal, keepdim);
+      reduce_floating(ReduceOp::kSum, x.to(detail::floating(x.dtype())), normal, keepdim);
   return div(total, reduced_count(x, normal));
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
   const Axes normal = choice_axes("max", x, axes);
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::Max, x, normal, keepdim);
+  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kMax, x, normal, keepdim);
   return reduce_integers(x, normal, keepdim,
                          [](Row<index_t> row, index_t n) {
                            index_t best = row[0];
@@ -134,7 +134,7 @@ Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
   const Axes normal = choice_axes("min", x, axes);
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::Min, x, normal, keepdim);
+  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kMin, x, normal, keepdim);
   return reduce_integers(x, normal, keepdim,
                          [](Row<index_t> row, index_t n) {
                            index_t best = row[0];
@@ -165,7 +165,7 @@ Tensor argmax(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) {
   detail::require_defined("var", x);
   const Axes normal = normalize_axes("var", axes, x.rank());
-  const Tensor deviations = reduce_floating(ReduceOp::SquaredDeviations,
+  const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations,
                                             x.to(detail::floating(x.dtype())), normal, keepdim);
   return div(deviations, std::max<index_t>(reduced_count(x, normal) - correction, 0));
 }

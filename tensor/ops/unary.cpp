@@ -46,54 +46,54 @@ index_t wrapping_product(index_t a, index_t b) {
 }  // namespace
 
 Tensor exp(const Tensor& x) {
-  return unary("exp", UnaryOp::Exp, kCostly, x);
+  return unary("exp", UnaryOp::kExp, kCostly, x);
 }
 
 Tensor log(const Tensor& x) {
-  return unary("log", UnaryOp::Log, kCostly, x);
+  return unary("log", UnaryOp::kLog, kCostly, x);
 }
 
 Tensor sqrt(const Tensor& x) {
-  return unary("sqrt", UnaryOp::Sqrt, kCheap, x);
+  return unary("sqrt", UnaryOp::kSqrt, kCheap, x);
 }
 
 Tensor tanh(const Tensor& x) {
-  return unary("tanh", UnaryOp::Tanh, kCostly, x);
+  return unary("tanh", UnaryOp::kTanh, kCostly, x);
 }
 
 Tensor erf(const Tensor& x) {
-  return unary("erf", UnaryOp::Erf, kCostly, x);
+  return unary("erf", UnaryOp::kErf, kCostly, x);
 }
 
 Tensor abs(const Tensor& x) {
-  return unary_or_integer("abs", UnaryOp::Abs, x,
+  return unary_or_integer("abs", UnaryOp::kAbs, x,
                           [](index_t v) { return v < 0 ? wrapping_product(v, -1) : v; });
 }
 
 Tensor square(const Tensor& x) {
-  return unary_or_integer("square", UnaryOp::Square, x,
+  return unary_or_integer("square", UnaryOp::kSquare, x,
                           [](index_t v) { return wrapping_product(v, v); });
 }
 
 Tensor reciprocal(const Tensor& x) {
-  return unary("reciprocal", UnaryOp::Reciprocal, kCheap, x);
+  return unary("reciprocal", UnaryOp::kReciprocal, kCheap, x);
 }
 
 Tensor sign(const Tensor& x) {
-  return unary_or_integer("sign", UnaryOp::Sign, x,
+  return unary_or_integer("sign", UnaryOp::kSign, x,
                           [](index_t v) { return index_t{v > 0} - index_t{v < 0}; });
 }
 
 Tensor sigmoid(const Tensor& x) {
-  return unary("sigmoid", UnaryOp::Sigmoid, kCostly, x);
+  return unary("sigmoid", UnaryOp::kSigmoid, kCostly, x);
 }
 
 Tensor relu(const Tensor& x) {
-  return unary_or_integer("relu", UnaryOp::Relu, x, [](index_t v) { return v < 0 ? 0 : v; });
+  return unary_or_integer("relu", UnaryOp::kRelu, x, [](index_t v) { return v < 0 ? 0 : v; });
 }
 
 Tensor gelu(const Tensor& x, Gelu kind) {
-  return unary("gelu", kind == Gelu::kErf ? UnaryOp::Gelu : UnaryOp::GeluTanh, kCostly, x);
+  return unary("gelu", kind == Gelu::kErf ? UnaryOp::kGelu : UnaryOp::kGeluTanh, kCostly, x);
 }
 
 }  // namespace tessera
