@@ -1,20 +1,21 @@
-# Builds the project in consumer/ both ways: against an installation of this build, and with this
-# source tree as a subdirectory.
+# Outside projects that use this library: the one in consumer/, both against an installation of this
+# build and with this source tree as a subdirectory; and the one that README.md shows, as installed.
 set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer)
 
-# consumer_test(name option...): configure it with the options, build and run it.
-function(consumer_test name)
+# consumer_test(name source program option...): configure the project in the folder `source` with
+# the options, build its program and run it.
+function(consumer_test name source program)
   add_test(NAME consumer.${name} COMMAND ${CMAKE_CTEST_COMMAND}
-    --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/consumer ${consumer}/${name}
+    --build-and-test ${source} ${consumer}/${name}
     --build-generator ${CMAKE_GENERATOR}
     --build-makeprogram ${CMAKE_MAKE_PROGRAM}
-    --build-target consumer
+    --build-target ${program}
     --build-noclean
     --build-options
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
       -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
       ${ARGN}
-    --test-command consumer)
+    --test-command ${program})
   set_tests_properties(consumer.${name} PROPERTIES ENVIRONMENT MAKEFLAGS=-j2)
 endfunction()
 
@@ -22,15 +23,23 @@ if(TESSERA_INSTALL)
   add_test(NAME consumer.install COMMAND ${CMAKE_COMMAND}
            --install ${PROJECT_BINARY_DIR} --prefix ${consumer}/prefix)
   set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP installation)
-  consumer_test(find_package
+  set(installed
     -DCMAKE_PREFIX_PATH=${consumer}/prefix
     -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
     -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS})
+  consumer_test(find_package ${CMAKE_CURRENT_SOURCE_DIR}/consumer consumer ${installed})
   set_tests_properties(consumer.find_package PROPERTIES FIXTURES_REQUIRED installation)
+
+  add_test(NAME consumer.extract_readme COMMAND ${CMAKE_COMMAND}
+           -DREADME=${PROJECT_SOURCE_DIR}/README.md -DPROJECT=${consumer}/readme_source
+           -P ${CMAKE_CURRENT_SOURCE_DIR}/extract_readme.cmake)
+  set_tests_properties(consumer.extract_readme PROPERTIES FIXTURES_SETUP readme)
+  consumer_test(readme ${consumer}/readme_source app ${installed})
+  set_tests_properties(consumer.readme PROPERTIES FIXTURES_REQUIRED "installation;readme")
 endif()
 
 # Without OpenMP, which no other test leaves out; and not optimised, which compiles fast.
-consumer_test(add_subdirectory
+consumer_test(add_subdirectory ${CMAKE_CURRENT_SOURCE_DIR}/consumer consumer
   -DTESSERA_SOURCE=${PROJECT_SOURCE_DIR}
   -DTESSERA_OPENMP=OFF
   -DTESSERA_WERROR=${TESSERA_WERROR}
