@@ -22,7 +22,7 @@ inline constexpr DType kFloat64 = DType::kFloat64;
 /// `x.item<int>()` is refused where it is written and not by the linker.
 template <class T>
 concept ElementType = std::is_same_v<T, bool> || std::is_same_v<T, index_t> ||
-                      std::is_same_v<T, float> || std::is_same_v<T, double>;
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 /// The DType of a C++ element type: `dtype_of<float>` is kFloat32.
 template <ElementType T>
