@@ -26,8 +26,8 @@ struct Case {
 /// taken only then.
 ///
 /// Each iteration reports the best of a few calls, in wall time: what is measured is the code, not
-/// the machine's other tenants. Counters: FLOP/s and bytes/s, and each as a fraction of the peak that
-/// probe.h measured in this run.
+/// the machine's other tenants. Counters: FLOP/s and bytes/s, and each as a fraction of the peak
+/// that probe.h measured in this run.
 void register_case(const std::string& name, const Cost& cost, std::function<Case()> make);
 
 /// The largest |result - expected| / (tolerance * scale), over the elements that `expected(index)`
@@ -35,7 +35,8 @@ void register_case(const std::string& name, const Cost& cost, std::function<Case
 double sampled_error(const Tensor& result, index_t samples,
                      const std::function<double(index_t)>& expected, double tolerance);
 
-// One function per subject registers its cases, by the names of the comparison with other libraries.
+// One function per subject registers its cases, by the names of the comparison with other
+// libraries.
 void register_matmul();
 void register_linear();
 void register_attention();

@@ -22,10 +22,10 @@ struct EncoderTrace {
 
 /// `norm(layer_n(... layer_1(x)))`.
 ///
-/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B, D).
-/// Parameters have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`. Each layer
-/// draws its own initial weights; torch.nn.TransformerEncoder starts every layer as a copy of one.
-/// Padded positions are computed like any other, but no real position sees them.
+/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
+/// D). Parameters have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
+/// Each layer draws its own initial weights; torch.nn.TransformerEncoder starts every layer as a
+/// copy of one. Padded positions are computed like any other, but no real position sees them.
 /// **Errors**: as EncoderLayer. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;

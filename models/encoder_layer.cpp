@@ -38,7 +38,8 @@ Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) cons
 
 AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
                                            nn::Weights weights) const {
-  // Without dropout between a branch and its sum, the branch's last product adds the residual itself.
+  // Without dropout between a branch and its sum, the branch's last product adds the residual
+  // itself.
   const AttentionResult attended =
       self_attn(norm_first ? norm1(x) : x, mask, weights, dropout1.active() ? Tensor() : x);
   Tensor y = dropout1.active() ? x + dropout1(attended.output) : attended.output;

@@ -25,10 +25,11 @@ struct EncoderLayerOptions {
 ///   post-norm:  x = norm1(x + attn(x))        x = norm2(x + ff(x))
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
-/// with dropout on the attention weights, inside the feed-forward network and on both sums' branches.
+/// with dropout on the attention weights, inside the feed-forward network and on both sums'
+/// branches.
 ///
-/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B, D).
-/// Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
+/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
+/// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
 /// **Errors**: heads that do not divide d_model; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.

@@ -68,6 +68,9 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
   };
   const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
   const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
+  constexpr const char* kNames[] = {"query", "key", "value"};
+  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
+          x.size(-1), ", expected ", weight.size(1));
   const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
   return linear(x, weight, rows(in_proj_bias),
                 {.activation = Activation::kNone, .residual = {}, .packed = &packed});
@@ -129,6 +132,8 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& x, const AttentionM
   if (!in_proj_weight.defined()) {
     return attended(project(0, tokens), project(1, tokens), project(2, tokens));
   }
+  require(x.size(-1) == embed_dim(), "MultiHeadAttention", "input ", x.shape(), " has width ",
+          x.size(-1), ", expected ", embed_dim());
   const Tensor qkv =
       linear(tokens, in_proj_weight, in_proj_bias,
              {.activation = Activation::kNone, .residual = {}, .packed = &packed_in_proj});

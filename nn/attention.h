@@ -46,11 +46,11 @@ struct MultiHeadAttentionOptions {
   bool batch_first = true;           // (B, T, E) rather than (T, B, E)
 };
 
-/// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with its
-/// d = E / H columns of the three projections.
+/// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with
+/// its d = E / H columns of the three projections.
 ///
-/// **Shapes**: query (B, Tq, E), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, E); without
-/// the batch axis too. With batch_first = false the first two axes are exchanged.
+/// **Shapes**: query (B, Tq, E), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, E);
+/// without the batch axis too. With batch_first = false the first two axes are exchanged.
 /// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3E, E), rows q then k then v, or
 /// q_proj_weight (E, E), k_proj_weight (E, kdim), v_proj_weight (E, vdim) where the widths differ;
 /// in_proj_bias (3E); out_proj.weight (E, E), out_proj.bias (E). They start as PyTorch's: Xavier

@@ -3,25 +3,31 @@
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
+#include <string>
 
 #include "tensor/error.h"
 
 namespace tessera::nn {
 
 void check_state_dict(const StateDict& wanted, const StateDict& given) {
+  constexpr int kMostListed = 30;  // a wrong file differs everywhere
   std::ostringstream differences;
+  int count = 0;
+  const auto list = [&](const auto&... parts) {
+    if (++count <= kMostListed) ((differences << "\n  ") << ... << parts);
+  };
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      differences << "\n  missing: " << name << ' ' << tensor.shape();
+      list("missing: ", name, ' ', tensor.shape());
     } else if (!(found->second.shape() == tensor.shape())) {
-      differences << "\n  " << name << " should have shape " << tensor.shape() << ", not "
-                  << found->second.shape();
+      list(name, " should have shape ", tensor.shape(), ", not ", found->second.shape());
     }
   }
   for (const auto& [name, tensor] : given) {
-    if (!wanted.contains(name)) differences << "\n  unexpected: " << name << ' ' << tensor.shape();
+    if (!wanted.contains(name)) list("unexpected: ", name, ' ', tensor.shape());
   }
+  if (count > kMostListed) differences << "\n  and " << count - kMostListed << " more";
   const std::string text = differences.str();
   require(text.empty(), "load_state_dict", "the state does not fit the module:", text);
 }

@@ -1,7 +1,7 @@
 // Modules: plain structs with their parts as members and operator() as forward.
 //
-// A module names its members once, in a static `visit`; everything else follows from that: parameters,
-// state dicts, counting, train and eval, conversion, printing.
+// A module names its members once, in a static `visit`; everything else follows from that:
+// parameters, state dicts, counting, train and eval, conversion, printing.
 //
 //   struct Linear {
 //     Tensor weight, bias;
@@ -15,8 +15,8 @@
 //   };
 //
 // `Self` is the module or const module, so one function serves readers and writers. A member is a
-// Tensor (a parameter; an undefined one is absent), a module, an optional module or a vector of modules.
-// Names are PyTorch's, so that state dicts load as they are.
+// Tensor (a parameter; an undefined one is absent), a module, an optional module or a vector of
+// modules. Names are PyTorch's, so that state dicts load as they are.
 #pragma once
 
 #include <map>
@@ -47,7 +47,8 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 }  // namespace detail
 
 /// Calls `at_parameter(name, tensor)` for each parameter of a module (or other member) and
-/// `at_module(name, module)` for each module, itself included, in the order in which they are named.
+/// `at_module(name, module)` for each module, itself included, in the order in which they are
+/// named.
 template <class Member, class AtParameter, class AtModule>
 void walk(Member& member, const std::string& name, const AtParameter& at_parameter,
           const AtModule& at_module) {
@@ -85,7 +86,8 @@ StateDict state_dict(const Module& module) {
   return state;
 }
 
-/// Throws unless `given` has exactly the names and shapes of `wanted`; the error lists what differs.
+/// Throws unless `given` has exactly the names and shapes of `wanted`; the error lists what
+/// differs.
 void check_state_dict(const StateDict& wanted, const StateDict& given);
 
 /// Copies `state` into the module's parameters, converting dtypes.

@@ -1,4 +1,5 @@
-// Inference allocates nothing once it has run: shapes live in their handles, and storage is recycled.
+// Inference allocates nothing once it has run: shapes live in their handles, and storage is
+// recycled.
 #include <gtest/gtest.h>
 
 #include <atomic>

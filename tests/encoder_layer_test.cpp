@@ -161,7 +161,9 @@ TEST(EncoderLayer, Errors) {
   EXPECT_TRUE(throws("Dropout", {"1.5"},
                      [] { EncoderLayer({.d_model = 12, .nhead = 3, .dropout = 1.5}); }));
   const EncoderLayer layer = make({.d_model = 12, .nhead = 3, .dim_feedforward = 20});
-  EXPECT_TRUE(throws("linear", {"(2, 5, 11)"}, [&] { layer(zeros({2, 5, 11})); }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 11)", "expected 12"}, [&] {
+    layer(zeros({2, 5, 11}));
+  }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 3, 12)"}, [&] {
     layer(zeros({2, 5, 3, 12}));
   }));

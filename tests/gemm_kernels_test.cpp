@@ -193,9 +193,9 @@ TEST_P(GemmTest, IsExactAtEverySmallSize) {
 template <class T>
 void expect_exact_around_tiles_and_blocks() {
   int number = 0;
-  for (index_t m : {1, 2, 5, 6, 7, 11, 12, 13, 23, 24, 25, 37, 95, 97}) {
-    for (index_t n : {1, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65}) {
-      for (index_t k : {0, 1, 2, 255, 256, 257, 513}) {
+  for (index_t m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 25, 37, 143, 145}) {
+    for (index_t n : {1, 4, 7, 8, 9, 15, 16, 17, 32, 33, 63, 64, 65, 97, 130}) {
+      for (index_t k : {0, 1, 2, 255, 257, 383, 384, 385, 769}) {
         ++number;
         Product<T> product{.m = m,
                            .n = n,

@@ -9,6 +9,7 @@
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "tensor/create.h"
+#include "tensor/error.h"
 #include "tests/errors.h"
 #include "tests/oracle.h"
 
@@ -147,6 +148,21 @@ TEST(Module, SummaryListsNamesShapesAndCounts) {
             "bias    (20,)                     20\n"
             "weight  (20, 3)                   60\n"
             "total                             80\n");
+}
+
+TEST(Module, AWrongStateIsListedInPart) {
+  StateDict wrong;
+  for (int i = 0; i < 100; ++i) wrong.emplace(format("other.", i), zeros({1}));
+  Linear layer(2, 3);
+  try {
+    load_state_dict(layer, wrong);
+    FAIL() << "a wrong state was loaded";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("missing: weight (3, 2)"), std::string::npos) << text;
+    EXPECT_NE(text.find("and 72 more"), std::string::npos) << text;
+    EXPECT_LT(text.size(), 1200U) << text;
+  }
 }
 
 }  // namespace

@@ -4,18 +4,19 @@
 // gemm.h:
 //
 //   S^T (keys x queries)  = K tile . Q^T      K read in place, Q^T packed once per block, scaled
-//   P^T                   = 2^(S^T - m)       lanes are queries: the running maximum m and sum l are
+//   P^T                   = 2^(S^T - m)       lanes are queries: running maximum m and sum l are
 //                                             plain vector operations, no sum crosses lanes
 //   O  (queries x width) += P . V tile        P read from P^T by strides, V read in place
 //
 // When a tile raises a query's maximum, what was summed before is scaled by 2^(m_old - m_new).
 //
-// **The same bits.** A query's result depends on its own row of scores alone: tiles start at key 0 and
-// have a constant size, so neighbours, threads and vector width do not matter. A masked key has weight
-// exactly 0 and leaves m, l and O as they are, so keys masked at the end equal keys that are not there.
+// **The same bits.** A query's result depends on its own row of scores alone: tiles start at key 0
+// and have a constant size, so neighbours, threads and vector width do not matter. A masked key has
+// weight exactly 0 and leaves m, l and O as they are, so keys masked at the end equal keys that are
+// not there.
 //
-// **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al.,
-// "FlashAttention", 2022, Algorithm 1.
+// **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et
+// al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
 
 #include "tensor/kernels/gemm.h"
@@ -23,6 +24,9 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
+// 64 queries by 128 keys are 32 KiB of float32 scores, and 32 KiB each of keys and values of width
+// 64: together with the packed queries well within a second cache. The key tile is part of the
+// result's definition; the query block is not.
 inline constexpr index_t kQueryBlock = 64;  // a multiple of every kPanel
 inline constexpr index_t kKeyTile = 128;
 inline constexpr double kLog2E = 1.4426950408889634;
@@ -119,7 +123,8 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
         if (b == -kInfinity<T>) {
           score = b;  // not score + b, which would let a NaN score through
         } else {
-          // A bias near the end of the range, often used as a mask, must not turn into infinity here.
+          // A bias near the end of the range, often used as a mask, must not turn into infinity
+          // here.
           const T scaled = b * static_cast<T>(kLog2E);
           score += scaled < -kLargest<T>  ? -kLargest<T>
                    : scaled > kLargest<T> ? kLargest<T>
@@ -141,8 +146,8 @@ inline void score_tile(const QueryBlock<T>& block, index_t key, index_t keys,
   mask_scores(block, key, keys, scratch.scores);
 }
 
-/// The finite stand-in for a maximum: a query that has seen no key yet has m = -inf, and -inf - -inf
-/// would be NaN.
+/// The finite stand-in for a maximum: a query that has seen no key yet has m = -inf, and -inf -
+/// -inf would be NaN.
 template <class T>
 inline Vec<T> finite_maximum(Vec<T> m) {
   return m == broadcast(-kInfinity<T>) ? Vec<T>{} : m;
@@ -160,10 +165,10 @@ inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
     Vec<T> m = m_old;
     for (index_t j = 0; j < keys; ++j) m = max(load(column + j * kQueryBlock), m);
     const Vec<T> shift = finite_maximum<T>(m);
-    const Vec<T> scale = exp2(m_old - shift);
+    const Vec<T> scale = exp2_of_negative(m_old - shift);
     Vec<T> sum = rounded(load(scratch.sum + i) * scale);
     for (index_t j = 0; j < keys; ++j) {
-      const Vec<T> p = exp2(load(column + j * kQueryBlock) - shift);
+      const Vec<T> p = exp2_of_negative(load(column + j * kQueryBlock) - shift);
       store(column + j * kQueryBlock, p);
       sum = sum + p;
     }
@@ -175,8 +180,8 @@ inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
   return rescale;
 }
 
-/// Adding 0 turns -0 into 0: a masked key, whose weight of 0 is added to a sum of -0, would change its
-/// sign otherwise.
+/// Adding 0 turns -0 into 0: a masked key, whose weight of 0 is added to a sum of -0, would change
+/// its sign otherwise.
 template <class T>
 inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width,
                        const T* factors) {
@@ -275,7 +280,7 @@ inline void write_weights(const QueryBlock<T>& block, const AttentionScratch<T>&
       const Vec<T> inverse = load(scratch.scale + i);
       for (index_t j = 0; j < keys; ++j) {
         T* p = scratch.scores + j * kQueryBlock + i;
-        store(p, exp2(load(p) - shift) * inverse);
+        store(p, exp2_of_negative(load(p) - shift) * inverse);
       }
     }
     for (index_t i = 0; i < block.count; ++i) {

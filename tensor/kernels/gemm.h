@@ -33,8 +33,12 @@ inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
 inline constexpr index_t kPanel = (kTileVectors * kLanes<T>);
-inline constexpr index_t kBlockK = 384;
-inline constexpr index_t kBlockRows = 24 * 6;
+
+// The blocks, in bytes of AVX2 (AVX-512): a panel of B over a block of k is 24 (32) KiB, which a
+// first cache holds beside six (twelve) rows of A; 144 rows of A over it are 216 (144) KiB of a second
+// cache of 512 KiB or more. Their sizes change no bit: a sum passes through memory unchanged.
+inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 384;
+inline constexpr index_t kBlockRows = 144;  // a multiple of either kTileRows
 
 /// A read-only matrix with any strides.
 template <class T>
@@ -80,24 +84,32 @@ inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
   }
 }
 
-/// A tile of C: sum[r][v] (+)= the product of kRows rows of A and one panel of B over k.
-template <class T, int kRows>
-inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
-                          Vec<T> (&sum)[kRows][kTileVectors]) {
+/// The panels a tile of `rows` rows takes side by side. One is enough where rows make at least
+/// eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
+constexpr int tile_panels(int rows) {
+  return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+}
+
+/// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
+template <class T, int kRows, int kVectors>
+inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
+                          index_t row_step, Vec<T> (&sum)[kRows][kVectors]) {
   for (index_t p = 0; p < k; ++p) {
-    Vec<T> bp[kTileVectors];
+    Vec<T> bp[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) bp[v] = load(b + p * b_row_step + v * kLanes<T>);
+    for (int v = 0; v < kVectors; ++v) {
+      bp[v] = load(b + v / kTileVectors * panel_step + p * row_step + v % kTileVectors * kLanes<T>);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const Vec<T> ar = broadcast(a.data[r * a.row + p * a.col]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kTileVectors; ++v) sum[r][v] += ar * bp[v];
+      for (int v = 0; v < kVectors; ++v) sum[r][v] += ar * bp[v];
     }
   }
 }
 
-/// Where a tile goes: C's first element, and how many of the panel's columns exist.
+/// Where a tile goes: C's first element, and how many of the tile's columns exist.
 template <class T>
 struct TileTarget {
   T* c;
@@ -106,28 +118,29 @@ struct TileTarget {
   bool accumulate;
 };
 
-template <class T, int kRows>
-inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
-                         TileTarget<T> out) {
-  const bool full = out.columns == kPanel<T>;
+template <class T, int kRows, int kPanels>
+inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
+                         index_t row_step, TileTarget<T> out) {
+  constexpr int kVectors = kPanels * kTileVectors;
+  const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
     const index_t left = out.columns - v * kLanes<T>;
     return left < 0 ? 0 : at_most(left, kLanes<T>);
   };
-  Vec<T> sum[kRows][kTileVectors];
+  Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       const T* from = out.c + r * out.c_row + v * kLanes<T>;
       sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
     }
   }
-  multiply_tile<T, kRows>(k, a, b, b_row_step, sum);
+  multiply_tile<T, kRows, kVectors>(k, a, b, panel_step, row_step, sum);
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       T* to = out.c + r * out.c_row + v * kLanes<T>;
       if (full) {
         store(to, sum[r][v]);
@@ -138,33 +151,42 @@ inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t b_row_st
   }
 }
 
-/// compute_tile<kRows> for a number of rows known at run time.
+/// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
 template <class T, int kRows = kTileRows>
-inline void compute_rows(index_t rows, index_t k, MatrixRef<T> a, const T* b, index_t b_row_step,
-                         TileTarget<T> out) {
+inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, const T* b,
+                         index_t panel_step, index_t row_step, TileTarget<T> out) {
   if constexpr (kRows > 0) {
-    if (rows == kRows) return compute_tile<T, kRows>(k, a, b, b_row_step, out);
-    compute_rows<T, kRows - 1>(rows, k, a, b, b_row_step, out);
+    if (rows != kRows) {
+      return compute_rows<T, kRows - 1>(rows, wide, k, a, b, panel_step, row_step, out);
+    }
+    if (wide) {
+      compute_tile<T, kRows, tile_panels(kRows)>(k, a, b, panel_step, row_step, out);
+    } else {
+      compute_tile<T, kRows, 1>(k, a, b, panel_step, row_step, out);
+    }
   }
 }
 
 /// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
-/// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it is
-/// still in the first cache.
+/// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
+/// is still in the first cache.
 template <class T, class Finish>
 inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
                            index_t c_row, bool accumulate, const Finish& finish) {
   // Rows are spread evenly: 8 rows are 4 + 4, which keeps the multipliers busier than 6 + 2.
   const index_t tiles = ceil_div(m, kTileRows);
-  for (index_t j = 0; j < n; j += kPanel<T>) {
-    const index_t columns = at_most(n - j, kPanel<T>);
+  const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
+  index_t columns = 0;
+  for (index_t j = 0; j < n; j += columns) {
+    const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
+    columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
     const bool in_tail = columns < kPanel<T>;
     const T* panel = in_tail ? b.tail : b.data + j / kPanel<T> * b.panel_step;
     const index_t row_step = in_tail ? b.tail_row_step : b.row_step;
     for (index_t tile = 0; tile < tiles; ++tile) {
       const index_t i = m * tile / tiles;
       const index_t rows = m * (tile + 1) / tiles - i;
-      compute_rows(rows, k, a.at(i, 0), panel, row_step,
+      compute_rows(rows, wide, k, a.at(i, 0), panel, b.panel_step, row_step,
                    TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
       finish(i, j, rows, columns);
     }

@@ -192,6 +192,18 @@ template <class V, class T = Element<V>>
   return is_zero ? V{} : result;
 }
 
+/// 2^x for x <= 0, which attention needs most: what is below the smallest normal number is 0.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V exp2_of_negative(V x) {
+  using C = MathConstants<T>;
+  const Mask<T> is_zero = x < T{1 - C::kExponentBias};
+  const V shifted = x + C::kRoundToInteger;
+  const V r = rounded((x - (shifted - C::kRoundToInteger)) * C::kLn2);
+  const V scale = power_of_two<T>(bit_cast<BitsVec<T>>(shifted));
+  const V result = rounded(expm1_reduced(r) * scale + scale);
+  return is_zero ? V{} : result;
+}
+
 /// The natural logarithm: -inf of 0, NaN of negative numbers.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V log(V x) {
@@ -279,10 +291,13 @@ template <class V, class T = Element<V>>
   x = x < kLowest ? broadcast(kLowest) : x;
   const V z = rounded(x * MathConstants<T>::kSqrtHalf);
   const V a = abs(z);
-  const V tail = erfc_far(a) * T{0.5};
-  const V far = z < T{0} ? tail : T{1} - tail;
-  const V near = erf_near(z) * T{0.5} + T{0.5};
-  return rounded(x * (a < T{1} ? near : far));
+  V phi = erf_near(z) * T{0.5} + T{0.5};
+  const Mask<T> is_far = a >= T{1};
+  if (any_lane<T>(is_far)) {  // most activations are near, and the far formula costs twice as much
+    const V tail = erfc_far(a) * T{0.5};
+    phi = is_far ? (z < T{0} ? tail : T{1} - tail) : phi;
+  }
+  return rounded(x * phi);
 }
 
 /// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2 u).

@@ -186,6 +186,21 @@ template <class T>
   }
 }
 
+/// Whether a lane of a mask is set.
+template <class T>
+inline bool any_lane(Mask<T> mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(mask), reinterpret_cast<__m512i>(mask)) !=
+         0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256(reinterpret_cast<__m256i>(mask), reinterpret_cast<__m256i>(mask)) == 0;
+#else
+  bool any = false;
+  for (index_t i = 0; i < kLanes<T>; ++i) any = any || mask[i] != 0;
+  return any;
+#endif
+}
+
 /// The larger of each pair. Where either is NaN, b: write `max(x, m)` to keep the running m.
 template <class V>
 inline V max(V a, V b) {

@@ -30,7 +30,8 @@ struct GemmArgs {
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
-/// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in memory.
+/// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in
+/// memory.
 ///
 /// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
 /// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width). Strides are those of the
@@ -111,8 +112,9 @@ struct LayerNormArgs {
 };
 
 /// Every kernel but gemm and attention runs in the calling thread: ops cut rows into pieces. A
-/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place in
-/// memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the inputs.
+/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place
+/// in memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the
+/// inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kOp = "attention";
 
-/// (B, H, T, width) of a tensor that may lack H or both; the last axis contiguous, as the kernel reads.
+/// (B, H, T, width) of a tensor that may lack H or both; the last axis contiguous, as the kernel
+/// reads.
 Tensor with_all_axes(const Tensor& x) {
   Tensor full = x;
   if (x.rank() == 2) full = full.unsqueeze(0);

@@ -8,11 +8,11 @@ namespace tessera {
 
 /// The matrix product by NumPy's rules: `out[..., i, j] = sum_k a[..., i, k] b[..., k, j]`.
 ///
-/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector stands for a
-/// row on the left and for a column on the right, and its axis disappears from the result.
+/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector stands
+/// for a row on the left and for a column on the right, and its axis disappears from the result.
 /// Any strides are read in place. Integers give exact integers, mixed dtypes promote.
-/// Each element is one chain of fused multiply-adds in the order of k, so it depends on its row of a
-/// and its column of b alone.
+/// Each element is one chain of fused multiply-adds in the order of k, so it depends on its row of
+/// a and its column of b alone.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -25,8 +25,8 @@ struct LinearEpilogue {
       nullptr;  // keeps the weight packed between calls; null packs each time
 };
 
-/// The affine map of a linear layer: `activation(x W^T + b) + residual`, bit for bit what the separate
-/// ops give.
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`, bit for bit what the
+/// separate ops give.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
 /// **Errors**: sizes or dtypes that do not fit. **Source**: torch.nn.functional.linear.

@@ -28,8 +28,8 @@ class PackedWeight {
   mutable std::atomic<std::shared_ptr<const Pack>> pack_;
 };
 
-/// Whether weights are kept packed; on at first. Off saves packed_weight_bytes() of memory and costs
-/// one more pass over a weight at each call.
+/// Whether weights are kept packed; on at first. Off saves packed_weight_bytes() of memory and
+/// costs one more pass over a weight at each call.
 void set_weight_packing(bool on);
 
 /// The memory that packed weights hold now, in bytes.

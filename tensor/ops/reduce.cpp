@@ -45,8 +45,8 @@ void reduce_last(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tens
   });
 }
 
-/// reduce_last with long rows cut into blocks. The kernels come from outside: to ask for them throws
-/// where TESSERA_ISA is wrong, which no body of a parallel loop may.
+/// reduce_last with long rows cut into blocks. The kernels come from outside: to ask for them
+/// throws where TESSERA_ISA is wrong, which no body of a parallel loop may.
 template <class T>
 void reduce_blocks(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
   const index_t n = x.size(-1);
