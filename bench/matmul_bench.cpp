@@ -88,7 +88,7 @@ void register_matmul() {
   for (const auto& [m, n, k] : kSizes) {
     register_case(format("matmul/M:", m, "/N:", n, "/K:", k),
                   {.flops = 2.0 * static_cast<double>(m * n * k)},
-                  [=] { return matmul_case(m, n, k); });
+                  [=, m = m, n = n, k = k] { return matmul_case(m, n, k); });
   }
 }
 

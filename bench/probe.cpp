@@ -37,14 +37,7 @@ template <class Vec>
   const Vec b = Vec{} + 0.001F;
   for (index_t step = 0; step < kSteps; ++step) {
 #pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      x[i] = x[i] * a + b;
-#if defined(__x86_64__)
-      __asm__("" : "+v"(x[i]));  // keeps every step
-#else
-      __asm__("" : "+w"(x[i]));
-#endif
-    }
+    for (int i = 0; i < kChains; ++i) x[i] = x[i] * a + b;
   }
   Vec sum = x[0];
 #pragma GCC unroll 12
@@ -58,7 +51,7 @@ struct Vector {
 };
 
 #if defined(__x86_64__)
-[[gnu::target("avx512f,prefer-vector-width=512")]] float chains_avx512() {
+[[gnu::target("avx512f")]] float chains_avx512() {
   return multiply_add_chains<Vector<64>::type>();
 }
 [[gnu::target("avx2,fma")]] float chains_avx2() {
