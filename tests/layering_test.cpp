@@ -6,9 +6,10 @@
 // code.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <regex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -41,22 +42,42 @@ bool is_isa_code(const std::string& path) {
   return path.starts_with("tensor/kernels/") && !kCompiledOnce.contains(path);
 }
 
+struct Include {
+  std::string target;
+  bool ours;  // in quotes, not in angle brackets
+};
+
+/// What a line includes: `#include`, with blanks around the #, and a name in quotes or brackets.
+std::optional<Include> parse_include(const std::string& line) {
+  std::istringstream in(line);
+  char hash = 0;
+  std::string directive;
+  char open = 0;
+  if (!(in >> hash) || hash != '#') return std::nullopt;
+  while (std::isalpha(in.peek()) || in.peek() == ' ') {
+    const char c = static_cast<char>(in.get());
+    if (c != ' ') directive += c;
+  }
+  if (directive != "include" || !(in >> open) || (open != '"' && open != '<')) return std::nullopt;
+  std::string target;
+  std::getline(in, target, open == '"' ? '"' : '>');
+  return Include{target, open == '"'};
+}
+
 /// What is wrong with the includes of the file `path` with this text; `exists` knows the tree.
 template <class Exists>
 std::vector<std::string> violations(const std::string& path, const std::string& text,
                                     const Exists& exists) {
-  static const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
   static const std::set<std::string> kFreeOfCode = {"cstddef", "cstdint"};
   std::vector<std::string> found;
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    std::smatch match;
-    if (!std::regex_search(line, match, kInclude)) continue;
-    const bool ours = match[1] == "\"";
-    const std::string target = match[2];
+    const std::optional<Include> include = parse_include(line);
+    if (!include) continue;
+    const std::string& target = include->target;
     const std::string place = path + ":" + std::to_string(number) + ": ";
-    if (!ours) {
+    if (!include->ours) {
       // Intrinsics are always inlined, so no object file offers them.
       const bool intrinsics = target == "immintrin.h" && path == "tensor/kernels/simd.h";
       if (is_isa_code(path) && !kFreeOfCode.contains(target) && !intrinsics) {
