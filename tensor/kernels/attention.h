@@ -205,9 +205,7 @@ inline bool all_finite(const T* rows, index_t row_stride, index_t count, index_t
     for (; j + kLanes<T> <= width; j += kLanes<T>) look(load(row + j));
     if (j < width) look(load_partial(row + j, width - j));
   }
-  bool finite = true;
-  for (index_t lane = 0; lane < kLanes<T>; ++lane) finite = finite && found[lane] == 0;
-  return finite;
+  return !any_lane<T>(found);
 }
 
 /// O (+)= P V for one tile.

@@ -8,6 +8,18 @@ namespace tessera {
 
 namespace {
 
+/// Of a shape or strides, what belongs to the axes in front of the matrix.
+Dims leading(const Dims& dims) {
+  return Dims(std::span(dims.begin(), dims.end() - 2));
+}
+
+/// x as a matrix of its last axis: a view where one stride leads from row to row.
+Tensor as_matrix(const Tensor& x) {
+  index_t rows = 1;
+  for (index_t i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
+  return x.reshape({rows, x.size(-1)});
+}
+
 template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
   return {
@@ -30,9 +42,6 @@ template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   const auto& kernel = kernels::table().of<T>();
   const kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
-  const auto leading = [](const Dims& dims) {
-    return Dims(std::span(dims.begin(), dims.end() - 2));
-  };
   const Shape batch = leading(out.shape());
   const auto plan =
       plan_loop<3>(batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});
@@ -86,18 +95,14 @@ Tensor multiply(Tensor a, Tensor b) {
   if (b.rank() == 2 && a.rank() > 2) {
     Shape shape = a.shape();
     shape[a.rank() - 1] = b.size(-1);
-    const Tensor tall = a.reshape({a.count() / std::max<index_t>(a.size(-1), 1), a.size(-1)});
-    if (a.size(-1) > 0) return multiply(tall, b).reshape(shape);
+    return multiply(as_matrix(a), b).reshape(shape);
   }
-  const auto batch_of = [](const Tensor& x) {
-    return Shape(std::span(x.shape().begin(), x.shape().end() - 2));
-  };
   const auto with_matrix = [](Shape shape, index_t rows, index_t columns) {
     shape.push_back(rows);
     shape.push_back(columns);
     return shape;
   };
-  const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
+  const Shape batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
   a = a.expand(with_matrix(batch, a.size(-2), a.size(-1)));
   b = b.expand(with_matrix(batch, b.size(-2), b.size(-1)));
   Tensor out = Tensor::empty(with_matrix(batch, a.size(-2), b.size(-1)), a.dtype());
@@ -149,13 +154,6 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, residual.dtype(),
             " residual ", residual.shape(), " does not fit the ", x.dtype(), " output ", wanted);
   }
-}
-
-/// x as a matrix of its last axis: a view where one stride leads from row to row.
-Tensor as_matrix(const Tensor& x) {
-  index_t rows = 1;
-  for (index_t i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
-  return x.reshape({rows, x.size(-1)});
 }
 
 template <class T>
