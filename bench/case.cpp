@@ -49,6 +49,7 @@ void register_case(const std::string& name, const Cost& cost, std::function<Case
       best = std::min(best, least);
     }
     report(state, cost, best);
+    state.SetLabel(work.label);
   };
   benchmark::RegisterBenchmark(name.c_str(), body)->UseManualTime()->Unit(benchmark::kMillisecond);
 }

@@ -16,10 +16,11 @@ struct Cost {
 };
 
 /// The call to be timed, and the largest error of its result against the definition in double,
-/// relative to what float32 allows: at most 1 is right.
+/// relative to what float32 allows: at most 1 is right. The label is printed behind the figures.
 struct Case {
   std::function<Tensor()> run;
   std::function<double(const Tensor& result)> error;
+  std::string label = {};
 };
 
 /// Registers a benchmark under `name`. `make` is called when it is about to run, so that memory is

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::register_matmul();
+  bench::register_matmul_ladder();
   bench::register_linear();
   bench::register_attention();
   bench::register_rows();

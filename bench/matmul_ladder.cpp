@@ -1,0 +1,83 @@
+// Times the steps of the ladder, and the library's own matmul as the last.
+#include "bench/matmul_ladder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/case.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+// A multiple of every tile's rows and columns. Not a power of two, where the rows of B compete for
+// the same few places of a cache and the first steps look worse than they are.
+constexpr index_t kSize = 960;
+
+/// The steps for the instruction set in use.
+Ladder ladder() {
+#if defined(__x86_64__)
+  if (current_isa() == "avx512") return avx512::matmul_ladder();
+  if (current_isa() == "avx2") return avx2::matmul_ladder();
+#endif
+  return baseline::matmul_ladder();
+}
+
+/// The definition, sum_k a[i, k] b[k, j], in double.
+double dot(const float* a, const float* b, index_t i, index_t j) {
+  double sum = 0;
+  for (index_t k = 0; k < kSize; ++k) {
+    sum += static_cast<double>(a[i * kSize + k]) * static_cast<double>(b[k * kSize + j]);
+  }
+  return sum;
+}
+
+/// A case of the product of two random matrices, computed by `run(a, b)`.
+template <class Run>
+Case ladder_case(const char* idea, const Run& run) {
+  const Tensor a = uniform({kSize, kSize}, -1, 1);
+  const Tensor b = uniform({kSize, kSize}, -1, 1);
+  const auto error = [a, b](const Tensor& c) {
+    const Tensor want = matmul(a, b);  // every step has its very bits
+    if (!std::equal(want.data<float>(), want.data<float>() + want.count(), c.data<float>())) {
+      return HUGE_VAL;
+    }
+    const auto expected = [&](index_t e) {
+      return dot(a.data<float>(), b.data<float>(), e / kSize, e % kSize);
+    };
+    return sampled_error(c, 1000, expected, 4e-6 * std::sqrt(static_cast<double>(kSize)));
+  };
+  return {[a, b, run] { return run(a, b); }, error, idea};
+}
+
+Case step_case(const LadderStep& step) {
+  const Tensor packed = zeros({kSize, kSize});
+  return ladder_case(step.idea, [step, packed](const Tensor& a, const Tensor& b) {
+    Tensor c = Tensor::empty({kSize, kSize});
+    Tensor room = packed;
+    step.run({a.data<float>(), b.data<float>(), c.mutable_data<float>(), room.mutable_data<float>(),
+              kSize, kSize, kSize});
+    return c;
+  });
+}
+
+}  // namespace
+
+void register_matmul_ladder() {
+  constexpr double kFlops = 2.0 * kSize * kSize * kSize;
+  for (int step = 0; step < kLadderSteps; ++step) {
+    register_case(format("matmul_ladder/step:", step), {.flops = kFlops},
+                  [step] { return step_case(ladder().steps[step]); });
+  }
+  register_case(format("matmul_ladder/step:", kLadderSteps), {.flops = kFlops}, [] {
+    return ladder_case("the library's matmul",
+                       [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+  });
+}
+
+}  // namespace tessera::bench
