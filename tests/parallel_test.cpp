@@ -87,6 +87,27 @@ TEST_F(ParallelTest, LargeWorkIsSpread) {
   EXPECT_EQ(kernels::worker_count(3, 1 << 30), std::min(3, four));
 }
 
+TEST_F(ParallelTest, PiecesGrowOneByOneWithTheWork) {
+  const int four = has_threads() ? 4 : 1;
+  set_thread_count(4);
+  for (index_t cost : {1, 100, 10000}) {  // the same work, in cheap indices and in dear ones
+    int before = 1;
+    for (index_t work = 2 * cost; work < 6 * kernels::kParallelGrain; work += 2048) {
+      std::atomic<int> pieces = 0;
+      const index_t count = work / cost;
+      kernels::parallel_for(count, cost, [&](index_t begin, index_t end) {
+        ++pieces;
+        EXPECT_TRUE(end - begin == count || (end - begin) * cost > kernels::kParallelGrain / 2)
+            << "a piece of " << end - begin << " indices is not worth a thread";
+      });
+      EXPECT_GE(pieces, before) << count << " indices of cost " << cost;
+      EXPECT_LE(pieces, before + 1) << count << " indices of cost " << cost;
+      before = pieces;
+    }
+    EXPECT_EQ(before, four);
+  }
+}
+
 TEST_F(ParallelTest, TasksRunOnceEachAndWorkersOneAtATime) {
   for (index_t workers : {1, 2, 3, 8}) {
     for (index_t tasks : {0, 1, 2, 7, 100}) {
