@@ -36,8 +36,9 @@ struct MathConstants<float> {
   static constexpr float kLn2High = 0.693145752F;  // 16 bits: its multiples by exponents are exact
   static constexpr float kLn2Low = 1.42860677e-6F;
   static constexpr float kLn2 = 0.693147181F;
-  static constexpr float kExpHighest = 89.0F;   // exp of more is inf
-  static constexpr float kExpLowest = -104.0F;  // exp of less is 0
+  static constexpr float kExpHighest = 89.0F;      // exp of more is inf
+  static constexpr float kExpLowest = -104.0F;     // exp of less is 0
+  static constexpr float kExpNormal = -87.33654F;  // exp of less is below the normal numbers
   static constexpr float kTanhIsOne = 10.0F;
   static constexpr float kSmallestNormal = 0x1p-126F;
   static constexpr float kSqrtHalf = 0.707106781F;
@@ -72,6 +73,7 @@ struct MathConstants<double> {
   static constexpr double kLn2 = 0.69314718055994531;
   static constexpr double kExpHighest = 710.0;
   static constexpr double kExpLowest = -746.0;
+  static constexpr double kExpNormal = -708.3964185322641;
   static constexpr double kTanhIsOne = 20.0;
   static constexpr double kSmallestNormal = 0x1p-1022;
   static constexpr double kSqrtHalf = 0.70710678118654752;
@@ -166,6 +168,13 @@ template <class V, class T = Element<V>>
   return rounded((expm1_reduced(r) * first + first) * second);
 }
 
+/// 2^n exp(r), n as in reduce_exp, where that is a normal number.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V scaled_normal_exp(V shifted, V r) {
+  const V scale = power_of_two<T>(bit_cast<BitsVec<T>>(shifted));
+  return rounded(expm1_reduced(r) * scale + scale);
+}
+
 /// e^x.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V exp(V x) {
@@ -176,6 +185,15 @@ template <class V, class T = Element<V>>
   const V shifted = reduce_exp(is_zero ? V{} : x, r);
   const V result = x > C::kExpHighest ? broadcast(kInfinity<T>) : scaled_exp(shifted, r);
   return is_zero ? V{} : result;
+}
+
+/// e^x for x <= 0, which softmax needs most: what is below the smallest normal number is 0.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V exp_of_negative(V x) {
+  V r;
+  const V shifted = reduce_exp(x, r);
+  const V result = scaled_normal_exp(shifted, r);
+  return x < MathConstants<T>::kExpNormal ? V{} : result;
 }
 
 /// 2^x.
@@ -199,8 +217,7 @@ template <class V, class T = Element<V>>
   const Mask<T> is_zero = x < T{1 - C::kExponentBias};
   const V shifted = x + C::kRoundToInteger;
   const V r = rounded((x - (shifted - C::kRoundToInteger)) * C::kLn2);
-  const V scale = power_of_two<T>(bit_cast<BitsVec<T>>(shifted));
-  const V result = rounded(expm1_reduced(r) * scale + scale);
+  const V result = scaled_normal_exp(shifted, r);
   return is_zero ? V{} : result;
 }
 

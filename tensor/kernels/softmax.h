@@ -4,7 +4,8 @@
 //
 //     softmax(x)_i = exp(x_i - m) / sum_j exp(x_j - m),    m = max_j x_j
 //
-// The maximum may overlook a NaN; the sum does not.
+// The maximum may overlook a NaN; the sum does not. An exponential below the smallest normal number
+// counts as 0.
 #pragma once
 
 #include "tensor/kernels/reduce.h"
@@ -19,12 +20,14 @@ inline T max_number(index_t n, const T* x) {
   });
 }
 
-/// The sum of exp(x - shift); calls `visit(i, exp, count)` with each vector of them.
+/// The sum of exp(x - largest); calls `visit(i, exp, count)` with each vector of them. Meanwhile
+/// fetches the row that most often is next.
 template <class T, class Visit>
-inline T sum_exp(index_t n, const T* x, T shift, const Visit& visit) {
+inline T sum_exp(index_t n, const T* x, T largest, const Visit& visit) {
   return reduce_blocks<T>(n, T{0}, Plus(), [=, &visit](index_t begin, index_t) {
     return [=, &visit](index_t i, index_t count) {
-      const Vec<T> e = exp(load_some(x + begin + i, count, -kInfinity<T>) - shift);
+      __builtin_prefetch(x + n + begin + i);
+      const Vec<T> e = exp_of_negative(load_some(x + begin + i, count, -kInfinity<T>) - largest);
       visit(begin + i, e, count);
       return keep_first<T>(e, count, T{0});
     };
@@ -33,8 +36,8 @@ inline T sum_exp(index_t n, const T* x, T shift, const Visit& visit) {
 
 /// The logarithm of that sum.
 template <class T>
-inline T log_sum_exp(index_t n, const T* x, T shift) {
-  return log(broadcast(sum_exp(n, x, shift, [](index_t, Vec<T>, index_t) {})))[0];
+inline T log_sum_exp(index_t n, const T* x, T largest) {
+  return log(broadcast(sum_exp(n, x, largest, [](index_t, Vec<T>, index_t) {})))[0];
 }
 
 template <class T>
@@ -64,8 +67,9 @@ template <class T>
 void logsumexp(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept {
   for (index_t row = 0; row < rows; ++row, x += x_row) {
     const T largest = max_number(n, x);
-    const T shift = largest - largest == T{0} ? largest : T{0};  // an infinity is not subtracted
-    y[row] = shift + log_sum_exp(n, x, shift);
+    const bool is_finite = largest - largest == T{0};
+    // An infinity is the answer, unless there is a NaN.
+    y[row] = is_finite ? largest + log_sum_exp(n, x, largest) : reduce(ReduceOp::kMax, n, x, 1);
   }
 }
 
