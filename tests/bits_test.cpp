@@ -199,13 +199,13 @@ const std::map<std::string, Digests> kDigests = {
     {"attention",
      {{"d7d8429323d03c48", "eaabcbe047919c28"}, {"0ba9bfcb6d52232a", "4168b4aca9d0c887"}}},
     {"layer_norm",
-     {{"612133c1e3a103fe", "8c9381d1c1d33139"}, {"18912e6c5c5fcec2", "c4f163b3a697002f"}}},
+     {{"5eb67cf2e6a691cb", "6e59fb642bab4f3d"}, {"4a8c7c5c916af352", "ed11afba4e94319a"}}},
     {"softmax",
      {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
     {"post-norm encoder",
-     {{"eacf65857b895f66", "fed1a311e5e0e02d"}, {"2974c4f4b8c2ca0d", "300a188c3d995e1f"}}},
+     {{"03480fd896c91bb3", "15d2fd00bd7eb446"}, {"348a5940799adb57", "2c95f67e2b9d1027"}}},
     {"pre-norm encoder",
-     {{"44a06f3b884e6696", "2c6f527e12ebc19b"}, {"bd80097c3ab4dfb7", "02b48d3111e4c4f1"}}},
+     {{"5e3306982982a334", "0ad79767c3f32a8a"}, {"49c42d4cb50ab2a5", "69a8ff2f974eddab"}}},
 };
 
 const std::string& written_digest(const std::string& subject, DType dtype) {

@@ -95,39 +95,70 @@ inline T fold(Lanes<T> lanes, const Op& op) {
   return FoldVector<T, static_cast<int>(kLanes<T>)>::fold(lanes.part[0], op);
 }
 
-/// Combines `term(i, count)`, the vector for elements [i, i + count), into `lanes`, for all i < n.
-/// A term's lanes behind count must leave a lane as it is.
-template <class T, class Op, class Term>
-[[gnu::always_inline]] inline Lanes<T> combine(Lanes<T> lanes, index_t n, const Op& op,
-                                               const Term& term) {
+/// Takes the elements i < length of R rows into `lanes`, the rows side by side:
+/// `step(lane, r, i, count)` is `lane` with elements [i, i + count) of row r. It must leave what is
+/// behind count as it is.
+template <index_t R, class T, class Step>
+[[gnu::always_inline]] inline void take_in(Lanes<T> (&lanes)[R], index_t length, const Step& step) {
   index_t i = 0;
-  for (; i + kVirtualLanes <= n; i += kVirtualLanes) {
-#pragma GCC unroll 8
-    for (index_t p = 0; p < kParts<T>; ++p) {
-      lanes.part[p] = op(term(i + p * kLanes<T>, kLanes<T>), lanes.part[p]);
+  const auto take = [&](index_t p, index_t count) {
+#pragma GCC unroll 4
+    for (index_t r = 0; r < R; ++r) {
+      Vec<T>& lane = lanes[r].part[p];
+      lane = step(lane, r, i + p * kLanes<T>, count);
     }
+  };
+  for (; i + kVirtualLanes <= length; i += kVirtualLanes) {
+#pragma GCC unroll 8
+    for (index_t p = 0; p < kParts<T>; ++p) take(p, kLanes<T>);
   }
 #pragma GCC unroll 8
   for (index_t p = 0; p < kParts<T>; ++p) {
-    const index_t rest = n - i - p * kLanes<T>;
-    if (rest <= 0) continue;
-    const index_t count = rest < kLanes<T> ? rest : kLanes<T>;
-    lanes.part[p] = op(term(i + p * kLanes<T>, count), lanes.part[p]);
+    const index_t rest = length - i - p * kLanes<T>;
+    if (rest > 0) take(p, rest < kLanes<T> ? rest : kLanes<T>);
   }
-  return lanes;
 }
 
-/// Folds a row of n, block by block: `block_term(begin, length)` is the term of the block there.
+/// Folds R rows of n side by side, block by block: `block_step(begin, length)` is the step of
+/// `take_in` for the block there. A row's additions wait for each other; another row's do not.
+template <index_t R, class T, class Op, class BlockStep>
+[[gnu::always_inline]] inline void reduce_side_by_side(index_t n, T none, const Op& op,
+                                                       const BlockStep& block_step,
+                                                       T (&result)[R]) {
+  Lanes<T> total[R];
+#pragma GCC unroll 4
+  for (index_t r = 0; r < R; ++r) total[r] = all_lanes(none);
+  for_each_block<T>(n, [&](index_t begin, index_t length) {
+    Lanes<T> block[R];
+#pragma GCC unroll 4
+    for (index_t r = 0; r < R; ++r) block[r] = all_lanes(none);
+    take_in(block, length, block_step(begin, length));
+#pragma GCC unroll 4
+    for (index_t r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (index_t p = 0; p < kParts<T>; ++p) {
+        total[r].part[p] = op(block[r].part[p], total[r].part[p]);
+      }
+    }
+  });
+#pragma GCC unroll 4
+  for (index_t r = 0; r < R; ++r) result[r] = fold(total[r], op);
+}
+
+/// Folds a row of n, block by block: `block_term(begin, length)` gives the term of the block there,
+/// and that `term(i, count)` the vector for its elements [i, i + count), `none` behind them.
 template <class T, class Op, class BlockTerm>
 [[gnu::always_inline]] inline T reduce_blocks(index_t n, T none, const Op& op,
                                               const BlockTerm& block_term) {
-  Lanes<T> total = all_lanes(none);
-  for_each_block<T>(n, [&](index_t begin, index_t length) {
-    const Lanes<T> block = combine(all_lanes(none), length, op, block_term(begin, length));
-#pragma GCC unroll 8
-    for (index_t p = 0; p < kParts<T>; ++p) total.part[p] = op(block.part[p], total.part[p]);
-  });
-  return fold(total, op);
+  T result[1];
+  const auto block_step = [&](index_t begin, index_t length) {
+    const auto term = block_term(begin, length);
+    return [=, &op](Vec<T> lane, index_t, index_t i, index_t count) {
+      return op(term(i, count), lane);
+    };
+  };
+  reduce_side_by_side(n, none, op, block_step, result);
+  return result[0];
 }
 
 /// v in the first `count` lanes, `none` behind them.

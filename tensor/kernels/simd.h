@@ -186,6 +186,25 @@ template <class T>
   }
 }
 
+/// store that leaves the caches to others, for p aligned to the vector. Once all such stores are
+/// done, `finish_streams` must follow.
+template <class T>
+inline void stream(T* p, Vec<T> v) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
+#elif defined(__AVX2__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(v));
+#else
+  store(p, v);
+#endif
+}
+
+inline void finish_streams() {
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
+}
+
 /// Whether a lane of a mask is set.
 template <class T>
 inline bool any_lane(Mask<T> mask) {
