@@ -1,0 +1,222 @@
+// The register tile: the inner part of matrix multiplication, which gemm and attention share.
+//
+// C is cut into tiles of kTileRows rows by one panel (two vectors) of columns, held in registers
+// while k runs. Each step of k loads two vectors of B and broadcasts one element of A per row:
+//
+//        B panel, packed         registers, AVX2: 6 x 2 accumulators, 2 of B, 1 of A = 15 of 16
+//      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
+//        +--------+--------+
+//   a -> | c c c c|c c c c |     A is read where it lies, with any strides, one element per row;
+//   a -> | c c c c|c c c c |     B is packed into panels, whose rows follow each other
+//
+// **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0
+// (or at the C that is accumulated into) and passes through memory unchanged from one call to the
+// next. No lane or tile boundary ever cuts it.
+#pragma once
+
+#include "tensor/kernels/simd.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
+inline constexpr int kTileVectors = 2;
+template <class T>
+inline constexpr index_t kPanel = (kTileVectors * kLanes<T>);
+
+/// A read-only matrix with any strides.
+template <class T>
+struct MatrixRef {
+  const T* data;
+  index_t row, col;
+
+  MatrixRef at(index_t i, index_t j) const { return {data + i * row + j * col, row, col}; }
+};
+
+/// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
+/// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
+template <class T>
+struct Panels {
+  const T* data;
+  index_t panel_step, row_step;
+  const T* tail;
+  index_t tail_row_step;
+};
+
+inline index_t ceil_div(index_t a, index_t b) {
+  return (a + b - 1) / b;
+}
+
+inline index_t round_up(index_t a, index_t multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
+
+inline index_t at_most(index_t a, index_t limit) {
+  return a < limit ? a : limit;
+}
+
+/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
+template <class T>
+inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
+  if (b.col == 1 && n == kPanel<T>) {
+    for (index_t p = 0; p < k; ++p) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        store(panel + p * kPanel<T> + v * kLanes<T>, load(b.data + p * b.row + v * kLanes<T>));
+      }
+    }
+    return;
+  }
+  for (index_t p = 0; p < k; ++p) {
+    for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
+    for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
+  }
+}
+
+/// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.
+template <class T>
+inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
+  for (index_t j = 0; j < n; j += kPanel<T>) {
+    pack_panel(b.at(0, j), k, at_most(n - j, kPanel<T>), panels + j * k);
+  }
+}
+
+/// The panels a tile of `rows` rows takes side by side. One is enough where rows make at least
+/// eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
+constexpr int tile_panels(int rows) {
+  return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+}
+
+/// Asks for the cache line at p[offset], which need not exist.
+template <class T>
+inline void prefetch(const T* p, index_t offset) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  __builtin_prefetch(
+      reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)));
+}
+
+/// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
+///
+/// A step also asks for the line of B that is needed next, where no hardware foresees it: of packed
+/// panels the same row one panel ahead, of a B in place some rows down. A few rows on packed panels
+/// are over too soon to gain by it.
+template <class T, int kRows, int kVectors>
+inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
+                          index_t row_step, Vec<T> (&sum)[kRows][kVectors]) {
+  constexpr int kPanels = kVectors / kTileVectors;
+  constexpr index_t kRowsAhead = 5;
+  const bool is_packed = row_step == kPanel<T>;
+  const bool looks_ahead = !is_packed || kRows == kTileRows;
+  const index_t ahead = is_packed ? kPanels * panel_step : kRowsAhead * row_step;
+  for (index_t p = 0; p < k; ++p) {
+#pragma GCC unroll 4
+    for (int panel = 0; looks_ahead && panel < kPanels; ++panel) {
+      prefetch(b, panel * panel_step + p * row_step + ahead);
+    }
+    Vec<T> bp[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      bp[v] = load(b + v / kTileVectors * panel_step + p * row_step + v % kTileVectors * kLanes<T>);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Vec<T> ar = broadcast(a.data[r * a.row + p * a.col]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] += ar * bp[v];
+    }
+  }
+}
+
+/// Where a tile goes: C's first element, and how many of the tile's columns exist.
+template <class T>
+struct TileTarget {
+  T* c;
+  index_t c_row;
+  index_t columns;
+  bool accumulate;
+};
+
+template <class T, int kRows, int kPanels>
+inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
+                         index_t row_step, TileTarget<T> out) {
+  constexpr int kVectors = kPanels * kTileVectors;
+  const bool full = out.columns == kVectors * kLanes<T>;
+  const auto width = [&](int v) {
+    const index_t left = out.columns - v * kLanes<T>;
+    return left < 0 ? 0 : at_most(left, kLanes<T>);
+  };
+  Vec<T> sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const T* from = out.c + r * out.c_row + v * kLanes<T>;
+      sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
+    }
+  }
+  multiply_tile<T, kRows, kVectors>(k, a, b, panel_step, row_step, sum);
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = out.c + r * out.c_row + v * kLanes<T>;
+      if (full) {
+        store(to, sum[r][v]);
+      } else {
+        store_partial(to, sum[r][v], width(v));
+      }
+    }
+  }
+}
+
+/// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
+template <class T, int kRows = kTileRows>
+inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, const T* b,
+                         index_t panel_step, index_t row_step, TileTarget<T> out) {
+  if constexpr (kRows > 0) {
+    if (rows != kRows) {
+      return compute_rows<T, kRows - 1>(rows, wide, k, a, b, panel_step, row_step, out);
+    }
+    if (wide) {
+      compute_tile<T, kRows, tile_panels(kRows)>(k, a, b, panel_step, row_step, out);
+    } else {
+      compute_tile<T, kRows, 1>(k, a, b, panel_step, row_step, out);
+    }
+  }
+}
+
+/// The rows of the next tile where `left` are to do: all that fit, but the last two tiles share.
+inline index_t next_rows(index_t left) {
+  if (left >= 2 * kTileRows || left == kTileRows) return kTileRows;
+  return left > kTileRows ? (left + 1) / 2 : left;
+}
+
+/// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
+/// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
+/// is still in the first cache.
+template <class T, class Finish>
+inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+                           index_t c_row, bool accumulate, const Finish& finish) {
+  const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
+  index_t columns = 0;
+  for (index_t j = 0; j < n; j += columns) {
+    const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
+    columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
+    const bool in_tail = columns < kPanel<T>;
+    const T* panel = in_tail ? b.tail : b.data + j / kPanel<T> * b.panel_step;
+    const index_t row_step = in_tail ? b.tail_row_step : b.row_step;
+    index_t rows = 0;
+    for (index_t i = 0; i < m; i += rows) {
+      rows = next_rows(m - i);
+      compute_rows(rows, wide, k, a.at(i, 0), panel, b.panel_step, row_step,
+                   TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
+      finish(i, j, rows, columns);
+    }
+  }
+}
+
+template <class T>
+inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+                           index_t c_row, bool accumulate) {
+  multiply_block(m, n, k, a, b, c, c_row, accumulate, [](index_t, index_t, index_t, index_t) {});
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
