@@ -1,7 +1,7 @@
 // Matrix multiplication: the blocks around the register tile, and the threads around the blocks.
 //
 //     each thread:  a rectangle of C
-//       block of k:  kBlockK, so that a panel of B stays in the first cache
+//       block of k:  kBlockK
 //         chunk of B:  packed into panels, unless it came packed
 //           block of rows:  kBlockRows, whose part of A stays in the second cache
 //             panels, tiles:  multiply_block of tile.h
@@ -22,16 +22,18 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// In bytes of AVX2 (AVX-512): a panel of B over a block of k is 24 (32) KiB, which a first cache
-// holds beside six (twelve) rows of A; 144 rows of A over it are 216 (144) KiB of a second cache of
-// 512 KiB or more.
-inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 384;
-inline constexpr index_t kBlockRows = 144;  // a multiple of either kTileRows
+// The blocks. A block of k as long as 1024 streams its panels of B from the second cache, which the
+// hardware foresees; shorter ones, whose panels the first cache keeps, load and store C more often,
+// which costs more. Rows of a B in place are not foreseen. (On AVX-512 256, not yet measured.)
+inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 1024;
+inline constexpr index_t kBlockKInPlace = kVectorBytes == 64 ? 256 : 384;
+inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
+inline constexpr index_t kRowsOfOneBlock = 144;  // not worth reading B twice
 
-// The panels of B that are packed at a time. For one block of rows a few, which the second cache
-// keeps until they are used; for more, 1.5 (2) MiB, so that A is read seldom.
-inline constexpr index_t kPanelsForOneBlock = 8;
-inline constexpr index_t kPanelsForMore = 64;
+// The bytes of B that are packed at a time. For one block of rows few, which the second cache keeps
+// until they are used; for more, what the third one keeps, so that A is read seldom.
+inline constexpr index_t kChunkForOneBlock = index_t{1} << 18;
+inline constexpr index_t kChunkForMore = 3 * (index_t{1} << 19);
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
@@ -100,6 +102,11 @@ inline bool packs_b(const GemmArgs<T>& args) {
   return args.packed_b == nullptr && !reads_b_in_place(args);
 }
 
+template <class T>
+inline index_t block_k(const GemmArgs<T>& args) {
+  return at_most(args.k, reads_b_in_place(args) ? kBlockKInPlace : kBlockK);
+}
+
 /// How C is cut into rectangles, one for each thread.
 struct Split {
   index_t row_parts, column_parts;
@@ -135,8 +142,10 @@ inline Split split_work(const GemmArgs<T>& args) {
 template <class T>
 inline index_t chunk_columns(const GemmArgs<T>& args, const Split& split) {
   if (!packs_b(args)) return split.columns;
-  const index_t panels = split.rows <= kBlockRows ? kPanelsForOneBlock : kPanelsForMore;
-  return at_most(split.columns, panels * kPanel<T>);
+  const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
+  const index_t panel_bytes =
+      packed_size<T>(block_k(args), kPanel<T>) * static_cast<index_t>(sizeof(T));
+  return at_most(split.columns, ceil_div(bytes, panel_bytes + 1) * kPanel<T>);
 }
 
 /// The elements of a thread's buffer: a chunk of B, or the last, narrow panel of a B in place.
@@ -144,7 +153,7 @@ template <class T>
 inline index_t part_workspace(const GemmArgs<T>& args, const Split& split) {
   if (args.packed_b != nullptr) return 0;
   const index_t columns = packs_b(args) ? chunk_columns(args, split) : kPanel<T>;
-  return packed_size<T>(at_most(args.k, kBlockK), columns);
+  return packed_size<T>(block_k(args), columns);
 }
 
 template <class T>
@@ -154,23 +163,36 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return split.row_parts * split.column_parts * part_workspace(args, split);
 }
 
+/// How far ahead B is asked for: in packed panels the same line of the next one, if both fit into
+/// the first cache and the rows of A leave time for it; in place some rows down.
+template <class T>
+inline index_t look_ahead(const GemmArgs<T>& args, index_t panel_step) {
+  constexpr index_t kRowsAhead = 5;
+  constexpr index_t kShort = 32768 / sizeof(T);
+  if (reads_b_in_place(args)) return kRowsAhead * args.b_row;
+  return kPanel<T> * args.k <= kShort && args.m >= 2 * kTileRows ? panel_step : 0;
+}
+
 /// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place but for the
 /// last, narrow panel, or packed now.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, index_t p, index_t k, index_t j, index_t n,
                         T* buffer) {
   const index_t full = n / kPanel<T> * kPanel<T>;
-  if (args.packed_b != nullptr) {
-    const T* panels = args.packed_b + j * args.k + p * kPanel<T>;
-    return {panels, kPanel<T> * args.k, kPanel<T>, panels + full * args.k, kPanel<T>};
-  }
+  Panels<T> panels = {buffer, kPanel<T> * k, kPanel<T>, buffer + full * k, kPanel<T>};
   const MatrixRef<T> b = MatrixRef<T>{args.b, args.b_row, args.b_col}.at(p, j);
-  if (reads_b_in_place(args)) {
+  if (args.packed_b != nullptr) {
+    panels.data = args.packed_b + j * args.k + p * kPanel<T>;
+    panels.panel_step = kPanel<T> * args.k;
+    panels.tail = panels.data + full * args.k;
+  } else if (reads_b_in_place(args)) {
+    panels = {b.data, kPanel<T>, b.row, buffer, kPanel<T>};
     if (full < n) pack_panel(b.at(0, full), k, n - full, buffer);
-    return {b.data, kPanel<T>, b.row, buffer, kPanel<T>};
+  } else {
+    pack_panels(b, k, n, buffer);
   }
-  pack_panels(b, k, n, buffer);
-  return {buffer, kPanel<T> * k, kPanel<T>, buffer + full * k, kPanel<T>};
+  panels.ahead = look_ahead(args, panels.panel_step);
+  return panels;
 }
 
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what A's columns [p, p + k) give.
@@ -196,11 +218,12 @@ inline void multiply_part(const GemmArgs<T>& args, Panels<T> b, index_t i, index
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, index_t row, index_t row_end,
                                index_t column, index_t column_end, index_t chunk, T* buffer) {
-  const index_t blocks = ceil_div(row_end - row, kBlockRows);
-  const index_t block_rows = round_up(ceil_div(row_end - row, blocks), kTileRows);
+  const index_t rows = row_end - row;
+  const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
+  const index_t block_rows = round_up(ceil_div(rows, blocks), kTileRows);
   index_t p = 0;
   do {  // once even where k is 0
-    const index_t k = at_most(args.k - p, kBlockK);
+    const index_t k = at_most(args.k - p, block_k(args));
     for (index_t j = column; j < column_end; j += chunk) {
       const index_t n = at_most(column_end - j, chunk);
       const Panels<T> b = take_b(args, p, k, j, n, buffer);

@@ -34,12 +34,16 @@ struct MatrixRef {
 
 /// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
 /// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
+///
+/// Unless `ahead` is 0, with each line that is multiplied the one so many elements from it is asked
+/// for: where the hardware does not foresee which is needed next.
 template <class T>
 struct Panels {
   const T* data;
   index_t panel_step, row_step;
   const T* tail;
   index_t tail_row_step;
+  index_t ahead = 0;
 };
 
 inline index_t ceil_div(index_t a, index_t b) {
@@ -93,23 +97,22 @@ inline void prefetch(const T* p, index_t offset) {
       reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)));
 }
 
+/// The panels of B beside a tile, as in Panels.
+template <class T>
+struct TileSource {
+  const T* b;
+  index_t panel_step, row_step, ahead;
+};
+
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
-///
-/// A step also asks for the line of B that is needed next, where no hardware foresees it: of packed
-/// panels the same row one panel ahead, of a B in place some rows down. A few rows on packed panels
-/// are over too soon to gain by it.
-template <class T, int kRows, int kVectors>
-inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
-                          index_t row_step, Vec<T> (&sum)[kRows][kVectors]) {
-  constexpr int kPanels = kVectors / kTileVectors;
-  constexpr index_t kRowsAhead = 5;
-  const bool is_packed = row_step == kPanel<T>;
-  const bool looks_ahead = !is_packed || kRows == kTileRows;
-  const index_t ahead = is_packed ? kPanels * panel_step : kRowsAhead * row_step;
+template <bool kLooksAhead, class T, int kRows, int kVectors>
+inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
+                           Vec<T> (&sum)[kRows][kVectors]) {
+  const auto [b, panel_step, row_step, ahead] = source;
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
-    for (int panel = 0; looks_ahead && panel < kPanels; ++panel) {
-      prefetch(b, panel * panel_step + p * row_step + ahead);
+    for (int v = 0; kLooksAhead && v < kVectors; v += kTileVectors) {
+      prefetch(b, v / kTileVectors * panel_step + p * row_step + ahead);
     }
     Vec<T> bp[kVectors];
 #pragma GCC unroll 8
@@ -125,6 +128,16 @@ inline void multiply_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_s
   }
 }
 
+template <class T, int kRows, int kVectors>
+inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
+                          Vec<T> (&sum)[kRows][kVectors]) {
+  if (source.ahead != 0) {
+    multiply_steps<true>(k, a, source, sum);
+  } else {
+    multiply_steps<false>(k, a, source, sum);
+  }
+}
+
 /// Where a tile goes: C's first element, and how many of the tile's columns exist.
 template <class T>
 struct TileTarget {
@@ -135,8 +148,7 @@ struct TileTarget {
 };
 
 template <class T, int kRows, int kPanels>
-inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_step,
-                         index_t row_step, TileTarget<T> out) {
+inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTarget<T> out) {
   constexpr int kVectors = kPanels * kTileVectors;
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
@@ -152,7 +164,7 @@ inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_st
       sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
     }
   }
-  multiply_tile<T, kRows, kVectors>(k, a, b, panel_step, row_step, sum);
+  multiply_tile(k, a, source, sum);
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
@@ -169,16 +181,16 @@ inline void compute_tile(index_t k, MatrixRef<T> a, const T* b, index_t panel_st
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
 template <class T, int kRows = kTileRows>
-inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, const T* b,
-                         index_t panel_step, index_t row_step, TileTarget<T> out) {
+inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, TileSource<T> source,
+                         TileTarget<T> out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
-      return compute_rows<T, kRows - 1>(rows, wide, k, a, b, panel_step, row_step, out);
+      return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
     }
     if (wide) {
-      compute_tile<T, kRows, tile_panels(kRows)>(k, a, b, panel_step, row_step, out);
+      compute_tile<T, kRows, tile_panels(kRows)>(k, a, source, out);
     } else {
-      compute_tile<T, kRows, 1>(k, a, b, panel_step, row_step, out);
+      compute_tile<T, kRows, 1>(k, a, source, out);
     }
   }
 }
@@ -201,12 +213,13 @@ inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Pane
     const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
     columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
     const bool in_tail = columns < kPanel<T>;
-    const T* panel = in_tail ? b.tail : b.data + j / kPanel<T> * b.panel_step;
-    const index_t row_step = in_tail ? b.tail_row_step : b.row_step;
+    TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step,
+                            b.ahead};
+    if (in_tail) source = {b.tail, 0, b.tail_row_step, 0};
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
       rows = next_rows(m - i);
-      compute_rows(rows, wide, k, a.at(i, 0), panel, b.panel_step, row_step,
+      compute_rows(rows, wide, k, a.at(i, 0), source,
                    TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
       finish(i, j, rows, columns);
     }
