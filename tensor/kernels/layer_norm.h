@@ -70,7 +70,9 @@ template <index_t R, class T>
       if (r % kPerLine == 0) __builtin_prefetch(next + R * (begin + i) + r * kLanes<T>);
       const Vec<T> deviation = load_some(rows.s[r] + begin + i, count) - rows.centre[r];
       const Vec<T> kept = keep_first<T>(deviation, count, T{0});
-      return kept * kept + lane;
+      // Rounded, so that product and sum stay together: the end of a row ends alike for either vector,
+      // and Clang would let the two ends share the sum, behind products that it rounds.
+      return rounded(kept * kept + lane);
     };
   };
   reduce_side_by_side(n, T{0}, Plus(), block_step, sum);
