@@ -1,6 +1,10 @@
 # Outside projects that use this library: the one in consumer/, both against an installation of this
 # build and with this source tree as a subdirectory; and the one that README.md shows, as installed.
 set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer)
+if(CMAKE_CROSSCOMPILING)
+  set(target_system -DCMAKE_SYSTEM_NAME=${CMAKE_SYSTEM_NAME}
+                    -DCMAKE_SYSTEM_PROCESSOR=${CMAKE_SYSTEM_PROCESSOR})
+endif()
 
 # consumer_test(name source program option...): configure the project in the folder `source` with
 # the options, build its program and run it.
@@ -14,8 +18,9 @@ function(consumer_test name source program)
     --build-options
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
       -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
+      ${target_system}
       ${ARGN}
-    --test-command ${program})
+    --test-command ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/${program})
   set_tests_properties(consumer.${name} PROPERTIES ENVIRONMENT MAKEFLAGS=-j2)
 endfunction()
 

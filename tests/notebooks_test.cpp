@@ -27,7 +27,7 @@ std::string read_file(const std::string& path) {
 
 /// What the example prints.
 std::string output_of(const std::string& example) {
-  const std::string command = "'" TESSERA_EXAMPLES_DIR "/" + example + "'";
+  const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'";
   std::FILE* pipe = popen(command.c_str(), "r");
   EXPECT_NE(pipe, nullptr) << command;
   if (pipe == nullptr) return {};

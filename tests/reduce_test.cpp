@@ -333,7 +333,7 @@ TEST(ReduceErrorTest, NamesTheOp) {
   }
 }
 
-/// In a process of its own, whose first op is a parallel one.
+/// In a forked process, whose first op is a parallel one: death tests run before all others.
 [[noreturn]] void reduce_with_an_unknown_isa() {
   setenv("TESSERA_ISA", "sse9", 1);
   set_thread_count(2);
@@ -346,7 +346,6 @@ TEST(ReduceErrorTest, NamesTheOp) {
 }
 
 TEST(ReduceDeathTest, AWrongInstructionSetIsAnErrorNotTheEnd) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(reduce_with_an_unknown_isa(), ::testing::ExitedWithCode(0), "");
 }
 

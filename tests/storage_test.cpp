@@ -84,7 +84,7 @@ TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-/// In a process of its own that may have 3 GB of addresses.
+/// In a forked process, that may have 3 GB of addresses.
 [[noreturn]] void allocate_two_sizes_in_3_gigabytes() {
   constexpr index_t kGigabyte = index_t{1} << 30;
   release_cached_memory();
@@ -96,7 +96,6 @@ TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
 }
 
 TEST(StorageDeathTest, WaitingBlocksGoBeforeMemoryRunsOut) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(allocate_two_sizes_in_3_gigabytes(), ::testing::ExitedWithCode(0), "");
 }
 #endif
