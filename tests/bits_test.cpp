@@ -149,8 +149,8 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
              << (way.mode == Mode::kTrain ? ", training" : ", inference");
 }
 
-/// Calls `body(way, x)` for all combinations, the plainest first, with the input they share. Training
-/// mode and float64 take fewer thread counts, for the sake of emulated machines.
+/// Calls `body(way, x)` for all combinations, the plainest first, with the input they share.
+/// Training mode and float64 take fewer thread counts, for the sake of emulated machines.
 template <class Body>
 void for_each_way(DType dtype, const std::vector<Mode>& modes, const Body& body) {
   const Tensor sequences = batch_of_sequences(dtype, kTokens + kPadding);
