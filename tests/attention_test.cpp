@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Around the kernel's blocks of 64 queries and tiles of 128 keys.
-constexpr std::array<index_t, 12> kTokens = {1, 2, 7, 33, 63, 64, 65, 127, 128, 129, 200, 300};
+/// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 128 keys.
+constexpr std::array<index_t, 12> kTokens = {1, 4, 5, 33, 48, 49, 64, 65, 128, 129, 200, 300};
 /// Around the vectors and panels of each instruction set.
 constexpr std::array<index_t, 9> kWidths = {1, 3, 8, 31, 32, 33, 64, 65, 130};
 

@@ -201,15 +201,15 @@ const std::map<std::string, Digests> kDigests = {
     {"linear",
      {{"8b4c175667efda02", "65dcb35d46963e85"}, {"fd5b069f02728c13", "c671940fbe88d281"}}},
     {"attention",
-     {{"d7d8429323d03c48", "eaabcbe047919c28"}, {"0ba9bfcb6d52232a", "4168b4aca9d0c887"}}},
+     {{"8721adf50ff4ca78", "79f361f164ebe181"}, {"59bb6dc17dff7b79", "e333324d90397705"}}},
     {"layer_norm",
      {{"5eb67cf2e6a691cb", "6e59fb642bab4f3d"}, {"4a8c7c5c916af352", "ed11afba4e94319a"}}},
     {"softmax",
      {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
     {"post-norm encoder",
-     {{"03480fd896c91bb3", "15d2fd00bd7eb446"}, {"348a5940799adb57", "2c95f67e2b9d1027"}}},
+     {{"41f2e2361a1bbaa4", "06bc1886364c175a"}, {"1fa0043ee01934a4", "d7a54b424bf9873f"}}},
     {"pre-norm encoder",
-     {{"5e3306982982a334", "0ad79767c3f32a8a"}, {"49c42d4cb50ab2a5", "69a8ff2f974eddab"}}},
+     {{"ecc3bb5a150ba05a", "cd12c29f01e22a6f"}, {"ec451717cd0feec3", "ee2f125adcae5018"}}},
 };
 
 const std::string& written_digest(const std::string& subject, DType dtype) {

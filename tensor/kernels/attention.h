@@ -1,238 +1,215 @@
 // Fused attention: softmax(Q K^T scale + masks) V without the T x T matrix in memory.
 //
-// For a block of queries the keys go by in tiles, and both products of a tile are multiply_block of
-// gemm.h:
+// For a block of queries the keys go by in tiles, and both products of a tile are made of tile.h's
+// register tiles:
 //
-//   S^T (keys x queries)  = K tile . Q^T      K read in place, Q^T packed once per block, scaled
-//   P^T                   = 2^(S^T - m)       lanes are queries: running maximum m and sum l are
-//                                             plain vector operations, no sum crosses lanes
-//   O  (queries x width) += P . V tile        P read from P^T by strides, V read in place
+//   S^T (keys x queries)  = K tile . Q^T      Q^T packed once, scaled
+//   P^T                   = 2^(S^T - m)       attention_softmax.h: lanes are queries
+//   O  (queries x width) += P . V tile        P read from P^T by strides, V packed
 //
-// When a tile raises a query's maximum, what was summed before is scaled by 2^(m_old - m_new).
+// Heads usually lie side by side, so that the rows of one are far apart, a page or so each. What is
+// used more than once is therefore copied: a worker takes a span of query blocks, copies a tile of
+// K and V once for all of them, and asks for the next one's rows while it computes.
 //
 // **The same bits.** A query's result depends on its own row of scores alone: tiles start at key 0
 // and have a constant size, so neighbours, threads and vector width do not matter. A masked key has
 // weight exactly 0 and leaves m, l and O as they are, so keys masked at the end equal keys that are
 // not there.
 //
-// **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et
-// al., "FlashAttention", 2022, Algorithm 1.
+// **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
 
-#include "tensor/kernels/gemm.h"
-#include "tensor/kernels/math.h"
+#include "tensor/kernels/attention_capture.h"
+#include "tensor/kernels/attention_masks.h"
+#include "tensor/kernels/attention_softmax.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// 64 queries by 128 keys are 32 KiB of float32 scores, and 32 KiB each of keys and values of width
-// 64: together with the packed queries well within a second cache. The key tile is part of the
-// result's definition; the query block is not.
-inline constexpr index_t kQueryBlock = 64;  // a multiple of every kPanel
-inline constexpr index_t kKeyTile = 128;
-inline constexpr double kLog2E = 1.4426950408889634;
-
-/// One worker's buffers, carved from AttentionArgs::workspace.
+/// `count` rows as columns of panels, padded with zeros, times `scale`.
 template <class T>
-struct AttentionScratch {
-  T* queries;  // Q^T: panels of (width, kPanel)
-  T* scores;   // S^T, then P^T: (kKeyTile, kQueryBlock)
-  T* v_tail;   // the last, narrow panel of a V tile: (kKeyTile, kPanel)
-  T* maximum;  // m per query
-  T* sum;      // l per query
-  T* scale;    // what the tile's new maximum scales older sums by, per query
-
-  static index_t elements(index_t width) {
-    return kQueryBlock * (width + kKeyTile + 3) + kKeyTile * kPanel<T>;
-  }
-  AttentionScratch(T* memory, index_t width) {
-    queries = memory;
-    scores = queries + kQueryBlock * width;
-    v_tail = scores + kQueryBlock * kKeyTile;
-    maximum = v_tail + kKeyTile * kPanel<T>;
-    sum = maximum + kQueryBlock;
-    scale = sum + kQueryBlock;
-  }
-};
-
-/// One block of queries of one head.
-template <class T>
-struct QueryBlock {
-  const AttentionArgs<T>& args;
-  index_t batch, head;
-  index_t first;     // the block's first query
-  index_t count;     // queries in the block
-  index_t padded;    // count rounded up to whole panels; the rest are zeros
-  index_t key_stop;  // no query of the block sees a key from here on
-
-  const T* q() const { return at(args.q, args.q_strides, first); }
-  const T* k(index_t j) const { return at(args.k, args.k_strides, j); }
-  const T* v(index_t j) const { return at(args.v, args.v_strides, j); }
-  T* out() const { return const_cast<T*>(at(args.out, args.out_strides, first)); }
-
- private:
-  const T* at(const T* base, const index_t (&strides)[3], index_t t) const {
-    return base + batch * strides[0] + head * strides[1] + t * strides[2];
-  }
-};
-
-template <class T>
-inline void pack_queries(const QueryBlock<T>& block, T* queries) {
-  const index_t width = block.args.width;
-  const T scale = static_cast<T>(static_cast<double>(block.args.scale) * kLog2E);
-  const MatrixRef<T> transposed = {block.q(), 1, block.args.q_strides[2]};
-  for (index_t i = 0; i < block.padded; i += kPanel<T>) {
-    T* panel = queries + i * width;
-    pack_panel(transposed.at(0, i), width, at_most(block.count - i, kPanel<T>), panel);
-    for (index_t p = 0; p < width * kPanel<T>; p += kLanes<T>) {
-      store(panel + p, load(panel + p) * broadcast(scale));
+inline void pack_transposed(const T* first, index_t stride, index_t count, index_t width, T scale,
+                            T* panels) {
+  for (index_t i = 0; i < whole_panels<T>(count); i += kLanes<T>) {
+    const T* const rows = first + i * stride;
+    T* const panel = panels + i / kPanel<T> * kPanel<T> * width + i % kPanel<T>;
+    for (index_t p = 0; p < width; p += kLanes<T>) {
+      const index_t columns = at_most(width - p, kLanes<T>);
+      Vec<T> block[kLanes<T>];
+      for (index_t r = 0; r < kLanes<T>; ++r) {
+        block[r] = i + r < count ? load_some(rows + r * stride + p, columns) : Vec<T>{};
+      }
+      transpose<T>(block);
+      for (index_t r = 0; r < columns; ++r) store(panel + (p + r) * kPanel<T>, block[r] * scale);
     }
   }
 }
 
-/// Overwrites masked scores with -inf and adds the bias.
+/// Q^T, scaled, so that scores come out in units of log2(e).
 template <class T>
-inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
+inline void pack_queries(const QueryBlock<T>& span, T* queries) {
+  const T scale = static_cast<T>(static_cast<double>(span.args.scale) * kLog2E);
+  pack_transposed(span.q(), span.args.q_strides[2], span.count, span.args.width, scale, queries);
+}
+
+template <class T>
+inline void pack_keys(const QueryBlock<T>& span, index_t key, index_t keys, T* packed) {
+  const index_t width = span.args.width;
+  for (index_t j = 0; j < keys; ++j) {
+    const T* const row = span.k(key + j);
+    for (index_t p = 0; p < width; p += kLanes<T>) {
+      const index_t count = at_most(width - p, kLanes<T>);
+      store_some(packed + j * width + p, load_some(row + p, count), count);
+    }
+  }
+}
+
+/// The values from column `first` on.
+template <class T>
+inline void pack_values(const QueryBlock<T>& span, index_t key, index_t keys, index_t first,
+                        T* packed) {
+  const index_t width = span.args.v_width;
+  const MatrixRef<T> v = {span.v(key), span.args.v_strides[2], 1};
+  for (index_t j = first; j < width; j += kPanel<T>) {
+    pack_panel(v.at(0, j), keys, at_most(width - j, kPanel<T>), packed + j * kKeyTile);
+  }
+}
+
+inline constexpr int kToRead = 0;
+inline constexpr int kToWrite = 1;
+
+/// Asks for `rows` rows ahead of their use.
+template <int kUse, class T>
+inline void prefetch_rows(const T* first, index_t stride, index_t rows, index_t width) {
+  constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
+  for (index_t i = 0; i < rows; ++i) {
+    for (index_t p = 0; p < width; p += kLine) __builtin_prefetch(first + i * stride + p, kUse);
+  }
+}
+
+/// Asks for the values of `rows` keys from `key` on, and for the keys that the next tile has in
+/// their place. A few rows at a time, between other work: a burst would fill the queues.
+template <class T>
+inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key, index_t rows) {
   const AttentionArgs<T>& args = block.args;
-  if (args.causal && key + keys > block.first) {
-    for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count && block.first + i < key + j; ++i) {
-        scores[j * kQueryBlock + i] = -kInfinity<T>;
-      }
-    }
-  }
-  const auto offset = [&](const index_t(&strides)[4]) {
-    return block.batch * strides[0] + block.head * strides[1] + block.first * strides[2] +
-           key * strides[3];
-  };
-  if (args.keep != nullptr) {
-    const index_t(&s)[4] = args.keep_strides;
-    const bool* keep = args.keep + offset(s);
-    for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count; ++i) {
-        if (!keep[i * s[2] + j * s[3]]) scores[j * kQueryBlock + i] = -kInfinity<T>;
-      }
-    }
-  }
-  if (args.bias != nullptr) {
-    const index_t(&s)[4] = args.bias_strides;
-    const T* bias = args.bias + offset(s);
-    for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count; ++i) {
-        T& score = scores[j * kQueryBlock + i];
-        const T b = bias[i * s[2] + j * s[3]];
-        if (b == -kInfinity<T>) {
-          score = b;  // not score + b, which would let a NaN score through
-        } else {
-          // A bias near the end of the range, often used as a mask, must not turn into infinity
-          // here.
-          const T scaled = b * static_cast<T>(kLog2E);
-          score += scaled < -kLargest<T>  ? -kLargest<T>
-                   : scaled > kLargest<T> ? kLargest<T>
-                                          : scaled;
-        }
-      }
-    }
-  }
+  const index_t next = key + kKeyTile;
+  prefetch_rows<kToRead>(block.v(key), args.v_strides[2], rows, args.v_width);
+  prefetch_rows<kToRead>(block.k(next), args.k_strides[2], at_most(block.key_stop - next, rows),
+                         args.width);
 }
 
-/// The scores of one tile of keys, masked.
+/// A tile of keys and values as a span's blocks share it.
 template <class T>
-inline void score_tile(const QueryBlock<T>& block, index_t key, index_t keys,
+struct KeyTile {
+  index_t first, count;
+  bool copied;  // no: there are too few queries to pay for copies
+  bool fresh;   // no block has used it yet: its values are still to be packed
+};
+
+/// S^T of one block.
+template <class T>
+inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
                        const AttentionScratch<T>& scratch) {
-  const index_t width = block.args.width;
-  const MatrixRef<T> k = {block.k(key), block.args.k_strides[2], 1};
-  const Panels<T> queries = {scratch.queries, width * kPanel<T>, kPanel<T>, nullptr, 0};
-  multiply_block(keys, block.padded, width, k, queries, scratch.scores, kQueryBlock, false);
-  mask_scores(block, key, keys, scratch.scores);
-}
-
-/// The finite stand-in for a maximum: a query that has seen no key yet has m = -inf, and -inf -
-/// -inf would be NaN.
-template <class T>
-inline Vec<T> finite_maximum(Vec<T> m) {
-  return m == broadcast(-kInfinity<T>) ? Vec<T>{} : m;
-}
-
-/// Scores to weights relative to the running maximum, which the tile may raise.
-/// Returns whether any query's older sums must be scaled.
-template <class T>
-inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
-                              const AttentionScratch<T>& scratch) {
-  bool rescale = false;
-  for (index_t i = 0; i < block.padded; i += kLanes<T>) {
-    T* column = scratch.scores + i;
-    const Vec<T> m_old = load(scratch.maximum + i);
-    Vec<T> m = m_old;
-    for (index_t j = 0; j < keys; ++j) m = max(load(column + j * kQueryBlock), m);
-    const Vec<T> shift = finite_maximum<T>(m);
-    const Vec<T> scale = exp2_of_negative(m_old - shift);
-    Vec<T> sum = rounded(load(scratch.sum + i) * scale);
-    for (index_t j = 0; j < keys; ++j) {
-      const Vec<T> p = exp2_of_negative(load(column + j * kQueryBlock) - shift);
-      store(column + j * kQueryBlock, p);
-      sum = sum + p;
+  const AttentionArgs<T>& args = block.args;
+  const MatrixRef<T> k = tile.copied ? MatrixRef<T>{scratch.keys, args.width, 1}
+                                     : MatrixRef<T>{block.k(tile.first), args.k_strides[2], 1};
+  for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
+    const TileSource<T> queries = {scratch.queries + i * args.width, 0, kPanel<T>, 0};
+    index_t rows = 0;
+    for (index_t j = 0; j < keys; j += rows) {
+      rows = next_rows(keys - j);
+      if (tile.fresh && i == 0) prefetch_tile_rows(block, tile.first + j, rows);
+      T* const scores = scratch.scores + j * kQueryBlock + i;
+      compute_rows(rows, false, args.width, k.at(j, 0), queries,
+                   TileTarget<T>{scores, kQueryBlock, kPanel<T>, false});
     }
-    store(scratch.maximum + i, m);
-    store(scratch.sum + i, sum);
-    store(scratch.scale + i, scale);
-    for (index_t lane = 0; lane < kLanes<T>; ++lane) rescale = rescale || scale[lane] != T{1};
-  }
-  return rescale;
-}
-
-/// Adding 0 turns -0 into 0: a masked key, whose weight of 0 is added to a sum of -0, would change
-/// its sign otherwise.
-template <class T>
-inline void scale_rows(T* rows, index_t row_stride, index_t count, index_t width,
-                       const T* factors) {
-  for (index_t i = 0; i < count; ++i) {
-    T* row = rows + i * row_stride;
-    const Vec<T> factor = broadcast(factors[i]);
-    index_t j = 0;
-    for (; j + kLanes<T> <= width; j += kLanes<T>) store(row + j, load(row + j) * factor + T{0});
-    if (j < width)
-      store_partial(row + j, load_partial(row + j, width - j) * factor + T{0}, width - j);
   }
 }
 
+/// The same chains for a few queries, which would leave most lanes of a panel empty: lanes are
+/// keys.
 template <class T>
-inline bool all_finite(const T* rows, index_t row_stride, index_t count, index_t width) {
-  Mask<T> found = {};
-  const auto look = [&](Vec<T> x) { found = found | (x - x != Vec<T>{}); };
-  for (index_t i = 0; i < count; ++i) {
-    const T* row = rows + i * row_stride;
-    index_t j = 0;
-    for (; j + kLanes<T> <= width; j += kLanes<T>) look(load(row + j));
-    if (j < width) look(load_partial(row + j, width - j));
+inline void score_few(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
+                      const AttentionScratch<T>& scratch) {
+  const AttentionArgs<T>& args = block.args;
+  for (index_t j = 0; j < keys; j += kPanel<T>) {
+    const index_t rows = at_most(keys - j, kPanel<T>);
+    prefetch_tile_rows(block, tile.first + j, rows);
+    pack_transposed(block.k(tile.first + j), args.k_strides[2], rows, args.width, T{1},
+                    scratch.keys + j * args.width);
   }
-  return !any_lane<T>(found);
+  const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
+  const Panels<T> k = {scratch.keys, args.width * kPanel<T>, kPanel<T>, nullptr, 0};
+  multiply_block(block.count, whole_panels<T>(keys), args.width, q, k, scratch.few, kKeyTile,
+                 false);
+  for (index_t j = 0; j < keys; ++j) {
+    T* const scores = scratch.scores + j * kQueryBlock;
+    for (index_t i = 0; i < kPanel<T>; i += kLanes<T>) store(scores + i, Vec<T>{});
+    for (index_t i = 0; i < block.count; ++i) scores[i] = scratch.few[i * kKeyTile + j];
+  }
+}
+
+/// Scales what was summed relative to an older maximum.
+template <class T>
+inline void rescale_sums(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
+  const index_t width = whole_panels<T>(block.args.v_width);
+  for (index_t i = 0; i < block.count; ++i) {
+    if (scratch.scale[i] == T{1}) continue;
+    T* const row = scratch.out + i * width;
+    for (index_t c = 0; c < width; c += kLanes<T>) store(row + c, load(row + c) * scratch.scale[i]);
+  }
+}
+
+/// Writes O / l to the output; returns the lanes in which O was not finite. Adding 0 turns -0 into
+/// 0: a masked key, whose weight of 0 is added to a sum of -0, would change its sign otherwise.
+template <class T>
+inline Mask<T> write_output(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
+  const index_t width = block.args.v_width;
+  Mask<T> spoiled = {};
+  for (index_t i = 0; i < block.count; ++i) {
+    T* const out = block.out() + i * block.args.out_strides[2];
+    const T* const sums = scratch.out + i * whole_panels<T>(width);
+    for (index_t c = 0; c < width; c += kLanes<T>) {
+      const index_t columns = at_most(width - c, kLanes<T>);
+      const Vec<T> sum = load_some(sums + c, columns);
+      spoiled = spoiled | (sum - sum != Vec<T>{});
+      store_some(out + c, sum * scratch.scale[i] + T{0}, columns);
+    }
+  }
+  return spoiled;
 }
 
 /// O (+)= P V for one tile.
 template <class T>
-inline void weigh_values(const QueryBlock<T>& block, index_t key, index_t keys,
+inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
                          const AttentionScratch<T>& scratch) {
-  const index_t width = block.args.v_width;
-  const index_t v_row = block.args.v_strides[2];
-  const index_t full = width / kPanel<T> * kPanel<T>;
-  if (full < width) {
-    pack_panel({block.v(key) + full, v_row, 1}, keys, width - full, scratch.v_tail);
+  const AttentionArgs<T>& args = block.args;
+  const index_t row = whole_panels<T>(args.v_width);
+  const index_t tail = args.v_width / kPanel<T> * kPanel<T>;  // the last, narrow panel
+  if (tile.fresh) {
+    pack_values(block, tile.first, tile.count, tile.copied ? 0 : tail, scratch.values);
   }
-  const Panels<T> v = {block.v(key), kPanel<T>, v_row, scratch.v_tail, kPanel<T>};
+  const index_t panel = kPanel<T> * kKeyTile;
+  const Panels<T> v = tile.copied ? Panels<T>{scratch.values, panel, kPanel<T>, nullptr, 0}
+                                  : Panels<T>{block.v(tile.first), kPanel<T>, args.v_strides[2],
+                                              scratch.values + tail * kKeyTile, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
-  multiply_block(block.count, width, keys, p, v, block.out(), block.args.out_strides[2], key > 0);
+  multiply_block(block.count, tile.copied ? row : args.v_width, keys, p, v, scratch.out, row,
+                 tile.first > 0);
 }
 
 /// The same chain of additions, but terms of weight 0 are left out instead of adding 0 * NaN.
 template <class T>
 inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key, index_t keys,
-                                        const T* weights) {
+                                        const AttentionScratch<T>& scratch) {
+  const index_t width = block.args.v_width;
   for (index_t i = 0; i < block.count; ++i) {
-    T* out = block.out() + i * block.args.out_strides[2];
-    for (index_t c = 0; c < block.args.v_width; ++c) {
+    T* const out = scratch.out + i * whole_panels<T>(width);
+    for (index_t c = 0; c < width; ++c) {
       T sum = key > 0 ? out[c] : T{0};
       for (index_t j = 0; j < keys; ++j) {
-        const T weight = weights[j * kQueryBlock + i];
+        const T weight = scratch.scores[j * kQueryBlock + i];
         if (weight != T{0}) sum += weight * block.v(key + j)[c];
       }
       out[c] = sum;
@@ -240,108 +217,119 @@ inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key,
   }
 }
 
-/// m, l and O over all tiles, O not yet divided by l.
+/// Divides by l, once no key is left. Returns the lanes in which the sums were not finite.
 template <class T>
-inline void sum_tiles(const QueryBlock<T>& block, bool skip_zeros,
-                      const AttentionScratch<T>& scratch) {
-  const AttentionArgs<T>& args = block.args;
-  for (index_t i = 0; i < kQueryBlock; ++i) {
+inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
+  for (index_t i = 0; i < block.count; ++i) {
+    scratch.scale[i] = scratch.sum[i] == T{0} ? T{0} : T{1} / scratch.sum[i];
+  }
+  finish_weights(block, scratch);
+  return write_output(block, scratch);
+}
+
+/// One tile for one block.
+template <class T>
+inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool skip_zeros,
+                        const AttentionScratch<T>& scratch) {
+  const index_t key = tile.first;
+  const index_t keys = at_most(block.key_stop - key, tile.count);
+  if (block.count <= kFewQueries) {
+    score_few(block, tile, keys, scratch);
+  } else {
+    score_tile(block, tile, keys, scratch);
+  }
+  mask_scores(block, key, keys, scratch.scores);
+  const bool rescale = exponentiate_tile(block, keys, scratch) && key > 0;
+  if (rescale) rescale_sums(block, scratch);
+  capture_weights(block, key, keys, rescale, scratch);
+  if (key + keys == block.key_stop) {
+    prefetch_rows<kToWrite>(block.out(), block.args.out_strides[2], block.count,
+                            block.args.v_width);
+  }
+  if (skip_zeros) {
+    weigh_values_skipping_zeros(block, key, keys, scratch);
+  } else {
+    weigh_values(block, tile, keys, scratch);
+  }
+}
+
+/// All tiles for all blocks of a span. Returns whether the output is finite.
+template <class T>
+inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
+                        const AttentionScratch<T>& scratch) {
+  const AttentionArgs<T>& args = span.args;
+  for (index_t i = 0; i < span.padded(); ++i) {
     scratch.maximum[i] = -kInfinity<T>;
     scratch.sum[i] = T{0};
   }
-  for (index_t key = 0; key < block.key_stop; key += kKeyTile) {
-    const index_t keys = at_most(block.key_stop - key, kKeyTile);
-    score_tile(block, key, keys, scratch);
-    const bool rescale = exponentiate_tile(block, keys, scratch);
-    if (rescale && key > 0) {
-      scale_rows(block.out(), args.out_strides[2], block.count, args.v_width, scratch.scale);
-    }
-    if (skip_zeros) {
-      weigh_values_skipping_zeros(block, key, keys, scratch.scores);
-    } else {
-      weigh_values(block, key, keys, scratch);
-    }
-  }
-}
-
-/// The normalised weights of the block, from the same scores once more, now that m and l are final.
-template <class T>
-inline void write_weights(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
-  const AttentionArgs<T>& args = block.args;
-  const index_t(&s)[3] = args.weights_strides;
-  T* weights = args.weights + block.batch * s[0] + block.head * s[1] + block.first * s[2];
-  for (index_t key = 0; key < block.key_stop; key += kKeyTile) {
-    const index_t keys = at_most(block.key_stop - key, kKeyTile);
-    score_tile(block, key, keys, scratch);
-    for (index_t i = 0; i < block.padded; i += kLanes<T>) {
-      const Vec<T> shift = finite_maximum<T>(load(scratch.maximum + i));
-      const Vec<T> inverse = load(scratch.scale + i);
-      for (index_t j = 0; j < keys; ++j) {
-        T* p = scratch.scores + j * kQueryBlock + i;
-        store(p, exp2_of_negative(load(p) - shift) * inverse);
-      }
-    }
-    for (index_t i = 0; i < block.count; ++i) {
-      for (index_t j = 0; j < keys; ++j) {
-        weights[i * s[2] + key + j] = scratch.scores[j * kQueryBlock + i];
-      }
+  Mask<T> spoiled = {};
+  for (index_t key = 0; key < span.key_stop; key += kKeyTile) {
+    KeyTile<T> tile = {key, at_most(span.key_stop - key, kKeyTile), span.count > kPanel<T>, true};
+    if (tile.copied) pack_keys(span, key, tile.count, scratch.keys);
+    for (index_t i = 0; i < span.count; i += kQueryBlock) {
+      const QueryBlock<T> block = span.block(i);
+      if (key >= block.key_stop) continue;
+      const AttentionScratch<T> own = scratch.from(args, i);
+      attend_tile(block, tile, skip_zeros, own);
+      if (key + kKeyTile >= block.key_stop) spoiled = spoiled | finish_block(block, own);
+      tile.fresh = false;
     }
   }
-  for (index_t i = 0; i < block.count; ++i) {
-    for (index_t j = block.key_stop; j < args.keys; ++j) weights[i * s[2] + j] = T{0};
-  }
+  return !any_lane<T>(spoiled);
 }
 
 template <class T>
-inline void attend(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
-  const AttentionArgs<T>& args = block.args;
-  const index_t out_row = args.out_strides[2];
-  if (block.key_stop == 0) {
-    for (index_t i = 0; i < block.count; ++i) {
-      for (index_t c = 0; c < args.v_width; ++c) block.out()[i * out_row + c] = T{0};
+inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
+  if (span.key_stop == 0) {
+    const index_t width = span.args.v_width;
+    for (index_t i = 0; i < span.count; ++i) {
+      for (index_t c = 0; c < width; ++c) span.out()[i * span.args.out_strides[2] + c] = T{0};
     }
+    finish_weights(span, scratch);
+    return;
   }
-  pack_queries(block, scratch.queries);
-  sum_tiles(block, false, scratch);
-  // A value behind a mask may be NaN or infinite, and shows here as 0 * NaN: once more, with care.
-  if (!all_finite(block.out(), out_row, block.count, args.v_width)) {
-    sum_tiles(block, true, scratch);
-  }
-  for (index_t i = 0; i < kQueryBlock; ++i) {
-    scratch.scale[i] = scratch.sum[i] == T{0} ? T{0} : T{1} / scratch.sum[i];
-  }
-  scale_rows(block.out(), out_row, block.count, args.v_width, scratch.scale);
-  if (args.weights != nullptr) write_weights(block, scratch);
+  pack_queries(span, scratch.queries);
+  // A value behind a mask may be NaN or infinite, and shows as 0 * NaN: once more, with care.
+  if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
+}
+
+/// The queries of a span, in whole blocks: as many as the second cache holds, but not so many that
+/// there are too few spans to keep all workers busy to the end.
+template <class T>
+inline index_t span_queries(const AttentionArgs<T>& args) {
+  const index_t row_bytes =
+      (args.width + whole_panels<T>(args.v_width) + 1) * static_cast<index_t>(sizeof(T));
+  const index_t blocks = ceil_div(args.queries, kQueryBlock);
+  const index_t share = args.batch * args.heads * blocks / (4 * args.workers);
+  index_t most = kSpanBytes / (row_bytes * kQueryBlock);
+  if (args.workers > 1) most = at_most(most, share);
+  if (most < 1) most = 1;
+  return ceil_div(blocks, ceil_div(blocks, most)) * kQueryBlock;
 }
 
 template <class T>
 index_t attention_workspace(const AttentionArgs<T>& args) noexcept {
-  return args.workers * AttentionScratch<T>::elements(args.width);
+  if (args.queries == 0) return 0;
+  return args.workers * AttentionScratch<T>::elements(args, span_queries(args));
 }
 
 template <class T>
 void attention(const AttentionArgs<T>& args) noexcept {
-  const index_t blocks = ceil_div(args.queries, kQueryBlock);
-  const index_t tasks = args.batch * args.heads * blocks;
+  if (args.queries == 0) return;
+  const index_t span = span_queries(args);
+  const index_t spans = ceil_div(args.queries, span);
+  const index_t tasks = args.batch * args.heads * spans;
   parallel_tasks(tasks, at_most(args.workers, tasks), [&](index_t task, index_t worker) {
-    const index_t head_number = task / blocks;
-    const index_t batch = head_number / args.heads;
-    const index_t first = task % blocks * kQueryBlock;
-    const index_t count = at_most(args.queries - first, kQueryBlock);
+    const index_t head = task / spans;
+    const index_t batch = head / args.heads;
+    const index_t first = task % spans * span;
+    const index_t count = at_most(args.queries - first, span);
     index_t key_stop =
         args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
     if (args.causal) key_stop = at_most(key_stop, first + count);
-    const QueryBlock<T> block = {
-        .args = args,
-        .batch = batch,
-        .head = head_number % args.heads,
-        .first = first,
-        .count = count,
-        .padded = ceil_div(count, kPanel<T>) * kPanel<T>,
-        .key_stop = key_stop,
-    };
-    T* memory = args.workspace + worker * AttentionScratch<T>::elements(args.width);
-    attend(block, AttentionScratch<T>(memory, args.width));
+    T* const memory = args.workspace + worker * AttentionScratch<T>::elements(args, span);
+    attend<T>({args, batch, head % args.heads, first, count, key_stop},
+              AttentionScratch<T>(memory, args, span));
   });
 }
 

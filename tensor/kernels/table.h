@@ -30,6 +30,12 @@ struct GemmArgs {
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
+/// Some of an axis: `count` numbers in any order, or all where `numbers` is null.
+struct Picked {
+  const index_t* numbers = nullptr;
+  index_t count = 0;
+};
+
 /// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in
 /// memory.
 ///
@@ -56,8 +62,10 @@ struct AttentionArgs {
   index_t keep_strides[4] = {};      // 0 where it is broadcast
   const T* bias = nullptr;           // the same shape: added to the scaled scores; -inf masks
   index_t bias_strides[4] = {};
-  T* weights = nullptr;  // the same shape: receives the weights; keys are contiguous
-  index_t weights_strides[3] = {};
+  T* weights = nullptr;  // (batch, picked heads, picked queries, keys): receives the weights
+  index_t weights_strides[3] = {};  // keys are contiguous
+  Picked weight_heads = {};
+  Picked weight_queries = {};
   index_t workers = 1;     // threads
   T* workspace = nullptr;  // attention_workspace(args) elements
 };

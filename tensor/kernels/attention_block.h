@@ -1,0 +1,109 @@
+// What the parts of attention share: the sizes of its blocks, and a worker's buffers.
+#pragma once
+
+#include "tensor/kernels/table.h"
+#include "tensor/kernels/tile.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+// 48 queries by 128 keys are 24 KiB of float32 scores, which a first cache of 32 KiB holds beside a
+// panel of values; 48 KiB, as machines with AVX-512 have, hold 64 queries. The key tile is part of
+// the result's definition; the query block and the span are not.
+inline constexpr index_t kQueryBlock = kVectorBytes == 64 ? 64 : 48;  // a multiple of every kPanel
+inline constexpr index_t kKeyTile = 128;
+
+inline constexpr index_t kFewQueries = 4;  // fewer than would fill the lanes of a panel
+
+// A worker's task is a span of query blocks: they share the copies of a tile of keys and values.
+// Its queries and outputs are 512 KiB at most; they go by in order, once for each tile, while the
+// second cache keeps the tile.
+inline constexpr index_t kSpanBytes = index_t{512} << 10;
+
+template <class T>
+inline index_t whole_panels(index_t n) {
+  return round_up(n, kPanel<T>);
+}
+
+/// One worker's buffers, carved from AttentionArgs::workspace.
+template <class T>
+struct AttentionScratch {
+  // For the queries of a span:
+  T* queries;  // Q^T, scaled: panels of (width, kPanel)
+  T* out;      // O, not yet divided by l: rows of whole_panels(v_width)
+  T* maximum;  // m per query
+  T* sum;      // l per query
+  T* scale;    // per query, what a tile's new maximum scales older sums by; at last 1 / l
+  // For one tile of keys:
+  T* keys;    // (kKeyTile, width)
+  T* values;  // panels of (kKeyTile, kPanel)
+  // For one tile of keys and one block of queries:
+  T* scores;  // S^T, then P^T: (kKeyTile, kQueryBlock)
+  T* few;     // S of a few queries: (kFewQueries, kKeyTile)
+
+  static index_t elements(const AttentionArgs<T>& args, index_t span) {
+    const index_t v_width = whole_panels<T>(args.v_width);
+    return span * (args.width + v_width + 3) +
+           kKeyTile * (args.width + v_width + kQueryBlock + kFewQueries);
+  }
+
+  AttentionScratch(T* memory, const AttentionArgs<T>& args, index_t span) {
+    const auto take = [&](index_t count) {
+      T* const taken = memory;
+      memory += count;
+      return taken;
+    };
+    const index_t v_width = whole_panels<T>(args.v_width);
+    queries = take(span * args.width);
+    out = take(span * v_width);
+    maximum = take(span);
+    sum = take(span);
+    scale = take(span);
+    keys = take(kKeyTile * args.width);
+    values = take(kKeyTile * v_width);
+    scores = take(kKeyTile * kQueryBlock);
+    few = take(kKeyTile * kFewQueries);
+  }
+
+  /// The same, for the span's queries from `i` on.
+  AttentionScratch from(const AttentionArgs<T>& args, index_t i) const {
+    AttentionScratch rest = *this;
+    rest.queries += i * args.width;
+    rest.out += i * whole_panels<T>(args.v_width);
+    rest.maximum += i;
+    rest.sum += i;
+    rest.scale += i;
+    return rest;
+  }
+};
+
+/// Some queries of one head: a worker's span, or one block of it.
+template <class T>
+struct QueryBlock {
+  const AttentionArgs<T>& args;
+  index_t batch, head;
+  index_t first;     // the first query
+  index_t count;     // queries
+  index_t key_stop;  // none of them sees a key from here on
+
+  const T* q() const { return at(args.q, args.q_strides, first); }
+  const T* k(index_t j) const { return at(args.k, args.k_strides, j); }
+  const T* v(index_t j) const { return at(args.v, args.v_strides, j); }
+  T* out() const { return const_cast<T*>(at(args.out, args.out_strides, first)); }
+
+  /// What is behind `count` in the last panel is zeros.
+  index_t padded() const { return whole_panels<T>(count); }
+
+  /// Block number `i / kQueryBlock` of a span.
+  QueryBlock block(index_t i) const {
+    QueryBlock result = {args, batch, head, first + i, at_most(count - i, kQueryBlock), key_stop};
+    if (args.causal) result.key_stop = at_most(key_stop, result.first + result.count);
+    return result;
+  }
+
+ private:
+  const T* at(const T* base, const index_t (&strides)[3], index_t t) const {
+    return base + batch * strides[0] + head * strides[1] + t * strides[2];
+  }
+};
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,57 @@
+// The weights of chosen heads and queries, kept while attention uses them.
+//
+// A captured row goes through what the sums go through: it is scaled when they are, and divided by
+// l at the end. So it holds, bit for bit, what the output of those weights would be for V = I.
+#pragma once
+
+#include "tensor/kernels/attention_block.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// Calls `visit(place, number)` for the picked numbers in [begin, end).
+template <class Visit>
+inline void visit_picked(const Picked& picked, index_t begin, index_t end, const Visit& visit) {
+  if (picked.numbers == nullptr) {
+    for (index_t number = begin; number < end; ++number) visit(number, number);
+    return;
+  }
+  for (index_t place = 0; place < picked.count; ++place) {
+    const index_t number = picked.numbers[place];
+    if (begin <= number && number < end) visit(place, number);
+  }
+}
+
+/// Calls `visit(row, i)` for each row of weights that is kept, i being its query in the block.
+template <class T, class Visit>
+inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
+  const AttentionArgs<T>& args = block.args;
+  if (args.weights == nullptr) return;
+  const index_t(&s)[3] = args.weights_strides;
+  visit_picked(args.weight_heads, block.head, block.head + 1, [&](index_t head, index_t) {
+    T* const rows = args.weights + block.batch * s[0] + head * s[1];
+    visit_picked(args.weight_queries, block.first, block.first + block.count,
+                 [&](index_t place, index_t i) { visit(rows + place * s[2], i - block.first); });
+  });
+}
+
+/// Keeps a tile's weights, and scales older ones where the tile raised the maximum.
+template <class T>
+inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t keys, bool rescale,
+                            const AttentionScratch<T>& scratch) {
+  visit_captured(block, [&](T* row, index_t i) {
+    const T scale = scratch.scale[i];
+    for (index_t j = 0; rescale && scale != T{1} && j < key; ++j) row[j] *= scale;
+    for (index_t j = 0; j < keys; ++j) row[key + j] = scratch.scores[j * kQueryBlock + i];
+  });
+}
+
+/// Divides by l, once `scale` holds 1 / l; keys that no query of the block sees get 0.
+template <class T>
+inline void finish_weights(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
+  visit_captured(block, [&](T* row, index_t i) {
+    for (index_t j = 0; j < block.key_stop; ++j) row[j] *= scratch.scale[i];
+    for (index_t j = block.key_stop; j < block.args.keys; ++j) row[j] = T{0};
+  });
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,56 @@
+// Masks on a tile of attention's scores.
+#pragma once
+
+#include "tensor/kernels/attention_block.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+inline constexpr double kLog2E = 1.4426950408889634;
+
+/// Overwrites masked scores with -inf and adds the bias.
+template <class T>
+inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
+  const AttentionArgs<T>& args = block.args;
+  if (args.causal && key + keys > block.first) {
+    for (index_t j = 0; j < keys; ++j) {
+      for (index_t i = 0; i < block.count && block.first + i < key + j; ++i) {
+        scores[j * kQueryBlock + i] = -kInfinity<T>;
+      }
+    }
+  }
+  const auto offset = [&](const index_t(&strides)[4]) {
+    return block.batch * strides[0] + block.head * strides[1] + block.first * strides[2] +
+           key * strides[3];
+  };
+  if (args.keep != nullptr) {
+    const index_t(&s)[4] = args.keep_strides;
+    const bool* keep = args.keep + offset(s);
+    for (index_t j = 0; j < keys; ++j) {
+      for (index_t i = 0; i < block.count; ++i) {
+        if (!keep[i * s[2] + j * s[3]]) scores[j * kQueryBlock + i] = -kInfinity<T>;
+      }
+    }
+  }
+  if (args.bias != nullptr) {
+    const index_t(&s)[4] = args.bias_strides;
+    const T* bias = args.bias + offset(s);
+    for (index_t j = 0; j < keys; ++j) {
+      for (index_t i = 0; i < block.count; ++i) {
+        T& score = scores[j * kQueryBlock + i];
+        const T b = bias[i * s[2] + j * s[3]];
+        if (b == -kInfinity<T>) {
+          score = b;  // not score + b, which would let a NaN score through
+        } else {
+          // A bias near the end of the range, often used as a mask, must not turn into infinity
+          // here.
+          const T scaled = b * static_cast<T>(kLog2E);
+          score += scaled < -kLargest<T>  ? -kLargest<T>
+                   : scaled > kLargest<T> ? kLargest<T>
+                                          : scaled;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

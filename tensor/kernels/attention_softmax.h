@@ -1,0 +1,129 @@
+// The softmax inside attention: a tile of scores, in units of log2(e), becomes weights.
+//
+// Lanes are queries, so a running maximum and a running sum are plain vector operations. Weights
+// are 2^(score - m), m being the query's largest score so far: when a tile raises it, what was
+// summed before is scaled by 2^(m_old - m_new).
+//
+// **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
+#pragma once
+
+#include "tensor/kernels/attention_block.h"
+#include "tensor/kernels/math.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+// 2^r for |r| <= 1/2, highest power first.
+template <class T>
+struct PowerOfTwo;
+template <>
+struct PowerOfTwo<float> {
+  static constexpr float kTerms[] = {0.0013264727F, 0.009671513F, 0.055507336F,
+                                     0.24022242F,   0.693147F,    1};
+};
+template <>
+struct PowerOfTwo<double> {
+  static constexpr double kTerms[] = {
+      4.4347705024668045e-10, 7.073783241791062e-09, 1.0178199576815802e-07,
+      1.3215435282336804e-06, 1.525273349311665e-05, 0.00015403530457112067,
+      0.001333355814677463,   0.00961812910759412,   0.055504108664820084,
+      0.2402265069591013,     0.6931471805599453,    1};
+};
+
+/// x = 2^x for x <= 0, in kCount vectors at once, so that one's operations fill the time another's
+/// take. Within 2.03 (double: 0.95) units in the last place; what is below 2^-126.5 (double:
+/// 2^-1022.5) is 0; NaN gives NaN.
+template <class T, int kCount>
+[[gnu::always_inline]] inline void exp2_of_negatives(Vec<T> (&x)[kCount]) {
+  using C = MathConstants<T>;
+  // x + kRound has in its last bits the integer n nearest to x, and the exponent's bias with it.
+  constexpr T kRound = C::kRoundToInteger + C::kExponentBias;
+  const Vec<T> lowest = rounded(broadcast(T{-C::kExponentBias}));  // n of 2^n = 0
+  Vec<T> shifted[kCount], power[kCount];
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) x[i] = max(lowest, x[i]);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) shifted[i] = x[i] + kRound;
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) x[i] = x[i] - (shifted[i] - kRound);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) power[i] = broadcast(PowerOfTwo<T>::kTerms[0]);
+#pragma GCC unroll 16
+  for (unsigned term = 1; term < sizeof(PowerOfTwo<T>::kTerms) / sizeof(T); ++term) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) power[i] = power[i] * x[i] + PowerOfTwo<T>::kTerms[term];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    const BitsVec<T> exponent = bit_cast<BitsVec<T>>(shifted[i]) << C::kFractionBits;
+    x[i] = rounded(power[i] * bit_cast<Vec<T>>(exponent));
+  }
+}
+
+/// kKeys rows of scores, two vectors of queries in each: weights relative to `shift`, added to
+/// `sum`.
+template <class T, int kKeys>
+[[gnu::always_inline]] inline void exponentiate(T* scores, const Vec<T> (&shift)[kTileVectors],
+                                                Vec<T> (&sum)[kTileVectors]) {
+  constexpr int kCount = kKeys * kTileVectors;
+  const auto at = [&](int i) {
+    return scores + i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
+  };
+  Vec<T> p[kCount];
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) p[i] = load(at(i)) - shift[i % kTileVectors];
+  exp2_of_negatives<T>(p);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    store(at(i), p[i]);
+    sum[i % kTileVectors] = sum[i % kTileVectors] + p[i];
+  }
+}
+
+/// One panel of queries of exponentiate_tile.
+template <class T>
+inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, T* scales) {
+  Vec<T> largest[kTileVectors], shift[kTileVectors], sum[kTileVectors];
+  for (Vec<T>& x : largest) x = broadcast(-kInfinity<T>);
+  for (index_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < kTileVectors; ++v) {
+      largest[v] = max(load(scores + j * kQueryBlock + v * kLanes<T>), largest[v]);
+    }
+  }
+  Mask<T> rescale = {};
+  for (int v = 0; v < kTileVectors; ++v) {
+    const index_t i = v * kLanes<T>;
+    const Vec<T> before = load(maximum + i);
+    const Vec<T> now = max(largest[v], before);
+    store(maximum + i, now);
+    // A query that has seen no key yet: -inf - -inf would be NaN.
+    shift[v] = now == broadcast(-kInfinity<T>) ? Vec<T>{} : now;
+    Vec<T> scale[1] = {before - shift[v]};
+    exp2_of_negatives<T>(scale);
+    store(scales + i, scale[0]);
+    rescale = rescale | (scale[0] != broadcast(T{1}));
+    sum[v] = rounded(load(sums + i) * scale[0]);
+  }
+  constexpr int kAtOnce = 2;
+  index_t j = 0;
+  for (; j + kAtOnce <= keys; j += kAtOnce) {
+    exponentiate<T, kAtOnce>(scores + j * kQueryBlock, shift, sum);
+  }
+  if (j < keys) exponentiate<T, 1>(scores + j * kQueryBlock, shift, sum);
+  for (int v = 0; v < kTileVectors; ++v) store(sums + v * kLanes<T>, sum[v]);
+  return rescale;
+}
+
+/// Scores to weights relative to each query's maximum, which the tile may raise. Returns whether
+/// any query's older sums must be scaled.
+template <class T>
+inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
+                              const AttentionScratch<T>& scratch) {
+  Mask<T> rescale = {};
+  for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
+    rescale = rescale | exponentiate_panel(keys, scratch.scores + i, scratch.maximum + i,
+                                           scratch.sum + i, scratch.scale + i);
+  }
+  return any_lane<T>(rescale);
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
