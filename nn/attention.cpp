@@ -4,22 +4,36 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera::nn {
 
+namespace {
+
+Tensor chosen(const Tensor& weights, index_t axis,
+              const std::optional<std::vector<index_t>>& numbers) {
+  return numbers ? index_select(weights, axis, from_vector(*numbers)) : weights;
+}
+
+}  // namespace
+
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
                                                       const Tensor& v, const AttentionMask& mask,
-                                                      bool need_weights) const {
-  if (!dropout.active())
-    return attention(q, k, v, mask, {.scale = {}, .need_weights = need_weights});
+                                                      bool need_weights,
+                                                      const AttentionSelection& weights_of) const {
+  if (!dropout.active()) {
+    return attention(q, k, v, mask,
+                     {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
+  }
   const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
   const Tensor dropped = dropout(weights);
   const Tensor output = matmul(dropped, where(used, v, zeros({}, v.dtype())));
-  return {output, need_weights ? dropped : Tensor()};
+  if (!need_weights) return {output, Tensor()};
+  return {output, chosen(chosen(dropped, -3, weights_of.heads), -2, weights_of.queries)};
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
@@ -78,9 +92,11 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
 
 AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
                                                  const AttentionMask& mask, Weights weights,
-                                                 const Tensor& residual) const {
-  AttentionResult heads = attend(split_heads(q, num_heads), split_heads(k, num_heads),
-                                 split_heads(v, num_heads), mask, weights != Weights::kNone);
+                                                 const Tensor& residual,
+                                                 const AttentionSelection& weights_of) const {
+  AttentionResult heads =
+      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads), mask,
+             weights != Weights::kNone, weights_of);
   if (weights == Weights::kNone) heads.weights = Tensor();
   if (weights == Weights::kAveraged) heads.weights = mean(heads.weights, {1});
   return {out_proj(merge_heads(heads.output), Activation::kNone, residual), heads.weights};
@@ -112,22 +128,24 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
                                                const Tensor& value, const AttentionMask& mask,
-                                               Weights weights) const {
+                                               Weights weights,
+                                               const AttentionSelection& weights_of) const {
   require(query.rank() == key.rank() && query.rank() == value.rank(), "MultiHeadAttention",
           "query ", query.shape(), ", key ", key.shape(), " and value ", value.shape(),
           " differ in rank");
   const Tensor q = project(0, batch_in_front(query, batch_first));
   const Tensor k = project(1, batch_in_front(key, batch_first));
   const Tensor v = project(2, batch_in_front(value, batch_first));
-  return as_passed(attend_heads(q, k, v, mask, weights, {}), query, batch_first);
+  return as_passed(attend_heads(q, k, v, mask, weights, {}, weights_of), query, batch_first);
 }
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
-                                               Weights weights, const Tensor& residual) const {
+                                               Weights weights, const Tensor& residual,
+                                               const AttentionSelection& weights_of) const {
   const Tensor tokens = batch_in_front(x, batch_first);
   const Tensor addend = residual.defined() ? batch_in_front(residual, batch_first) : residual;
   const auto attended = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return as_passed(attend_heads(q, k, v, mask, weights, addend), x, batch_first);
+    return as_passed(attend_heads(q, k, v, mask, weights, addend, weights_of), x, batch_first);
   };
   if (!in_proj_weight.defined()) {
     return attended(project(0, tokens), project(1, tokens), project(2, tokens));

@@ -20,7 +20,7 @@ enum class Weights {
 /// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
-/// Weights are those after dropout, as PyTorch's.
+/// Weights are those after dropout, as PyTorch's, of the heads and queries chosen.
 struct ScaledDotProductAttention {
   Dropout dropout{0.0};
 
@@ -28,7 +28,8 @@ struct ScaledDotProductAttention {
   explicit ScaledDotProductAttention(double dropout_probability) : dropout(dropout_probability) {}
 
   AttentionResult operator()(const Tensor& q, const Tensor& k, const Tensor& v,
-                             const AttentionMask& mask = {}, bool need_weights = false) const;
+                             const AttentionMask& mask = {}, bool need_weights = false,
+                             const AttentionSelection& weights_of = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -55,6 +56,7 @@ struct MultiHeadAttentionOptions {
 /// q_proj_weight (E, E), k_proj_weight (E, kdim), v_proj_weight (E, vdim) where the widths differ;
 /// in_proj_bias (3E); out_proj.weight (E, E), out_proj.bias (E). They start as PyTorch's: Xavier
 /// uniform projections (in_proj_weight as one matrix), zero biases.
+/// Weights may be those of chosen heads and queries only; an average is then over the chosen heads.
 /// **Errors**: heads that do not divide embed_dim; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
@@ -71,12 +73,13 @@ struct MultiHeadAttention {
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
 
   AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const AttentionMask& mask = {},
-                             Weights weights = Weights::kNone) const;
+                             const AttentionMask& mask = {}, Weights weights = Weights::kNone,
+                             const AttentionSelection& weights_of = {}) const;
   /// Self-attention: x is query, key and value, projected in one product. `residual`, of x's shape,
   /// is added to the output in passing if there is one.
   AttentionResult operator()(const Tensor& x, const AttentionMask& mask = {},
-                             Weights weights = Weights::kNone, const Tensor& residual = {}) const;
+                             Weights weights = Weights::kNone, const Tensor& residual = {},
+                             const AttentionSelection& weights_of = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -93,8 +96,8 @@ struct MultiHeadAttention {
   index_t embed_dim() const { return out_proj.weight.size(0); }
   Tensor project(index_t part, const Tensor& x) const;
   AttentionResult attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                               const AttentionMask& mask, Weights weights,
-                               const Tensor& residual) const;
+                               const AttentionMask& mask, Weights weights, const Tensor& residual,
+                               const AttentionSelection& weights_of) const;
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

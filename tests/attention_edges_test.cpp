@@ -10,6 +10,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/attention.h"
+#include "tensor/storage.h"
 #include "tests/attention_oracle.h"
 #include "tests/errors.h"
 
@@ -190,6 +191,19 @@ TEST_P(AttentionEdgesTest, AMaskedKeyDoesNotTurnTheSignOfAZero) {
   const Tensor without = attention(q, k.slice(0, 0, 2), v.slice(0, 0, 2)).output;
   EXPECT_TRUE(
       same_bits(attention(q, k, v, keep_mask(tensor({true, true, false}))).output, without));
+}
+
+TEST_P(AttentionEdgesTest, MemoryDoesNotGrowWithTheSquareOfTheLength) {
+  // A length mask spares the time, but not a byte: the kernel allocates nothing by itself.
+  constexpr index_t kTokens = 32768;
+  const Tensor x = ones({1, 1, kTokens, 64});
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  release_cached_memory();
+  const index_t before = held();
+  const Tensor out = attention(x, x, x, length_mask({64})).output;
+  const index_t extra = held() - before - out.count() * static_cast<index_t>(sizeof(float));
+  EXPECT_GT(extra, 0);
+  EXPECT_LT(extra, index_t{64} * 1000 * 1000);
 }
 
 TEST_P(AttentionEdgesTest, EmptyInputs) {

@@ -66,6 +66,35 @@ Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
   return mask.expand(scores);
 }
 
+using Chosen = std::optional<std::vector<index_t>>;
+
+index_t count_of(const Chosen& chosen, index_t size) {
+  return chosen ? static_cast<index_t>(chosen->size()) : size;
+}
+
+void check_chosen(const char* what, const Chosen& chosen, index_t size) {
+  if (!chosen) return;
+  for (index_t number : *chosen) {
+    require(number >= 0 && number < size, kOp, "there is no ", what, " ", number, " among ", size);
+  }
+}
+
+kernels::Picked picked(const Chosen& chosen) {
+  if (!chosen) return {};
+  return {chosen->data(), static_cast<index_t>(chosen->size())};
+}
+
+/// The tensor that receives the weights; undefined if nobody asks for them.
+Tensor weights_for(const AttentionOptions& options, const Shape& scores, DType dtype) {
+  if (!options.need_weights) return {};
+  const AttentionSelection& of = options.weights_of;
+  check_chosen("head", of.heads, scores[1]);
+  check_chosen("query", of.queries, scores[2]);
+  return Tensor::empty(
+      {scores[0], count_of(of.heads, scores[1]), count_of(of.queries, scores[2]), scores[3]},
+      dtype);
+}
+
 void copy_strides(const Tensor& x, index_t* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
 }
@@ -73,7 +102,7 @@ void copy_strides(const Tensor& x, index_t* to, index_t count) {
 /// Runs the kernel on tensors of all four axes; `weights` may be undefined.
 template <class T>
 void run(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask, double scale,
-         Tensor& out, Tensor& weights) {
+         const AttentionSelection& weights_of, Tensor& out, Tensor& weights) {
   const Shape scores = {q.size(0), q.size(1), q.size(2), k.size(2)};
   kernels::AttentionArgs<T> args = {
       .batch = q.size(0),
@@ -113,9 +142,11 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask&
     args.bias = bias.data<T>();
     copy_strides(bias, args.bias_strides, 4);
   }
-  if (weights.defined()) {
+  if (weights.defined() && weights.count() > 0) {
     args.weights = weights.mutable_data<T>();
     copy_strides(weights, args.weights_strides, 3);
+    args.weight_heads = picked(weights_of.heads);
+    args.weight_queries = picked(weights_of.queries);
   }
   const auto& kernel = kernels::table().of<T>();
   const index_t heads = args.batch * args.heads;
@@ -134,21 +165,20 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const Tensor queries = with_all_axes(q);
   const Tensor keys = with_all_axes(k);
   const Tensor values = with_all_axes(v);
+  require(!options.weights_of.heads || q.rank() == 4, kOp,
+          "chosen heads need an axis of heads, q is ", q.shape());
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   const double scale = options.scale.value_or(1 / std::sqrt(width));
 
   Tensor out =
       Tensor::empty({queries.size(0), queries.size(2), queries.size(1), values.size(3)}, q.dtype())
           .transpose(1, 2);
-  Tensor weights;
-  if (options.need_weights) {
-    weights =
-        Tensor::empty({queries.size(0), queries.size(1), queries.size(2), keys.size(2)}, q.dtype());
-  }
+  Tensor weights = weights_for(
+      options, {queries.size(0), queries.size(1), queries.size(2), keys.size(2)}, q.dtype());
   if (q.dtype() == kFloat32) {
-    run<float>(queries, keys, values, mask, scale, out, weights);
+    run<float>(queries, keys, values, mask, scale, options.weights_of, out, weights);
   } else {
-    run<double>(queries, keys, values, mask, scale, out, weights);
+    run<double>(queries, keys, values, mask, scale, options.weights_of, out, weights);
   }
   return {without_added_axes(out, q.rank()),
           weights.defined() ? without_added_axes(weights, q.rank()) : weights};

@@ -2,15 +2,23 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tensor/ops/attention_mask.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
 
+/// Whose weights are wanted, as numbers in any order; all where a list is absent.
+struct AttentionSelection {
+  std::optional<std::vector<index_t>> heads = {};
+  std::optional<std::vector<index_t>> queries = {};
+};
+
 struct AttentionOptions {
   std::optional<double> scale = {};  // 1 / sqrt(d) if absent
   bool need_weights = false;
+  AttentionSelection weights_of = {};  // with need_weights
 };
 
 struct AttentionResult {
@@ -26,7 +34,10 @@ struct AttentionResult {
 /// read by their strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads
 /// is a view. Masked keys get weight exactly 0 and their values are never used, NaN or not. A query
 /// whose keys are all masked gets zeros. Keys masked at the end change no bit.
-/// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast.
+/// Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the order
+/// chosen. They are kept while they are used, and are, bit for bit, the output for V = I.
+/// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a chosen
+/// number that is not there.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
