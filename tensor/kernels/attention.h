@@ -293,16 +293,17 @@ inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch
   if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
 }
 
-/// The queries of a span, in whole blocks: as many as the second cache holds, but not so many that
-/// there are too few spans to keep all workers busy to the end.
+/// The queries of a span, in whole blocks: as many as kSpanBytes hold, but, unless whole heads are
+/// fair shares, not so many that there are too few spans to keep all workers busy to the end.
 template <class T>
 inline index_t span_queries(const AttentionArgs<T>& args) {
   const index_t row_bytes =
       (args.width + whole_panels<T>(args.v_width) + 1) * static_cast<index_t>(sizeof(T));
+  const index_t heads = args.batch * args.heads;
   const index_t blocks = ceil_div(args.queries, kQueryBlock);
-  const index_t share = args.batch * args.heads * blocks / (4 * args.workers);
+  const bool heads_are_fair = heads % args.workers == 0 && args.lengths == nullptr;
   index_t most = kSpanBytes / (row_bytes * kQueryBlock);
-  if (args.workers > 1) most = at_most(most, share);
+  if (!heads_are_fair) most = at_most(most, heads * blocks / (4 * args.workers));
   if (most < 1) most = 1;
   return ceil_div(blocks, ceil_div(blocks, most)) * kQueryBlock;
 }
