@@ -210,17 +210,6 @@ template <class V, class T = Element<V>>
   return is_zero ? V{} : result;
 }
 
-/// 2^x for x <= 0, which attention needs most: what is below the smallest normal number is 0.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V exp2_of_negative(V x) {
-  using C = MathConstants<T>;
-  const Mask<T> is_zero = x < T{1 - C::kExponentBias};
-  const V shifted = x + C::kRoundToInteger;
-  const V r = rounded((x - (shifted - C::kRoundToInteger)) * C::kLn2);
-  const V result = scaled_normal_exp(shifted, r);
-  return is_zero ? V{} : result;
-}
-
 /// The natural logarithm: -inf of 0, NaN of negative numbers.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V log(V x) {

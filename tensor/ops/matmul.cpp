@@ -37,11 +37,21 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
   };
 }
 
+/// One product, cut among all threads.
+template <class T>
+void multiply_once(kernels::GemmArgs<T> args) {
+  const auto& kernel = kernels::table().of<T>();
+  Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
+  args.workspace = workspace.mutable_data<T>();
+  kernel.gemm(args);
+}
+
 /// One product for each index of the leading axes, which `a` and `b` share with `out`.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
-  const auto& kernel = kernels::table().of<T>();
   const kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+  if (out.rank() == 2) return multiply_once(args);
+  const auto& kernel = kernels::table().of<T>();
   const Shape batch = leading(out.shape());
   const auto plan =
       plan_loop<3>(batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});
@@ -159,7 +169,6 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 template <class T>
 void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const LinearEpilogue& epilogue, Tensor& out) {
-  const auto& kernel = kernels::table().of<T>();
   kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
   args.activation = epilogue.activation;
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
@@ -173,9 +182,7 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   }
   const Tensor panels = epilogue.packed != nullptr ? epilogue.packed->panels(weight) : Tensor();
   if (panels.defined()) args.packed_b = panels.data<T>();
-  Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
-  args.workspace = workspace.mutable_data<T>();
-  kernel.gemm(args);
+  multiply_once(args);
 }
 
 }  // namespace
