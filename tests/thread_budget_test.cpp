@@ -43,7 +43,7 @@ void keep_one_processor() {
 TEST(ThreadBudget, IsTheEnvironmentsOrTheAffinitysAndAtMostTheQuota) {
   keep_one_processor();
   const char* asked = std::getenv("OMP_NUM_THREADS");
-  // "3,2" asks for 3; what is not a number asks for nothing.
+  // "3,2" asks for 3; "0" asks for nothing.
   const int from_environment = asked != nullptr ? std::atoi(asked) : 0;
   const double want = std::min<double>(from_environment > 0 ? from_environment : 1, quota());
   EXPECT_EQ(thread_count(), TESSERA_HAS_THREADS ? want : 1) << (asked != nullptr ? asked : "unset");
