@@ -65,17 +65,6 @@ inline void pack_keys(const QueryBlock<T>& span, index_t key, index_t keys, T* p
   }
 }
 
-/// The values from column `first` on.
-template <class T>
-inline void pack_values(const QueryBlock<T>& span, index_t key, index_t keys, index_t first,
-                        T* packed) {
-  const index_t width = span.args.v_width;
-  const MatrixRef<T> v = {span.v(key), span.args.v_strides[2], 1};
-  for (index_t j = first; j < width; j += kPanel<T>) {
-    pack_panel(v.at(0, j), keys, at_most(width - j, kPanel<T>), packed + j * kKeyTile);
-  }
-}
-
 inline constexpr int kToRead = 0;
 inline constexpr int kToWrite = 1;
 
@@ -186,14 +175,15 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
                          const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
   const index_t row = whole_panels<T>(args.v_width);
-  const index_t tail = args.v_width / kPanel<T> * kPanel<T>;  // the last, narrow panel
+  const MatrixRef<T> values = {block.v(tile.first), args.v_strides[2], 1};
+  // Unless copied, all but the last, narrow panel is read in place.
+  const index_t in_place = tile.copied ? 0 : args.v_width / kPanel<T> * kPanel<T>;
   if (tile.fresh) {
-    pack_values(block, tile.first, tile.count, tile.copied ? 0 : tail, scratch.values);
+    pack_panels(values.at(0, in_place), tile.count, args.v_width - in_place, scratch.values);
   }
-  const index_t panel = kPanel<T> * kKeyTile;
-  const Panels<T> v = tile.copied ? Panels<T>{scratch.values, panel, kPanel<T>, nullptr, 0}
-                                  : Panels<T>{block.v(tile.first), kPanel<T>, args.v_strides[2],
-                                              scratch.values + tail * kKeyTile, kPanel<T>};
+  const Panels<T> v =
+      tile.copied ? Panels<T>{scratch.values, kPanel<T> * tile.count, kPanel<T>, nullptr, 0}
+                  : Panels<T>{values.data, kPanel<T>, values.row, scratch.values, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
   multiply_block(block.count, tile.copied ? row : args.v_width, keys, p, v, scratch.out, row,
                  tile.first > 0);

@@ -35,7 +35,7 @@ struct AttentionScratch {
   T* scale;    // per query, what a tile's new maximum scales older sums by; at last 1 / l
   // For one tile of keys:
   T* keys;    // (kKeyTile, width)
-  T* values;  // panels of (kKeyTile, kPanel)
+  T* values;  // panels: of all columns, or of the last, narrow one
   // For one tile of keys and one block of queries:
   T* scores;  // S^T, then P^T: (kKeyTile, kQueryBlock)
   T* few;     // S of a few queries: (kFewQueries, kKeyTile)

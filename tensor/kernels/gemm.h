@@ -145,7 +145,7 @@ inline index_t chunk_columns(const GemmArgs<T>& args, const Split& split) {
   const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes =
       packed_size<T>(block_k(args), kPanel<T>) * static_cast<index_t>(sizeof(T));
-  return at_most(split.columns, ceil_div(bytes, panel_bytes + 1) * kPanel<T>);
+  return at_most(split.columns, ceil_div(bytes, panel_bytes + 1) * kPanel<T>);  // k may be 0
 }
 
 /// The elements of a thread's buffer: a chunk of B, or the last, narrow panel of a B in place.

@@ -67,7 +67,7 @@ template <index_t R, class T>
   const auto block_step = [&](index_t begin, index_t) {
     return [&, begin](Vec<T> lane, index_t r, index_t i, index_t count) {
       constexpr index_t kPerLine = 64 / kVectorBytes;
-      if (r % kPerLine == 0) __builtin_prefetch(next + R * (begin + i) + r * kLanes<T>);
+      if (r % kPerLine == 0) prefetch(next, R * (begin + i) + r * kLanes<T>);
       const Vec<T> deviation = load_some(rows.s[r] + begin + i, count) - rows.centre[r];
       const Vec<T> kept = keep_first<T>(deviation, count, T{0});
       // Rounded, so that product and sum stay together: the end of a row ends alike for either vector,

@@ -106,6 +106,14 @@ inline void store(T* p, Vec<T> v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
+/// Asks for the cache line at p[offset], which need not exist.
+template <class T>
+inline void prefetch(const T* p, index_t offset) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  __builtin_prefetch(
+      reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)));
+}
+
 /// True in the first n lanes.
 template <class T>
 inline Mask<T> first_lanes(index_t n) {

@@ -26,7 +26,7 @@ template <class T, class Visit>
 inline T sum_exp(index_t n, const T* x, T largest, const Visit& visit) {
   return reduce_blocks<T>(n, T{0}, Plus(), [=, &visit](index_t begin, index_t) {
     return [=, &visit](index_t i, index_t count) {
-      __builtin_prefetch(x + n + begin + i);
+      prefetch(x, n + begin + i);
       const Vec<T> e = exp_of_negative(load_some(x + begin + i, count, -kInfinity<T>) - largest);
       visit(begin + i, e, count);
       return keep_first<T>(e, count, T{0});

@@ -89,14 +89,6 @@ constexpr int tile_panels(int rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
-/// Asks for the cache line at p[offset], which need not exist.
-template <class T>
-inline void prefetch(const T* p, index_t offset) {
-  const auto address = reinterpret_cast<std::uintptr_t>(p);
-  __builtin_prefetch(
-      reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)));
-}
-
 /// The panels of B beside a tile, as in Panels.
 template <class T>
 struct TileSource {
