@@ -19,7 +19,9 @@
 namespace tessera {
 
 /// Records the ops of its thread from construction to destruction. A tape made while another
-/// records takes over until it ends; the variables of one are not for the other.
+/// records takes over until it ends; the variables of one are not for the other. Tapes and pauses end
+/// in the reverse order of their making, as scopes do. Several threads may record at once, but not
+/// gather gradients in the same leaves.
 class Tape final : private Recorder {
  public:
   Tape();
