@@ -1,5 +1,9 @@
 // All models.
 #pragma once
 
+#include "models/batches.h"
 #include "models/encoder.h"
 #include "models/encoder_layer.h"
+#include "models/masked_tokens.h"
+#include "models/text_file.h"
+#include "models/vocabulary.h"
