@@ -86,6 +86,10 @@ StateDict state_dict(const Module& module) {
   return state;
 }
 
+/// The names that `given` lacks or has too much and the shapes that differ from `wanted`, a line
+/// each, begun by a line break; empty if the two fit.
+std::string state_differences(const StateDict& wanted, const StateDict& given);
+
 /// Throws unless `given` has exactly the names and shapes of `wanted`; the error lists what
 /// differs.
 void check_state_dict(const StateDict& wanted, const StateDict& given);

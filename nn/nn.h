@@ -3,6 +3,7 @@
 
 #include "nn/activation.h"
 #include "nn/attention.h"
+#include "nn/checkpoint.h"
 #include "nn/clip_grad.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
