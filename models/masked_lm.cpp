@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/masked_tokens.h"
 #include "tensor/create.h"
 #include "tensor/ops/indexing.h"
 
@@ -29,7 +30,7 @@ Tensor places_of(const Tensor& labels) {
   const std::vector<index_t> flat = labels.to_vector<index_t>();
   std::vector<index_t> places;
   for (std::size_t i = 0; i < flat.size(); ++i) {
-    if (flat[i] != -100) places.push_back(static_cast<index_t>(i));
+    if (flat[i] != kIgnored) places.push_back(static_cast<index_t>(i));
   }
   return from_vector(places);
 }

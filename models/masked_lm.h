@@ -63,7 +63,7 @@ struct MaskedLm {
   }
 };
 
-/// The numbers of the elements of `labels`, flattened, that are no -100, in order.
+/// The numbers of the elements of `labels`, flattened, that are not kIgnored, in order.
 /// **Shapes**: labels (...) int64 -> (n) int64.
 Tensor places_of(const Tensor& labels);
 
