@@ -1,6 +1,7 @@
 #include "nn/loss.h"
 
 #include <array>
+#include <string>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
@@ -103,8 +104,9 @@ void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
 /// `x` (of whatever dtype) as contiguous elements of the shape and dtype of `like`.
 Tensor operand(const char* op, const char* what, const Tensor& x, const Tensor& like) {
   if (!x.defined()) return x;
-  require(broadcast_shapes(op, x.shape(), like.shape()) == like.shape(), op, what, " of shape ",
-          x.shape(), " does not broadcast to ", like.shape());
+  const std::string name = format(op, ": ", what);
+  require(broadcast_shapes(name.c_str(), x.shape(), like.shape()) == like.shape(), name.c_str(),
+          "shape ", x.shape(), " does not broadcast to ", like.shape());
   return x.detach().to(like.dtype()).expand(like.shape()).contiguous();
 }
 

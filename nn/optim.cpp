@@ -222,11 +222,12 @@ void Optimizer::for_each_number(Self& self, const F& f) {
 
 SavedState Optimizer::state() const {
   SavedState state;
-  state.numbers.emplace_back("decoupled", rule_.kind == Kind::kAdamW ? 1 : 0);
+  // Adam's and AdamW's states look alike, but are not for each other.
+  const bool is_sgd = rule_.kind == Kind::kSgd;
+  if (!is_sgd) state.numbers.emplace_back("decoupled", rule_.kind == Kind::kAdamW ? 1 : 0);
   for_each_number(*this, [&](const std::string& name, double value) {
     state.numbers.emplace_back(name, value);
   });
-  const bool is_sgd = rule_.kind == Kind::kSgd;
   auto moments = moments_.begin();
   for (const Group& group : groups_) {
     for (const auto& [name, tensor] : group.parameters) {
@@ -244,8 +245,8 @@ SavedState Optimizer::state() const {
 void Optimizer::load_state(const SavedState& state) {
   const SavedState own = this->state();
   check_saved_state("load_state", own, state);
-  const double decoupled = rule_.kind == Kind::kAdamW ? 1 : 0;
-  require(*state.find_number("decoupled") == decoupled, "load_state",
+  const double* const decoupled = own.find_number("decoupled");
+  require(decoupled == nullptr || *state.find_number("decoupled") == *decoupled, "load_state",
           "the state is that of another algorithm than ", name_);
   for (const auto& [name, value] : state.numbers) {
     require_at_least_0("load_state", name.c_str(), value);

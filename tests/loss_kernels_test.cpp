@@ -1,5 +1,6 @@
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor/error.h"
@@ -154,6 +155,43 @@ TEST_P(LossKernelsTest, Pointwise) {
         expect_pointwise<float>(kind, n, weighted);
         expect_pointwise<double>(kind, n, weighted);
       }
+    }
+  }
+}
+
+// No element may care for its place in a vector.
+template <class T>
+void expect_cuts_change_nothing(PointwiseLoss kind, bool weighted) {
+  constexpr index_t kCount = 70;
+  const std::vector<T> x = random_values<T>(kCount, 7, -5, 5);
+  const std::vector<T> t = random_values<T>(kCount, 8, 0, 1);
+  const std::vector<T> w = random_values<T>(kCount, 9, 0.5, 2);
+  const auto losses = [&](index_t cut) {
+    std::vector<T> both(2 * kCount);
+    for (const auto& [begin, end] : {std::pair{index_t{0}, cut}, std::pair{cut, kCount}}) {
+      kernels::table().of<T>().pointwise_loss(
+          kind, {.n = end - begin,
+                 .x = x.data() + begin,
+                 .target = t.data() + begin,
+                 .weight = weighted ? w.data() + begin : nullptr,
+                 .positive_weight = weighted ? w.data() + begin : nullptr,
+                 .loss = both.data() + begin,
+                 .dx = both.data() + kCount + begin,
+                 .gradient_scale = T(0.3)});
+    }
+    return both;
+  };
+  const std::vector<T> want = losses(0);
+  for (index_t cut = 1; cut <= kCount; ++cut) {
+    EXPECT_TRUE(same_bits(losses(cut), want)) << "cut at " << cut;
+  }
+}
+
+TEST_P(LossKernelsTest, ACutChangesNoBit) {
+  for (const PointwiseLoss kind : {PointwiseLoss::kSquaredError, PointwiseLoss::kBceWithLogits}) {
+    for (const bool weighted : {false, true}) {
+      expect_cuts_change_nothing<float>(kind, weighted);
+      expect_cuts_change_nothing<double>(kind, weighted);
     }
   }
 }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tensor/error.h"
@@ -125,6 +126,60 @@ TEST_P(OptimizerKernelsTest, Adam) {
     expect_adam<float>(n, 0, 0.99F);
     expect_adam<double>(n, 0, 0.99);
   }
+}
+
+/// Whether a step of n elements gives the same bits as one of the elements before each cut and one
+/// of those behind it: no element may care for its place in a vector.
+template <class T, class Args>
+void expect_cuts_change_nothing(const Args& plain, void (*kernel)(const Args&) noexcept,
+                                T* Args::*first, T* Args::*second) {
+  constexpr index_t kCount = 70;
+  const auto weights = [&](index_t cut) {
+    Buffers<T> buffers(kCount);
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& [begin, end] : {std::pair{index_t{0}, cut}, std::pair{cut, kCount}}) {
+        Args args = plain;
+        args.n = end - begin;
+        args.w = buffers.w.data() + begin;
+        args.gradient = buffers.g.data() + begin;
+        if (first != nullptr) args.*first = buffers.first.data() + begin;
+        if (second != nullptr) args.*second = buffers.second.data() + begin;
+        kernel(args);
+      }
+    }
+    return buffers.w.values();
+  };
+  const std::vector<T> want = weights(0);
+  for (index_t cut = 1; cut <= kCount; ++cut) {
+    EXPECT_TRUE(same_bits(weights(cut), want)) << "cut at " << cut;
+  }
+}
+
+template <class T>
+void expect_cuts_change_nothing() {
+  const auto& table = kernels::table().of<T>();
+  for (const T decay : {T(0), T(0.05)}) {
+    AdamArgs<T> adam = {.l2 = decay, .keep = T(0.99), .beta1 = T(0.9), .gain1 = T(0.1)};
+    adam.beta2 = T(0.95);
+    adam.gain2 = T(0.05);
+    adam.step = T(0.01);
+    adam.root = T(0.3);
+    adam.eps = T(1e-6);
+    expect_cuts_change_nothing<T>(adam, table.adam, &AdamArgs<T>::m, &AdamArgs<T>::v);
+    for (const bool nesterov : {false, true}) {
+      SgdArgs<T> sgd = {.nesterov = nesterov, .rate = T(0.1), .weight_decay = decay};
+      sgd.momentum = T(0.9);
+      sgd.gain = T(0.7);
+      expect_cuts_change_nothing<T>(sgd, table.sgd, &SgdArgs<T>::buffer, nullptr);
+    }
+    const SgdArgs<T> plain = {.rate = T(0.1), .weight_decay = decay};
+    expect_cuts_change_nothing<T>(plain, table.sgd, nullptr, nullptr);
+  }
+}
+
+TEST_P(OptimizerKernelsTest, ACutChangesNoBit) {
+  expect_cuts_change_nothing<float>();
+  expect_cuts_change_nothing<double>();
 }
 
 template <class T>

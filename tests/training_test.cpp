@@ -2,7 +2,6 @@
 // threads.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -166,19 +165,23 @@ std::string digest_of(const Trained& run) {
 }
 
 // GCC and Clang agree on these. Who means to change bits changes them here.
+constexpr const char* kFusedDigest = "?";    // AVX2, AVX-512, NEON
+constexpr const char* kUnfusedDigest = "?";  // x86-64's baseline
+
+std::string written_digest() {
 #if defined(__x86_64__)
-const std::map<std::string, std::string> kDigests = {
-    {"baseline", "?"}, {"avx2", "?"}, {"avx512", "?"}};
+  return current_isa() == "baseline" ? kUnfusedDigest : kFusedDigest;
 #else
-const std::map<std::string, std::string> kDigests = {{"baseline", "?"}};
+  return kFusedDigest;
 #endif
+}
 
 TEST_P(TrainingTest, OneDigestOfTrainedWeightsForAnyNumberOfThreads) {
   for (const int threads : {1, 2, 3, 4, 7, 8}) {
     set_thread_count(threads);
     const Trained run = train_wide();
     EXPECT_LT(run.losses.back(), run.losses.front());
-    EXPECT_EQ(digest_of(run), kDigests.at(current_isa())) << threads << " threads";
+    EXPECT_EQ(digest_of(run), written_digest()) << threads << " threads";
   }
   set_thread_count(0);
 }

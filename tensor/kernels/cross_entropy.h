@@ -30,7 +30,7 @@ inline void finish_gradient(const CrossEntropyArgs<T>& args, index_t target, T a
   const T scale = args.gradient_scale;
   const T total = args.weight ? args.weight_sum : static_cast<T>(args.classes);
   const T per_class = args.smoothing / static_cast<T>(args.classes);
-  const T factor = (per_class * total + a) * scale / sum;
+  const T factor = (rounded(per_class * total) + a) * scale / sum;
   const T shift = per_class * scale;
   const T* const weight = args.weight;
   for_each_vector<T>(args.classes, [=](index_t i, index_t count) {
@@ -40,7 +40,7 @@ inline void finish_gradient(const CrossEntropyArgs<T>& args, index_t target, T a
     }
     store_some(dx + i, g, count);
   });
-  dx[target] -= a * scale;
+  dx[target] -= rounded(a * scale);
 }
 
 template <class T>
@@ -57,7 +57,7 @@ inline T cross_entropy_row(const CrossEntropyArgs<T>& args, const T* x, index_t 
   const T loss = rounded(a * (log_sum - (x[target] - largest)));
   if (args.smoothing == T{0}) return loss;
   const T per_class = args.smoothing / static_cast<T>(n);
-  return per_class * smooth_loss(n, x, args.weight, largest, log_sum) + loss;
+  return loss + rounded(per_class * smooth_loss(n, x, args.weight, largest, log_sum));
 }
 
 template <class T>

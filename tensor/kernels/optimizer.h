@@ -15,6 +15,9 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
+// Everything is loaded before anything is computed: a load of a partial vector is a branch, which a
+// compiler may put between a product and its sum.
+
 /// x, or 0 for what is below the smallest normal number.
 template <class T>
 inline Vec<T> flushed(Vec<T> x) {
@@ -31,15 +34,17 @@ void sgd(const SgdArgs<T>& args) noexcept {
   for_each_vector<T>(args.n, [a = args](index_t i, index_t count) {
     const Vec<T> w = load_some(a.w + i, count);
     Vec<T> g = load_some(a.gradient + i, count);
-    if (a.weight_decay != T{0}) g += w * a.weight_decay;
+    Vec<T> b = {};
+    if (a.buffer != nullptr && !a.first) b = load_some(a.buffer + i, count);
+    if (a.weight_decay != T{0}) g = rounded(w * a.weight_decay + g);
+    Vec<T> direction = g;
     if (a.buffer != nullptr) {
-      Vec<T> b = g;
-      if (!a.first) b = rounded(load_some(a.buffer + i, count) * a.momentum) + g * a.gain;
-      b = flushed<T>(b);
+      b = rounded(b * a.momentum);
+      b = flushed<T>(a.first ? g : rounded(g * a.gain + b));
+      direction = a.nesterov ? rounded(b * a.momentum + g) : b;
       store_some(a.buffer + i, b, count);
-      g = a.nesterov ? g + b * a.momentum : b;
     }
-    store_some(a.w + i, w - g * a.rate, count);
+    store_some(a.w + i, rounded(direction * -a.rate + w), count);
   });
 }
 
@@ -52,16 +57,19 @@ void sgd(const SgdArgs<T>& args) noexcept {
 template <class T>
 void adam(const AdamArgs<T>& args) noexcept {
   for_each_vector<T>(args.n, [a = args](index_t i, index_t count) {
-    Vec<T> w = load_some(a.w + i, count);
+    const Vec<T> w = load_some(a.w + i, count);
     Vec<T> g = load_some(a.gradient + i, count);
-    if (a.l2 != T{0}) g += w * a.l2;
-    w = rounded(w * a.keep);
-    const Vec<T> m = flushed<T>(rounded(load_some(a.m + i, count) * a.beta1) + g * a.gain1);
-    const Vec<T> v =
-        flushed<T>(rounded(load_some(a.v + i, count) * a.beta2) + rounded(g * a.gain2) * g);
+    Vec<T> m = load_some(a.m + i, count);
+    Vec<T> v = load_some(a.v + i, count);
+    if (a.l2 != T{0}) g = rounded(w * a.l2 + g);
+    m = rounded(m * a.beta1);
+    m = flushed<T>(rounded(g * a.gain1 + m));
+    v = rounded(v * a.beta2);
+    v = flushed<T>(rounded(rounded(g * a.gain2) * g + v));
+    const Vec<T> change = rounded(m * a.step) / (sqrt(v) / a.root + a.eps);
     store_some(a.m + i, m, count);
     store_some(a.v + i, v, count);
-    store_some(a.w + i, w - rounded(m * a.step) / (sqrt(v) / a.root + a.eps), count);
+    store_some(a.w + i, rounded(w * a.keep) - change, count);
   });
 }
 

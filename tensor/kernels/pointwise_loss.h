@@ -43,19 +43,19 @@ inline LossAndGradient<T> bce_with_logits(Vec<T> x, Vec<T> target, Vec<T> positi
   const Vec<T> positive = rounded(positive_weight * target);
   const Vec<T> zero = {};
   const Vec<T> loss_of_negative = rounded(negative * (maximum(x, zero) + small));
-  const Vec<T> loss = positive * (maximum(-x, zero) + small) + loss_of_negative;
+  const Vec<T> loss = rounded(positive * (maximum(-x, zero) + small) + loss_of_negative);
   const Vec<T> one = broadcast(T{1});
   const Vec<T> sum = e + one;
   const Vec<T> dx_of_negative = rounded(negative * ((x < zero ? e : one) / sum));
-  const Vec<T> dx = dx_of_negative - positive * ((x < zero ? one : e) / sum);
-  return {loss, dx};
+  const Vec<T> dx_of_positive = rounded(positive * ((x < zero ? one : e) / sum));
+  return {loss, dx_of_negative - dx_of_positive};
 }
 
 template <class T, class F>
 inline void each_loss(const PointwiseLossArgs<T>& args, const F& f) {
   for_each_vector<T>(args.n, [&](index_t i, index_t count) {
-    const LossAndGradient<T> of = f(i, count);
     const Vec<T> weight = args.weight ? load_some(args.weight + i, count) : broadcast(T{1});
+    const LossAndGradient<T> of = f(i, count);
     store_some(args.loss + i, rounded(of.loss * weight), count);
     if (args.dx == nullptr) return;
     store_some(args.dx + i, rounded(of.dx * weight) * args.gradient_scale, count);
