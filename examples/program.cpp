@@ -40,28 +40,28 @@ Program::Program(std::string name, const std::string& description, const Trainin
 void Program::add_common_options() {
   constexpr index_t kMany = 1'000'000'000;
   const auto whole = [&](const char* flag, index_t& value, index_t least, const char* what) {
-    add(flag, value, what)->check(CLI::Range(least, kMany));
+    add(flag, value, what)->check(between(least, kMany));
   };
   whole("--layers", options.layers, 0, "layers of the encoder");
   whole("--width", options.width, 1, "width of the model");
   whole("--heads", options.heads, 1, "heads of attention, which divide the width");
   whole("--feed-forward", options.feed_forward, 1, "width inside the feed-forward networks");
   add("--dropout", options.dropout, "chance of each element to be dropped in training")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(between(0.0, 1.0));
   whole("--batch", options.batch_size, 1, "examples a step");
-  add("--lr", options.learning_rate, "highest learning rate")->check(CLI::NonNegativeNumber);
+  add("--lr", options.learning_rate, "highest learning rate")->check(between(0.0, 1e9));
   add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone")
-      ->check(CLI::NonNegativeNumber);
+      ->check(between(0.0, 1e9));
   add("--warmup", options.warmup, "share of the steps in which the learning rate rises")
-      ->check(CLI::Range(0.0, 1.0));
-  add("--clip", options.clip, "largest norm of the gradient")->check(CLI::PositiveNumber);
+      ->check(between(0.0, 1.0));
+  add("--clip", options.clip, "largest norm of the gradient")->check(between(1e-9, 1e9));
   add("--seed", options.seed, "of all random numbers");
 
   app.add_option("--epochs", options.epochs, "passes over the examples")
-      ->check(CLI::Range(index_t{1}, kMany))
+      ->check(between(index_t{1}, kMany))
       ->capture_default_str();
   app.add_option("--max-steps", options.max_steps, "stop after so many steps of this call")
-      ->check(CLI::Range(index_t{1}, kMany));
+      ->check(between(index_t{1}, kMany));
   app.add_option("--save", options.save, "folder for the checkpoint; --resume's if absent");
   app.add_option("--resume", options.resume, "folder of a checkpoint to go on from");
   app.add_option("--log", options.log, "file for a line of numbers a step, as CSV");

@@ -27,7 +27,7 @@ struct ClassifierOptions {
   std::string train;
   std::string test;
   bool predict = false;
-  std::string pooling = "mean";
+  std::string pooling = "max";
   double word_dropout = 0.1;
   double label_smoothing = 0;
   index_t min_count = 1;
@@ -214,9 +214,13 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
 
 int main(int argc, char** argv) {
   ClassifierOptions c;
-  examples::Program program(
-      "train_classifier", "Learns to sort lines of text into classes, from lines label<TAB>text.",
-      {.dropout = 0.3, .epochs = 20, .learning_rate = 1e-3, .weight_decay = 0.05});
+  examples::Program program("train_classifier",
+                            "Learns to sort lines of text into classes, from lines label<TAB>text.",
+                            {.dropout = 0.3,
+                             .epochs = 12,
+                             .batch_size = 64,
+                             .learning_rate = 1e-3,
+                             .weight_decay = 0.05});
   CLI::App& app = program.app;
   app.add_option("--train", c.train, "file of lines to learn from: label<TAB>text");
   app.add_option("--test", c.test, "file of lines to be tested on at the end");
@@ -224,11 +228,12 @@ int main(int argc, char** argv) {
   program.add("--pooling", c.pooling, "how the words' vectors become one")
       ->check(CLI::IsMember({"mean", "cls", "max"}));
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(examples::between(0.0, 1.0));
   program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes")
-      ->check(CLI::Range(0.0, 1.0));
-  program.add("--min-count", c.min_count, "rarer words are unknown")->check(CLI::Range(1, 1000000));
+      ->check(examples::between(0.0, 1.0));
+  program.add("--min-count", c.min_count, "rarer words are unknown")
+      ->check(examples::between(1, 1000000));
   program.add("--max-words", c.max_words, "a line is cut behind so many")
-      ->check(CLI::Range(1, 100000));
+      ->check(examples::between(1, 100000));
   return program.run(argc, argv, [&] { run(program, c); });
 }

@@ -203,8 +203,8 @@ int main(int argc, char** argv) {
   program.app.add_option("--text", c.text, "file of UTF-8 text to learn");
   program.app.add_option("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
   program.add("--unit", c.unit, "what a token is")->check(CLI::IsMember({"characters", "words"}));
-  program.add("--length", c.length, "tokens of a sequence")->check(CLI::Range(2, 100000));
+  program.add("--length", c.length, "tokens of a sequence")->check(examples::between(2, 100000));
   program.add("--vocabulary", c.vocabulary, "most tokens that are told apart")
-      ->check(CLI::Range(models::Vocabulary::kSpecialCount + 1, index_t{10000000}));
+      ->check(examples::between(models::Vocabulary::kSpecialCount + 1, index_t{10000000}));
   return program.run(argc, argv, [&] { run(program, c); });
 }

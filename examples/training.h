@@ -28,6 +28,12 @@
 
 namespace tessera::examples {
 
+/// A check of numbers whose bounds the help does not spell out.
+template <class T>
+CLI::Validator between(T low, T high) {
+  return CLI::Range(low, high).description("");
+}
+
 /// The options of every program, with the defaults of a small text.
 struct TrainingOptions {
   index_t layers = 2;
