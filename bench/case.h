@@ -26,8 +26,8 @@ struct Case {
 /// Registers a benchmark under `name`. `make` is called when it is about to run, so that memory is
 /// taken only then.
 ///
-/// Each iteration reports the best of a few calls, in wall time: what is measured is the code, not
-/// the machine's other tenants. Counters: FLOP/s and bytes/s, and each as a fraction of the peak
+/// The time reported is the best call of those in 0.4 seconds, five at least, on the clock on the
+/// wall: what is measured is the code, not the machine's other tenants. Counters: FLOP/s and bytes/s, and each as a fraction of the peak
 /// that probe.h measured in this run.
 void register_case(const std::string& name, const Cost& cost, std::function<Case()> make);
 
