@@ -105,7 +105,8 @@ struct Product {
                                  .c = c.data(),
                                  .c_row = c_row(),
                                  .accumulate = accumulate,
-                                 .bias = bias ? addend.data() : nullptr};
+                                 .bias = bias ? addend.data() : nullptr,
+                                 .workers = thread_count()};
     const auto& table = kernels::table().of<T>();
     Guarded<T> workspace(table.gemm_workspace(args));
     for (index_t i = 0; i < table.gemm_workspace(args); ++i) {

@@ -1,5 +1,6 @@
 // The kernels' interface: one table of function pointers per instruction set, all with the same
-// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions.
+// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions. `x_row` is
+// the stride from one row of x to the next, `x_col` that from one column to the next.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -27,6 +28,7 @@ struct GemmArgs {
   Activation activation = Activation::kNone;
   const T* residual = nullptr;
   index_t residual_row = 0;
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
@@ -66,7 +68,7 @@ struct AttentionArgs {
   index_t weights_strides[3] = {};  // keys are contiguous
   Picked weight_heads = {};
   Picked weight_queries = {};
-  index_t workers = 1;     // threads
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // attention_workspace(args) elements
 };
 
@@ -119,10 +121,10 @@ struct LayerNormArgs {
   T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
 };
 
-/// Every kernel but gemm and attention runs in the calling thread: ops cut rows into pieces. A
-/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place
-/// in memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the
-/// inputs.
+/// gemm, pack_b and attention cut their work among threads themselves; every other kernel runs in
+/// the calling thread, and ops cut rows into pieces. A stride is in elements and may be anything; 1
+/// and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs are contiguous
+/// and, unless said otherwise, apart from the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;

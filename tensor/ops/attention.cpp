@@ -151,7 +151,7 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask&
   const auto& kernel = kernels::table().of<T>();
   const index_t heads = args.batch * args.heads;
   const index_t flops = 2 * heads * args.queries * args.keys * (args.width + args.v_width);
-  args.workers = kernels::worker_count(heads * args.queries, flops / 16);
+  args.workers = kernels::worker_count(heads * args.queries, flops / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.attention(args);
