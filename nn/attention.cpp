@@ -104,12 +104,12 @@ AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& 
 
 namespace {
 
-/// (B, T, E) of what a caller passes: unbatched, or with the tokens first.
+/// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
   require(x.defined(), "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), got an undefined tensor");
+          "expected (B, T, D) or (T, D), got an undefined tensor");
   require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), not ", x.shape());
+          "expected (B, T, D) or (T, D), not ", x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
 }
