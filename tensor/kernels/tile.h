@@ -21,7 +21,7 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = kTileVectors * kLanes<T>;
+inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 
 /// A read-only matrix with any strides.
 template <class T>
@@ -143,8 +143,11 @@ struct TileTarget {
   bool accumulate;
 };
 
+// By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
+// and such a load waits until the tile before has left the store buffer for memory.
 template <class T, int kRows, int kPanels>
-inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTarget<T> out) {
+inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& source,
+                         const TileTarget<T>& out) {
   constexpr int kVectors = kPanels * kTileVectors;
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
@@ -177,8 +180,8 @@ inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTa
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
 template <class T, int kRows = kTileRows>
-inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, TileSource<T> source,
-                         TileTarget<T> out) {
+inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>& a,
+                         const TileSource<T>& source, const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
