@@ -28,6 +28,7 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
                      {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
   }
   const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
+  check_selection(weights_of, q);
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
   const Tensor dropped = dropout(weights);
