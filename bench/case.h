@@ -42,6 +42,7 @@ void register_matmul();
 void register_linear();
 void register_attention();
 void register_rows();
+void register_training();
 void register_encoder();
 void register_matmul_ladder();
 

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   bench::register_attention();
   bench::register_rows();
   bench::register_encoder();
+  bench::register_training();
   benchmark::AddCustomContext("isa", current_isa());
   benchmark::AddCustomContext("threads", format(thread_count()));
   benchmark::AddCustomContext("peak_flops", format(bench::peak_flops()));

@@ -9,7 +9,7 @@
 
 namespace tessera::nn {
 
-void check_state_dict(const StateDict& wanted, const StateDict& given) {
+std::string state_differences(const StateDict& wanted, const StateDict& given) {
   constexpr int kMostListed = 30;  // a wrong file differs everywhere
   std::ostringstream differences;
   int count = 0;
@@ -28,7 +28,11 @@ void check_state_dict(const StateDict& wanted, const StateDict& given) {
     if (!wanted.contains(name)) list("unexpected: ", name, ' ', tensor.shape());
   }
   if (count > kMostListed) differences << "\n  and " << count - kMostListed << " more";
-  const std::string text = differences.str();
+  return differences.str();
+}
+
+void check_state_dict(const StateDict& wanted, const StateDict& given) {
+  const std::string text = state_differences(wanted, given);
   require(text.empty(), "load_state_dict", "the state does not fit the module:", text);
 }
 

@@ -86,6 +86,10 @@ StateDict state_dict(const Module& module) {
   return state;
 }
 
+/// The names that `given` lacks or has too much and the shapes that differ from `wanted`, a line
+/// each, begun by a line break; empty if the two fit.
+std::string state_differences(const StateDict& wanted, const StateDict& given);
+
 /// Throws unless `given` has exactly the names and shapes of `wanted`; the error lists what
 /// differs.
 void check_state_dict(const StateDict& wanted, const StateDict& given);
@@ -127,11 +131,28 @@ void eval(Module& module) {
   set_training(module, false);
 }
 
-/// Converts every parameter to `dtype`, in new memory; one that has it already stays as it is.
+/// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
+template <class Module>
+void set_requires_grad(Module& module, bool wanted = true) {
+  for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });
+}
+
+/// Forgets the gradients of all parameters.
+template <class Module>
+void zero_grad(Module& module) {
+  for_each_parameter(module, [](const std::string&, Tensor& p) { p.zero_grad(); });
+}
+
+/// Converts every parameter to `dtype`, in new memory and without the gradient it has; one that has
+/// the dtype already stays as it is.
 template <class Module>
 void convert(Module& module, DType dtype) {
-  for_each_parameter(
-      module, [&](const std::string&, Tensor& parameter) { parameter = parameter.to(dtype); });
+  for_each_parameter(module, [&](const std::string&, Tensor& parameter) {
+    if (parameter.dtype() == dtype) return;
+    const bool is_variable = parameter.requires_grad();
+    parameter = parameter.detach().to(dtype);
+    parameter.set_requires_grad(is_variable);
+  });
 }
 
 /// A table of names, shapes and counts, for people to read.

@@ -1,5 +1,5 @@
-// Inference allocates nothing once it has run: shapes live in their handles, and storage is
-// recycled.
+// Inference and the steps of optimisers allocate nothing once they have run: shapes live in their
+// handles, and storage is recycled.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,7 +7,12 @@
 #include <new>
 
 #include "models/encoder.h"
+#include "nn/clip_grad.h"
+#include "nn/linear.h"
+#include "nn/lr_scheduler.h"
 #include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/random.h"
 #include "tensor/storage.h"
 
@@ -59,6 +64,7 @@ TEST(Allocation, AnEncoderAllocatesNothingAfterItsFirstCall) {
       .final_norm = true,
   });
   nn::eval(encoder);
+  nn::set_requires_grad(encoder);  // which costs nothing where no tape records
   const Tensor x = randn({2, 33, 64});
   const AttentionMask mask = causal_mask() & length_mask({33, 20});
   encoder(x, mask);
@@ -66,6 +72,27 @@ TEST(Allocation, AnEncoderAllocatesNothingAfterItsFirstCall) {
   const long before = allocations;
   const index_t blocks_before = memory_stats().system_allocations;
   for (int call = 0; call < 3; ++call) encoder(x, mask);
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+}
+
+TEST(Allocation, AnOptimizerAllocatesNothingAfterItsFirstStep) {
+  nn::Linear linear(64, 200);
+  nn::set_requires_grad(linear);
+  nn::AdamW optimizer(nn::split_weight_decay(linear));
+  nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(2, 10));
+  Tape tape;
+  tape.backward(sum(linear(randn({3, 64}))));
+  const auto step = [&] {
+    nn::clip_grad_norm(optimizer, 0.5);
+    optimizer.step();
+    scheduler.step();
+  };
+  step();
+
+  const long before = allocations;
+  const index_t blocks_before = memory_stats().system_allocations;
+  for (int call = 0; call < 3; ++call) step();
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(memory_stats().system_allocations, blocks_before);
 }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <thread>
+#include <vector>
+
 #include "tests/file_support.h"
 
 namespace tessera {
@@ -86,6 +89,37 @@ TEST(WriteFile, FailureLeavesTheOldFileAndNothingElse) {
               write_file(folder.path() / "absent" / "f", {bytes_of(text)});
             }).find("cannot create"),
             std::string::npos);
+}
+
+TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
+  const TemporaryFolder folder;
+  const std::string text = "x";
+  folder.write(".tessera-1-0.tmp", "half a f");
+  folder.write(".tessera-1-0.tmp.txt", "not ours");
+  folder.write("tessera-1-0.tmp", "not ours");
+  write_file(folder.path() / "f", {bytes_of(text)});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".tessera-1-0.tmp"));
+  EXPECT_EQ(folder.file_count(), 3);
+}
+
+TEST(WriteFile, WritersAtWorkDoNotDisturbEachOther) {
+  const TemporaryFolder folder;
+  constexpr int kWriters = 4;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 100; ++i) {
+        const std::string text(static_cast<std::size_t>(20000 + i),
+                               static_cast<char>('a' + writer));
+        write_file(folder.path() / "shared", {bytes_of(text)});
+        write_file(folder.path() / std::to_string(writer), {bytes_of(text)});
+        const std::string read = folder.read("shared");
+        EXPECT_EQ(read, std::string(read.size(), read.at(0)));
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(folder.file_count(), 1 + kWriters);
 }
 
 }  // namespace

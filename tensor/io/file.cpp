@@ -1,6 +1,7 @@
 #include "tensor/io/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ std::string system_message(int error) {
   return std::generic_category().message(error);
 }
 
-/// Closes when it goes; close() is for those who must know whether that worked.
+/// Closes when it goes.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -29,7 +30,6 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 
   int get() const { return value_; }
-  bool close() { return ::close(std::exchange(value_, -1)) == 0; }
   int release() { return std::exchange(value_, -1); }
 
  private:
@@ -93,6 +93,32 @@ std::string printable(std::string_view text) {
 
 namespace {
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+constexpr std::string_view kTemporaryPrefix = ".tessera-";
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
+/// Removes `path` if nobody writes it any more: a writer holds a lock, which goes with its process.
+void remove_if_stale(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+}
+
+/// Removes what killed writers left in `folder`. Not to have done so is no error.
+void remove_stale_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix)) {
+      remove_if_stale(entry->path());
+    }
+    entry.increment(error);
+  }
+}
+
 /// A new file beside `target`, which is removed unless it took the target's place.
 class TemporaryFile {
  public:
@@ -113,28 +139,32 @@ class TemporaryFile {
     }
   }
 
+  /// The file stays open, and locked, until it has its new name; fsync reports what close could.
   void take_the_place() {
     check(::fsync(file_.get()) == 0, "cannot write to disk");
-    check(file_.close(), "cannot write");
     check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
     path_.clear();
-    // The new name should survive a power cut too; where folders cannot be synced it just may not.
-    const Descriptor folder(::open(parent(target_).c_str(), O_RDONLY | O_CLOEXEC));
-    if (folder.get() >= 0) ::fsync(folder.get());
+    // The new name should survive a power cut too. Some file systems have no such call for folders.
+    const Descriptor folder(::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC));
+    if (folder.get() < 0 || ::fsync(folder.get()) == 0) return;
+    check(errno == EINVAL || errno == ENOTSUP, "written, but its folder is not on disk");
   }
 
  private:
-  static std::filesystem::path parent(const std::filesystem::path& path) {
-    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  }
-
+  /// Opens a file that did not exist and locks it, so that nobody takes it for a stale one. Between
+  /// the two steps somebody may have done so; then it has no name any more, and another is made.
   int create(const std::filesystem::path& target) {
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
-      path_ = parent(target) / format(".tessera-", ::getpid(), "-", counter++, ".tmp");
-      const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (file >= 0) return file;
-      if (errno != EEXIST) break;
+      path_ = folder_of(target) /
+              format(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
+      Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (file.get() < 0 && errno == EEXIST) continue;
+      if (file.get() < 0) break;
+      while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
+      }
+      struct stat status {};
+      if (::fstat(file.get(), &status) != 0 || status.st_nlink > 0) return file.release();
     }
     const int error = errno;
     path_.clear();
@@ -153,7 +183,8 @@ class TemporaryFile {
 }  // namespace
 
 void write_file(const std::filesystem::path& path,
-                std::initializer_list<std::span<const std::byte>> parts) {
+                std::span<const std::span<const std::byte>> parts) {
+  remove_stale_files(folder_of(path));
   TemporaryFile file(path);
   for (const auto& part : parts) file.write(part);
   file.take_the_place();

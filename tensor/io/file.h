@@ -53,9 +53,16 @@ struct FileRegion {
 std::string printable(std::string_view text);
 
 /// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
-/// first, which takes the file's place when all is on disk. Whatever goes wrong, `path` holds the
-/// old contents or the new ones. **Errors**: std::runtime_error with the file's name.
+/// first, which takes the file's place when all is on disk. Whatever goes wrong, and if the process
+/// is killed at any moment, `path` holds the old contents or the new ones. What a killed writer
+/// left behind (`.tessera-*.tmp`) goes with the next file written to that folder; writers that are
+/// still at work, in this process or another, lose nothing.
+/// **Errors**: std::runtime_error with the file's name.
 void write_file(const std::filesystem::path& path,
-                std::initializer_list<std::span<const std::byte>> parts);
+                std::span<const std::span<const std::byte>> parts);
+inline void write_file(const std::filesystem::path& path,
+                       std::initializer_list<std::span<const std::byte>> parts) {
+  write_file(path, std::span(parts.begin(), parts.size()));
+}
 
 }  // namespace tessera

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <string_view>
-#include <vector>
 
 #include "tensor/error.h"
+#include "tensor/io/elements.h"
 #include "tensor/io/npy_header.h"
 
 namespace tessera {
@@ -19,79 +15,19 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr index_t kMaxHeader = 10000;  // as NumPy's own reader
-constexpr bool kLittle = std::endian::native == std::endian::little;
-
-/// IEEE's 16-bit float: sign, 5 bits of exponent, 10 of fraction.
-struct Half {
-  std::uint16_t bits;
-
-  explicit operator float() const {
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    float size = std::ldexp(static_cast<float>(fraction), -24);
-    if (exponent == 31) {
-      size = fraction == 0 ? std::numeric_limits<float>::infinity()
-                           : std::numeric_limits<float>::quiet_NaN();
-    } else if (exponent > 0) {
-      size = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-    }
-    return (bits & 0x8000) != 0 ? -size : size;
-  }
-};
-
-/// A byte that is true unless 0, whatever else it holds.
-struct BoolByte {
-  std::uint8_t byte;
-  explicit operator bool() const { return byte != 0; }
-};
-
-/// Reads the elements of `target` as values of type Stored from `offset` on.
-template <class Stored, class T>
-void read_elements(const FileRegion& region, index_t offset, bool swap, Tensor& target) {
-  T* out = target.mutable_data<T>();
-  const index_t count = target.count();
-  constexpr auto kSize = static_cast<index_t>(sizeof(Stored));
-  if (std::is_same_v<Stored, T> && !swap) return region.read(offset, out, count * kSize);
-  constexpr index_t kChunk = 8192;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(count, kChunk) * kSize));
-  for (index_t done = 0; done < count; done += kChunk) {
-    const index_t n = std::min(kChunk, count - done);
-    region.read(offset + done * kSize, bytes.data(), n * kSize);
-    for (index_t i = 0; i < n; ++i) {
-      std::byte* const first = bytes.data() + i * kSize;
-      if (swap) std::reverse(first, first + kSize);
-      Stored value;
-      std::memcpy(&value, first, sizeof value);
-      out[done + i] = static_cast<T>(value);
-    }
-  }
-}
-
-/// A kind of element that can be loaded: NumPy's code for it, and what it becomes.
-struct Format {
-  std::string_view code;
-  index_t size;
-  DType dtype;
-  void (*read)(const FileRegion&, index_t offset, bool swap, Tensor& target);
-};
-
-template <class Stored, class T>
-constexpr Format format_of(std::string_view code) {
-  return {code, sizeof(Stored), dtype_of<T>, read_elements<Stored, T>};
-}
 
 constexpr std::array kFormats = {
-    format_of<BoolByte, bool>("b1"),         format_of<float, float>("f4"),
-    format_of<double, double>("f8"),         format_of<Half, float>("f2"),
-    format_of<std::int8_t, index_t>("i1"),   format_of<std::int16_t, index_t>("i2"),
-    format_of<std::int32_t, index_t>("i4"),  format_of<index_t, index_t>("i8"),
-    format_of<std::uint8_t, index_t>("u1"),  format_of<std::uint16_t, index_t>("u2"),
-    format_of<std::uint32_t, index_t>("u4"),
+    element_format<BoolByte, bool>("b1"),         element_format<float, float>("f4"),
+    element_format<double, double>("f8"),         element_format<Half, float>("f2"),
+    element_format<std::int8_t, index_t>("i1"),   element_format<std::int16_t, index_t>("i2"),
+    element_format<std::int32_t, index_t>("i4"),  element_format<index_t, index_t>("i8"),
+    element_format<std::uint8_t, index_t>("u1"),  element_format<std::uint16_t, index_t>("u2"),
+    element_format<std::uint32_t, index_t>("u4"),
 };
 
 /// What `descr` says: how the elements are stored, and whether in the other byte order.
 struct Layout {
-  const Format& format;
+  const ElementFormat& format;
   bool swap;
 };
 
@@ -101,27 +37,14 @@ Layout parse_descr(const std::string& descr, const std::string& file) {
   if (code == "O") {
     fail_file(file, "header: an array of Python objects (dtype 'O') is never loaded");
   }
-  for (const Format& format : kFormats) {
+  for (const ElementFormat& format : kFormats) {
     if (format.code != code) continue;
     const bool has_order = order == '<' || order == '>';
     if (!has_order && !(order == '|' && format.size == 1)) break;
-    return {format, format.size > 1 && (order == '<') != kLittle};
+    return {format, format.size > 1 && (order == '<') != kLittleEndian};
   }
   fail_file(file, "header: cannot load dtype ", printable(descr),
             "; wanted bool, int8 to int64, uint8 to uint32, float16, float32 or float64, as '<f4'");
-}
-
-/// The shape's number of bytes. Sizes of 0 make it 0, but the others must not overflow for that.
-index_t byte_count(const Shape& shape, index_t item, const std::string& file) {
-  index_t bytes = 8;  // no element is larger once it is loaded
-  bool has_zero = false;
-  for (const index_t size : shape) {
-    has_zero = has_zero || size == 0;
-    if (__builtin_mul_overflow(bytes, std::max<index_t>(size, 1), &bytes)) {
-      fail_file(file, "header: shape ", shape, " has more elements than can be addressed");
-    }
-  }
-  return has_zero ? 0 : bytes / 8 * item;
 }
 
 /// The text of the header and where the elements begin.
@@ -178,7 +101,7 @@ Tensor read_npy(const FileRegion& region) {
   const Preamble preamble = read_preamble(region);
   const NpyHeader header = parse_npy_header(preamble.header, region.name);
   const Layout layout = parse_descr(header.descr, region.name);
-  const index_t wanted = byte_count(header.shape, layout.format.size, region.name);
+  const index_t wanted = stored_bytes(header.shape, layout.format.size, region.name + ": header");
   const index_t present = region.size - preamble.end;
   if (present != wanted) {
     fail_file(region.name, "byte ", preamble.end, ": shape ", header.shape, " of ",
@@ -196,10 +119,11 @@ Tensor read_npy(const FileRegion& region) {
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   require(tensor.defined(), "save_npy", "the tensor is undefined");
   const DType dtype = tensor.dtype();
-  const auto* format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& candidate) {
-    return candidate.dtype == dtype && candidate.size == item_size(dtype);
-  });
-  const char order = format->size == 1 ? '|' : kLittle ? '<' : '>';
+  const auto* format =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const ElementFormat& candidate) {
+        return candidate.dtype == dtype && candidate.size == item_size(dtype);
+      });
+  const char order = format->size == 1 ? '|' : kLittleEndian ? '<' : '>';
   std::string text = format_npy_header({order + std::string(format->code), false, tensor.shape()});
   // The elements begin at a multiple of 64 bytes.
   constexpr std::size_t kBefore = 10;
@@ -209,7 +133,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   head += {'\1', '\0', static_cast<char>(text.size() & 255), static_cast<char>(text.size() >> 8)};
   head += text;
 
-  const Tensor source = tensor.contiguous();
+  const Tensor source = tensor.detach().contiguous();
   const std::span<const char> elements(static_cast<const char*>(source.untyped_data()),
                                        static_cast<std::size_t>(source.count() * item_size(dtype)));
   write_file(path, {std::as_bytes(std::span<const char>(head)), std::as_bytes(elements)});

@@ -121,6 +121,77 @@ struct LayerNormArgs {
   T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
 };
 
+/// loss[i] = -log softmax(x[i])[targets[i]] for each row of x, and the gradients: the formulas stand
+/// in cross_entropy.h.
+///
+/// **Shapes**: x (rows, classes), rows contiguous; targets, loss (rows); dx (rows, classes),
+/// contiguous; weight (classes). A target is in [0, classes), or `ignored`: loss and gradient are 0.
+template <class T>
+struct CrossEntropyArgs {
+  index_t rows, classes;
+  const T* x;
+  index_t x_row;
+  const index_t* targets;
+  index_t ignored;
+  T smoothing = 0;            // in [0, 1]
+  const T* weight = nullptr;  // none: 1
+  T weight_sum = 0;           // of `weight`
+  T* loss = nullptr;
+  T* dx = nullptr;       // where asked
+  T gradient_scale = 1;  // multiplies dx
+};
+
+enum class PointwiseLoss {
+  kSquaredError,   // (x - t)^2
+  kBceWithLogits,  // -log sigmoid(x) t p - log(1 - sigmoid(x)) (1 - t), p: positive_weight
+};
+
+/// loss[i] = the loss of x[i] at target t[i], times weight[i]; all contiguous, `loss` and `dx`
+/// apart from the inputs.
+template <class T>
+struct PointwiseLossArgs {
+  index_t n;
+  const T* x;
+  const T* target;
+  const T* weight = nullptr;           // none: 1
+  const T* positive_weight = nullptr;  // none: 1
+  T* loss = nullptr;
+  T* dx = nullptr;       // where asked
+  T gradient_scale = 1;  // multiplies dx
+};
+
+/// One step of stochastic gradient descent on n elements, in place, as optimizer.h says.
+template <class T>
+struct SgdArgs {
+  index_t n;
+  T* w;
+  const T* gradient;
+  T* buffer = nullptr;  // of the momentum; none: no momentum
+  bool first = false;   // the buffer is not read, and becomes the gradient
+  bool nesterov = false;
+  T rate;
+  T weight_decay = 0;
+  T momentum = 0;
+  T gain = 1;  // 1 - dampening
+};
+
+/// One step of Adam or AdamW on n elements, in place, as optimizer.h says.
+template <class T>
+struct AdamArgs {
+  index_t n;
+  T* w;
+  const T* gradient;
+  T* m;
+  T* v;
+  T l2 = 0;        // Adam: w l2 is added to the gradient
+  T keep = 1;      // AdamW: 1 - rate * weight_decay, multiplies w
+  T beta1, gain1;  // gain = 1 - beta
+  T beta2, gain2;
+  T step;  // rate / (1 - beta1^t)
+  T root;  // sqrt(1 - beta2^t)
+  T eps;
+};
+
 /// gemm, pack_b and attention cut their work among threads themselves; every other kernel runs in
 /// the calling thread, and ops cut rows into pieces. A stride is in elements and may be anything; 1
 /// and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs are contiguous
@@ -169,6 +240,14 @@ struct FloatKernels {
   void (*logsumexp)(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept;
 
   void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
+
+  void (*cross_entropy)(const CrossEntropyArgs<T>&) noexcept;
+  void (*pointwise_loss)(PointwiseLoss, const PointwiseLossArgs<T>&) noexcept;
+
+  void (*sgd)(const SgdArgs<T>&) noexcept;
+  void (*adam)(const AdamArgs<T>&) noexcept;
+  /// The sum of x[i]^2, computed in double.
+  double (*sum_of_squares)(index_t n, const T* x) noexcept;
 };
 
 struct KernelTable {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/loop.h"
@@ -22,11 +23,21 @@ void check_ids(const char* op, const Tensor& ids, index_t limit, const char* wha
   }
 }
 
-/// out[i] = x[i * x_strides + index[i] * id_stride] for each index tuple i of index's shape; x is
-/// stepped through by x_strides, 0 along the axes that the ids choose from.
-Tensor take(const Tensor& x, const Strides& x_strides, index_t id_stride, const Tensor& index) {
+/// How each element of a result finds its own in x: element i at i * strides + index[i] * id_stride,
+/// where `index` has the result's shape and strides are 0 along the axes that the ids choose from.
+struct Lookup {
+  Strides strides;
+  index_t id_stride;
+  Tensor index;
+};
+
+/// The elements of x that `lookup` finds.
+Tensor take(const Tensor& x, const Lookup& lookup) {
+  const Tensor& index = lookup.index;
+  const index_t id_stride = lookup.id_stride;
   Tensor result = Tensor::empty(index.shape(), x.dtype());
-  const auto plan = plan_loop<3>(index.shape(), {result.strides(), x_strides, index.strides()});
+  const auto plan =
+      plan_loop<3>(index.shape(), {result.strides(), lookup.strides, index.strides()});
   const index_t x_step = plan.strides[1].back();
   const index_t id_step = plan.strides[2].back();
   const index_t* ids = index.data<index_t>();
@@ -48,6 +59,46 @@ Tensor take(const Tensor& x, const Strides& x_strides, index_t id_stride, const 
   return result;
 }
 
+/// Adds each element of dy to the element of dx that `lookup` finds, in row-major order, one after
+/// another: several may meet in one.
+void put(const Tensor& dy, const Lookup& lookup, Tensor dx) {
+  const Tensor& index = lookup.index;
+  const auto plan = plan_loop<3>(index.shape(), {dy.strides(), lookup.strides, index.strides()});
+  const index_t n = plan.row_length();
+  const index_t rows = dy.count() > 0 ? plan.row_count() : 0;
+  const index_t* ids = index.data<index_t>();
+  const index_t dy_step = plan.strides[0].back();
+  const index_t x_step = plan.strides[1].back();
+  const index_t id_step = plan.strides[2].back();
+  visit_dtype(dx.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    T* const to = dx.mutable_data<T>();
+    const T* const from = dy.data<T>();
+    for (index_t row = 0; row < rows; ++row) {
+      const auto offsets = row_offsets(plan, row);
+      const T* in = from + offsets[0];
+      T* out = to + offsets[1];
+      const index_t* id = ids + offsets[2];
+      for (index_t i = 0; i < n; ++i) {
+        T& sum = out[i * x_step + id[i * id_step] * lookup.id_stride];
+        sum = static_cast<T>(sum + in[i * dy_step]);
+      }
+    }
+  });
+}
+
+/// take, recorded. `lookup_in(x)` gives the lookup for an x of these strides: its gradient has its
+/// shape, but not its strides.
+template <class LookupIn>
+Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
+  Recording scope(op, {&x});
+  return scope.finish(take(x, lookup_in(x.strides())), [&] {
+    return [lookup = lookup_in(row_major_strides(x.shape()))](const Tensor& dy, Gradients& dx) {
+      put(dy, lookup, dx.buffer(0));
+    };
+  });
+}
+
 }  // namespace
 
 Tensor embedding(const Tensor& weight, const Tensor& ids) {
@@ -56,9 +107,11 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   check_ids("embedding", ids, weight.size(0), "rows of the table");
   Shape shape = ids.shape();
   shape.push_back(weight.size(1));
-  Strides strides = Strides::filled(ids.rank(), 0);
-  strides.push_back(weight.strides()[1]);
-  return take(weight, strides, weight.strides()[0], ids.unsqueeze(-1).expand(shape));
+  return choose("embedding", weight, [&](const Strides& table) {
+    Strides strides = Strides::filled(ids.rank(), 0);
+    strides.push_back(table[1]);
+    return Lookup{strides, table[0], ids.unsqueeze(-1).expand(shape)};
+  });
 }
 
 Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids) {
@@ -70,9 +123,11 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids) {
   Shape column = Shape::filled(x.rank(), 1);
   Shape shape = x.shape();
   column[a] = shape[a] = ids.count();
-  Strides strides = x.strides();
-  strides[a] = 0;
-  return take(x, strides, x.strides()[a], ids.reshape(column).expand(shape));
+  return choose("index_select", x, [&](const Strides& of_x) {
+    Strides strides = of_x;
+    strides[a] = 0;
+    return Lookup{strides, of_x[a], ids.reshape(column).expand(shape)};
+  });
 }
 
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
@@ -85,9 +140,11 @@ Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
             " is larger than x, ", x.shape(), ", on axis ", i);
   }
   check_ids("gather", index, x.shape()[a], "positions of the axis");
-  Strides strides = x.strides();
-  strides[a] = 0;
-  return take(x, strides, x.strides()[a], index);
+  return choose("gather", x, [&](const Strides& of_x) {
+    Strides strides = of_x;
+    strides[a] = 0;
+    return Lookup{strides, of_x[a], index};
+  });
 }
 
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype) {
@@ -125,22 +182,30 @@ Tensor copy_columns(const char* op, const Tensor& x, const First& first, const L
 }  // namespace
 
 Tensor tril(const Tensor& x, index_t diagonal) {
-  return copy_columns(
+  Recording op("tril", {&x});
+  const Tensor y = copy_columns(
       "tril", x, [](index_t) { return index_t{0}; },
       [&](index_t i) {
         const index_t columns = x.size(-1);
         return std::clamp<index_t>(i + 1 + std::min(diagonal, columns), 0, columns);
       });
+  return op.finish(y, [&] {
+    return [diagonal](const Tensor& dy, Gradients& dx) { dx.add(0, tril(dy, diagonal)); };
+  });
 }
 
 Tensor triu(const Tensor& x, index_t diagonal) {
-  return copy_columns(
+  Recording op("triu", {&x});
+  const Tensor y = copy_columns(
       "triu", x,
       [&](index_t i) {
         const index_t columns = x.size(-1);
         return std::clamp<index_t>(i + std::min(diagonal, columns), 0, columns);
       },
       [&](index_t) { return x.size(-1); });
+  return op.finish(y, [&] {
+    return [diagonal](const Tensor& dy, Gradients& dx) { dx.add(0, triu(dy, diagonal)); };
+  });
 }
 
 }  // namespace tessera

@@ -1,10 +1,13 @@
 #include "tensor/ops/layer_norm.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
-#include "tensor/ops/rows.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/rows.h"
 
 namespace tessera {
 
@@ -42,6 +45,25 @@ const T* data_or_null(const Tensor& parameter) {
   return parameter.defined() ? parameter.data<T>() : nullptr;
 }
 
+/// The gradients of n weight + bias, where n = (x - mean) rstd, in the order (x, weight, bias).
+///
+///     dx = rstd (dn - mean(dn) - n mean(dn n)),   dn = dy weight
+///
+/// n is computed again: that is cheaper than to keep it, and exact where x - mean would not be.
+void layer_norm_backward(const Tensor& x, const Axes& axes, const Shape& shape,
+                         const Tensor& weight, const Tensor& rstd, double eps, const Tensor& dy,
+                         Gradients& dx) {
+  dx.add(2, dy);
+  if (!dx.wanted(0) && !dx.wanted(1)) return;
+  const Tensor n = layer_norm(x, shape, {}, {}, eps);
+  if (dx.wanted(1)) dx.add(1, dy * n);
+  if (!dx.wanted(0)) return;
+  const Tensor dn = weight.defined() ? dy * weight : dy;
+  const Tensor along = mean(dn * n, axes, true);
+  const Tensor scale = rstd.reshape(reduced_shape(x.shape(), axes, true));
+  dx.add(0, scale * (dn - mean(dn, axes, true) - n * along));
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
@@ -49,11 +71,12 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   require(x.defined() && is_floating(x.dtype()), "layer_norm", "needs a float32 or float64 tensor",
           x.defined() ? format(", not ", x.dtype()) : "");
   const Axes axes = normalized_axes(x, normalized_shape);
+  Recording op("layer_norm", {&x, &weight, &bias});
   const Tensor scale = check_parameter("weight", weight, x, normalized_shape);
   const Tensor shift = check_parameter("bias", bias, x, normalized_shape);
   Tensor result = Tensor::empty(x.shape(), x.dtype());
-  if (result.count() == 0) return result;
   const Tensor rows = detail::as_rows(x, axes);
+  Tensor rstd = op ? Tensor::empty({rows.size(0)}, x.dtype()) : Tensor();
   detail::visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const kernels::LayerNormArgs<T> all = {
@@ -66,17 +89,24 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
         .eps = static_cast<T>(eps),
         .y = result.mutable_data<T>(),
         .y_row = rows.size(1),
+        .rstd = rstd.defined() ? rstd.mutable_data<T>() : nullptr,
     };
     const auto kernel = kernels::table().of<T>().layer_norm;
+    if (result.count() == 0) return;
     kernels::parallel_for(all.rows, kCost * all.n, [&](index_t begin, index_t end) {
       kernels::LayerNormArgs<T> piece = all;
       piece.rows = end - begin;
       piece.x += begin * all.x_row;
       piece.y += begin * all.y_row;
+      if (all.rstd != nullptr) piece.rstd += begin;
       kernel(piece);
     });
   });
-  return result;
+  return op.finish(result, [&] {
+    return [=, shape = normalized_shape](const Tensor& dy, Gradients& dx) {
+      layer_norm_backward(x, axes, shape, weight, rstd, eps, dy, dx);
+    };
+  });
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {

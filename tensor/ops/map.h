@@ -7,7 +7,7 @@
 
 #include "tensor/error.h"
 #include "tensor/loop.h"
-#include "tensor/ops/rows.h"
+#include "tensor/reduction.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -66,14 +66,6 @@ Tensor map_elements(const Shape& shape, const std::array<Tensor, sizeof...(In)>&
   return map_rows<Out, In...>(shape, inputs, cost, [&](Out* out, index_t n, Row<In>... rows) {
     for (index_t i = 0; i < n; ++i) out[i] = f(rows[i]...);
   });
-}
-
-/// `x` with the axes that a reduction over `axes` (normalized) removes merged into one, the last.
-/// A view where the strides allow it. The order of the merged elements is row-major whatever the
-/// strides, which is why no layout changes the bits of a reduction.
-inline Tensor merge_last(const Tensor& x, const Axes& axes) {
-  if (axes.empty()) return x.unsqueeze(-1);
-  return x.permute(rows_then_columns(x.rank(), axes)).flatten(x.rank() - axes.size(), -1);
 }
 
 /// A new tensor with element `f(row, n)` for each row along the last axis of `x`, as `shape`.

@@ -1,8 +1,11 @@
 #include "tensor/ops/matmul.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/loop.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/unary.h"
 
 namespace tessera {
 
@@ -130,6 +133,22 @@ Tensor multiply(Tensor a, Tensor b) {
   return out;
 }
 
+/// The product without the axes that stand for vectors.
+Tensor without_vector_axes(Tensor out, index_t a_rank, index_t b_rank) {
+  if (b_rank == 1) out = out.squeeze(-1);
+  if (a_rank == 1) out = out.squeeze(b_rank == 1 ? -1 : -2);
+  return out;
+}
+
+/// The gradients of multiply: the same product with one side transposed, by strides alone.
+void multiply_backward(const Tensor& a, const Tensor& b, const Tensor& dy, Gradients& dx) {
+  if (dx.wanted(0)) dx.add(0, multiply(dy, b.t()));
+  if (!dx.wanted(1)) return;
+  // One matrix shared by a batch gathers from all of its rows in one product.
+  const bool tall = b.rank() == 2 && a.rank() > 2;
+  dx.add(1, tall ? multiply(as_matrix(a).t(), as_matrix(dy)) : multiply(a.t(), dy));
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -137,14 +156,17 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ",
           b.shape());
   const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
+  // Vectors become matrices, and are variables of their own: the views record themselves.
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
   require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
           b.shape());
-  Tensor out = multiply(left, right);
-  if (b.rank() == 1) out = out.squeeze(-1);
-  if (a.rank() == 1) out = out.squeeze(b.rank() == 1 ? -1 : -2);
-  return out;
+  Recording op("matmul", {&left, &right});
+  Tensor out = op.finish(multiply(left, right), [&] {
+    return [x = op.wanted(1) ? left : Tensor(), y = op.wanted(0) ? right : Tensor()](
+               const Tensor& dy, Gradients& dx) { multiply_backward(x, y, dy, dx); };
+  });
+  return without_vector_axes(out, a.rank(), b.rank());
 }
 
 namespace {
@@ -188,22 +210,65 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   multiply_once(args);
 }
 
+/// `residual` is undefined or added last.
+Tensor apply(Activation activation, const Tensor& x, const Tensor& residual) {
+  const auto activated = [&] {
+    switch (activation) {
+      case Activation::kNone:
+        break;
+      case Activation::kRelu:
+        return relu(x);
+      case Activation::kGelu:
+        return gelu(x, Gelu::kErf);
+      case Activation::kGeluTanh:
+        return gelu(x, Gelu::kTanh);
+    }
+    return x;
+  };
+  return residual.defined() ? activated() + residual : activated();
+}
+
+/// The gradients of x W^T + bias + residual, in the order (x, weight, bias, residual).
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Gradients& dx) {
+  const Tensor rows = as_matrix(dy);
+  if (dx.wanted(0)) {
+    Shape shape = dy.shape();
+    shape.back() = weight.size(1);
+    dx.add(0, multiply(rows, weight).reshape(shape));
+  }
+  if (dx.wanted(1)) dx.add(1, multiply(rows.t(), as_matrix(x)));
+  dx.add(2, dy);
+  dx.add(3, dy);
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
-  check_linear(x, weight, bias, epilogue.residual);
+  const Tensor& residual = epilogue.residual;
+  check_linear(x, weight, bias, residual);
+  if (epilogue.activation != Activation::kNone && wants_gradient({&x, &weight, &bias, &residual})) {
+    // The gradient of an activation reads its input, which a fused pass does not keep.
+    LinearEpilogue affine;
+    affine.packed = epilogue.packed;
+    return apply(epilogue.activation, linear(x, weight, bias, affine), residual);
+  }
+  Recording op("linear", {&x, &weight, &bias, &residual});
   Shape shape = x.shape();
   shape.back() = weight.size(0);
   Tensor out = Tensor::empty(shape, x.dtype());
   Tensor rows = as_matrix(out);
-  if (out.count() == 0) return out;
-  if (x.dtype() == kFloat32) {
+  if (out.count() == 0) {
+    // nothing to compute
+  } else if (x.dtype() == kFloat32) {
     run_linear<float>(as_matrix(x), weight, bias, epilogue, rows);
   } else {
     run_linear<double>(as_matrix(x), weight, bias, epilogue, rows);
   }
-  return out;
+  return op.finish(out, [&] {
+    return [x = op.wanted(1) ? x : Tensor(), w = op.wanted(0) ? weight : Tensor()](
+               const Tensor& dy, Gradients& dx) { linear_backward(x, w, dy, dx); };
+  });
 }
 
 }  // namespace tessera

@@ -1,9 +1,13 @@
 #include "tensor/ops/softmax.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
-#include "tensor/ops/rows.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tensor/rows.h"
 
 namespace tessera {
 
@@ -43,14 +47,29 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
 }  // namespace
 
 Tensor softmax(const Tensor& x, const Axes& axes) {
-  return map_rows("softmax", x, axes, [](const auto& table) { return table.softmax; });
+  Recording op("softmax", {&x});
+  const Tensor y = map_rows("softmax", x, axes, [](const auto& table) { return table.softmax; });
+  return op.finish(y, [&] {
+    return [y, axes](const Tensor& dy, Gradients& dx) {
+      const Tensor weighted = dy * y;
+      dx.add(0, weighted - y * sum(weighted, axes, true));
+    };
+  });
 }
 
 Tensor log_softmax(const Tensor& x, const Axes& axes) {
-  return map_rows("log_softmax", x, axes, [](const auto& table) { return table.log_softmax; });
+  Recording op("log_softmax", {&x});
+  const Tensor y =
+      map_rows("log_softmax", x, axes, [](const auto& table) { return table.log_softmax; });
+  return op.finish(y, [&] {
+    return [y, axes](const Tensor& dy, Gradients& dx) {
+      dx.add(0, dy - exp(y) * sum(dy, axes, true));
+    };
+  });
 }
 
 Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
+  Recording op("logsumexp", {&input});
   const Tensor x = check("logsumexp", input);
   const Axes axes = normalize_axes("logsumexp", wanted, x.rank());
   const Tensor rows = detail::as_rows(x, axes);
@@ -65,7 +84,11 @@ Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
       table.logsumexp(end - begin, rows.size(1), from + begin * step, step, to + begin);
     });
   });
-  return result;
+  return op.finish(result, [&] {
+    return [x, axes](const Tensor& dy, Gradients& dx) {
+      dx.add(0, softmax(x, axes) * dy.reshape(reduced_shape(x.shape(), axes, true)));
+    };
+  });
 }
 
 }  // namespace tessera

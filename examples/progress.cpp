@@ -1,0 +1,75 @@
+#include "examples/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <locale>
+#include <sstream>
+
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr std::chrono::milliseconds kBarInterval{100};
+constexpr std::chrono::seconds kLineInterval{10};
+constexpr int kCells = 20;
+
+std::string bar(double fraction) {
+  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kCells);
+  std::string cells;
+  for (int i = 0; i < kCells; ++i) cells += i < full ? "█" : "░";
+  return cells;
+}
+
+}  // namespace
+
+std::string clock_time(double seconds) {
+  const double whole = std::isfinite(seconds) ? std::clamp(std::round(seconds), 0.0, 3.5e6) : 3.5e6;
+  const auto total = static_cast<index_t>(whole);
+  const auto two = [](index_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::string minutes_seconds = ":" + two(total % 60);
+  if (total < 3600) return std::to_string(total / 60) + minutes_seconds;
+  return std::to_string(total / 3600) + ":" + two(total / 60 % 60) + minutes_seconds;
+}
+
+std::string fixed(double value, int digits) {
+  return format(std::fixed, std::setprecision(digits), value);
+}
+
+Progress::Progress()
+    : terminal_(isatty(STDOUT_FILENO) == 1), shown_(std::chrono::steady_clock::now()) {}
+
+void Progress::show(const Standing& s) {
+  const auto now = std::chrono::steady_clock::now();
+  if (terminal_ ? drawn_ && now - shown_ < kBarInterval : now - shown_ < kLineInterval) return;
+  shown_ = now;
+  const std::string percent = fixed(100 * s.fraction, 0);
+  const std::string rest = "  loss " + fixed(s.loss, 4) + "  " + fixed(s.tokens_per_second, 0) +
+                           " tokens/s  " + clock_time(s.seconds_left) + " left";
+  const std::string epoch = format("epoch ", s.epoch, "/", s.epochs, "  ");
+  if (terminal_) {
+    std::cout << "\r\x1b[K" << epoch << bar(s.fraction) << " " << percent << " %" << rest
+              << std::flush;
+    drawn_ = true;
+  } else {
+    std::cout << epoch << percent << " %" << rest << std::endl;
+  }
+}
+
+void Progress::line(const std::string& text) {
+  clear();
+  std::cout << text << std::endl;
+  shown_ = std::chrono::steady_clock::now();
+}
+
+void Progress::clear() {
+  if (drawn_) std::cout << "\r\x1b[K";
+  drawn_ = false;
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,46 @@
+// What a person sees while a program trains.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::examples {
+
+/// Where a run stands.
+struct Standing {
+  index_t epoch = 0;  // from 1
+  index_t epochs = 0;
+  double fraction = 0;  // of the epoch
+  double loss = 0;
+  double tokens_per_second = 0;
+  double seconds_left = 0;
+};
+
+/// A bar that is drawn over and over where standard output is a terminal; where it is not, a line
+/// every ten seconds.
+class Progress {
+ public:
+  Progress();
+
+  /// Shows where the run stands, unless that was done a moment ago.
+  void show(const Standing& standing);
+  /// Prints a line that stays; the bar disappears.
+  void line(const std::string& text);
+
+ private:
+  void clear();
+
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point shown_;
+};
+
+/// "1:05:09", "0:21".
+std::string clock_time(double seconds);
+
+/// A number with `digits` digits behind the point, whatever the locale.
+std::string fixed(double value, int digits);
+
+}  // namespace tessera::examples

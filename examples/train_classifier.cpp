@@ -1,0 +1,234 @@
+// An encoder learns to sort lines of text into classes.
+//
+//   train_classifier --train train.tsv --test test.tsv --save run
+//   train_classifier --resume run --predict < lines.txt
+//
+// A line of a file is a label, a tab and the text. Options: --help.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/training.h"
+#include "models/models.h"
+#include "models/utf8.h"
+#include "nn/nn.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace {
+
+using namespace tessera;
+using models::Vocabulary;
+
+struct ClassifierOptions {
+  std::string train;
+  std::string test;
+  bool predict = false;
+  std::string pooling = "mean";
+  double word_dropout = 0.1;
+  double label_smoothing = 0;
+  index_t min_count = 1;
+  index_t max_words = 256;
+};
+
+/// What a line of text means to the model: the names of its words and classes.
+struct Names {
+  Vocabulary words;
+  std::vector<std::string> labels;
+};
+
+Names names_from(const nn::Checkpoint& checkpoint) {
+  Names names{Vocabulary::from_text(checkpoint.text("vocabulary"), checkpoint.file), {}};
+  const std::string& labels = checkpoint.text("labels");
+  for (std::size_t begin = 0; begin < labels.size();) {
+    const std::size_t end = labels.find('\n', begin);
+    names.labels.push_back(labels.substr(begin, end - begin));
+    begin = end == std::string::npos ? end : end + 1;
+  }
+  return names;
+}
+
+Names names_of(const std::vector<models::LabelledText>& lines, const ClassifierOptions& options) {
+  std::vector<std::string> texts;
+  for (const models::LabelledText& line : lines) texts.push_back(line.text);
+  return {Vocabulary::of_words(texts, {.min_count = options.min_count}),
+          models::distinct_labels(lines)};
+}
+
+/// The notes from which names_from makes the names again.
+nn::Checkpoint notes_of(const Names& names) {
+  nn::Checkpoint notes;
+  notes.set("vocabulary", names.words.to_text());
+  std::string labels;
+  for (const std::string& label : names.labels) labels += label + '\n';
+  notes.set("labels", labels);
+  return notes;
+}
+
+/// The numbers of a text's words behind [CLS].
+std::vector<index_t> encode(const Vocabulary& words, const std::string& text, index_t max_words) {
+  std::vector<index_t> tokens = words.encode(text);
+  if (std::ssize(tokens) > max_words) tokens.resize(static_cast<std::size_t>(max_words));
+  tokens.insert(tokens.begin(), Vocabulary::kCls);
+  return tokens;
+}
+
+std::vector<models::Example> examples_of(const std::vector<models::LabelledText>& lines,
+                                         const std::string& file, const Names& names,
+                                         index_t max_words) {
+  const std::vector<index_t> labels = models::label_numbers(lines, names.labels, file);
+  std::vector<models::Example> examples;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    examples.push_back({encode(names.words, lines[i].text, max_words), labels[i]});
+  }
+  return examples;
+}
+
+/// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
+Tensor drop_words(const Tensor& tokens, double chance) {
+  if (chance == 0) return tokens;
+  const Tensor special = lt(tokens, Vocabulary::kSpecialCount);
+  const Tensor keep = logical_or(special, bernoulli(tokens.shape(), 1 - chance));
+  return where(keep, tokens, full({}, Vocabulary::kUnknown, kInt64));
+}
+
+/// The class of each example.
+std::vector<index_t> classes_of(const models::SequenceClassifier& model,
+                                const std::vector<models::Example>& examples) {
+  models::BatchSampler sampler(models::lengths_of(examples), {.batch_size = 64, .shuffle = false});
+  std::vector<index_t> classes(examples.size());
+  while (sampler.epoch() == 0) {
+    const std::span<const index_t> chosen = sampler.next();
+    const models::Batch batch = models::make_batch(examples, chosen);
+    const Tensor best = argmax(model(batch.tokens, batch.lengths), {-1});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      classes[static_cast<std::size_t>(chosen[i])] =
+          best.item_at<index_t>({static_cast<index_t>(i)});
+    }
+  }
+  return classes;
+}
+
+/// The confusion matrix, and the accuracy as the last line.
+void test(const models::SequenceClassifier& model, const std::vector<models::Example>& examples,
+          const std::vector<std::string>& labels) {
+  const std::vector<index_t> classes = classes_of(model, examples);
+  std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
+  index_t correct = 0;
+  std::size_t width = 6;
+  for (const std::string& label : labels) width = std::max(width, label.size() + 1);
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const auto label = static_cast<std::size_t>(examples[i].label);
+    ++counts[label][static_cast<std::size_t>(classes[i])];
+    correct += examples[i].label == classes[i];
+  }
+  const auto cell = [&](const std::string& text) {
+    std::cout << std::string(width - std::min(width, text.size()), ' ') << text;
+  };
+  std::cout << "\nrows: the label, columns: what the model says\n\n";
+  cell("");
+  for (const std::string& label : labels) cell(label);
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    std::cout << '\n';
+    cell(labels[row]);
+    for (index_t count : counts[row]) cell(std::to_string(count));
+  }
+  const double accuracy = static_cast<double>(correct) / static_cast<double>(examples.size());
+  std::cout << "\n\ntest accuracy " << examples::fixed(accuracy, 4) << std::endl;
+}
+
+/// Prints each line of standard input with the class that the model gives it in front.
+void predict(const models::SequenceClassifier& model, const Names& names, index_t max_words) {
+  index_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (models::find_invalid_utf8(line) != std::string::npos) {
+      fail_file("standard input", "line ", number, " is not UTF-8");
+    }
+    const Tensor tokens = from_vector(encode(names.words, line, max_words)).unsqueeze(0);
+    const auto best = argmax(model(tokens), {-1}).item<index_t>();
+    std::cout << names.labels[static_cast<std::size_t>(best)] << '\t' << line << std::endl;
+  }
+}
+
+models::SequenceClassifier make_model(const examples::TrainingOptions& o, const Names& names,
+                                      const ClassifierOptions& c) {
+  manual_seed(o.seed);
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
+  tokens.max_tokens = c.max_words + 1;
+  return models::SequenceClassifier({.tokens = tokens,
+                                     .classes = std::ssize(names.labels),
+                                     .pooling = c.pooling == "cls"   ? models::Pooling::kCls
+                                                : c.pooling == "max" ? models::Pooling::kMax
+                                                                     : models::Pooling::kMean,
+                                     .dropout = o.dropout});
+}
+
+/// Trains to the end; false if it was stopped before.
+bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
+           const std::vector<models::LabelledText>& lines, models::SequenceClassifier& model) {
+  const auto examples = examples_of(lines, c.train, names, c.max_words);
+  std::cout << lines.size() << " lines, " << names.words.size() << " words, " << names.labels.size()
+            << " classes, " << nn::parameter_count(model) << " parameters" << std::endl;
+  examples::Training training(program, model, models::lengths_of(examples),
+                              examples::digest_of(examples), notes_of(names));
+  return training.run({.loss = [&](std::span<const index_t> chosen) {
+    const models::Batch batch = models::make_batch(examples, chosen);
+    const Tensor scores = model(drop_words(batch.tokens, c.word_dropout), batch.lengths);
+    return examples::BatchResult{
+        .loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing}),
+        .count = std::ssize(chosen),
+        .correct = sum(eq(argmax(scores.detach(), {-1}), batch.labels)).item<index_t>(),
+    };
+  }});
+}
+
+void run(const examples::Program& program, const ClassifierOptions& c) {
+  require(!c.train.empty() || program.resumed, "train_classifier",
+          "--train FILE is missing, or --resume DIR of a trained model");
+  // The files are read before anything is trained, so that no error waits for the end.
+  std::vector<models::LabelledText> lines;
+  if (!c.train.empty()) lines = models::read_labelled_lines(c.train);
+  const Names names = program.resumed ? names_from(*program.resumed) : names_of(lines, c);
+  std::vector<models::Example> tested;
+  if (!c.test.empty()) {
+    tested = examples_of(models::read_labelled_lines(c.test), c.test, names, c.max_words);
+  }
+
+  models::SequenceClassifier model = make_model(program.options, names, c);
+  if (c.train.empty()) {
+    nn::load_group(*program.resumed, "model", model);
+  } else if (!train(program, c, names, lines, model)) {
+    return;
+  }
+  nn::eval(model);
+  if (c.predict) predict(model, names, c.max_words);
+  if (!tested.empty()) test(model, tested, names.labels);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ClassifierOptions c;
+  examples::Program program(
+      "train_classifier", "Learns to sort lines of text into classes, from lines label<TAB>text.",
+      {.dropout = 0.3, .epochs = 20, .learning_rate = 1e-3, .weight_decay = 0.05});
+  CLI::App& app = program.app;
+  app.add_option("--train", c.train, "file of lines to learn from: label<TAB>text");
+  app.add_option("--test", c.test, "file of lines to be tested on at the end");
+  app.add_flag("--predict", c.predict, "name the class of each line of standard input");
+  program.add("--pooling", c.pooling, "how the words' vectors become one")
+      ->check(CLI::IsMember({"mean", "cls", "max"}));
+  program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training")
+      ->check(CLI::Range(0.0, 1.0));
+  program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes")
+      ->check(CLI::Range(0.0, 1.0));
+  program.add("--min-count", c.min_count, "rarer words are unknown")->check(CLI::Range(1, 1000000));
+  program.add("--max-words", c.max_words, "a line is cut behind so many")
+      ->check(CLI::Range(1, 100000));
+  return program.run(argc, argv, [&] { run(program, c); });
+}

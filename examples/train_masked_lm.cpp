@@ -1,0 +1,210 @@
+// An encoder learns a text by guessing what was hidden in it: a masked language model.
+//
+//   train_masked_lm --text text.txt
+//
+// A tenth of the text, at its end, is held out. What the model knows of it is measured in bits a
+// hidden token; beside it stands what one knows who has only counted the tokens. Options: --help.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "examples/training.h"
+#include "models/models.h"
+#include "nn/nn.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace {
+
+using namespace tessera;
+using models::Vocabulary;
+
+struct MaskedLmOptions {
+  std::string text;
+  std::string fill;
+  std::string unit = "characters";
+  index_t length = 128;
+  index_t vocabulary = 10000;
+};
+
+constexpr double kHeldOut = 0.1;
+constexpr index_t kEvaluationBatch = 32;
+constexpr index_t kQuickBatches = 8;  // at an epoch's end
+
+double bits(double nats) {
+  return nats / std::log(2.0);
+}
+
+/// The entropy of single tokens in bits: what every guess by frequency alone costs at least.
+double unigram_entropy(std::span<const index_t> tokens) {
+  std::map<index_t, index_t> counts;
+  for (index_t token : tokens) ++counts[token];
+  double entropy = 0;
+  for (const auto& [token, count] : counts) {
+    const double share = static_cast<double>(count) / static_cast<double>(tokens.size());
+    entropy -= share * std::log2(share);
+  }
+  return entropy;
+}
+
+/// The labels of the chosen places alone.
+Tensor labels_at(const Tensor& labels, const Tensor& places) {
+  return index_select(labels.flatten(), 0, places);
+}
+
+struct Text {
+  Vocabulary vocabulary;
+  std::vector<models::Example> train;
+  std::vector<models::Example> held_out;
+  double held_out_entropy;
+};
+
+Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
+  const std::string text = models::read_text(c.text);
+  const std::span<const std::string> texts(&text, 1);
+  const models::VocabularyOptions limit = {.max_size = c.vocabulary};
+  Vocabulary vocabulary = resumed
+                              ? Vocabulary::from_text(resumed->text("vocabulary"), resumed->file)
+                          : c.unit == "words" ? Vocabulary::of_words(texts, limit)
+                                              : Vocabulary::of_characters(texts, limit);
+  const std::vector<index_t> tokens = vocabulary.encode(text);
+  const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
+  if (held < 2) fail_file(c.text, "it has ", tokens.size(), " tokens, too few to learn from");
+  const auto [train, test] =
+      std::pair(std::span(tokens).first(tokens.size() - held), std::span(tokens).last(held));
+  Text result{std::move(vocabulary), models::token_windows(train, c.length),
+              models::token_windows(test, c.length), unigram_entropy(test)};
+  std::cout << tokens.size() << ' ' << c.unit << ", " << result.vocabulary.size() << " different; "
+            << test.size() << " at the end are held out" << std::endl;
+  return result;
+}
+
+/// The mean loss on at most `batches` batches of the held-out text, masked the same way each time.
+double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches) {
+  nn::eval(model);
+  Rng rng(0);
+  models::BatchSampler sampler(models::lengths_of(text.held_out),
+                               {.batch_size = kEvaluationBatch, .shuffle = false});
+  double sum = 0;
+  index_t count = 0;
+  for (index_t i = 0; i < batches && sampler.epoch() == 0; ++i) {
+    const models::Batch batch = models::make_batch(text.held_out, sampler.next());
+    const models::MaskedTokens hidden =
+        models::mask_tokens(batch.tokens, text.vocabulary.size(), rng);
+    const Tensor places = models::places_of(hidden.labels);
+    sum += nn::cross_entropy(model(hidden.tokens, batch.lengths, places),
+                             labels_at(hidden.labels, places), {.reduction = nn::Reduction::kSum})
+               .item();
+    count += hidden.count;
+  }
+  nn::train(model);
+  return sum / static_cast<double>(std::max<index_t>(count, 1));
+}
+
+/// The text with every _ replaced: the surest guess first, which then helps with the others.
+std::string fill_blanks(const models::MaskedLm& model, const Vocabulary& vocabulary,
+                        const std::string& sentence, index_t max_tokens) {
+  std::vector<index_t> tokens = {Vocabulary::kCls};
+  std::vector<index_t> blanks;
+  const auto pieces =
+      vocabulary.has_words() ? models::split_words(sentence) : models::split_characters(sentence);
+  for (const std::string& piece : pieces) {
+    if (piece == "_") blanks.push_back(std::ssize(tokens));
+    tokens.push_back(piece == "_" ? Vocabulary::kMask : vocabulary.id(piece));
+  }
+  require(std::ssize(tokens) <= max_tokens, "--fill", "more than ", max_tokens - 1, " tokens");
+  while (!blanks.empty()) {
+    const Tensor scores = model(from_vector(tokens).unsqueeze(0), {}, from_vector(blanks));
+    // Special tokens are no guesses.
+    const Tensor chances = softmax(scores).slice(1, Vocabulary::kSpecialCount);
+    const auto surest = argmax(max(chances, {-1})).item<index_t>();
+    const auto guess = argmax(chances.select(0, surest)).item<index_t>();
+    tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] =
+        guess + Vocabulary::kSpecialCount;
+    blanks.erase(blanks.begin() + surest);
+  }
+  return vocabulary.decode(std::span(tokens).subspan(1));
+}
+
+/// A stretch of the held-out text in which every sixth letter or fourth word is a blank.
+std::string blanked(const Text& text) {
+  const bool words = text.vocabulary.has_words();
+  const index_t step = words ? 4 : 6;
+  const std::vector<index_t>& tokens = text.held_out.front().tokens;
+  const index_t end = std::min<index_t>(std::ssize(tokens), words ? 30 : 80);
+  std::string result;
+  for (index_t i = 1; i < end; ++i) {
+    const std::string& token = text.vocabulary.token(tokens[static_cast<std::size_t>(i)]);
+    const bool blank = i % step == 0 && token != "\n" && token != " ";
+    result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
+  }
+  return result;
+}
+
+/// Trains to the end; false if it was stopped before.
+bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
+  nn::Checkpoint notes;
+  notes.set("vocabulary", text.vocabulary.to_text());
+  examples::Training training(program, model, models::lengths_of(text.train),
+                              examples::digest_of(text.train), notes);
+  const auto loss = [&](std::span<const index_t> chosen) {
+    const models::Batch batch = models::make_batch(text.train, chosen);
+    const models::MaskedTokens hidden =
+        models::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
+    const Tensor places = models::places_of(hidden.labels);
+    const Tensor labels = labels_at(hidden.labels, places);
+    const Tensor scores = model(hidden.tokens, batch.lengths, places);
+    return examples::BatchResult{
+        .loss = nn::cross_entropy(scores, labels),
+        .count = hidden.count,
+        .correct = sum(eq(argmax(scores.detach(), {-1}), labels)).item<index_t>(),
+    };
+  };
+  const auto summary = [&](const examples::EpochSums& sums) {
+    return "loss " + examples::fixed(sums.mean_loss(), 4) + "  bits " +
+           examples::fixed(bits(sums.mean_loss()), 3) + "  held-out bits " +
+           examples::fixed(bits(held_out_loss(model, text, kQuickBatches)), 3);
+  };
+  return training.run({.loss = loss, .summary = summary});
+}
+
+void run(const examples::Program& program, const MaskedLmOptions& c) {
+  require(!c.text.empty(), "train_masked_lm", "--text FILE is missing");
+  const Text text = read(c, program.resumed);
+  manual_seed(program.options.seed);
+  models::TokenEncoderOptions tokens =
+      examples::token_encoder_options(program.options, text.vocabulary.size());
+  tokens.max_tokens = c.length;
+  models::MaskedLm model({.tokens = tokens});
+  std::cout << nn::parameter_count(model) << " parameters" << std::endl;
+  if (!train(program, text, model)) return;
+
+  const double loss = held_out_loss(model, text, std::ssize(text.held_out));
+  nn::eval(model);
+  const std::string sentence = c.fill.empty() ? blanked(text) : c.fill;
+  std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "
+            << examples::fixed(bits(loss), 3) << ", unigram entropy "
+            << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
+            << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
+            << "\nfilled: " << fill_blanks(model, text.vocabulary, sentence, c.length) << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MaskedLmOptions c;
+  examples::Program program(
+      "train_masked_lm", "Learns a text by guessing what was hidden in it.",
+      {.layers = 4, .width = 192, .heads = 6, .feed_forward = 768, .epochs = 10});
+  program.app.add_option("--text", c.text, "file of UTF-8 text to learn");
+  program.app.add_option("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
+  program.add("--unit", c.unit, "what a token is")->check(CLI::IsMember({"characters", "words"}));
+  program.add("--length", c.length, "tokens of a sequence")->check(CLI::Range(2, 100000));
+  program.add("--vocabulary", c.vocabulary, "most tokens that are told apart")
+      ->check(CLI::Range(models::Vocabulary::kSpecialCount + 1, index_t{10000000}));
+  return program.run(argc, argv, [&] { run(program, c); });
+}

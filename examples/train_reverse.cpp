@@ -1,0 +1,136 @@
+// An encoder learns to write words backwards, and its attention shows how.
+//
+// Place i of the output must be the letter at place n - 1 - i, so the only way to be right is to
+// look there: after training, attention lies on the anti-diagonal of the map. Nobody told it so.
+//
+// The words are random letters; those of the test are never trained on. Options: --help.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/training.h"
+#include "models/models.h"
+#include "nn/nn.h"
+#include "tensor/create.h"
+#include "tensor/ops/ops.h"
+
+namespace {
+
+using namespace tessera;
+
+constexpr index_t kLetters = 26;
+constexpr index_t kTestWords = 500;
+constexpr const char* kShownWord = "transformers";
+
+std::string word_of(std::span<const index_t> letters) {
+  std::string word;
+  for (index_t letter : letters) word += static_cast<char>('a' + letter);
+  return word;
+}
+
+std::vector<index_t> letters_of(const std::string& word) {
+  std::vector<index_t> letters;
+  for (char c : word) letters.push_back(c - 'a');
+  return letters;
+}
+
+std::vector<models::Example> random_words(index_t count, index_t length, Rng rng) {
+  const std::vector<index_t> letters =
+      randint(0, kLetters, {count * length}, rng).to_vector<index_t>();
+  std::vector<models::Example> words;
+  for (auto at = letters.begin(); at != letters.end(); at += length) {
+    words.push_back({.tokens = {at, at + length}});
+  }
+  return words;
+}
+
+/// How many letters of the scores (B, T, 26) are those of the words (B, T) backwards.
+index_t count_correct(const Tensor& scores, const Tensor& words) {
+  return sum(eq(argmax(scores, {-1}), words.slice(1, {}, {}, -1))).item<index_t>();
+}
+
+/// A row of shades for each letter: what the place in front attends to, in percent.
+void print_map(const std::string& word, const Tensor& weights) {
+  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+  const index_t length = std::ssize(word);
+  std::printf("    ");
+  for (char c : word) std::printf("     %c", c);
+  std::printf("\n");
+  for (index_t i = 0; i < length; ++i) {
+    std::printf("  %c ", word[static_cast<std::size_t>(i)]);
+    for (index_t j = 0; j < length; ++j) {
+      const double weight = weights.item_at({i, j});
+      const char* shade = kShades[std::min(4, static_cast<int>(5 * weight))];
+      std::printf(" %s%s%3.0f", shade, shade, 100 * weight);
+    }
+    std::printf("\n");
+  }
+}
+
+/// What the trained model makes of one word, and where it looks.
+void show(const models::TokenClassifier& model, const std::string& word) {
+  const Tensor tokens = from_vector(letters_of(word)).unsqueeze(0);
+  const Tensor letters = argmax(model(tokens), {-1}).select(0, 0);
+  const Tensor heads = model.encode.with_weights(tokens).weights.back().select(0, 0);
+  const Tensor map = mean(heads, {0});
+  const double mirrored = mean(map.slice(1, {}, {}, -1).diagonal()).item();
+  std::printf("\n%s -> %s\n\nAttention of the last layer in percent (rows look at columns):\n\n",
+              word.c_str(), word_of(letters.to_vector<index_t>()).c_str());
+  print_map(word, map);
+  std::printf("\non the anti-diagonal: %.0f %%\n", 100 * mirrored);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  index_t length = 12;
+  index_t count = 4000;
+  examples::Program program("train_reverse", "Learns to write words backwards.",
+                            {.layers = 1,
+                             .width = 64,
+                             .heads = 1,
+                             .feed_forward = 128,
+                             .dropout = 0,
+                             .epochs = 5,
+                             .learning_rate = 3e-3});
+  program.add("--length", length, "letters of a word")->check(CLI::Range(2, 64));
+  program.add("--words", count, "words to train on")->check(CLI::Range(1, 1'000'000));
+  return program.run(argc, argv, [&] {
+    const examples::TrainingOptions& o = program.options;
+    const auto words = random_words(count, length, Rng(o.seed, 1));
+    const auto test = random_words(kTestWords, length, Rng(o.seed, 2));
+
+    manual_seed(o.seed);
+    models::TokenClassifier model({.tokens = examples::token_encoder_options(o, kLetters),
+                                   .classes = kLetters,
+                                   .dropout = o.dropout});
+    std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
+              << " parameters" << std::endl;
+
+    examples::Training training(program, model, models::lengths_of(words),
+                                examples::digest_of(words));
+    const bool finished = training.run({.loss = [&](std::span<const index_t> chosen) {
+      const Tensor tokens = models::make_batch(words, chosen).tokens;
+      const Tensor scores = model(tokens);
+      return examples::BatchResult{
+          .loss = nn::cross_entropy(scores, tokens.slice(1, {}, {}, -1)),
+          .count = tokens.count(),
+          .correct = count_correct(scores.detach(), tokens),
+      };
+    }});
+    if (!finished) return;
+
+    nn::eval(model);
+    std::vector<index_t> all(test.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<index_t>(i);
+    const Tensor tokens = models::make_batch(test, all).tokens;
+    const auto places = static_cast<double>(tokens.count());
+    std::printf("%.2f %% of the letters of %lld unseen words are right\n",
+                100 * static_cast<double>(count_correct(model(tokens), tokens)) / places,
+                static_cast<long long>(kTestWords));
+    show(model, length == 12 ? kShownWord : word_of(test.front().tokens));
+  });
+}

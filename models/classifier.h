@@ -1,0 +1,88 @@
+// Classes for sequences, and for each token of a sequence.
+//
+//   models::SequenceClassifier model({
+//       .tokens = {.vocabulary_size = 9000,
+//                  .encoder = {.layer = {.d_model = 128, .nhead = 4}, .num_layers = 2}},
+//       .classes = 6,
+//   });
+//   Tensor scores = model(batch.tokens, batch.lengths);      // (B, 6)
+#pragma once
+
+#include "models/token_encoder.h"
+#include "nn/linear.h"
+
+namespace tessera::models {
+
+/// How the vectors of a sequence's tokens become one.
+enum class Pooling {
+  kMean,  // their mean
+  kCls,   // the first one
+  kMax,   // the largest element in each column
+};
+
+/// One vector a sequence, from its real tokens alone: the elements of padding are never looked at,
+/// NaN or not, and change no bit.
+///
+/// **Shapes**: x (B, T, D), lengths (B) int64, or undefined where all is real -> (B, D).
+/// **Errors**: shapes that do not fit, a sequence without a token.
+Tensor pool(Pooling pooling, const Tensor& x, const Tensor& lengths = {});
+
+struct SequenceClassifierOptions {
+  TokenEncoderOptions tokens;
+  index_t classes;
+  Pooling pooling = Pooling::kMean;
+  double dropout = 0.1;  // of the pooled vector
+};
+
+/// `classifier(dropout(pool(encode(tokens))))`: a score for each class of each sequence.
+///
+/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, C). Parameters are TokenEncoder's, and
+/// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder.
+/// **Source**: Devlin et al., "BERT", 2018, section 4.1; transformers.BertForSequenceClassification.
+struct SequenceClassifier {
+  TokenEncoder encode;
+  Pooling pooling;
+  nn::Dropout dropout;
+  nn::Linear classifier;
+
+  explicit SequenceClassifier(const SequenceClassifierOptions& options, Rng& rng = default_rng());
+
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    TokenEncoder::visit(self.encode, visitor);
+    visitor("dropout", self.dropout);
+    visitor("classifier", self.classifier);
+  }
+};
+
+struct TokenClassifierOptions {
+  TokenEncoderOptions tokens;
+  index_t classes;
+  double dropout = 0.1;  // of the tokens' vectors
+};
+
+/// `classifier(dropout(encode(tokens)))`: a score for each class of each token.
+///
+/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, C). Parameters are TokenEncoder's,
+/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder.
+/// **Source**: Devlin et al., "BERT", 2018, section 5.3; transformers.BertForTokenClassification.
+struct TokenClassifier {
+  TokenEncoder encode;
+  nn::Dropout dropout;
+  nn::Linear classifier;
+
+  explicit TokenClassifier(const TokenClassifierOptions& options, Rng& rng = default_rng());
+
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    TokenEncoder::visit(self.encode, visitor);
+    visitor("dropout", self.dropout);
+    visitor("classifier", self.classifier);
+  }
+};
+
+}  // namespace tessera::models

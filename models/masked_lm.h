@@ -1,0 +1,70 @@
+// A masked language model: it says which tokens stand at hidden places.
+//
+//   const MaskedTokens hidden = mask_tokens(batch.tokens, vocabulary.size(), rng);
+//   const Tensor places = places_of(hidden.labels);
+//   const Tensor scores = model(hidden.tokens, batch.lengths, places);      // (n, V)
+//   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
+#pragma once
+
+#include "models/token_encoder.h"
+#include "nn/layer_norm.h"
+#include "nn/linear.h"
+
+namespace tessera::models {
+
+struct MaskedLmOptions {
+  TokenEncoderOptions tokens;
+};
+
+/// A score for each token of the vocabulary, at each place:
+///
+///     h = LayerNorm(gelu(dense(encode(tokens)))),    scores = h E^T + bias
+///
+/// E is the embedding of the tokens itself, so that what the two ends learn adds up in one
+/// parameter, which has one name and one gradient.
+///
+/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, V); with places (n) int64, numbers
+/// of tokens of the flattened batch, b T + t: (n, V), which spares the product with the whole
+/// vocabulary where nothing is asked. Parameters are TokenEncoder's, and
+/// cls.predictions.transform.dense.weight (D, D), .bias (D),
+/// cls.predictions.transform.LayerNorm.weight, .bias (D), cls.predictions.bias (V), as BERT's;
+/// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight.
+/// **Errors**: as TokenEncoder; a place outside [0, B T).
+/// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
+/// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
+struct MaskedLm {
+  /// dense, GELU, layer norm.
+  struct Transform {
+    nn::Linear dense;
+    nn::LayerNorm norm;
+
+    template <class Self, class Visitor>
+    static void visit(Self& self, Visitor&& visitor) {
+      visitor("dense", self.dense);
+      visitor("LayerNorm", self.norm);
+    }
+  };
+
+  TokenEncoder encode;
+  Transform transform;
+  Tensor bias;
+  PackedWeight packed_decoder;
+
+  explicit MaskedLm(const MaskedLmOptions& options, Rng& rng = default_rng());
+
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {},
+                    const Tensor& places = {}) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    TokenEncoder::visit(self.encode, visitor);
+    visitor("cls.predictions.transform", self.transform);
+    visitor("cls.predictions.bias", self.bias);
+  }
+};
+
+/// The numbers of the elements of `labels`, flattened, that are not kIgnored, in order.
+/// **Shapes**: labels (...) int64 -> (n) int64.
+Tensor places_of(const Tensor& labels);
+
+}  // namespace tessera::models

@@ -1,0 +1,70 @@
+#include "models/token_encoder.h"
+
+#include <cmath>
+
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr const char* kOp = "TokenEncoder";
+constexpr double kLearnedStd = 0.02;
+
+AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
+  require(tokens.defined() && tokens.rank() == 2, kOp, "expected tokens (B, T)",
+          tokens.defined() ? format(", not ", tokens.shape()) : "");
+  if (!lengths.defined()) return {};
+  require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == tokens.size(0),
+          kOp, "expected lengths (", tokens.size(0), ") of int64, not ", lengths.shape(), " of ",
+          lengths.dtype());
+  for (index_t length : lengths.to_vector<index_t>()) {
+    require(1 <= length && length <= tokens.size(1), kOp, "a length of ", length,
+            " in a batch with ", tokens.size(1), " tokens a row");
+  }
+  return length_mask(lengths);
+}
+
+}  // namespace
+
+TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rng)
+    : word(options.vocabulary_size, options.encoder.layer.d_model, rng), dropout(options.dropout) {
+  const EncoderLayerOptions& layer = options.encoder.layer;
+  const double scale = std::sqrt(static_cast<double>(layer.d_model));
+  if (options.positions == Positions::kSinusoidal) {
+    word.weight = word.weight * (1 / scale);
+    sinusoidal.emplace(nn::PositionalEncodingOptions{
+        .d_model = layer.d_model, .max_tokens = options.max_tokens, .input_scale = scale});
+  } else {
+    word.weight = word.weight * kLearnedStd;
+    learned.emplace(options.max_tokens, layer.d_model, rng);
+  }
+  if (options.embedding_norm) {
+    norm.emplace(
+        nn::LayerNormOptions{.normalized_shape = {layer.d_model}, .eps = layer.layer_norm_eps});
+  }
+}
+
+Tensor TokenEncoder::Embeddings::operator()(const Tensor& tokens) const {
+  const Tensor x = word(tokens);
+  const Tensor placed = sinusoidal ? (*sinusoidal)(x) : (*learned)(x);
+  return dropout(norm ? (*norm)(placed) : placed);
+}
+
+TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
+    : embeddings(options, rng), encoder(options.encoder, rng) {
+  require(options.encoder.layer.batch_first, kOp, "the encoder must have the batch first");
+}
+
+Tensor TokenEncoder::operator()(const Tensor& tokens, const Tensor& lengths) const {
+  const AttentionMask mask = mask_of(tokens, lengths);
+  return encoder(embeddings(tokens), mask);
+}
+
+EncoderTrace TokenEncoder::with_weights(const Tensor& tokens, const Tensor& lengths) const {
+  const AttentionMask mask = mask_of(tokens, lengths);
+  return encoder.with_weights(embeddings(tokens), mask);
+}
+
+}  // namespace tessera::models

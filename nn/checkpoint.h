@@ -1,0 +1,111 @@
+// Models and training states as files.
+//
+//   nn::save_module("model.safetensors", model);    // PyTorch's names: its tools read it too
+//   nn::load_module("model.safetensors", model);
+//
+//   nn::Checkpoint checkpoint;                      // everything that a run needs to go on
+//   checkpoint.add("model", nn::state_dict(model));
+//   checkpoint.set("step", step);
+//   nn::save_checkpoint("run/checkpoint.safetensors", checkpoint);
+//
+// A checkpoint is one .safetensors file: its tensors are the file's tensors, its values the texts of
+// the file's `__metadata__`. So one rename replaces it, and a process that is killed at any moment
+// leaves the old checkpoint or the new one.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nn/module.h"
+#include "tensor/error.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/random.h"
+
+namespace tessera::nn {
+
+/// Copies `state` into the module's parameters, converting dtypes.
+/// **Errors**: names that are missing or unexpected and other shapes, all listed in one
+/// std::runtime_error that begins with `file`; then nothing is changed.
+template <class Module>
+void load_state(const std::string& file, Module& module, const StateDict& state) {
+  const std::string differences = state_differences(state_dict(module), state);
+  if (!differences.empty()) fail_file(file, "it does not fit the module:", differences);
+  load_state_dict(module, state);
+}
+
+/// Writes the module's parameters under PyTorch's names. **Errors**: as save_safetensors.
+template <class Module>
+void save_module(const std::filesystem::path& path, const Module& module) {
+  save_safetensors(path, state_dict(module));
+}
+
+/// Copies the tensors of a .safetensors file into the module's parameters.
+/// **Errors**: as load_safetensors and load_state.
+template <class Module>
+void load_module(const std::filesystem::path& path, Module& module) {
+  load_state(path.string(), module, load_safetensors(path).tensors);
+}
+
+/// Named tensors, and named texts and numbers, of which others decide what they mean. Numbers come
+/// back as they were put in, to the last bit.
+/// **Errors**: what is asked for and is not there, or is something else under that name:
+/// std::runtime_error that begins with `file`.
+struct Checkpoint {
+  StateDict tensors;
+  std::map<std::string, std::string> values;
+  std::string file = "checkpoint";  // where it came from, for errors
+
+  bool has(const std::string& name) const { return values.contains(name); }
+
+  void set(const std::string& name, std::string_view text) { values[name] = text; }
+  void set(const std::string& name, std::integral auto value) { values[name] = format(+value); }
+  void set(const std::string& name, double value);
+  void set(const std::string& name, const Rng::State& state);
+
+  const std::string& text(const std::string& name) const;
+  /// A whole number. Errors: one that T cannot hold.
+  template <std::integral T = index_t>
+  T integer(const std::string& name) const {
+    if (has(name) && text(name).starts_with('-')) {
+      const std::int64_t value = negative(name);
+      if (std::in_range<T>(value)) return static_cast<T>(value);
+    } else {
+      const std::uint64_t value = natural(name);
+      if (std::in_range<T>(value)) return static_cast<T>(value);
+    }
+    fail_value(name, "a whole number within range");
+  }
+  double number(const std::string& name) const;
+  Rng::State rng(const std::string& name) const;
+
+  /// Adds every tensor of `state` under "prefix.name". Errors: a name that is taken
+  /// (std::invalid_argument).
+  void add(const std::string& prefix, const StateDict& state);
+  /// The tensors whose names begin with "prefix.", under the rest of their names.
+  StateDict group(const std::string& prefix) const;
+
+ private:
+  std::int64_t negative(const std::string& name) const;
+  std::uint64_t natural(const std::string& name) const;
+  [[noreturn]] void fail_value(const std::string& name, const char* wanted) const;
+};
+
+/// Writes a checkpoint, whole or not at all. **Errors**: as save_safetensors.
+void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
+
+/// What save_checkpoint wrote. **Errors**: as load_safetensors; a file that is no checkpoint.
+Checkpoint load_checkpoint(const std::filesystem::path& path);
+
+/// Copies the group `prefix` of a checkpoint into the module's parameters. **Errors**: as
+/// load_state.
+template <class Module>
+void load_group(const Checkpoint& checkpoint, const std::string& prefix, Module& module) {
+  load_state(format(checkpoint.file, ": ", prefix), module, checkpoint.group(prefix));
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,240 @@
+#include "nn/loss.h"
+
+#include <array>
+#include <string>
+
+#include "tensor/autograd/recording.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tensor/rows.h"
+
+namespace tessera::nn {
+
+namespace {
+
+using kernels::PointwiseLoss;
+
+/// What a score costs, in elementary operations: an exponential and three passes.
+constexpr index_t kCrossEntropyCost = 10;
+constexpr index_t kPointwiseCost = 16;
+
+/// `losses`, reduced; the mean is over `count`.
+Tensor reduced(const Tensor& losses, Reduction reduction, double count) {
+  if (reduction == Reduction::kNone) return losses;
+  const Tensor total = sum(losses);
+  return reduction == Reduction::kSum ? total : total / count;
+}
+
+/// The gradient of a loss from `dx`, which holds that for dy = 1.
+Tensor times(const Tensor& dx, const Tensor& dy) {
+  return dy.count() == 1 && dy.item() == 1 ? dx : dx * dy;
+}
+
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
+// ---- cross-entropy ----
+
+void check_cross_entropy(const Tensor& x, const Tensor& targets,
+                         const CrossEntropyOptions& options) {
+  constexpr const char* kOp = "cross_entropy";
+  require(x.defined() && targets.defined(), kOp, "a tensor is undefined");
+  require(is_floating(x.dtype()) && x.rank() >= 1, kOp,
+          "needs floating scores (..., C), not a tensor of shape ", x.shape(), " and dtype ",
+          x.dtype());
+  require(targets.dtype() == kInt64, kOp, "targets are int64 classes, not ", targets.dtype());
+  require(targets.shape() == reduced_shape(x.shape(), {x.rank() - 1}, false), kOp,
+          "targets of shape ", targets.shape(), " do not fit scores of shape ", x.shape(),
+          ", whose last axis is the classes");
+  const double smoothing = options.label_smoothing;
+  require(smoothing >= 0 && smoothing <= 1, kOp, "label_smoothing ", smoothing,
+          " is not in [0, 1]");
+  if (!options.weight.defined()) return;
+  require(options.weight.shape() == Shape{x.size(-1)} && options.weight.dtype() == x.dtype(), kOp,
+          "weight of shape ", options.weight.shape(), " and dtype ", options.weight.dtype(),
+          " does not fit ", x.dtype(), " scores of ", x.size(-1), " classes");
+  refuse_gradient("the weight of cross_entropy", {&options.weight});
+}
+
+/// The number of targets that are not ignored, all of which must be classes.
+index_t count_targets(const Tensor& targets, index_t ignored, index_t classes) {
+  const index_t* const y = targets.data<index_t>();
+  index_t counted = 0;
+  for (index_t i = 0; i < targets.count(); ++i) {
+    if (y[i] == ignored) continue;
+    require(y[i] >= 0 && y[i] < classes, "cross_entropy", "target ", y[i], " at position ", i,
+            " is none of ", classes, " classes");
+    ++counted;
+  }
+  return counted;
+}
+
+/// The sum of the weights of the targets that are not ignored.
+double weight_of_targets(const Tensor& targets, index_t ignored, const Tensor& weight) {
+  const Tensor counts = ne(targets, ignored);
+  const Tensor classes = where(counts, targets, 0).flatten();
+  return sum(where(counts.flatten(), index_select(weight, 0, classes), 0)).item();
+}
+
+template <class T>
+void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
+  const auto kernel = kernels::table().of<T>().cross_entropy;
+  kernels::parallel_for(all.rows, kCrossEntropyCost * all.classes, [&](index_t begin, index_t end) {
+    kernels::CrossEntropyArgs<T> piece = all;
+    piece.rows = end - begin;
+    piece.x += begin * all.x_row;
+    piece.targets += begin;
+    piece.loss += begin;
+    if (all.dx != nullptr) piece.dx += begin * all.classes;
+    kernel(piece);
+  });
+}
+
+// ---- losses of single elements ----
+
+/// `x` (of whatever dtype) as contiguous elements of the shape and dtype of `like`.
+Tensor operand(const char* op, const char* what, const Tensor& x, const Tensor& like) {
+  if (!x.defined()) return x;
+  const std::string name = format(op, ": ", what);
+  require(broadcast_shapes(name.c_str(), x.shape(), like.shape()) == like.shape(), name.c_str(),
+          "shape ", x.shape(), " does not broadcast to ", like.shape());
+  return x.detach().to(like.dtype()).expand(like.shape()).contiguous();
+}
+
+void check_pointwise(const char* op, const Tensor& x, const Tensor& target) {
+  require(x.defined() && target.defined(), op, "a tensor is undefined");
+  require(is_floating(x.dtype()), op, "needs floating predictions, not ", x.dtype());
+  require(x.shape() == target.shape(), op, "predictions of shape ", x.shape(),
+          " and targets of shape ", target.shape());
+}
+
+/// The losses of contiguous operands, and into `dx`, if defined, `scale` times the gradients.
+template <class T>
+void run_pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, double scale,
+                   Tensor& losses, Tensor& dx) {
+  const auto& [x, target, weight, positive_weight] = operands;
+  const kernels::PointwiseLossArgs<T> all = {
+      .n = x.count(),
+      .x = x.data<T>(),
+      .target = target.data<T>(),
+      .weight = data_or_null<T>(weight),
+      .positive_weight = data_or_null<T>(positive_weight),
+      .loss = losses.mutable_data<T>(),
+      .dx = dx.defined() ? dx.mutable_data<T>() : nullptr,
+      .gradient_scale = static_cast<T>(scale),
+  };
+  const auto kernel = kernels::table().of<T>().pointwise_loss;
+  kernels::parallel_for(all.n, kPointwiseCost, [&](index_t begin, index_t end) {
+    kernels::PointwiseLossArgs<T> piece = all;
+    piece.n = end - begin;
+    piece.x += begin;
+    piece.target += begin;
+    piece.loss += begin;
+    if (all.weight != nullptr) piece.weight += begin;
+    if (all.positive_weight != nullptr) piece.positive_weight += begin;
+    if (all.dx != nullptr) piece.dx += begin;
+    kernel(loss, piece);
+  });
+}
+
+/// What a loss of single elements has in common with the others: its value, and in `dx`, where
+/// asked, its gradient for dy = 1.
+Tensor pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, Reduction reduction,
+                 bool with_gradient, Tensor& dx) {
+  const Tensor& x = operands[0];
+  const auto count = static_cast<double>(x.count());
+  const double scale = reduction == Reduction::kMean ? 1 / count : 1;
+  Tensor losses = Tensor::empty(x.shape(), x.dtype());
+  if (with_gradient) dx = Tensor::empty(x.shape(), x.dtype());
+  if (x.dtype() == kFloat32) {
+    run_pointwise<float>(loss, operands, scale, losses, dx);
+  } else {
+    run_pointwise<double>(loss, operands, scale, losses, dx);
+  }
+  return reduced(losses, reduction, count);
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyOptions& options) {
+  check_cross_entropy(x, targets, options);
+  Recording op("cross_entropy", {&x});
+  const index_t classes = x.size(-1);
+  const Tensor y = targets.contiguous();
+  const Tensor weight = options.weight.defined() ? options.weight.contiguous() : Tensor();
+  const index_t ignored = options.ignore_index;
+  auto count = static_cast<double>(count_targets(y, ignored, classes));
+  if (weight.defined() && count > 0) count = weight_of_targets(y, ignored, weight);
+  const Tensor rows = detail::as_rows(x, {x.rank() - 1});
+  Tensor losses = Tensor::empty(y.shape(), x.dtype());
+  Tensor dx = op ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
+  const auto run = [&](auto kind) {
+    using T = decltype(kind);
+    run_cross_entropy<T>({
+        .rows = rows.size(0),
+        .classes = classes,
+        .x = rows.data<T>(),
+        .x_row = rows.strides()[0],
+        .targets = y.data<index_t>(),
+        .ignored = ignored,
+        .smoothing = static_cast<T>(options.label_smoothing),
+        .weight = data_or_null<T>(weight),
+        .weight_sum = weight.defined() ? sum(weight).item<T>() : T{0},
+        .loss = losses.mutable_data<T>(),
+        .dx = op ? dx.mutable_data<T>() : nullptr,
+        .gradient_scale = static_cast<T>(options.reduction == Reduction::kMean ? 1 / count : 1),
+    });
+  };
+  x.dtype() == kFloat32 ? run(float{}) : run(double{});
+  return op.finish(reduced(losses, options.reduction, count), [&] {
+    const bool each = options.reduction == Reduction::kNone;
+    return [dx, each](const Tensor& dy, Gradients& of) {
+      of.add(0, times(dx, each ? dy.unsqueeze(-1) : dy));
+    };
+  });
+}
+
+Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {
+  constexpr const char* kOp = "bce_with_logits";
+  check_pointwise(kOp, x, target);
+  refuse_gradient("the target or a weight of bce_with_logits",
+                  {&target, &options.weight, &options.pos_weight});
+  Recording op(kOp, {&x});
+  const std::array<Tensor, 4> operands = {
+      operand(kOp, "x", x, x), operand(kOp, "the target", target, x),
+      operand(kOp, "weight", options.weight, x), operand(kOp, "pos_weight", options.pos_weight, x)};
+  Tensor dx;
+  const Tensor loss =
+      pointwise(PointwiseLoss::kBceWithLogits, operands, options.reduction, op.wanted(0), dx);
+  return op.finish(
+      loss, [&] { return [dx](const Tensor& dy, Gradients& of) { of.add(0, times(dx, dy)); }; });
+}
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  constexpr const char* kOp = "mse_loss";
+  check_pointwise(kOp, x, target);
+  Recording op(kOp, {&x, &target});
+  const std::array<Tensor, 4> operands = {
+      operand(kOp, "x", x, x), operand(kOp, "the target", target, x), Tensor(), Tensor()};
+  Tensor dx;
+  const Tensor loss =
+      pointwise(PointwiseLoss::kSquaredError, operands, reduction, static_cast<bool>(op), dx);
+  return op.finish(loss, [&] {
+    return [dx](const Tensor& dy, Gradients& of) {
+      const Tensor gradient = times(dx, dy);
+      of.add(0, gradient);
+      if (of.wanted(1)) of.add(1, -gradient);
+    };
+  });
+}
+
+}  // namespace tessera::nn

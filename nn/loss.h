@@ -1,0 +1,72 @@
+// Losses: how far predictions are from what they should be.
+//
+//   Tape tape;
+//   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
+//   tape.backward(loss);
+//
+// Each is one pass over the predictions, which also makes the gradient where one is wanted. Losses
+// are summed by the fixed tree of `sum`, so no number of threads changes a bit.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+/// How the losses of a batch become one.
+enum class Reduction {
+  kMean,  // a scalar
+  kSum,   // a scalar
+  kNone,  // one loss for each
+};
+
+struct CrossEntropyOptions {
+  Tensor weight = {};           // (C), of the classes; undefined: 1
+  index_t ignore_index = -100;  // the target of rows that do not count
+  double label_smoothing = 0;   // this share of each target is spread over all classes
+  Reduction reduction = Reduction::kMean;
+};
+
+/// The cross-entropy of softmax(x) and target classes. With weights w and smoothing s, for a row of
+/// C scores with target y:
+///
+///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
+///
+/// The mean is the sum of losses over the sum of w_y of the rows that count. Where all are ignored
+/// it is NaN, and the gradients are 0; where it shall be 0, take kSum and divide.
+///
+/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
+/// the last axis, as in all of this library; PyTorch, which has them second, wants
+/// logits.transpose(1, 2) for (B, T, C).
+/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
+/// shape or dtype, or that wants a gradient; smoothing outside [0, 1].
+/// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
+/// architecture" (2016), section 7.
+Tensor cross_entropy(const Tensor& x, const Tensor& targets,
+                     const CrossEntropyOptions& options = {});
+
+struct BceOptions {
+  Tensor weight = {};      // of the losses
+  Tensor pos_weight = {};  // p, of the positive targets
+  Reduction reduction = Reduction::kMean;
+};
+
+/// The binary cross-entropy of sigmoid(x) and targets t in [0, 1]:
+///
+///     loss = -w (p t log sigmoid(x) + (1 - t) log(1 - sigmoid(x)))
+///
+/// computed from exp(-|x|), so that it keeps its digits however far x is from 0. The mean divides
+/// by the number of elements, whatever w.
+///
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...); weight and pos_weight
+/// broadcast to it. A target of another dtype is converted.
+/// **Errors**: shapes that do not fit; a target or weight that wants a gradient.
+/// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
+Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
+
+/// The squared error (x - target)^2.
+///
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may want a
+/// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
+
+}  // namespace tessera::nn

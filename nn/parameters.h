@@ -1,0 +1,54 @@
+// The parameters that an optimiser changes, by name and in groups.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+/// A variable under its name. The tensor shares memory and gradient with the module's.
+struct Parameter {
+  std::string name;
+  Tensor tensor;
+};
+using Parameters = std::vector<Parameter>;
+
+/// The parameters of a module that want a gradient, in the order of `visit`; one that the module
+/// names twice (tied weights) counts once, under its first name.
+///
+/// `set_requires_grad(module)` comes first: what does not want a gradient is left out, which is how
+/// parts are frozen.
+template <class Module>
+Parameters parameters(const Module& module) {
+  Parameters result;
+  for_each_parameter(module, [&](const std::string& name, const Tensor& tensor) {
+    const auto is_same = [&](const Parameter& other) {
+      return other.tensor.grad_slot() == tensor.grad_slot();
+    };
+    if (!tensor.requires_grad() || std::any_of(result.begin(), result.end(), is_same)) return;
+    result.push_back({name, tensor});
+  });
+  return result;
+}
+
+/// Parameters with settings of their own; what is absent is the optimiser's.
+struct ParameterGroup {
+  Parameters parameters;
+  std::optional<double> lr = {};
+  std::optional<double> weight_decay = {};
+};
+
+/// Two groups: the matrices, which decay as the optimiser says, and without decay what has one axis
+/// or none, biases and the scales of norms.
+std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
+template <class Module>
+std::vector<ParameterGroup> split_weight_decay(const Module& module) {
+  return split_weight_decay(parameters(module));
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,91 @@
+// Elements as files store them: more types than tensors have, each read as one that they do.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tensor/io/file.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+inline constexpr bool kLittleEndian = std::endian::native == std::endian::little;
+
+/// IEEE's 16-bit float: sign, 5 bits of exponent, 10 of fraction.
+struct Half {
+  std::uint16_t bits;
+
+  explicit operator float() const {
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    float size = std::ldexp(static_cast<float>(fraction), -24);
+    if (exponent == 31) {
+      size = fraction == 0 ? std::numeric_limits<float>::infinity()
+                           : std::numeric_limits<float>::quiet_NaN();
+    } else if (exponent > 0) {
+      size = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    }
+    return (bits & 0x8000) != 0 ? -size : size;
+  }
+};
+
+/// The upper half of a float32.
+struct BFloat16 {
+  std::uint16_t bits;
+  explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+};
+
+/// A byte that is true unless 0, whatever else it holds.
+struct BoolByte {
+  std::uint8_t byte;
+  explicit operator bool() const { return byte != 0; }
+};
+
+/// Reads the elements of `target` as values of type Stored from `offset` on, in the other byte
+/// order where `swap` says so.
+template <class Stored, class T>
+void read_elements(const FileRegion& region, index_t offset, bool swap, Tensor& target) {
+  T* out = target.mutable_data<T>();
+  const index_t count = target.count();
+  constexpr auto kSize = static_cast<index_t>(sizeof(Stored));
+  if (std::is_same_v<Stored, T> && !swap) return region.read(offset, out, count * kSize);
+  constexpr index_t kChunk = 8192;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(count, kChunk) * kSize));
+  for (index_t done = 0; done < count; done += kChunk) {
+    const index_t n = std::min(kChunk, count - done);
+    region.read(offset + done * kSize, bytes.data(), n * kSize);
+    for (index_t i = 0; i < n; ++i) {
+      std::byte* const first = bytes.data() + i * kSize;
+      if (swap) std::reverse(first, first + kSize);
+      Stored value;
+      std::memcpy(&value, first, sizeof value);
+      out[done + i] = static_cast<T>(value);
+    }
+  }
+}
+
+/// A kind of element that can be loaded: a file format's code for it, and what it becomes.
+struct ElementFormat {
+  std::string_view code;
+  index_t size;
+  DType dtype;
+  void (*read)(const FileRegion&, index_t offset, bool swap, Tensor& target);
+};
+
+template <class Stored, class T>
+constexpr ElementFormat element_format(std::string_view code) {
+  return {code, sizeof(Stored), dtype_of<T>, read_elements<Stored, T>};
+}
+
+/// The number of bytes of a shape's elements of `item` bytes each. Sizes of 0 make it 0, but the
+/// others must not overflow for that. **Errors**: std::runtime_error that begins with `place`.
+index_t stored_bytes(const Shape& shape, index_t item, const std::string& place);
+
+}  // namespace tessera

@@ -1,0 +1,151 @@
+#include "tensor/io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "tensor/error.h"
+#include "tensor/io/elements.h"
+#include "tensor/io/file.h"
+#include "tensor/io/safetensors_header.h"
+
+namespace tessera {
+
+namespace {
+
+/// In the order of the format's own enumeration, backwards: the order in which tensors are written,
+/// which keeps each aligned to its elements. Types that no tensor has are never written.
+constexpr std::array kFormats = {
+    element_format<index_t, index_t>("I64"),      element_format<double, double>("F64"),
+    element_format<float, float>("F32"),          element_format<std::uint32_t, index_t>("U32"),
+    element_format<std::int32_t, index_t>("I32"), element_format<BFloat16, float>("BF16"),
+    element_format<Half, float>("F16"),           element_format<std::uint16_t, index_t>("U16"),
+    element_format<std::int16_t, index_t>("I16"), element_format<std::int8_t, index_t>("I8"),
+    element_format<std::uint8_t, index_t>("U8"),  element_format<BoolByte, bool>("BOOL"),
+};
+
+std::string place(const InputFile& file, const SafetensorsEntry& entry) {
+  return format(file.name(), ": tensor ", printable(entry.name));
+}
+
+const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& entry) {
+  const auto* found = std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& candidate) {
+    return candidate.code == entry.dtype;
+  });
+  if (found == kFormats.end()) {
+    fail_file(place(file, entry), "cannot load dtype ", printable(entry.dtype),
+              "; wanted BOOL, I8 to I64, U8 to U32, F16, BF16, F32 or F64");
+  }
+  return *found;
+}
+
+/// The row-major, little-endian format of a dtype.
+const ElementFormat& format_of(DType dtype) {
+  return *std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& candidate) {
+    return candidate.dtype == dtype && candidate.size == item_size(dtype);
+  });
+}
+
+/// The header's text; it ends where the data begin, at byte 8 + its size.
+std::string read_header(const InputFile& file) {
+  if (file.size() < 8) {
+    fail_file(file.name(), "not a .safetensors file: only ", file.size(), " bytes");
+  }
+  std::array<unsigned char, 8> bytes{};
+  file.read(0, bytes.data(), 8);
+  std::uint64_t length = 0;
+  for (std::size_t i = 8; i-- > 0;) length = length << 8 | bytes[i];
+  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeader)) {
+    fail_file(file.name(), "byte 0: a header of ", length, " bytes; at most ",
+              kMaxSafetensorsHeader);
+  }
+  if (static_cast<index_t>(length) > file.size() - 8) {
+    fail_file(file.name(), "byte 0: a header of ", length, " bytes, but the file has ",
+              file.size() - 8, " more");
+  }
+  std::string text(length, '\0');
+  file.read(8, text.data(), static_cast<index_t>(length));
+  return text;
+}
+
+/// Each tensor has the bytes that its shape needs, and together they are all bytes of the data.
+void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
+                  index_t data_size) {
+  for (const SafetensorsEntry& entry : entries) {
+    const index_t wanted =
+        stored_bytes(entry.shape, format_of(file, entry).size, place(file, entry));
+    if (entry.begin > entry.end || entry.end > data_size || entry.end - entry.begin != wanted) {
+      fail_file(place(file, entry), "shape ", entry.shape, " of ", entry.dtype, " needs ", wanted,
+                " bytes, but its offsets are ", entry.begin, " to ", entry.end, " of ", data_size);
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  index_t end = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.begin != end) {
+      fail_file(place(file, entry), "begins at byte ", entry.begin, " of the data, but ",
+                entry.begin < end ? "another tensor" : "the one before", " ends at ", end);
+    }
+    end = entry.end;
+  }
+  if (end != data_size) {
+    fail_file(file.name(), "the tensors end at byte ", end, " of the data, but there are ",
+              data_size, " bytes");
+  }
+}
+
+}  // namespace
+
+Safetensors load_safetensors(const std::filesystem::path& path) {
+  const InputFile file(path);
+  const std::string text = read_header(file);
+  const index_t data = 8 + std::ssize(text);
+  SafetensorsHeader header = parse_safetensors_header(text, file.name());
+  check_layout(file, header.entries, file.size() - data);
+  Safetensors result{{}, std::move(header.metadata)};
+  for (const SafetensorsEntry& entry : header.entries) {
+    const ElementFormat& format = format_of(file, entry);
+    Tensor tensor = Tensor::empty(entry.shape, format.dtype);
+    format.read(file, data + entry.begin, !kLittleEndian, tensor);
+    result.tensors.emplace(entry.name, std::move(tensor));
+  }
+  return result;
+}
+
+void save_safetensors(const std::filesystem::path& path,
+                      const std::map<std::string, Tensor>& tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  require(kLittleEndian, "save_safetensors", "only little-endian processors can write this");
+  SafetensorsHeader header{{}, metadata};
+  header.metadata.emplace("format", "pt");
+  std::vector<Tensor> sources;
+  std::vector<std::span<const std::byte>> parts(2);
+  index_t end = 0;
+  for (const ElementFormat& format : kFormats) {
+    for (const auto& [name, tensor] : tensors) {
+      require(tensor.defined(), "save_safetensors", "tensor ", printable(name), " is undefined");
+      if (&format_of(tensor.dtype()) != &format) continue;
+      sources.push_back(tensor.contiguous());
+      const index_t bytes = tensor.count() * format.size;
+      parts.emplace_back(static_cast<const std::byte*>(sources.back().untyped_data()),
+                         static_cast<std::size_t>(bytes));
+      header.entries.push_back({name, std::string(format.code), tensor.shape(), end, end + bytes});
+      end += bytes;
+    }
+  }
+  std::string text = format_safetensors_header(header);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  require(std::ssize(text) <= kMaxSafetensorsHeader, "save_safetensors", "the header would have ",
+          text.size(), " bytes; at most ", kMaxSafetensorsHeader);
+  const auto length = static_cast<std::uint64_t>(text.size());
+  parts[0] = std::as_bytes(std::span(&length, 1));
+  parts[1] = std::as_bytes(std::span(text));
+  write_file(path, parts);
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+// Hugging Face's .safetensors files: named tensors, and named texts about them.
+//
+//   save_safetensors("model.safetensors", {{"weight", w}});   // safetensors.torch.load_file reads it
+//   Tensor w = load_safetensors("model.safetensors").tensors.at("weight");
+//
+// **Source**: the format's description in github.com/huggingface/safetensors, README.md and
+// safetensors/src/tensor.rs: a little-endian u64 N; N bytes of JSON,
+//   {"__metadata__": {"format": "pt"},
+//    "weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
+// and spaces; then the tensors' elements, row-major and little-endian, without gaps.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// What a .safetensors file holds. Names and texts are UTF-8.
+struct Safetensors {
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Everything in a .safetensors file.
+///
+/// F32, F64 and BOOL stay what they are; F16 and BF16 become float32; I8 to I64 and U8 to U32
+/// become int64.
+/// **Errors**: std::runtime_error with the file's name and the place or the tensor's name: no such
+/// file; a header longer than 100,000,000 bytes or than the file; one that is not exactly such JSON
+/// (another key, a key twice, a number that is no plain unsigned integer, metadata that is not
+/// text); another dtype; more than 8 axes, a size above 2^48, sizes that overflow; offsets that do
+/// not fit the shape, or that leave gaps, overlap or do not end with the file. Memory for tensors is
+/// taken only after these checks.
+Safetensors load_safetensors(const std::filesystem::path& path);
+
+/// Writes tensors, and texts as `__metadata__`: the file is replaced as a whole, as by write_file.
+/// "format" becomes "pt" unless `metadata` says otherwise: some readers want it.
+/// **Errors**: an undefined tensor; a name that is empty, too long, "__metadata__" or not UTF-8;
+/// std::runtime_error where the file cannot be written.
+void save_safetensors(const std::filesystem::path& path,
+                      const std::map<std::string, Tensor>& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace tessera

@@ -1,0 +1,227 @@
+// The training programs as their users run them: what they print, save, resume and refuse.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string output;
+  std::string errors;
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A folder of one's own for each test.
+class TrainingPrograms : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tessera_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    std::string tsv;
+    for (int i = 0; i < 20; ++i) {
+      tsv += "fruit\tan apple and " + std::to_string(i) + " pears\n";
+      tsv += "tool\ta hammer or " + std::to_string(i) + " nails\n";
+    }
+    write("train.tsv", tsv);
+    write("test.tsv", "tool\ta hammer\nfruit\tpears\n");
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += "Round and round the ragged rock.\n";
+    write("text.txt", text);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Runs `program arguments` in the folder; `before` stands in front of the command.
+  Outcome run(const std::string& program, const std::string& arguments,
+              const std::string& before = "") const {
+    const std::string command = "cd '" + folder_.string() + "' && " + before + " " +
+                                TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program + "' " +
+                                arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out.txt"),
+            contents(folder_ / "err.txt")};
+  }
+
+  /// Whether the program fails as it should: exit code 2, one line on standard error that names the
+  /// program and contains `words`.
+  ::testing::AssertionResult fails(const std::string& program, const std::string& arguments,
+                                   const std::string& words) const {
+    const Outcome outcome = run(program, arguments);
+    const auto lines = std::count(outcome.errors.begin(), outcome.errors.end(), '\n');
+    if (outcome.status == 2 && lines == 1 && outcome.errors.starts_with(program + ": ") &&
+        outcome.errors.find(words) != std::string::npos) {
+      return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure()
+           << "status " << outcome.status << ", " << lines << " lines: " << outcome.errors;
+  }
+
+  fs::path folder_;
+};
+
+const std::string kTiny = "--layers 1 --width 8 --heads 2 --feed-forward 16 --batch 4 ";
+const std::string kClassifier = "--train train.tsv --test test.tsv --epochs 3 " + kTiny;
+const std::string kMaskedLm = "--text text.txt --length 20 --epochs 2 " + kTiny;
+const std::string kReverse = "--words 40 --length 5 --epochs 3 " + kTiny;
+
+TEST_F(TrainingPrograms, SayHowTheyAreUsed) {
+  for (const char* program : {"train_reverse", "train_classifier", "train_masked_lm"}) {
+    const Outcome outcome = run(program, "--help");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.errors, "");
+    for (const char* option :
+         {"--layers", "--width", "--epochs", "--seed", "--lr", "--save", "--resume", "--log"}) {
+      EXPECT_NE(outcome.output.find(option), std::string::npos) << program << " " << option;
+    }
+  }
+}
+
+TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
+  const Outcome outcome = run("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.output.ends_with("\ntest accuracy 1.0000\n")) << outcome.output;
+  EXPECT_NE(outcome.output.find("fruit  tool\n fruit     1     0\n  tool     0     1\n"),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST_F(TrainingPrograms, TheClassifierNamesLines) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--epochs 30 --lr 0.01 --save run").status, 0);
+  write("lines.txt", "some pears\n\nthe hammer\n");
+  const Outcome outcome = run("train_classifier", "--resume run --predict < lines.txt");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.output.starts_with("fruit\tsome pears\n")) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("tool\tthe hammer\n")) << outcome.output;
+}
+
+TEST_F(TrainingPrograms, TheMaskedModelFillsBlanks) {
+  const Outcome outcome =
+      run("train_masked_lm", kMaskedLm + "--epochs 40 --lr 0.01 --fill 'round and r_und'");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.output.ends_with("\nfilled: round and round\n")) << outcome.output;
+  EXPECT_NE(outcome.output.find("unigram entropy"), std::string::npos);
+}
+
+TEST_F(TrainingPrograms, ReverseShowsItsMap) {
+  const Outcome outcome = run("train_reverse", kReverse);
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("on the anti-diagonal: "), std::string::npos) << outcome.output;
+}
+
+// Stopped at several steps and resumed with another number of threads, a run ends with the same
+// checkpoint, byte for byte, as one that was not stopped.
+TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
+  const std::array<std::array<std::string, 2>, 3> cases = {
+      {{"train_classifier", kClassifier + "--dropout 0.3 "},
+       {"train_masked_lm", kMaskedLm},
+       {"train_reverse", kReverse}}};
+  for (const auto& [program, arguments] : cases) {
+    ASSERT_EQ(run(program, arguments + "--save whole", "OMP_NUM_THREADS=2").status, 0);
+    const std::string want = contents(folder_ / "whole" / "checkpoint.safetensors");
+    ASSERT_FALSE(want.empty());
+    for (int stop : {1, 10, 17}) {
+      const std::string folder = "cut" + std::to_string(stop);
+      const Outcome first =
+          run(program, arguments + "--save " + folder + " --max-steps " + std::to_string(stop),
+              "OMP_NUM_THREADS=3");
+      ASSERT_EQ(first.status, 0) << first.errors;
+      EXPECT_NE(first.output.find("stopped after step " + std::to_string(stop) + " of "),
+                std::string::npos)
+          << first.output;
+      const std::string files = arguments.substr(0, arguments.find("--epochs"));
+      const Outcome second =
+          run(program, (program == "train_reverse" ? "" : files) + "--resume " + folder,
+              "OMP_NUM_THREADS=1");
+      ASSERT_EQ(second.status, 0) << second.errors;
+      EXPECT_EQ(contents(folder_ / folder / "checkpoint.safetensors"), want)
+          << program << " stopped at " << stop;
+    }
+    fs::remove_all(folder_ / "cut1");
+    fs::remove_all(folder_ / "cut10");
+    fs::remove_all(folder_ / "cut17");
+  }
+}
+
+TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
+  const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
+                              "timeout --preserve-status -s INT 2");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("go on with --resume run"), std::string::npos) << outcome.output;
+  EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
+}
+
+TEST_F(TrainingPrograms, TheLogHasALineAStep) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--save run --log log.csv --max-steps 12").status, 0);
+  // A run that was killed has written lines behind its last checkpoint.
+  std::ofstream(folder_ / "log.csv", std::ios::app) << "13,2,9,9,9,9,9\n14,2,9";
+  ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
+  std::istringstream lines(contents(folder_ / "log.csv"));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds");
+  int step = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_TRUE(line.starts_with(std::to_string(++step) + ",")) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 6) << line;
+  }
+  EXPECT_EQ(step, 30);
+}
+
+TEST_F(TrainingPrograms, RefuseBadInput) {
+  const std::string rest = " --epochs 1 " + kTiny;
+  EXPECT_TRUE(fails("train_classifier", "--train missing.tsv" + rest, "missing.tsv"));
+  write("empty.tsv", "");
+  EXPECT_TRUE(fails("train_classifier", "--train empty.tsv" + rest, "empty"));
+  write("bare.tsv", "a\tone\nb\n");
+  EXPECT_TRUE(fails("train_classifier", "--train bare.tsv" + rest, "bare.tsv: line 2"));
+  write("bytes.tsv", "a\tone\nb\t\xff\n");
+  EXPECT_TRUE(fails("train_classifier", "--train bytes.tsv" + rest, "bytes.tsv: line 2"));
+  write("other.tsv", "metal\tiron\n");
+  EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
+  EXPECT_TRUE(fails("train_classifier", "", "--train"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--width 9", "2 heads"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--save train.tsv", "train.tsv"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--log no/log.csv", "no/log.csv"));
+  EXPECT_TRUE(fails("train_masked_lm", "", "--text"));
+  write("short.txt", "ab");
+  EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
+}
+
+TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
+  EXPECT_TRUE(fails("train_reverse", "--resume run", "train_classifier"));
+  EXPECT_TRUE(fails("train_classifier", "--resume nowhere --train train.tsv", "nowhere"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv --width 16", "--width"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train test.tsv", "other examples"));
+  const std::string whole = contents(folder_ / "run" / "checkpoint.safetensors");
+  write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
+  EXPECT_TRUE(
+      fails("train_classifier", "--resume run --train train.tsv", "checkpoint.safetensors"));
+}
+
+}  // namespace

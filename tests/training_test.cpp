@@ -1,0 +1,190 @@
+// Training as a whole: ten steps as PyTorch makes them, and the same bits under any number of
+// threads.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/nn.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/join.h"
+#include "tests/digest.h"
+#include "tests/golden.h"
+#include "tests/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+/// The network of golden/make_training.py.
+struct Net {
+  nn::Linear linear1{6, 20};
+  nn::LayerNorm norm{20};
+  nn::Linear linear2{20, 5};
+
+  Tensor operator()(const Tensor& x) const { return linear2(norm(linear1(x, Activation::kGelu))); }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("linear1", self.linear1);
+    visitor("norm", self.norm);
+    visitor("linear2", self.linear2);
+  }
+};
+
+struct Trained {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  nn::StateDict weights;
+};
+
+const GoldenCase& golden() {
+  static const GoldenCase file("training");
+  return file;
+}
+
+Net make_net(DType dtype) {
+  Net net;
+  nn::convert(net, dtype);
+  nn::load_state_dict(net, golden().state(dtype));
+  nn::set_requires_grad(net);
+  return net;
+}
+
+/// Ten steps of plain AdamW.
+Trained train_plain(DType dtype) {
+  Net net = make_net(dtype);
+  nn::AdamW optimizer(net, {.lr = 0.02, .weight_decay = 0.1});
+  Trained run;
+  for (index_t step = 0; step < 10; ++step) {
+    Tape tape;
+    const Tensor loss = nn::cross_entropy(net(golden().array("x").select(0, step).to(dtype)),
+                                          golden().array("y").select(0, step));
+    tape.backward(loss);
+    optimizer.step();
+    optimizer.zero_grad();
+    run.losses.push_back(loss.item());
+  }
+  run.weights = nn::state_dict(net);
+  return run;
+}
+
+/// With two groups, label smoothing, clipping and a schedule.
+Trained train_full(DType dtype) {
+  Net net = make_net(dtype);
+  nn::AdamW optimizer(nn::split_weight_decay(net), {.lr = 0.02, .weight_decay = 0.1});
+  nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(3, 10));
+  Trained run;
+  for (index_t step = 0; step < 10; ++step) {
+    scheduler.step();
+    Tape tape;
+    const Tensor loss =
+        nn::cross_entropy(net(golden().array("x").select(0, step).to(dtype)),
+                          golden().array("y").select(0, step), {.label_smoothing = 0.1});
+    tape.backward(loss);
+    run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
+    optimizer.step();
+    optimizer.zero_grad();
+    run.losses.push_back(loss.item());
+  }
+  run.weights = nn::state_dict(net);
+  return run;
+}
+
+void expect_golden(const std::string& kind, const Trained& run, double tolerance) {
+  const Tensor& losses = golden().array(kind + ".losses");
+  for (index_t step = 0; step < losses.count(); ++step) {
+    EXPECT_NEAR(run.losses[static_cast<std::size_t>(step)], losses.item_at({step}), tolerance)
+        << kind << ", step " << step;
+  }
+  const Tensor& norms = golden().array(kind + ".norms");
+  ASSERT_EQ(norms.count(), std::ssize(run.norms));
+  for (index_t step = 0; step < norms.count(); ++step) {
+    EXPECT_NEAR(run.norms[static_cast<std::size_t>(step)], norms.item_at({step}), tolerance);
+  }
+  for (const auto& [name, tensor] : run.weights) {
+    EXPECT_TRUE(
+        near(tensor.detach(), array(golden().array(kind + ".end." + name)), 0, 10 * tolerance))
+        << kind << ", " << name;
+  }
+}
+
+class TrainingTest : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, TrainingTest, each_isa(), isa_name);
+
+TEST_P(TrainingTest, TenStepsAreThoseOfPyTorch) {
+  expect_golden("plain", train_plain(kFloat32), 1e-5);
+  expect_golden("full", train_full(kFloat32), 1e-5);
+}
+
+// Rounding grows over the steps where v is small: a gradient near 0 still moves its weight by lr.
+TEST_P(TrainingTest, TenStepsInFloat64AreThoseOfPyTorch) {
+  expect_golden("plain", train_plain(kFloat64), 1e-11);
+  expect_golden("full", train_full(kFloat64), 1e-11);
+}
+
+/// A step of a wider network, whose ops are worth several threads.
+Trained train_wide() {
+  Rng rng(11);
+  nn::FeedForward net({.d_model = 48, .dim_feedforward = 200, .dropout = 0}, rng);
+  nn::Linear head(48, 301, rng);
+  nn::set_requires_grad(net);
+  nn::set_requires_grad(head);
+  nn::Parameters all = nn::parameters(net);
+  for (const nn::Parameter& parameter : nn::parameters(head)) {
+    all.push_back({"head." + parameter.name, parameter.tensor});
+  }
+  nn::AdamW optimizer(nn::split_weight_decay(all), {.lr = 0.01});
+  Trained run;
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    const Tensor x = random_tensor({4, 70, 48}, kFloat32, 20 + step);
+    Tensor y = random_tensor({4, 70}, kInt64, 30 + step, 0, 301);
+    y.slice(1, 60).fill(-100);
+    Tape tape;
+    const Tensor loss =
+        nn::cross_entropy(head(net(x, x)), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
+    tape.backward(loss);
+    run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
+    optimizer.step();
+    optimizer.zero_grad();
+    run.losses.push_back(loss.item());
+  }
+  for (const nn::Parameter& parameter : all) {
+    run.weights.emplace(parameter.name, parameter.tensor.detach());
+  }
+  return run;
+}
+
+/// What four such steps give, in one number.
+std::string digest_of(const Trained& run) {
+  std::vector<Tensor> parts = {from_vector(run.losses), from_vector(run.norms)};
+  for (const auto& [name, tensor] : run.weights) parts.push_back(tensor.flatten().to(kFloat64));
+  return digest(concat(parts));
+}
+
+// GCC and Clang agree on these. Who means to change bits changes them here.
+constexpr const char* kFusedDigest = "?";    // AVX2, AVX-512, NEON
+constexpr const char* kUnfusedDigest = "?";  // x86-64's baseline
+
+std::string written_digest() {
+#if defined(__x86_64__)
+  return current_isa() == "baseline" ? kUnfusedDigest : kFusedDigest;
+#else
+  return kFusedDigest;
+#endif
+}
+
+TEST_P(TrainingTest, OneDigestOfTrainedWeightsForAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 3, 4, 7, 8}) {
+    set_thread_count(threads);
+    const Trained run = train_wide();
+    EXPECT_LT(run.losses.back(), run.losses.front());
+    EXPECT_EQ(digest_of(run), written_digest()) << threads << " threads";
+  }
+  set_thread_count(0);
+}
+
+}  // namespace
+}  // namespace tessera::test
