@@ -79,10 +79,10 @@ inline void differentiate_tile(const QueryBlock<T>& block, index_t keys,
 /// (keys x queries) = rows of K or V times the queries' columns.
 template <class T>
 inline void multiply_columns(const QueryBlock<T>& block, index_t keys, index_t width, const T* rows,
-                             const T* columns, T* out) {
+                             const T* columns, T* out, RowsAhead<T>& ahead) {
   multiply_block(keys, block.padded(), width, MatrixRef<T>{rows, width, 1},
                  Panels<T>{columns, kPanel<T> * width, kPanel<T>, nullptr, 0}, out, kQueryBlock,
-                 false);
+                 false, [&](index_t, index_t, index_t, index_t) { ahead(); });
 }
 
 /// `sums` (rows of whole panels) += A times `depth` rows in panels, which hold `step` rows each.
@@ -131,13 +131,14 @@ struct Wanted {
 template <class T>
 inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                           index_t key, index_t tile_keys, const Wanted& wanted,
-                          const BackwardScratch<T>& scratch) {
+                          const BackwardScratch<T>& scratch, RowsAhead<T>& ahead) {
   const AttentionArgs<T>& forward = args.forward;
   const index_t keys = at_most(block.key_stop - key, tile_keys);
-  multiply_columns(block, keys, forward.width, scratch.k, scratch.q_columns, scratch.weights);
+  multiply_columns(block, keys, forward.width, scratch.k, scratch.q_columns, scratch.weights,
+                   ahead);
   mask_scores(block, key, keys, scratch.weights);
-  multiply_columns(block, keys, forward.v_width, scratch.v, scratch.d_out_columns,
-                   scratch.d_scores);
+  multiply_columns(block, keys, forward.v_width, scratch.v, scratch.d_out_columns, scratch.d_scores,
+                   ahead);
   differentiate_tile(block, keys, scratch);
   if (wanted.of_keys) {
     const auto by_keys = [](const T* data) { return MatrixRef<T>{data, kQueryBlock, 1}; };
@@ -153,55 +154,108 @@ inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock
   }
 }
 
-/// The gradients that belong to the queries of `part` or to its keys, [key_first, key_end). Keys
-/// from key_stop on, which no query uses, get zeros.
+/// Some queries of a head, and the keys [first, end) that they meet.
 template <class T>
-inline void backward_part(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& part,
-                          index_t key_first, index_t key_end, const Wanted& wanted,
-                          const BackwardScratch<T>& scratch) {
+struct BackwardPart {
+  const AttentionBackwardArgs<T>& args;
+  QueryBlock<T> queries;
+  index_t first, end;
+  Wanted wanted;
+
+  const T* d_out(index_t i) const { return at(args.d_out, args.d_out_strides, i); }
+  T* dq(index_t i) const { return at(args.dq, args.dq_strides, i); }
+  T* dk(index_t j) const { return at(args.dk, args.dk_strides, j); }
+  T* dv(index_t j) const { return at(args.dv, args.dv_strides, j); }
+  /// Keys from here on are not used.
+  index_t stop() const { return at_most(end, queries.key_stop); }
+
+ private:
+  template <class U>
+  U* at(U* base, const index_t (&s)[3], index_t t) const {
+    return base + queries.batch * s[0] + queries.head * s[1] + t * s[2];
+  }
+};
+
+/// What is needed behind the tile at `key` and block `i`: the next queries if this is the first tile,
+/// the next keys if this is the first block, and the places of what is complete then.
+template <class T>
+inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const QueryBlock<T>& block, index_t key,
+                               index_t keys) {
+  const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
-  const auto place = [&](T* base, const index_t(&s)[3], index_t t) {
-    return base + part.batch * s[0] + part.head * s[1] + t * s[2];
-  };
-  const auto write_tile = [&](index_t key, index_t keys) {
-    write_sums(scratch.dk, keys, forward.width, forward.scale, place(args.dk, args.dk_strides, key),
-               args.dk_strides[2]);
-    write_sums(scratch.dv, keys, forward.v_width, T{1}, place(args.dv, args.dv_strides, key),
-               args.dv_strides[2]);
-  };
-  for (index_t i = 0; i < part.count; i += kQueryBlock) {
-    pack_block(args, part.block(i), scratch.from(forward, i));
+  const index_t width = forward.width, v_width = forward.v_width;
+  RowsAhead<T> ahead;
+  const index_t next = block.first + block.count;
+  const index_t end = part.queries.first + part.queries.count;
+  if (key == part.first) {
+    const index_t rows = at_most(end - next, kQueryBlock);
+    const index_t to_next = block.count;
+    const index_t(&q)[3] = forward.q_strides;
+    const index_t(&out)[3] = forward.out_strides;
+    ahead.template add<kToRead>(block.q() + to_next * q[2], q[2], rows, width);
+    ahead.template add<kToRead>(block.out() + to_next * out[2], out[2], rows, v_width);
+    ahead.template add<kToRead>(part.d_out(next), args.d_out_strides[2], rows, v_width);
   }
-  const index_t used = at_most(key_end, part.key_stop);
-  for (index_t key = key_first; key < used; key += kBackwardKeys) {
-    const index_t keys = at_most(used - key, kBackwardKeys);
-    pack_tile(part, key, keys, scratch);
-    for (index_t i = 0; i < part.count; i += kQueryBlock) {
-      const QueryBlock<T> block = part.block(i);
-      if (key >= block.key_stop) continue;
-      backward_tile(args, block, key, keys, wanted, scratch.from(forward, i));
+  if (block.first == part.queries.first) {
+    const index_t rows = at_most(part.stop() - key - keys, kBackwardKeys);
+    ahead.template add<kToRead>(block.k(key + keys), forward.k_strides[2], rows, width);
+    ahead.template add<kToRead>(block.v(key + keys), forward.v_strides[2], rows, v_width);
+  }
+  if (part.wanted.of_keys && next == end) {
+    ahead.template add<kToWrite>(part.dk(key), args.dk_strides[2], keys, width);
+    ahead.template add<kToWrite>(part.dv(key), args.dv_strides[2], keys, v_width);
+  }
+  if (part.wanted.of_queries && key + keys >= block.key_stop) {
+    ahead.template add<kToWrite>(part.dq(block.first), args.dq_strides[2], block.count, width);
+  }
+  return ahead;
+}
+
+/// One tile of keys for all blocks of queries that see it.
+template <class T>
+inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t keys,
+                           const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  for (index_t i = 0; i < part.queries.count; i += kQueryBlock) {
+    const QueryBlock<T> block = part.queries.block(i);
+    const BackwardScratch<T> own = scratch.from(args.forward, i);
+    if (key >= block.key_stop) continue;
+    if (key == part.first) pack_block(args, block, own);
+    RowsAhead<T> ahead = rows_ahead(part, block, key, keys);
+    backward_tile(args, block, key, keys, part.wanted, own, ahead);
+    if (part.wanted.of_queries && key + keys >= block.key_stop) {
+      write_sums(own.dq, block.count, args.forward.width, args.forward.scale, part.dq(block.first),
+                 args.dq_strides[2]);
     }
-    if (wanted.of_keys) write_tile(key, keys);
-  }
-  if (wanted.of_keys) {
-    start_tile(forward, scratch);
-    for (index_t key = used > key_first ? used : key_first; key < key_end; ++key) {
-      write_tile(key, 1);
-    }
-  }
-  if (wanted.of_queries) {
-    write_sums(scratch.dq, part.count, forward.width, forward.scale,
-               place(args.dq, args.dq_strides, part.first), args.dq_strides[2]);
   }
 }
 
-/// Some queries of a head, with the keys that they see.
+/// The gradients that belong to the queries of a part or to its keys. Keys that none of its queries
+/// uses, and queries that use none, get zeros.
 template <class T>
-inline QueryBlock<T> queries_of(const AttentionArgs<T>& args, index_t batch, index_t head,
-                                index_t first, index_t end) {
-  index_t key_stop = args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
-  if (args.causal) key_stop = at_most(key_stop, end);
-  return {args, batch, head, first, end - first, key_stop};
+inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  const AttentionArgs<T>& forward = args.forward;
+  const auto write_keys = [&](index_t key, index_t keys) {
+    write_sums(scratch.dk, keys, forward.width, forward.scale, part.dk(key), args.dk_strides[2]);
+    write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv_strides[2]);
+  };
+  fill_zeros(scratch.dq, part.queries.count * whole_panels<T>(forward.width));
+  if (part.wanted.of_queries && part.queries.key_stop == 0) {
+    write_sums(scratch.dq, part.queries.count, forward.width, forward.scale,
+               part.dq(part.queries.first), args.dq_strides[2]);
+  }
+  for (index_t key = part.first; key < part.stop(); key += kBackwardKeys) {
+    const index_t keys = at_most(part.stop() - key, kBackwardKeys);
+    pack_tile(part.queries, key, keys, scratch);
+    backward_tiles(part, key, keys, scratch);
+    if (part.wanted.of_keys) write_keys(key, keys);
+  }
+  if (!part.wanted.of_keys) return;
+  start_tile(forward, scratch);
+  for (index_t key = part.stop() > part.first ? part.stop() : part.first; key < part.end; ++key) {
+    write_keys(key, 1);
+  }
 }
 
 /// How the work is cut. Heads that share a part of the bias's gradient are a group, which one
@@ -230,12 +284,12 @@ inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
 inline constexpr index_t kPartKeys = 2 * kBackwardKeys;
 inline constexpr index_t kPartQueries = 2 * kQueryBlock;
 
-/// Calls `run(part, key_first, key_end, wanted)` for what task number `task` is to do.
+/// The tasks by their numbers.
 template <class T>
 class BackwardTasks {
  public:
   explicit BackwardTasks(const AttentionBackwardArgs<T>& args)
-      : args_(args.forward), split_(split_backward(args)) {
+      : all_(args), args_(args.forward), split_(split_backward(args)) {
     heads_ = args_.batch * args_.heads;
     groups_ = heads_ / (split_.batch_step * split_.head_step);
     key_parts_ = ceil_div(args_.keys, kPartKeys);
@@ -246,30 +300,33 @@ class BackwardTasks {
     return split_.whole_heads ? heads_ : groups_ * key_parts_ + heads_ * query_parts_;
   }
 
-  template <class Run>
-  void run(index_t task, const Run& run) const {
-    const index_t first_of_queries = groups_ * key_parts_;
+  void run(index_t task, const BackwardScratch<T>& scratch) const {
+    const index_t tasks_of_keys = groups_ * key_parts_;
     if (split_.whole_heads) {
-      run(part(task / args_.heads, task % args_.heads, 0, args_.queries), index_t{0}, args_.keys,
-          Wanted{true, true});
-    } else if (task < first_of_queries) {
-      run_keys(task / key_parts_, task % key_parts_ * kPartKeys, run);
+      run_part(task, 0, args_.queries, 0, args_.keys, {true, true}, scratch);
+    } else if (task < tasks_of_keys) {
+      run_keys(task / key_parts_, task % key_parts_ * kPartKeys, scratch);
     } else {
-      const index_t head = (task - first_of_queries) / query_parts_;
-      const index_t first = (task - first_of_queries) % query_parts_ * kPartQueries;
-      run(part(head / args_.heads, head % args_.heads, first,
-               at_most(first + kPartQueries, args_.queries)),
-          index_t{0}, args_.keys, Wanted{true, false});
+      const index_t first = (task - tasks_of_keys) % query_parts_ * kPartQueries;
+      const index_t end = at_most(first + kPartQueries, args_.queries);
+      run_part((task - tasks_of_keys) / query_parts_, first, end, 0, args_.keys, {true, false},
+               scratch);
     }
   }
 
  private:
-  QueryBlock<T> part(index_t batch, index_t head, index_t first, index_t end) const {
-    return queries_of(args_, batch, head, first, end);
+  void run_part(index_t head, index_t first, index_t end, index_t key_first, index_t key_end,
+                const Wanted& wanted, const BackwardScratch<T>& scratch) const {
+    const index_t batch = head / args_.heads;
+    index_t key_stop =
+        args_.lengths != nullptr ? at_most(args_.lengths[batch], args_.keys) : args_.keys;
+    if (args_.causal) key_stop = at_most(key_stop, end);
+    const QueryBlock<T> queries = {args_, batch, head % args_.heads, first, end - first, key_stop};
+    backward_part<T>({all_, queries, key_first, key_end, wanted}, scratch);
   }
 
-  template <class Run>
-  void run_keys(index_t group, index_t key, const Run& run) const {
+  /// The keys from `key` on, of each head of a group.
+  void run_keys(index_t group, index_t key, const BackwardScratch<T>& scratch) const {
     const index_t groups_of_heads = args_.heads / split_.head_step;
     const index_t batch = group / groups_of_heads * split_.batch_step;
     const index_t head = group % groups_of_heads * split_.head_step;
@@ -278,12 +335,13 @@ class BackwardTasks {
         args_.causal ? at_most(key, args_.queries) / kQueryBlock * kQueryBlock : 0;
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
       for (index_t h = head; h < head + split_.head_step; ++h) {
-        run(part(b, h, first, args_.queries), key, at_most(key + kPartKeys, args_.keys),
-            Wanted{false, true});
+        run_part(b * args_.heads + h, first, args_.queries, key,
+                 at_most(key + kPartKeys, args_.keys), {false, true}, scratch);
       }
     }
   }
 
+  const AttentionBackwardArgs<T>& all_;
   const AttentionArgs<T>& args_;
   BackwardSplit split_;
   index_t heads_, groups_, key_parts_, query_parts_;
@@ -304,10 +362,7 @@ void attention_backward(const AttentionBackwardArgs<T>& args) noexcept {
                  [&](index_t task, index_t worker) {
                    const BackwardScratch<T> scratch(forward.workspace + worker * room, forward,
                                                     forward.queries);
-                   tasks.run(task, [&](const QueryBlock<T>& part, index_t key_first,
-                                       index_t key_end, const Wanted& wanted) {
-                     backward_part(args, part, key_first, key_end, wanted, scratch);
-                   });
+                   tasks.run(task, scratch);
                  });
 }
 

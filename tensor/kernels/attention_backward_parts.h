@@ -84,6 +84,41 @@ struct BackwardScratch {
   }
 };
 
+/// Rows that will be needed, of several matrices at once. Each call asks for one row of each, so that
+/// they come while something else is computed.
+template <class T>
+class RowsAhead {
+ public:
+  template <int kUse>
+  void add(const T* first, index_t stride, index_t rows, index_t width) {
+    ranges_[count_++] = {first, stride, rows, width, kUse};
+  }
+
+  void operator()() {
+    for (int r = 0; r < count_; ++r) {
+      const Range& range = ranges_[r];
+      if (next_ >= range.rows) continue;
+      const T* const row = range.first + next_ * range.stride;
+      if (range.use == kToRead) {
+        prefetch_rows<kToRead>(row, 0, 1, range.width);
+      } else {
+        prefetch_rows<kToWrite>(row, 0, 1, range.width);
+      }
+    }
+    ++next_;
+  }
+
+ private:
+  struct Range {
+    const T* first;
+    index_t stride, rows, width;
+    int use;
+  };
+  Range ranges_[8];
+  int count_ = 0;
+  index_t next_ = 0;
+};
+
 template <class T>
 inline void fill_zeros(T* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = T{0};
@@ -144,7 +179,6 @@ inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>
   pack_transposed(d_out, s[2], block.count, forward.v_width, T{1}, scratch.d_out_columns);
   pack_finite(block.q(), forward.q_strides[2], block.count, forward.width, scratch.q);
   pack_finite(d_out, s[2], block.count, forward.v_width, scratch.d_out);
-  fill_zeros(scratch.dq, block.count * whole_panels<T>(forward.width));
   const index_t first = (block.batch * forward.heads + block.head) * forward.queries + block.first;
   for (index_t i = 0; i < block.padded(); ++i) {
     const bool exists = i < block.count;
@@ -169,7 +203,7 @@ inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
   const AttentionArgs<T>& args = part.args;
   copy_rows(part.k(key), args.k_strides[2], keys, args.width, scratch.k);
   copy_rows(part.v(key), args.v_strides[2], keys, args.v_width, scratch.v);
-  pack_finite(part.k(key), args.k_strides[2], keys, args.width, scratch.k_panels);
+  pack_finite(scratch.k, args.width, keys, args.width, scratch.k_panels);
   start_tile(args, scratch);
 }
 
