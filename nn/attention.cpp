@@ -28,6 +28,7 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
                      {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
   }
   const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
+  check_selection(weights_of, q);
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
   const Tensor dropped = dropout(weights);
@@ -104,12 +105,12 @@ AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& 
 
 namespace {
 
-/// (B, T, E) of what a caller passes: unbatched, or with the tokens first.
+/// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
   require(x.defined(), "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), got an undefined tensor");
+          "expected (B, T, D) or (T, D), got an undefined tensor");
   require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), not ", x.shape());
+          "expected (B, T, D) or (T, D), not ", x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
 }

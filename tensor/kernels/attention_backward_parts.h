@@ -5,8 +5,8 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// 64 keys by 48 queries: the weights and their gradients, 12 KiB each in float32, stay in the first
-// cache until all products have read them.
+// 64 keys by 48 queries: the weights and their gradients, 12 KiB each in float32, stay in L1 until
+// all products have read them.
 inline constexpr index_t kBackwardKeys = 64;
 
 /// One worker's buffers.
@@ -84,8 +84,8 @@ struct BackwardScratch {
   }
 };
 
-/// Rows that will be needed, of several matrices at once. Each call asks for one row of each, so that
-/// they come while something else is computed.
+/// Rows that will be needed, of several matrices at once. Each call prefetches one row of each, so
+/// that they come while something else is computed.
 template <class T>
 class RowsAhead {
  public:

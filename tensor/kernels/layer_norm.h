@@ -11,7 +11,7 @@
 //
 // Four rows are normalised side by side: their chains of additions together keep the processor
 // busy. Where y is far larger than the caches, memory sets the pace: y is written past them, and of
-// long rows only two are read in turn, because what is read in more places is foreseen less well.
+// long rows only two are read in turn, because the hardware's prefetcher follows few places.
 //
 // **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3.
 #pragma once
@@ -70,8 +70,8 @@ template <index_t R, class T>
       if (r % kPerLine == 0) prefetch(next, R * (begin + i) + r * kLanes<T>);
       const Vec<T> deviation = load_some(rows.s[r] + begin + i, count) - rows.centre[r];
       const Vec<T> kept = keep_first<T>(deviation, count, T{0});
-      // Rounded, so that product and sum stay together: the end of a row ends alike for either vector,
-      // and Clang would let the two ends share the sum, behind products that it rounds.
+      // Rounded, or Clang merges the ends of the unrolled loop and moves the addition past that
+      // branch, away from its product (README.md, rule 3).
       return rounded(kept * kept + lane);
     };
   };

@@ -1,5 +1,6 @@
 // The kernels' interface: one table of function pointers per instruction set, all with the same
-// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions.
+// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions. `x_row` is
+// the stride from one row of x to the next, `x_col` that from one column to the next.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -27,6 +28,7 @@ struct GemmArgs {
   Activation activation = Activation::kNone;
   const T* residual = nullptr;
   index_t residual_row = 0;
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
@@ -69,7 +71,7 @@ struct AttentionArgs {
   // Where asked, per (batch, head, query), what attention_backward needs to find the weights again:
   T* maxima = nullptr;     // the largest score, in units of ln 2
   T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
-  index_t workers = 1;     // threads
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // attention_workspace(args) elements
 };
 
@@ -87,7 +89,8 @@ struct AttentionArgs {
 /// in all that depends on its query.
 template <class T>
 struct AttentionBackwardArgs {
-  AttentionArgs<T> forward;  // out, maxima and scales as it left them; its workers and workspace
+  AttentionArgs<T>
+      forward;  // out, maxima and scales as it left them; workers and workspace for this
   const T* d_out;
   index_t d_out_strides[3];
   T* dq;
@@ -149,10 +152,10 @@ struct LayerNormArgs {
   T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
 };
 
-/// Every kernel but gemm and attention runs in the calling thread: ops cut rows into pieces. A
-/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place
-/// in memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the
-/// inputs.
+/// gemm, pack_b, attention and its backward cut their work among threads themselves; every other kernel runs in
+/// the calling thread, and ops cut rows into pieces. A stride is in elements and may be anything; 1
+/// and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs are contiguous
+/// and, unless said otherwise, apart from the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;

@@ -21,7 +21,7 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = (kTileVectors * kLanes<T>);
+inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 
 /// A read-only matrix with any strides.
 template <class T>
@@ -35,8 +35,8 @@ struct MatrixRef {
 /// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
 /// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
 ///
-/// Unless `ahead` is 0, with each line that is multiplied the one so many elements from it is asked
-/// for: where the hardware does not foresee which is needed next.
+/// If `ahead` is not 0, each step of k also prefetches the line `ahead` elements further on: for
+/// layouts that the hardware's prefetcher does not predict.
 template <class T>
 struct Panels {
   const T* data;
@@ -56,6 +56,10 @@ inline index_t round_up(index_t a, index_t multiple) {
 
 inline index_t at_most(index_t a, index_t limit) {
   return a < limit ? a : limit;
+}
+
+inline index_t at_least(index_t a, index_t limit) {
+  return a > limit ? a : limit;
 }
 
 /// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
@@ -139,8 +143,11 @@ struct TileTarget {
   bool accumulate;
 };
 
+// By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
+// and such a load waits until the tile before has left the store buffer for memory.
 template <class T, int kRows, int kPanels>
-inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTarget<T> out) {
+inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& source,
+                         const TileTarget<T>& out) {
   constexpr int kVectors = kPanels * kTileVectors;
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
@@ -173,8 +180,8 @@ inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTa
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
 template <class T, int kRows = kTileRows>
-inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, TileSource<T> source,
-                         TileTarget<T> out) {
+inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>& a,
+                         const TileSource<T>& source, const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
@@ -195,7 +202,7 @@ inline index_t next_rows(index_t left) {
 
 /// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
 /// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
-/// is still in the first cache.
+/// is still in L1.
 template <class T, class Finish>
 inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
                            index_t c_row, bool accumulate, const Finish& finish) {

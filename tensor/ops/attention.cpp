@@ -88,8 +88,6 @@ kernels::Picked picked(const Chosen& chosen) {
 Tensor weights_for(const AttentionOptions& options, const Shape& scores, DType dtype) {
   if (!options.need_weights) return {};
   const AttentionSelection& of = options.weights_of;
-  check_chosen("head", of.heads, scores[1]);
-  check_chosen("query", of.queries, scores[2]);
   return Tensor::empty(
       {scores[0], count_of(of.heads, scores[1]), count_of(of.queries, scores[2]), scores[3]},
       dtype);
@@ -151,7 +149,7 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask&
   const auto& kernel = kernels::table().of<T>();
   const index_t heads = args.batch * args.heads;
   const index_t flops = 2 * heads * args.queries * args.keys * (args.width + args.v_width);
-  args.workers = kernels::worker_count(heads * args.queries, flops / 16);
+  args.workers = kernels::worker_count(heads * args.queries, flops / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.attention(args);
@@ -159,14 +157,20 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask&
 
 }  // namespace
 
+void check_selection(const AttentionSelection& weights_of, const Tensor& q) {
+  require(!weights_of.heads || q.rank() == 4, kOp, "chosen heads need an axis of heads, q is ",
+          q.shape());
+  if (weights_of.heads) check_chosen("head", weights_of.heads, q.size(-3));
+  check_chosen("query", weights_of.queries, q.size(-2));
+}
+
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
+  check_selection(options.weights_of, q);
   const Tensor queries = with_all_axes(q);
   const Tensor keys = with_all_axes(k);
   const Tensor values = with_all_axes(v);
-  require(!options.weights_of.heads || q.rank() == 4, kOp,
-          "chosen heads need an axis of heads, q is ", q.shape());
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   const double scale = options.scale.value_or(1 / std::sqrt(width));
 

@@ -41,6 +41,7 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
 template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
   const auto& kernel = kernels::table().of<T>();
+  args.workers = thread_count();
   Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.gemm(args);
@@ -49,7 +50,7 @@ void multiply_once(kernels::GemmArgs<T> args) {
 /// One product for each index of the leading axes, which `a` and `b` share with `out`.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
-  const kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+  kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
   if (out.rank() == 2) return multiply_once(args);
   const auto& kernel = kernels::table().of<T>();
   const Shape batch = leading(out.shape());
@@ -60,7 +61,9 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
 
   // Many matrices go to one thread each; few are cut among all threads.
   const bool spread = batches >= 2 * thread_count();
-  const index_t workers = spread ? kernels::worker_count(batches, batches * flops / 16) : 1;
+  const index_t cost = batches * flops / kernels::kFlopsPerOperation;
+  const index_t workers = spread ? kernels::worker_count(batches, cost) : 1;
+  args.workers = spread ? 1 : thread_count();
   const index_t room = kernel.gemm_workspace(args);
   Tensor workspace = Tensor::empty({workers, room}, dtype_of<T>);
   T* const memory = workspace.mutable_data<T>();
