@@ -176,37 +176,44 @@ struct BackwardPart {
   }
 };
 
-/// What is needed behind the tile at `key` and block `i`: the next queries if this is the first tile,
-/// the next keys if this is the first block, and the places of what is complete then.
+template <class T>
+inline void add_queries(const BackwardPart<T>& part, const QueryBlock<T>& block,
+                        RowsAhead<T>& ahead) {
+  const AttentionArgs<T>& forward = part.args.forward;
+  const index_t rows = block.count, v_width = forward.v_width;
+  ahead.template add<kToRead>(block.q(), forward.q_strides[2], rows, forward.width);
+  ahead.template add<kToRead>(block.out(), forward.out_strides[2], rows, v_width);
+  ahead.template add<kToRead>(part.d_out(block.first), part.args.d_out_strides[2], rows, v_width);
+}
+
+template <class T>
+inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahead) {
+  const AttentionArgs<T>& forward = part.args.forward;
+  const QueryBlock<T>& head = part.queries;
+  const index_t rows = at_most(part.stop() - key, kBackwardKeys);
+  ahead.template add<kToRead>(head.k(key), forward.k_strides[2], rows, forward.width);
+  ahead.template add<kToRead>(head.v(key), forward.v_strides[2], rows, forward.v_width);
+}
+
+/// What is needed after the tile at `key` and a block: the next queries if this is the first tile,
+/// the next keys if this is the first block, and the places of what will be complete.
 template <class T>
 inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const QueryBlock<T>& block, index_t key,
                                index_t keys) {
   const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
-  const index_t width = forward.width, v_width = forward.v_width;
+  const index_t next = block.first + block.count - part.queries.first;
+  const bool last_block = next == part.queries.count;
   RowsAhead<T> ahead;
-  const index_t next = block.first + block.count;
-  const index_t end = part.queries.first + part.queries.count;
-  if (key == part.first) {
-    const index_t rows = at_most(end - next, kQueryBlock);
-    const index_t to_next = block.count;
-    const index_t(&q)[3] = forward.q_strides;
-    const index_t(&out)[3] = forward.out_strides;
-    ahead.template add<kToRead>(block.q() + to_next * q[2], q[2], rows, width);
-    ahead.template add<kToRead>(block.out() + to_next * out[2], out[2], rows, v_width);
-    ahead.template add<kToRead>(part.d_out(next), args.d_out_strides[2], rows, v_width);
-  }
-  if (block.first == part.queries.first) {
-    const index_t rows = at_most(part.stop() - key - keys, kBackwardKeys);
-    ahead.template add<kToRead>(block.k(key + keys), forward.k_strides[2], rows, width);
-    ahead.template add<kToRead>(block.v(key + keys), forward.v_strides[2], rows, v_width);
-  }
-  if (part.wanted.of_keys && next == end) {
-    ahead.template add<kToWrite>(part.dk(key), args.dk_strides[2], keys, width);
-    ahead.template add<kToWrite>(part.dv(key), args.dv_strides[2], keys, v_width);
+  if (key == part.first && !last_block) add_queries(part, part.queries.block(next), ahead);
+  if (block.first == part.queries.first) add_keys(part, key + keys, ahead);
+  if (part.wanted.of_keys && last_block) {
+    ahead.template add<kToWrite>(part.dk(key), args.dk_strides[2], keys, forward.width);
+    ahead.template add<kToWrite>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
   }
   if (part.wanted.of_queries && key + keys >= block.key_stop) {
-    ahead.template add<kToWrite>(part.dq(block.first), args.dq_strides[2], block.count, width);
+    ahead.template add<kToWrite>(part.dq(block.first), args.dq_strides[2], block.count,
+                                 forward.width);
   }
   return ahead;
 }
@@ -253,7 +260,7 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   }
   if (!part.wanted.of_keys) return;
   start_tile(forward, scratch);
-  for (index_t key = part.stop() > part.first ? part.stop() : part.first; key < part.end; ++key) {
+  for (index_t key = at_least(part.stop(), part.first); key < part.end; ++key) {
     write_keys(key, 1);
   }
 }
@@ -303,26 +310,29 @@ class BackwardTasks {
   void run(index_t task, const BackwardScratch<T>& scratch) const {
     const index_t tasks_of_keys = groups_ * key_parts_;
     if (split_.whole_heads) {
-      run_part(task, 0, args_.queries, 0, args_.keys, {true, true}, scratch);
+      backward_part(part(task, 0, args_.queries, 0, args_.keys, {true, true}), scratch);
     } else if (task < tasks_of_keys) {
       run_keys(task / key_parts_, task % key_parts_ * kPartKeys, scratch);
     } else {
       const index_t first = (task - tasks_of_keys) % query_parts_ * kPartQueries;
       const index_t end = at_most(first + kPartQueries, args_.queries);
-      run_part((task - tasks_of_keys) / query_parts_, first, end, 0, args_.keys, {true, false},
-               scratch);
+      const index_t head = (task - tasks_of_keys) / query_parts_;
+      backward_part(part(head, first, end, 0, args_.keys, {true, false}), scratch);
     }
   }
 
  private:
-  void run_part(index_t head, index_t first, index_t end, index_t key_first, index_t key_end,
-                const Wanted& wanted, const BackwardScratch<T>& scratch) const {
+  BackwardPart<T> part(index_t head, index_t first, index_t end, index_t key_first, index_t key_end,
+                       const Wanted& wanted) const {
     const index_t batch = head / args_.heads;
     index_t key_stop =
         args_.lengths != nullptr ? at_most(args_.lengths[batch], args_.keys) : args_.keys;
     if (args_.causal) key_stop = at_most(key_stop, end);
-    const QueryBlock<T> queries = {args_, batch, head % args_.heads, first, end - first, key_stop};
-    backward_part<T>({all_, queries, key_first, key_end, wanted}, scratch);
+    return {all_,
+            {args_, batch, head % args_.heads, first, end - first, key_stop},
+            key_first,
+            key_end,
+            wanted};
   }
 
   /// The keys from `key` on, of each head of a group.
@@ -335,8 +345,9 @@ class BackwardTasks {
         args_.causal ? at_most(key, args_.queries) / kQueryBlock * kQueryBlock : 0;
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
       for (index_t h = head; h < head + split_.head_step; ++h) {
-        run_part(b * args_.heads + h, first, args_.queries, key,
-                 at_most(key + kPartKeys, args_.keys), {false, true}, scratch);
+        const index_t end = at_most(key + kPartKeys, args_.keys);
+        backward_part(part(b * args_.heads + h, first, args_.queries, key, end, {false, true}),
+                      scratch);
       }
     }
   }
