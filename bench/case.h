@@ -41,6 +41,7 @@ double sampled_error(const Tensor& result, index_t samples,
 void register_matmul();
 void register_linear();
 void register_attention();
+void register_attention_backward();
 void register_rows();
 void register_training();
 void register_encoder();

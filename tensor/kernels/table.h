@@ -68,8 +68,39 @@ struct AttentionArgs {
   index_t weights_strides[3] = {};  // keys are contiguous
   Picked weight_heads = {};
   Picked weight_queries = {};
+  // Where asked, per (batch, head, query), what attention_backward needs to find the weights again:
+  T* maxima = nullptr;     // the largest score, in units of ln 2
+  T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
   index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // attention_workspace(args) elements
+};
+
+/// The gradients of attention: with P its weights, D_i = sum_c dout_ic out_ic and o the elementwise
+/// product,
+///
+///     dP = dout v^T      dS = P o (dP - D)
+///     dv = P^T dout      dq = scale dS k      dk = scale dS^T q      dbias = dS
+///
+/// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, its last axis
+/// contiguous, and strides of its own.
+/// Each element is one chain of fused multiply-adds, over the queries or the keys in their order,
+/// however the work is cut. A key that no query uses, and a query whose keys are all masked, get
+/// zeros. What a mask hides never shows, NaN or not; an infinite or NaN element of dout shows as NaN
+/// in all that depends on its query.
+template <class T>
+struct AttentionBackwardArgs {
+  AttentionArgs<T>
+      forward;  // out, maxima and scales as it left them; workers and workspace for this
+  const T* d_out;
+  index_t d_out_strides[3];
+  T* dq;
+  index_t dq_strides[3];
+  T* dk;
+  index_t dk_strides[3];
+  T* dv;
+  index_t dv_strides[3];
+  T* d_bias = nullptr;             // where asked; its sums are added to what it holds
+  index_t d_bias_strides[4] = {};  // 0 where the bias is broadcast
 };
 
 enum class UnaryOp {
@@ -192,10 +223,10 @@ struct AdamArgs {
   T eps;
 };
 
-/// gemm, pack_b and attention cut their work among threads themselves; every other kernel runs in
-/// the calling thread, and ops cut rows into pieces. A stride is in elements and may be anything; 1
-/// and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs are contiguous
-/// and, unless said otherwise, apart from the inputs.
+/// gemm, pack_b, attention and its backward cut their work among threads themselves; every other
+/// kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and may
+/// be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs
+/// are contiguous and, unless said otherwise, apart from the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
@@ -208,6 +239,8 @@ struct FloatKernels {
   void (*attention)(const AttentionArgs<T>&) noexcept;
   /// The number of elements that attention needs as workspace.
   index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;
+  void (*attention_backward)(const AttentionBackwardArgs<T>&) noexcept;
+  index_t (*attention_backward_workspace)(const AttentionBackwardArgs<T>&) noexcept;
 
   /// y[i] = op(x[i]) for i < n. y may be x where the stride is 1.
   void (*unary)(UnaryOp, index_t n, const T* x, index_t x_stride, T* y) noexcept;
