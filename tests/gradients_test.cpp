@@ -237,6 +237,16 @@ TEST(NormalisationGradients, LayerNorm) {
                         {values({3, 4}, 23), values({4}, 24)}));
 }
 
+TEST(NormalisationGradients, LayerNormBesideAnotherPath) {
+  const Tensor x = values({3, 4}, 23);
+  const Tensor w = values({4}, 24);
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(t, w, w) + t; }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return t + layer_norm(t, w, w); }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(t, w, w) + t * 3; }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return exp(t) + layer_norm(t.t()).t(); }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(layer_norm(t) + t) + t; }, x));
+}
+
 TEST(LookupGradients, IdsThatRepeat) {
   const Tensor ids = tensor({{2, 0, 2}, {1, 2, 2}});
   EXPECT_TRUE(check_one([&](const Tensor& t) { return embedding(t, ids); }, values({4, 3}, 27)));
