@@ -33,6 +33,7 @@ std::string one_line(const std::string& text) {
 Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults)
     : app(description, name), options(defaults), name_(std::move(name)) {
   app.get_formatter()->column_width(34);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_common_options();
 }
 

@@ -17,8 +17,8 @@ AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
           tokens.defined() ? format(", not ", tokens.shape()) : "");
   if (!lengths.defined()) return {};
   require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == tokens.size(0),
-          kOp, "expected lengths (", tokens.size(0), ") of int64, not ", lengths.shape(), " of ",
-          lengths.dtype());
+          kOp, "expected lengths ", Shape{tokens.size(0)}, " of int64, not ", lengths.shape(),
+          " of ", lengths.dtype());
   for (index_t length : lengths.to_vector<index_t>()) {
     require(1 <= length && length <= tokens.size(1), kOp, "a length of ", length,
             " in a batch with ", tokens.size(1), " tokens a row");

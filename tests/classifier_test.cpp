@@ -97,7 +97,7 @@ TEST(Pool, Errors) {
   EXPECT_TRUE(throws("pool", {"(B, T, D)", "(3, 4)"}, [&] {
     pool(Pooling::kMean, zeros({3, 4}));
   }));
-  EXPECT_TRUE(throws("pool", {"(3)", "(2, 3, 4)"}, [&] {
+  EXPECT_TRUE(throws("pool", {"(3,)", "(2, 3, 4)"}, [&] {
     pool(Pooling::kMean, x, tensor({1, 2, 3}));
   }));
   EXPECT_TRUE(throws("pool", {"without"}, [&] { pool(Pooling::kMax, x, tensor({1, 0})); }));

@@ -1,5 +1,5 @@
 # Outside projects that use this library: the one in consumer/, both against an installation of this
-# build and with this source tree as a subdirectory; and the one that README.md shows, as installed.
+# build and with this source tree as a subdirectory; and those that README.md and examples/README.md show, as installed.
 set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer)
 if(CMAKE_CROSSCOMPILING)
   set(target_system -DCMAKE_SYSTEM_NAME=${CMAKE_SYSTEM_NAME}
@@ -35,12 +35,18 @@ if(TESSERA_INSTALL)
   consumer_test(find_package ${CMAKE_CURRENT_SOURCE_DIR}/consumer consumer ${installed})
   set_tests_properties(consumer.find_package PROPERTIES FIXTURES_REQUIRED installation)
 
-  add_test(NAME consumer.extract_readme COMMAND ${CMAKE_COMMAND}
-           -DREADME=${PROJECT_SOURCE_DIR}/README.md -DPROJECT=${consumer}/readme_source
-           -P ${CMAKE_CURRENT_SOURCE_DIR}/extract_readme.cmake)
-  set_tests_properties(consumer.extract_readme PROPERTIES FIXTURES_SETUP readme)
-  consumer_test(readme ${consumer}/readme_source app ${installed})
-  set_tests_properties(consumer.readme PROPERTIES FIXTURES_REQUIRED "installation;readme")
+  # readme_test(name readme): the program in that README.md works in a project of its own.
+  function(readme_test name readme)
+    add_test(NAME consumer.extract_${name} COMMAND ${CMAKE_COMMAND}
+             -DPROGRAM=${readme} -DLINES=${PROJECT_SOURCE_DIR}/README.md
+             -DPROJECT=${consumer}/${name}_source
+             -P ${CMAKE_CURRENT_SOURCE_DIR}/extract_readme.cmake)
+    set_tests_properties(consumer.extract_${name} PROPERTIES FIXTURES_SETUP ${name})
+    consumer_test(${name} ${consumer}/${name}_source app ${installed})
+    set_tests_properties(consumer.${name} PROPERTIES FIXTURES_REQUIRED "installation;${name}")
+  endfunction()
+  readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
+  readme_test(examples_readme ${PROJECT_SOURCE_DIR}/examples/README.md)
 endif()
 
 # Without OpenMP, which no other test leaves out; and not optimised, which compiles fast.

@@ -1,13 +1,14 @@
-# Makes a project of what README.md shows: its program, and what it says a CMakeLists.txt needs.
-#   cmake -DREADME=README.md -DPROJECT=folder -P extract_readme.cmake
-file(READ ${README} readme)
+# Makes a project of the program that one README.md shows, and of what another says a CMakeLists.txt
+# needs.
+#   cmake -DPROGRAM=README.md -DLINES=README.md -DPROJECT=folder -P extract_readme.cmake
 
-# first_block(language variable): the text of the first block that opens with ```language.
-function(first_block language variable)
+# first_block(file language variable): the text of the file's first block that opens with ```language.
+function(first_block file language variable)
+  file(READ ${file} readme)
   set(opening "\n```${language}\n")
   string(FIND "${readme}" "${opening}" begin)
   if(begin EQUAL -1)
-    message(FATAL_ERROR "${README} has no block of ${language}")
+    message(FATAL_ERROR "${file} has no block of ${language}")
   endif()
   string(LENGTH "${opening}" length)
   math(EXPR begin "${begin} + ${length}")
@@ -17,8 +18,8 @@ function(first_block language variable)
   set(${variable} "${block}\n" PARENT_SCOPE)
 endfunction()
 
-first_block(cpp program)
-first_block(cmake lines)
+first_block(${PROGRAM} cpp program)
+first_block(${LINES} cmake lines)
 # CONFIGURE, unlike WRITE, leaves a file that stays the same alone, so that it is not built again.
 file(CONFIGURE OUTPUT ${PROJECT}/app.cpp CONTENT "${program}" @ONLY)
 file(CONFIGURE OUTPUT ${PROJECT}/CMakeLists.txt @ONLY CONTENT

@@ -135,9 +135,9 @@ TEST(TokenEncoder, ParametersHaveTheirNames) {
 
 TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
-  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3)"}, [&] { model(tensor({1, 2, 3})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)"}, [&] { model(Tensor()); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"(2)", "(1)"}, [&] { model(kTokens, tensor({5})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model(kTokens, tensor({5})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model(kTokens, tensor({5, 6})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model(kTokens, tensor({5, 0})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model(kTokens, tensor({5.0, 3.0})); }));
