@@ -64,15 +64,12 @@ inline void copy_rows(const T* first, index_t stride, index_t rows, index_t widt
   }
 }
 
-inline constexpr int kToRead = 0;
-inline constexpr int kToWrite = 1;
-
-/// Asks for `rows` rows ahead of their use.
-template <int kUse, class T>
+/// Prefetches `rows` rows.
+template <Fetch kFetch, class T>
 inline void prefetch_rows(const T* first, index_t stride, index_t rows, index_t width) {
   constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
   for (index_t i = 0; i < rows; ++i) {
-    for (index_t p = 0; p < width; p += kLine) __builtin_prefetch(first + i * stride + p, kUse);
+    for (index_t p = 0; p < width; p += kLine) prefetch<kFetch>(first, i * stride + p);
   }
 }
 
@@ -82,9 +79,9 @@ template <class T>
 inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key, index_t rows) {
   const AttentionArgs<T>& args = block.args;
   const index_t next = key + kKeyTile;
-  prefetch_rows<kToRead>(block.v(key), args.v_strides[2], rows, args.v_width);
-  prefetch_rows<kToRead>(block.k(next), args.k_strides[2], at_most(block.key_stop - next, rows),
-                         args.width);
+  prefetch_rows<Fetch::kForL1>(block.v(key), args.v_strides[2], rows, args.v_width);
+  prefetch_rows<Fetch::kForL1>(block.k(next), args.k_strides[2],
+                               at_most(block.key_stop - next, rows), args.width);
 }
 
 /// A tile of keys and values as a span's blocks share it.
@@ -245,8 +242,8 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   if (rescale) rescale_sums(block, scratch);
   capture_weights(block, key, keys, rescale, scratch);
   if (key + keys == block.key_stop) {
-    prefetch_rows<kToWrite>(block.out(), block.args.out_strides[2], block.count,
-                            block.args.v_width);
+    prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out_strides[2], block.count,
+                                      block.args.v_width);
   }
   if (skip_zeros) {
     weigh_values_skipping_zeros(block, key, keys, scratch);

@@ -167,14 +167,19 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return split.row_parts * split.column_parts * part_workspace(args, split);
 }
 
-/// How far ahead B is prefetched: in packed panels the same line of the next one, if both fit into
-/// an L1 of 32 KiB and the rows of A leave time for it; in place some rows down.
+/// What of B is prefetched: in place some rows down. In packed panels the same line of the next one,
+/// if both fit into an L1 of 32 KiB, else the whole next panel, where the rows of A leave time.
 template <class T>
-inline index_t look_ahead(const GemmArgs<T>& args, index_t panel_step) {
+inline void plan_prefetching(const GemmArgs<T>& args, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
   constexpr index_t kShort = 32768 / sizeof(T);
-  if (reads_b_in_place(args)) return kRowsAhead * args.b_row;
-  return kPanel<T> * args.k <= kShort && args.m >= 2 * kTileRows ? panel_step : 0;
+  if (reads_b_in_place(args)) {
+    panels.ahead = kRowsAhead * args.b_row;
+  } else if (kPanel<T> * args.k > kShort) {
+    panels.fetches_next = args.m >= kPrefetchers / 2 * kTileRows;
+  } else if (args.m >= 2 * kTileRows) {
+    panels.ahead = panels.panel_step;
+  }
 }
 
 /// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place but for the
@@ -195,7 +200,7 @@ inline Panels<T> take_b(const GemmArgs<T>& args, index_t p, index_t k, index_t j
   } else {
     pack_panels(b, k, n, buffer);
   }
-  panels.ahead = look_ahead(args, panels.panel_step);
+  plan_prefetching(args, panels);
   return panels;
 }
 
