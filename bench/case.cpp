@@ -13,10 +13,24 @@ namespace tessera::bench {
 
 namespace {
 
-double seconds_of(const std::function<Tensor()>& run) {
-  const auto start = std::chrono::steady_clock::now();
-  benchmark::DoNotOptimize(run());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The shortest of all calls in the time given, and of five at least.
+double best_call(const std::function<Tensor()>& run) {
+  constexpr double kSeconds = 0.4;
+  constexpr int kCalls = 5;
+  double best = HUGE_VAL;
+  const auto start = Clock::now();
+  for (int calls = 0; calls < kCalls || seconds_since(start) < kSeconds; ++calls) {
+    const auto call = Clock::now();
+    benchmark::DoNotOptimize(run());
+    best = std::min(best, seconds_since(call));
+  }
+  return best;
 }
 
 void report(benchmark::State& state, const Cost& cost, double best) {
@@ -40,18 +54,19 @@ void register_case(const std::string& name, const Cost& cost, std::function<Case
       state.SkipWithError(format("wrong result: ", error, " times the error allowed").c_str());
       return;
     }
-    constexpr int kCalls = 5;
-    double best = HUGE_VAL;
+    constexpr int kWarmUp = 2;  // beside the call that was checked
+    for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
     for ([[maybe_unused]] auto iteration : state) {
-      double least = HUGE_VAL;
-      for (int call = 0; call < kCalls; ++call) least = std::min(least, seconds_of(work.run));
-      state.SetIterationTime(least);
-      best = std::min(best, least);
+      const double best = best_call(work.run);
+      state.SetIterationTime(best);
+      report(state, cost, best);
     }
-    report(state, cost, best);
     state.SetLabel(work.label);
   };
-  benchmark::RegisterBenchmark(name.c_str(), body)->UseManualTime()->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(name.c_str(), body)
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 double sampled_error(const Tensor& result, index_t samples,

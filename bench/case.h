@@ -26,12 +26,12 @@ struct Case {
 /// Registers a benchmark under `name`. `make` is called when it is about to run, so that memory is
 /// taken only then.
 ///
-/// Each iteration reports the best of a few calls, in wall time: what is measured is the code, not
-/// the machine's other tenants. Counters: FLOP/s and bytes/s, and each as a fraction of the peak
-/// that probe.h measured in this run.
+/// The time reported is the wall time of the best call of those in 0.4 seconds, five at least: what
+/// is measured is the code, not the machine's other tenants. Counters: FLOP/s and bytes/s, and each
+/// as a fraction of the peak that probe.h measured in this run.
 void register_case(const std::string& name, const Cost& cost, std::function<Case()> make);
 
-/// The largest |result - expected| / (tolerance * scale), over the elements that `expected(index)`
+/// The largest |result - expected| / tolerance, over the elements that `expected(index)`
 /// is computed for: `samples` of them, spread over the result.
 double sampled_error(const Tensor& result, index_t samples,
                      const std::function<double(index_t)>& expected, double tolerance);
@@ -41,6 +41,7 @@ double sampled_error(const Tensor& result, index_t samples,
 void register_matmul();
 void register_linear();
 void register_attention();
+void register_attention_backward();
 void register_rows();
 void register_training();
 void register_encoder();

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   bench::register_matmul_ladder();
   bench::register_linear();
   bench::register_attention();
+  bench::register_attention_backward();
   bench::register_rows();
   bench::register_encoder();
   bench::register_training();

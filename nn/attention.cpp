@@ -3,6 +3,7 @@
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/attention_weights.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
@@ -17,6 +18,13 @@ Tensor chosen(const Tensor& weights, index_t axis,
   return numbers ? index_select(weights, axis, from_vector(*numbers)) : weights;
 }
 
+/// attention_weights of tensors that may lack the axis of heads, or that and the batch.
+Tensor weights_of_any_rank(const Tensor& q, const Tensor& k, const AttentionMask& mask) {
+  if (q.rank() == 4) return attention_weights(q, k, mask);
+  if (q.rank() == 3) return attention_weights(q.unsqueeze(1), k.unsqueeze(1), mask).squeeze(1);
+  return weights_of_any_rank(q.unsqueeze(0), k.unsqueeze(0), mask).squeeze(0);
+}
+
 }  // namespace
 
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
@@ -27,7 +35,8 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
     return attention(q, k, v, mask,
                      {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
   }
-  const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
+  const Tensor weights = weights_of_any_rank(q, k, mask);
+  check_selection(weights_of, q);
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
   const Tensor dropped = dropout(weights);
@@ -104,12 +113,12 @@ AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& 
 
 namespace {
 
-/// (B, T, E) of what a caller passes: unbatched, or with the tokens first.
+/// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
   require(x.defined(), "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), got an undefined tensor");
+          "expected (B, T, D) or (T, D), got an undefined tensor");
   require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention",
-          "expected (B, T, E) or (T, E), not ", x.shape());
+          "expected (B, T, D) or (T, D), not ", x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
 }

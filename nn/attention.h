@@ -44,17 +44,17 @@ struct MultiHeadAttentionOptions {
   bool bias = true;
   std::optional<index_t> kdim = {};  // width of the keys' input, embed_dim if absent
   std::optional<index_t> vdim = {};  // width of the values' input, embed_dim if absent
-  bool batch_first = true;           // (B, T, E) rather than (T, B, E)
+  bool batch_first = true;           // (B, T, D) rather than (T, B, D)
 };
 
 /// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with
-/// its d = E / H columns of the three projections.
+/// its d = D / H columns of the three projections.
 ///
-/// **Shapes**: query (B, Tq, E), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, E);
+/// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D);
 /// without the batch axis too. With batch_first = false the first two axes are exchanged.
-/// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3E, E), rows q then k then v, or
-/// q_proj_weight (E, E), k_proj_weight (E, kdim), v_proj_weight (E, vdim) where the widths differ;
-/// in_proj_bias (3E); out_proj.weight (E, E), out_proj.bias (E). They start as PyTorch's: Xavier
+/// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v, or
+/// q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) where the widths differ;
+/// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They start as PyTorch's: Xavier
 /// uniform projections (in_proj_weight as one matrix), zero biases.
 /// Weights may be those of chosen heads and queries only; an average is then over the chosen heads.
 /// **Errors**: heads that do not divide embed_dim; inputs or masks that do not fit.

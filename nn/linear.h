@@ -20,7 +20,7 @@ struct LinearOptions {
 struct Linear {
   Tensor weight;
   Tensor bias;  // undefined without bias
-  PackedWeight packed;
+  PackedWeight packed;  // of `weight`, made again when it changes: a cache, so not visited
 
   explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
   Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())

@@ -40,6 +40,10 @@ class Gradients {
   /// here, once for all ops. It is kept as it is where it is the first and nobody else holds it.
   void add(std::size_t i, Tensor gradient);
 
+  /// Takes the gradient of input i so far out of its slot, undefined if there is none, for a backward
+  /// that adds its own to it in the same pass and gives the total to `add`.
+  Tensor take(std::size_t i);
+
   /// The gradient of input i so far (zeros at first), contiguous and in memory of its own, for a
   /// backward that adds to parts of it. Input i must want one.
   Tensor buffer(std::size_t i);
@@ -50,6 +54,10 @@ class Gradients {
 
 /// Adds to `dx` what the gradient `dy` of an op's output means for its inputs.
 using Backward = std::function<void(const Tensor& dy, Gradients& dx)>;
+
+/// Whether nobody but this handle sees what is written into its elements: contiguous, and no other
+/// handle on the memory.
+bool is_own(const Tensor& x);
 
 /// total += part, element by element; both of one shape and floating dtype.
 void add_in_place(Tensor total, const Tensor& part);

@@ -140,6 +140,18 @@ TEST(AttentionCapture, Errors) {
   EXPECT_TRUE(throws("attention", {"head", "-1"}, with(x, {.heads = Numbers{-1}})));
   EXPECT_TRUE(throws("attention", {"query", "5"}, with(x, {.queries = Numbers{5}})));
   EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.heads = Numbers{0}})));
+
+  // With dropout too, and whether or not the weights are asked for.
+  const nn::ScaledDotProductAttention attend(0.5);
+  for (bool need_weights : {false, true}) {
+    const auto drop = [&](const Tensor& q, const AttentionSelection& selection) {
+      return [=, &attend] { attend(q, q, q, {}, need_weights, selection); };
+    };
+    EXPECT_TRUE(throws("attention", {"head", "-1"}, drop(x, {.heads = Numbers{-1}})));
+    EXPECT_TRUE(throws("attention", {"query", "5"}, drop(x, {.queries = Numbers{5}})));
+    EXPECT_TRUE(
+        throws("attention", {"axis of heads"}, drop(x.select(1, 0), {.heads = Numbers{0}})));
+  }
 }
 
 }  // namespace

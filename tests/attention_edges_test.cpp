@@ -111,6 +111,23 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromTheFuture) {
   }
 }
 
+TEST_P(AttentionEdgesTest, ANanInABiasShowsOnlyWhereItIsSeen) {
+  const Sequence sequence(70, kFloat32);
+  const Tensor clean = zeros({70, 70});
+  Tensor dirty = zeros({70, 70});
+  dirty.select(1, 66).fill(kNan);
+  const auto causal = [&](const Tensor& bias) {
+    return sequence.attend(causal_mask() & additive_mask(bias));
+  };
+  EXPECT_TRUE(same_bits(causal(dirty).slice(2, 0, 66), causal(clean).slice(2, 0, 66)));
+  Tensor keep = ones({70}, kBool);
+  keep.select(0, 66).fill(0);
+  const auto kept = [&](const Tensor& bias) {
+    return sequence.attend(keep_mask(keep) & additive_mask(bias));
+  };
+  EXPECT_TRUE(same_bits(kept(dirty), kept(clean)));
+}
+
 TEST_P(AttentionEdgesTest, NothingLeaksFromAHoleInTheMask) {
   Sequence dirty(140, kFloat32);
   dirty.spoil(&Sequence::k, 3, kNan);

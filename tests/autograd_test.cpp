@@ -2,6 +2,8 @@
 // gradients_test.cpp.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include "tensor/autograd/recording.h"
@@ -171,6 +173,104 @@ TEST(Autograd, WhatIsRecordedCannotBeWritten) {
   EXPECT_TRUE(throws("fill", {"recorded"}, [&] { y.fill(1); }));
   tape.backward(sum(y));
   EXPECT_NO_THROW(w.fill(1));  // the step of an optimiser
+}
+
+TEST(Autograd, AWriteIntoWhatABackwardReadsIsAnError) {
+  const Tensor w = leaf({{1.0, 2.0}, {3.0, 4.0}});
+  const Tensor ids = tensor({1, 0});
+  const Tensor mask = tensor({true, false});
+  using Op = std::function<Tensor(const Tensor& x)>;
+  const std::vector<std::pair<std::string, Op>> ops = {
+      {"mul", [&](const Tensor& x) { return x * w; }},
+      {"div", [&](const Tensor& x) { return w / x; }},
+      {"maximum", [&](const Tensor& x) { return maximum(w, x); }},
+      {"matmul", [&](const Tensor& x) { return matmul(w, x); }},
+      {"linear", [&](const Tensor& x) { return linear(x, w); }},
+      {"embedding", [&](const Tensor&) { return embedding(w, ids); }},
+      {"gather", [&](const Tensor&) { return gather(w, 1, ids.unsqueeze(1)); }},
+      {"where", [&](const Tensor&) { return where(mask, w, 0); }},
+  };
+  const std::vector<std::function<void(Tensor)>> writes = {
+      [](Tensor x) { x.fill(1); },
+      [](Tensor x) { x.slice(0, 0, 1).fill(1); },
+      [](Tensor x) { x.detach().copy_from(zeros({}, kFloat64)); },
+  };
+  for (const auto& [name, op] : ops) {
+    for (const auto& write : writes) {
+      SCOPED_TRACE(name);
+      Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}}, kFloat64);
+      Tape tape;
+      const Tensor loss = sum(op(x));
+      write(name == "embedding" || name == "gather" ? ids : name == "where" ? mask : x);
+      EXPECT_TRUE(
+          throws("backward", {"gradient of " + name, "written"}, [&] { tape.backward(loss); }));
+      EXPECT_EQ(tape.size(), 0);
+      EXPECT_FALSE(w.grad().defined());
+    }
+  }
+}
+
+TEST(Autograd, AWriteIntoAVariableBehindTheTapesBackIsSeen) {
+  const Tensor w = leaf({1.0, 2.0});
+  Tape tape;
+  for (const auto& f :
+       {+[](const Tensor& x) { return exp(x); }, +[](const Tensor& x) { return relu(x); },
+        +[](const Tensor& x) { return softmax(x); },
+        +[](const Tensor& x) { return log_softmax(x); },
+        +[](const Tensor& x) { return sqrt(x); }}) {
+    Tensor y = f(w);  // each reads its result
+    const Tensor loss = sum(y * 2);
+    y.detach().fill(1);
+    EXPECT_TRUE(throws("backward", {"written"}, [&] { tape.backward(loss); }));
+  }
+  for (const auto& f :
+       {+[](const Tensor& x) { return log(x); }, +[](const Tensor& x) { return gelu(x); },
+        +[](const Tensor& x) { return layer_norm(x); },
+        +[](const Tensor& x) { return logsumexp(x); }, +[](const Tensor& x) { return pow(x, 3); },
+        +[](const Tensor& x) { return var(x); }, +[](const Tensor& x) { return norm(x); },
+        +[](const Tensor& x) { return max(x); }}) {
+    const Tensor loss = sum(f(w));
+    w.detach().fill(1);
+    EXPECT_TRUE(throws("backward", {"written"}, [&] { tape.backward(loss); }));
+  }
+  EXPECT_FALSE(w.grad().defined());
+}
+
+TEST(Autograd, AWriteIntoWhatNoBackwardReadsIsAllowed) {
+  const Tensor w = leaf({1.0, 2.0});
+  Tensor x = tensor({3.0, 4.0}, kFloat64);
+  Tape tape;
+  const Tensor loss = sum(w + x) + sum(w * 2) + sum((w - x).reshape({2, 1}));
+  x.fill(100);
+  {
+    const NoGrad pause;
+    Tensor(w).fill(7);
+  }
+  tape.backward(loss);
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{4, 4}));
+}
+
+TEST(Autograd, TakingAGradientLeavesTheUsersHandleAlone) {
+  const Tensor x = leaf({1.0, 2.0, 4.0});
+  Tape tape;
+  const auto pass = [&] { tape.backward(sum(layer_norm(x) * tensor({1.0, 2.0, 3.0}, kFloat64))); };
+  pass();
+  const std::vector<double> once = x.grad().to_vector<double>();
+  const void* memory = x.grad().untyped_data();
+  pass();  // layer norm adds to the gradient in its own pass, in place
+  EXPECT_EQ(x.grad().untyped_data(), memory);
+  const Tensor held = x.grad();
+  pass();
+  for (index_t i = 0; i < 3; ++i) {
+    const double part = once[static_cast<std::size_t>(i)];
+    EXPECT_EQ(held.item_at({i}), part + part);
+    EXPECT_EQ(x.grad().item_at({i}), part + part + part);
+  }
+  const std::vector<double> before = x.grad().to_vector<double>();
+  const Tensor loss = sum(layer_norm(x));
+  x.detach().fill(1);
+  EXPECT_TRUE(throws("backward", {"layer_norm"}, [&] { tape.backward(loss); }));
+  EXPECT_EQ(x.grad().to_vector<double>(), before);
 }
 
 TEST(Autograd, OnlyFloatingLeavesRequireGradients) {

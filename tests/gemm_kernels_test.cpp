@@ -105,7 +105,8 @@ struct Product {
                                  .c = c.data(),
                                  .c_row = c_row(),
                                  .accumulate = accumulate,
-                                 .bias = bias ? addend.data() : nullptr};
+                                 .bias = bias ? addend.data() : nullptr,
+                                 .workers = thread_count()};
     const auto& table = kernels::table().of<T>();
     Guarded<T> workspace(table.gemm_workspace(args));
     for (index_t i = 0; i < table.gemm_workspace(args); ++i) {
@@ -217,6 +218,34 @@ TEST_P(GemmTest, IsExactAroundTilesAndBlocks) {
   expect_exact_around_tiles_and_blocks<double>();
 }
 
+/// Several blocks of k on every instruction set, and few and many rows, packed and in place.
+template <class T>
+void expect_exact_past_blocks_of_k() {
+  int number = 0;
+  for (index_t m : {36, 150}) {
+    for (index_t n : {33}) {
+      for (index_t k : {1023, 1024, 1025, 2049}) {
+        for (int layout = 0; layout < kLayouts; ++layout) {
+          ++number;
+          Product<T> product{.m = m,
+                             .n = n,
+                             .k = k,
+                             .a_layout = static_cast<Layout>(number % kLayouts),
+                             .b_layout = static_cast<Layout>(layout),
+                             .accumulate = number % 3 == 0,
+                             .bias = number % 4 < 2};
+          ASSERT_TRUE(product.is_exact());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactPastBlocksOfK) {
+  expect_exact_past_blocks_of_k<float>();
+  expect_exact_past_blocks_of_k<double>();
+}
+
 template <class T>
 void expect_exact_in_every_layout() {
   for (int a = 0; a < kLayouts; ++a) {
@@ -263,10 +292,14 @@ TEST_P(GemmTest, AccumulatesAndAddsTheBias) {
 
 template <class T>
 void expect_one_chain() {
-  for (index_t k : {1, 37, 256, 600}) {
+  for (index_t k : {1, 37, 256, 600, 1025, 2049}) {
     for (bool accumulate : {false, true}) {
-      Product<T> product{
-          .m = 29, .n = 43, .k = k, .accumulate = accumulate, .bias = true, .whole_numbers = false};
+      Product<T> product{.m = accumulate ? 29 : 40,
+                         .n = 43,
+                         .k = k,
+                         .accumulate = accumulate,
+                         .bias = true,
+                         .whole_numbers = false};
       ASSERT_TRUE(product.run_and_compare([&](index_t i, index_t j) {
         T sum = accumulate ? product.start.at(i, j) : T{0};
         for (index_t p = 0; p < k; ++p) {

@@ -237,6 +237,16 @@ TEST(NormalisationGradients, LayerNorm) {
                         {values({3, 4}, 23), values({4}, 24)}));
 }
 
+TEST(NormalisationGradients, LayerNormBesideAnotherPath) {
+  const Tensor x = values({3, 4}, 23);
+  const Tensor w = values({4}, 24);
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(t, w, w) + t; }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return t + layer_norm(t, w, w); }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(t, w, w) + t * 3; }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return exp(t) + layer_norm(t.t()).t(); }, x));
+  EXPECT_TRUE(check_one([&](const Tensor& t) { return layer_norm(layer_norm(t) + t) + t; }, x));
+}
+
 TEST(LookupGradients, IdsThatRepeat) {
   const Tensor ids = tensor({{2, 0, 2}, {1, 2, 2}});
   EXPECT_TRUE(check_one([&](const Tensor& t) { return embedding(t, ids); }, values({4, 3}, 27)));
@@ -294,18 +304,6 @@ TEST(TruthValues, HaveNoGradientAndRecordNothing) {
   EXPECT_TRUE(allclose(x, x));
   EXPECT_TRUE(array_equal(x, x));
   EXPECT_EQ(tape.size(), 0);
-}
-
-TEST(AttentionGradients, AreRefused) {
-  const Tensor x = values({2, 3, 4}, 38);
-  const Tensor variable = x.clone().set_requires_grad();
-  EXPECT_NO_THROW(attention(variable, x, x));
-  Tape tape;
-  EXPECT_NO_THROW(attention(x, x, x));
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(variable, x, x); }));
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(x, x, variable); }));
-  const AttentionMask bias = additive_mask(zeros({3, 3}, kFloat64).set_requires_grad());
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(x, x, x, bias); }));
 }
 
 /// Embedding, layer norm and a feed-forward network, in float64.

@@ -100,6 +100,18 @@ TEST_P(MatmulTest, NeitherThreadsNorBatchChangeTheBits) {
   }
 }
 
+// A thread that multiplies a matrix alone needs a larger buffer than one that shares it.
+TEST_P(MatmulTest, EachOfManyMatricesHasRoomForItsBlocks) {
+  const Tensor a = random_tensor({6, 282, 1024}, kFloat32, 8);
+  const Tensor b = random_tensor({6, 1024, 144}, kFloat32, 9);
+  set_thread_count(2);
+  const Tensor got = matmul(a, b);
+  set_thread_count(0);
+  for (index_t i = 0; i < 6; ++i) {
+    EXPECT_TRUE(same_bits(got.select(0, i), matmul(a.select(0, i), b.select(0, i)))) << i;
+  }
+}
+
 TEST_P(MatmulTest, PromotesMixedDtypes) {
   const Tensor whole = tensor({{1, 2}, {3, 4}});
   EXPECT_TRUE(same_bits(matmul(whole, tensor({0.5, 0.25})), tensor({1.0, 2.5})));

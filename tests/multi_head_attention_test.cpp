@@ -237,7 +237,7 @@ TEST(MultiHeadAttention, Errors) {
   }
   const MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3});
   EXPECT_TRUE(throws("MultiHeadAttention", {"(12,)"}, [&] { attend(zeros({12})); }));
-  EXPECT_TRUE(throws("MultiHeadAttention", {"(B, T, E)"}, [&] { attend(Tensor()); }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(B, T, D)"}, [&] { attend(Tensor()); }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(1, 5, 13)", "expected 12"}, [&] {
     attend(zeros({1, 5, 13}));
   }));

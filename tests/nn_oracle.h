@@ -94,7 +94,7 @@ struct NaiveHeads {
   Tensor weights;  // (B, H, Tq, Tk)
 };
 
-/// Multi-head attention over (B, T, E) with the parameters of `state`, named as PyTorch names them
+/// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
 /// behind `prefix`.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,

@@ -13,6 +13,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/unary.h"
 #include "tests/nn_oracle.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, PackedWeightTest, each_isa(), isa_name);
 
 TEST_P(PackedWeightTest, GivesTheBitsOfTheUnpackedProduct) {
   for (const auto& [in, out] : std::vector<std::pair<index_t, index_t>>{
-           {1, 1}, {7, 33}, {36, 108}, {400, 17}, {385, 65}, {0, 5}}) {
+           {1, 1}, {7, 33}, {36, 108}, {400, 17}, {385, 65}, {2100, 40}, {0, 5}}) {
     for (DType dtype : {kFloat32, kFloat64}) {
       nn::Linear layer(in, out);
       nn::convert(layer, dtype);
@@ -40,6 +41,14 @@ TEST_P(PackedWeightTest, GivesTheBitsOfTheUnpackedProduct) {
       }
     }
   }
+}
+
+TEST_P(PackedWeightTest, FinishesAfterTheLastBlockOfK) {
+  nn::Linear layer(2100, 40);
+  const Tensor x = random_tensor({50, 2100}, kFloat32, 5);
+  const Tensor residual = random_tensor({50, 40}, kFloat32, 6);
+  const Tensor product = matmul(x, layer.weight.t()) + layer.bias;
+  EXPECT_TRUE(same_bits(layer(x, nn::Activation::kGelu, residual), gelu(product) + residual));
 }
 
 TEST(PackedWeight, AChangedWeightIsNeverMetWithAStalePack) {

@@ -1,4 +1,6 @@
 // How gradients gather in their slots: see tensor/gradient.h.
+#include <utility>
+
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/kernels/dispatch.h"
@@ -33,12 +35,11 @@ void write_sum_of(Tensor& to, const Tensor& a, const Tensor& b) {
   to.dtype() == kFloat64 ? write_sum<double>(to, a, b) : write_sum<float>(to, a, b);
 }
 
-/// Whether nobody but this handle sees what is written into its elements.
+}  // namespace
+
 bool is_own(const Tensor& x) {
   return x.storage().is_unique() && x.is_contiguous() && !x.is_broadcast();
 }
-
-}  // namespace
 
 void add_in_place(Tensor total, const Tensor& part) {
   write_sum_of(total, total, part);
@@ -60,6 +61,10 @@ void Gradients::add(std::size_t i, Tensor gradient) {
     write_sum_of(total, slot.gradient, gradient);
     slot.gradient = total;
   }
+}
+
+Tensor Gradients::take(std::size_t i) {
+  return wanted(i) ? std::exchange(slots_[i]->gradient, Tensor()) : Tensor();
 }
 
 Tensor Gradients::buffer(std::size_t i) {

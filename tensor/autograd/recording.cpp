@@ -12,6 +12,14 @@ bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
                      [](const Tensor* x) { return x->requires_grad(); });
 }
 
+const Tensor& Saved::get() const {
+  require(!tensor_.defined() || tensor_.storage().version() == version_, "backward", "a ",
+          tensor_.dtype(), " tensor of shape ", tensor_.shape(), ", which the gradient of ", op_,
+          " reads, was written to after ", op_,
+          " had read it; clone() it before the write, or write ", "after backward");
+  return tensor_;
+}
+
 Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs) : op_(op) {
   if (!wants_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x->grad_slot());

@@ -4,13 +4,14 @@
 //     Recording op("exp", {&x});
 //     const Tensor y = ...;                     // whatever the forward calls is not recorded
 //     return op.finish(y, [&] {                 // only where x wants a gradient:
-//       return [y](const Tensor& dy, Gradients& dx) { dx.add(0, dy * y); };
+//       return [y = op.save(y)](const Tensor& dy, Gradients& dx) { dx.add(0, dy * y); };
 //     });
 //   }
 //
 // An op made of other ops needs nothing: those record themselves.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -18,6 +19,25 @@
 #include "tensor/gradient.h"
 
 namespace tessera {
+
+/// A tensor that a backward reads again: the elements that the op has seen, or an error.
+///
+/// Every tensor that a closure keeps and that others may hold too, is kept as one of these.
+class Saved {
+ public:
+  Saved() = default;  // an undefined tensor
+  Saved(const char* op, const Tensor& x)
+      : op_(op), tensor_(x.detach()), version_(x.defined() ? x.storage().version() : 0) {}
+
+  /// The tensor, without history. **Errors**: its memory was written to since the op ran.
+  const Tensor& get() const;
+  operator const Tensor&() const { return get(); }
+
+ private:
+  const char* op_ = "";
+  Tensor tensor_;
+  std::uint64_t version_ = 0;
+};
 
 /// One op, from its first line to `finish`: recording is paused in between, so that what the op is
 /// made of leaves no trace. Costs one check where no tape is active.
@@ -37,11 +57,15 @@ class Recording {
   /// Whether input i does.
   bool wanted(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
 
+  /// `x` for the backward to read.
+  Saved save(const Tensor& x) const { return Saved(op_, x); }
+
   /// `y`, recorded with the backward that `make_backward()` returns if a gradient is wanted.
   template <class MakeBackward>
   Tensor finish(Tensor y, const MakeBackward& make_backward) {
     if (recorder_ != nullptr) {
-      recorder_->record(op_, y, slots_, make_backward());
+      Backward backward = make_backward();
+      recorder_->record(op_, y, std::move(slots_), std::move(backward));
       active_recorder = std::exchange(recorder_, nullptr);
     }
     return y;

@@ -35,7 +35,9 @@ class Tape final : private Recorder {
   /// What was recorded so far is used up and freed, entry by entry; the tape then records anew.
   /// `seed` is the gradient of loss itself, of its shape; 1 if undefined.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
-  /// recorded, or whose recording an earlier backward has used up.
+  /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
+  /// computed from and that was written to after its op had read it. After an error in the middle
+  /// the tape is empty, and only some leaves have received their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {});
 
   /// The number of ops recorded and not used up.

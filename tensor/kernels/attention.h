@@ -53,27 +53,23 @@ inline void pack_queries(const QueryBlock<T>& span, T* queries) {
   pack_transposed(span.q(), span.args.q_strides[2], span.count, span.args.width, scale, queries);
 }
 
+/// Copies rows so that they follow each other.
 template <class T>
-inline void pack_keys(const QueryBlock<T>& span, index_t key, index_t keys, T* packed) {
-  const index_t width = span.args.width;
-  for (index_t j = 0; j < keys; ++j) {
-    const T* const row = span.k(key + j);
+inline void copy_rows(const T* first, index_t stride, index_t rows, index_t width, T* to) {
+  for (index_t i = 0; i < rows; ++i) {
     for (index_t p = 0; p < width; p += kLanes<T>) {
       const index_t count = at_most(width - p, kLanes<T>);
-      store_some(packed + j * width + p, load_some(row + p, count), count);
+      store_some(to + i * width + p, load_some(first + i * stride + p, count), count);
     }
   }
 }
 
-inline constexpr int kToRead = 0;
-inline constexpr int kToWrite = 1;
-
-/// Asks for `rows` rows ahead of their use.
-template <int kUse, class T>
+/// Prefetches `rows` rows.
+template <Fetch kFetch, class T>
 inline void prefetch_rows(const T* first, index_t stride, index_t rows, index_t width) {
   constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
   for (index_t i = 0; i < rows; ++i) {
-    for (index_t p = 0; p < width; p += kLine) __builtin_prefetch(first + i * stride + p, kUse);
+    for (index_t p = 0; p < width; p += kLine) prefetch<kFetch>(first, i * stride + p);
   }
 }
 
@@ -83,9 +79,9 @@ template <class T>
 inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key, index_t rows) {
   const AttentionArgs<T>& args = block.args;
   const index_t next = key + kKeyTile;
-  prefetch_rows<kToRead>(block.v(key), args.v_strides[2], rows, args.v_width);
-  prefetch_rows<kToRead>(block.k(next), args.k_strides[2], at_most(block.key_stop - next, rows),
-                         args.width);
+  prefetch_rows<Fetch::kForL1>(block.v(key), args.v_strides[2], rows, args.v_width);
+  prefetch_rows<Fetch::kForL1>(block.k(next), args.k_strides[2],
+                               at_most(block.key_stop - next, rows), args.width);
 }
 
 /// A tile of keys and values as a span's blocks share it.
@@ -207,6 +203,18 @@ inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key,
   }
 }
 
+/// What the backward needs to know of a span's or a block's queries.
+template <class T>
+inline void keep_statistics(const QueryBlock<T>& block, const T* maximum, const T* scale) {
+  const AttentionArgs<T>& args = block.args;
+  if (args.maxima == nullptr) return;
+  const index_t at = (block.batch * args.heads + block.head) * args.queries + block.first;
+  for (index_t i = 0; i < block.count; ++i) {
+    args.maxima[at + i] = maximum[i];
+    args.scales[at + i] = scale[i];
+  }
+}
+
 /// Divides by l, once no key is left. Returns the lanes in which the sums were not finite.
 template <class T>
 inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
@@ -214,6 +222,7 @@ inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T
     scratch.scale[i] = scratch.sum[i] == T{0} ? T{0} : T{1} / scratch.sum[i];
   }
   finish_weights(block, scratch);
+  keep_statistics(block, scratch.maximum, scratch.scale);
   return write_output(block, scratch);
 }
 
@@ -233,8 +242,8 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   if (rescale) rescale_sums(block, scratch);
   capture_weights(block, key, keys, rescale, scratch);
   if (key + keys == block.key_stop) {
-    prefetch_rows<kToWrite>(block.out(), block.args.out_strides[2], block.count,
-                            block.args.v_width);
+    prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out_strides[2], block.count,
+                                      block.args.v_width);
   }
   if (skip_zeros) {
     weigh_values_skipping_zeros(block, key, keys, scratch);
@@ -243,19 +252,28 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   }
 }
 
+/// No key seen yet.
+template <class T>
+inline void start_span(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
+  for (index_t i = 0; i < span.padded(); ++i) {
+    scratch.maximum[i] = -kInfinity<T>;
+    scratch.sum[i] = T{0};
+    scratch.scale[i] = T{0};
+  }
+}
+
 /// All tiles for all blocks of a span. Returns whether the output is finite.
 template <class T>
 inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
                         const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = span.args;
-  for (index_t i = 0; i < span.padded(); ++i) {
-    scratch.maximum[i] = -kInfinity<T>;
-    scratch.sum[i] = T{0};
-  }
+  start_span(span, scratch);
   Mask<T> spoiled = {};
   for (index_t key = 0; key < span.key_stop; key += kKeyTile) {
     KeyTile<T> tile = {key, at_most(span.key_stop - key, kKeyTile), span.count > kPanel<T>, true};
-    if (tile.copied) pack_keys(span, key, tile.count, scratch.keys);
+    if (tile.copied) {
+      copy_rows(span.k(key), args.k_strides[2], tile.count, args.width, scratch.keys);
+    }
     for (index_t i = 0; i < span.count; i += kQueryBlock) {
       const QueryBlock<T> block = span.block(i);
       if (key >= block.key_stop) continue;
@@ -275,7 +293,9 @@ inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch
     for (index_t i = 0; i < span.count; ++i) {
       for (index_t c = 0; c < width; ++c) span.out()[i * span.args.out_strides[2] + c] = T{0};
     }
+    start_span(span, scratch);
     finish_weights(span, scratch);
+    keep_statistics(span, scratch.maximum, scratch.scale);
     return;
   }
   pack_queries(span, scratch.queries);

@@ -6,7 +6,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// 48 queries by 128 keys are 24 KiB of float32 scores, which a first cache of 32 KiB holds beside a
+// 48 queries by 128 keys are 24 KiB of float32 scores, which an L1 of 32 KiB holds beside a
 // panel of values; 48 KiB, as machines with AVX-512 have, hold 64 queries. The key tile is part of
 // the result's definition; the query block and the span are not.
 inline constexpr index_t kQueryBlock = kVectorBytes == 64 ? 64 : 48;  // a multiple of every kPanel

@@ -38,8 +38,8 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
       for (index_t i = 0; i < block.count; ++i) {
         T& score = scores[j * kQueryBlock + i];
         const T b = bias[i * s[2] + j * s[3]];
-        if (b == -kInfinity<T>) {
-          score = b;  // not score + b, which would let a NaN score through
+        if (b == -kInfinity<T> || score == -kInfinity<T>) {
+          score = -kInfinity<T>;  // not score + b: a masked score, or bias, may be NaN
         } else {
           // A bias near the end of the range, often used as a mask, must not turn into infinity
           // here.

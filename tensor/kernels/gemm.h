@@ -3,7 +3,7 @@
 //     each thread:  a rectangle of C
 //       block of k:  kBlockK
 //         chunk of B:  packed into panels, unless it came packed
-//           block of rows:  kBlockRows, whose part of A stays in the second cache
+//           block of rows:  kBlockRows, whose part of A stays in L2
 //             panels, tiles:  multiply_block of tile.h
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
@@ -22,18 +22,20 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// The blocks. A block of k as long as 1024 streams its panels of B from the second cache, which the
-// hardware foresees; shorter ones, whose panels the first cache keeps, load and store C more often,
-// which costs more. Rows of a B in place are not foreseen. (On AVX-512 256, not yet measured.)
+// The blocks. With k in blocks of 1024 a panel of B exceeds L1 and streams from L2, which the
+// hardware's prefetcher predicts; shorter blocks, whose panels L1 keeps, load and store C more
+// often, which costs more. Rows of a B in place are not predicted. (On AVX-512 256, not yet
+// measured.)
 inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 1024;
 inline constexpr index_t kBlockKInPlace = kVectorBytes == 64 ? 256 : 384;
 inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
-inline constexpr index_t kRowsOfOneBlock = 144;  // not worth reading B twice
+inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read all of B again
 
-// The bytes of B that are packed at a time. For one block of rows few, which the second cache keeps
-// until they are used; for more, what the third one keeps, so that A is read seldom.
-inline constexpr index_t kChunkForOneBlock = index_t{1} << 18;
-inline constexpr index_t kChunkForMore = 3 * (index_t{1} << 19);
+// The bytes of B that are packed at a time. With one block of rows half of an L2 of 512 KiB, which
+// keeps them until they are used; with more as many as a thread's share of L3, so that A is read
+// seldom.
+inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
+inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
@@ -49,6 +51,7 @@ inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_
       T* to = args.c + r * args.c_row + column;
       Vec<T> y = load_some(to, count);
       if (args.bias != nullptr) y = y + load_some(args.bias + column, count);
+      if (args.activated != nullptr) store_some(args.activated + r * args.c_row + column, y, count);
       switch (args.activation) {
         case Activation::kNone:
           break;
@@ -113,16 +116,17 @@ struct Split {
   index_t rows, columns;  // of a part; the last ones are smaller
 };
 
-/// The split whose parts compute least, and read and pack least beside that.
+/// The split whose largest part costs least per step of k, in multiply-adds.
 template <class T>
 inline Split split_work(const GemmArgs<T>& args) {
-  // In multiply-adds per element of A read, and of B read or packed: some cycles of eight or more.
+  // Reading an element of A or B costs as much as 16 multiply-adds, packing one of B as much as 48:
+  // measured on AVX2.
   constexpr index_t kReading = 16;
   constexpr index_t kPacking = 48;
   const index_t tiles = ceil_div(args.m, kTileRows);
   const index_t panels = ceil_div(args.n, kPanel<T>);
   const index_t worthwhile = args.m * args.n * args.k / kGemmGrain;
-  const index_t threads = worthwhile <= 1 ? 1 : at_most(thread_count(), worthwhile);
+  const index_t threads = worthwhile <= 1 ? 1 : at_most(args.workers, worthwhile);
   Split best = {};
   index_t least = 0;
   for (index_t row_parts = 1; row_parts <= at_most(threads, tiles); ++row_parts) {
@@ -145,7 +149,8 @@ inline index_t chunk_columns(const GemmArgs<T>& args, const Split& split) {
   const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes =
       packed_size<T>(block_k(args), kPanel<T>) * static_cast<index_t>(sizeof(T));
-  return at_most(split.columns, ceil_div(bytes, panel_bytes + 1) * kPanel<T>);  // k may be 0
+  // Rounded up, to one panel at least; k may be 0.
+  return at_most(split.columns, ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>);
 }
 
 /// The elements of a thread's buffer: a chunk of B, or the last, narrow panel of a B in place.
@@ -163,14 +168,19 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return split.row_parts * split.column_parts * part_workspace(args, split);
 }
 
-/// How far ahead B is asked for: in packed panels the same line of the next one, if both fit into
-/// the first cache and the rows of A leave time for it; in place some rows down.
+/// What of B is prefetched: in place some rows down. In packed panels the same line of the next one,
+/// if both fit into an L1 of 32 KiB, else the whole next panel, where the rows of A leave time.
 template <class T>
-inline index_t look_ahead(const GemmArgs<T>& args, index_t panel_step) {
+inline void plan_prefetching(const GemmArgs<T>& args, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
   constexpr index_t kShort = 32768 / sizeof(T);
-  if (reads_b_in_place(args)) return kRowsAhead * args.b_row;
-  return kPanel<T> * args.k <= kShort && args.m >= 2 * kTileRows ? panel_step : 0;
+  if (reads_b_in_place(args)) {
+    panels.ahead = kRowsAhead * args.b_row;
+  } else if (kPanel<T> * args.k > kShort) {
+    panels.fetches_next = args.m >= kPrefetchers / 2 * kTileRows;
+  } else if (args.m >= 2 * kTileRows) {
+    panels.ahead = panels.panel_step;
+  }
 }
 
 /// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place but for the
@@ -191,7 +201,7 @@ inline Panels<T> take_b(const GemmArgs<T>& args, index_t p, index_t k, index_t j
   } else {
     pack_panels(b, k, n, buffer);
   }
-  panels.ahead = look_ahead(args, panels.panel_step);
+  plan_prefetching(args, panels);
   return panels;
 }
 

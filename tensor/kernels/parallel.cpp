@@ -88,6 +88,12 @@ void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
                void (*body)(void*, index_t, index_t), void* context) noexcept {
 #if defined(_OPENMP)
   if (workers > 1 && !omp_in_parallel()) {
+    if (tasks == workers) {
+      // One each, and the same one in each call: what a worker has in its caches, it finds again.
+#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
+      for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
+      return;
+    }
 #pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(dynamic, 1)
     for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
     return;

@@ -1,4 +1,5 @@
-// Threads. Everything that runs in parallel in this library goes through the two functions below.
+// Threads. Everything that runs in parallel in this library goes through parallel_for and
+// parallel_tasks; run_pieces and run_tasks are their halves that are not templates.
 //
 // Free of the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.
@@ -34,6 +35,9 @@ void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, inde
 /// Work below this many elementary operations stays in the calling thread: entering a region costs
 /// some microseconds.
 inline constexpr index_t kParallelGrain = 32768;
+
+/// Products of matrices do this many floating point operations in the time of one elementary one.
+inline constexpr index_t kFlopsPerOperation = 16;
 
 /// Calls `body(begin, end)` on pieces of [0, count), where one index costs about `cost` elementary
 /// operations.

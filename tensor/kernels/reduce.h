@@ -229,7 +229,7 @@ index_t argmax(index_t n, const T* x, index_t stride) noexcept {
   return i;
 }
 
-/// Columns that are reduced together: their sixteen lanes, twice, stay in the first cache.
+/// Columns that are reduced together: their sixteen lanes, twice, stay in L1.
 template <class T>
 inline constexpr index_t kStrip = 256 / static_cast<index_t>(sizeof(T));
 

@@ -106,12 +106,16 @@ inline void store(T* p, Vec<T> v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
-/// Asks for the cache line at p[offset], which need not exist.
-template <class T>
+/// What a cache line is prefetched for: to be read from L1, or from L2, or to be written.
+enum class Fetch { kForL1, kForL2, kForWriting };
+
+/// Prefetches the cache line at p[offset], which need not exist.
+template <Fetch kFetch = Fetch::kForL1, class T>
 inline void prefetch(const T* p, index_t offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   __builtin_prefetch(
-      reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)));
+      reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(offset) * sizeof(T)),
+      kFetch == Fetch::kForWriting, kFetch == Fetch::kForL2 ? 2 : 3);
 }
 
 /// True in the first n lanes.

@@ -1,5 +1,6 @@
 // The kernels' interface: one table of function pointers per instruction set, all with the same
-// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions.
+// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions. `x_row` is
+// the stride from one row of x to the next, `x_col` that from one column to the next.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -25,8 +26,10 @@ struct GemmArgs {
   const T* packed_b = nullptr;  // B by pack_b, read instead of b
   const T* bias = nullptr;
   Activation activation = Activation::kNone;
+  T* activated = nullptr;  // where asked: receives what the activation is applied to, laid out as c
   const T* residual = nullptr;
   index_t residual_row = 0;
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
@@ -66,8 +69,39 @@ struct AttentionArgs {
   index_t weights_strides[3] = {};  // keys are contiguous
   Picked weight_heads = {};
   Picked weight_queries = {};
-  index_t workers = 1;     // threads
+  // Where asked, per (batch, head, query), what attention_backward needs to find the weights again:
+  T* maxima = nullptr;     // the largest score, in units of ln 2
+  T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
+  index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // attention_workspace(args) elements
+};
+
+/// The gradients of attention: with P its weights, D_i = sum_c dout_ic out_ic and o the elementwise
+/// product,
+///
+///     dP = dout v^T      dS = P o (dP - D)
+///     dv = P^T dout      dq = scale dS k      dk = scale dS^T q      dbias = dS
+///
+/// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, its last axis
+/// contiguous, and strides of its own.
+/// Each element is one chain of fused multiply-adds, over the queries or the keys in their order,
+/// however the work is cut. A key that no query uses, and a query whose keys are all masked, get
+/// zeros. What a mask hides never shows, NaN or not; an infinite or NaN element of dout shows as NaN
+/// in all that depends on its query.
+template <class T>
+struct AttentionBackwardArgs {
+  AttentionArgs<T>
+      forward;  // out, maxima and scales as it left them; workers and workspace for this
+  const T* d_out;
+  index_t d_out_strides[3];
+  T* dq;
+  index_t dq_strides[3];
+  T* dk;
+  index_t dk_strides[3];
+  T* dv;
+  index_t dv_strides[3];
+  T* d_bias = nullptr;             // where asked; its sums are added to what it holds
+  index_t d_bias_strides[4] = {};  // 0 where the bias is broadcast
 };
 
 enum class UnaryOp {
@@ -86,6 +120,21 @@ enum class UnaryOp {
   kGelu,      // x (1 + erf(x / sqrt 2)) / 2
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 };
+
+/// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
+constexpr bool gradient_reads_x(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kAbs:
+    case UnaryOp::kSquare:
+    case UnaryOp::kLog:
+    case UnaryOp::kErf:
+    case UnaryOp::kGelu:
+    case UnaryOp::kGeluTanh:
+      return true;
+    default:
+      return false;
+  }
+}
 
 enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };  // of NaN and anything: NaN
 
@@ -114,9 +163,36 @@ struct LayerNormArgs {
   T eps = 0;
   T* y = nullptr;  // may be x or residual
   index_t y_row = 0;
-  T* sum = nullptr;   // where asked: x + residual, in rows of n; may be x or residual
-  T* mean = nullptr;  // where asked
-  T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
+  T* sum = nullptr;    // where asked: x + residual, in rows of n; may be x or residual
+  T* mean = nullptr;   // where asked
+  T* rstd = nullptr;   // where asked: 1 / sqrt(variance + eps)
+  T* shift = nullptr;  // where asked: the normal row is (s - mean) rstd + shift, mean being rounded
+};
+
+/// The gradients of layer norm's s, weight and bias, dy being that of y:
+///
+///     ds = rstd (dn - mean(dn) - n mean(dn n)) (+ added),    dn = dy weight,  n as in y = n weight + bias
+///     dweight = sum over the rows of dy n,  dbias = sum over the rows of dy
+///
+/// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), as layer_norm
+/// gave them; weight, dweight, dbias (n). The sums run over the rows in their order, each in one chain.
+template <class T>
+struct LayerNormGradientArgs {
+  index_t rows, n;
+  const T* s;
+  index_t s_row;
+  const T* dy;
+  index_t dy_row;
+  const T* weight = nullptr;  // none: 1
+  const T* mean = nullptr;
+  const T* rstd = nullptr;
+  const T* shift = nullptr;
+  const T* added = nullptr;  // a gradient that reached s on another way
+  index_t added_row = 0;
+  T* ds = nullptr;  // where asked; may be dy or added
+  index_t ds_row = 0;
+  T* dweight = nullptr;  // where asked, both or none
+  T* dbias = nullptr;
 };
 
 /// loss[i] = -log softmax(x[i])[targets[i]] for each row of x, and the gradients: the formulas stand
@@ -190,10 +266,10 @@ struct AdamArgs {
   T eps;
 };
 
-/// Every kernel but gemm and attention runs in the calling thread: ops cut rows into pieces. A
-/// stride is in elements and may be anything; 1 and 0 are fast. Neither strides nor a row's place
-/// in memory change a bit. Outputs are contiguous and, unless said otherwise, apart from the
-/// inputs.
+/// gemm, pack_b, attention and its backward cut their work among threads themselves; every other
+/// kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and may
+/// be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs
+/// are contiguous and, unless said otherwise, apart from the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
@@ -206,9 +282,15 @@ struct FloatKernels {
   void (*attention)(const AttentionArgs<T>&) noexcept;
   /// The number of elements that attention needs as workspace.
   index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;
+  void (*attention_backward)(const AttentionBackwardArgs<T>&) noexcept;
+  index_t (*attention_backward_workspace)(const AttentionBackwardArgs<T>&) noexcept;
 
   /// y[i] = op(x[i]) for i < n. y may be x where the stride is 1.
   void (*unary)(UnaryOp, index_t n, const T* x, index_t x_stride, T* y) noexcept;
+  /// dx[i] = dy[i] times the derivative of op, which is computed from op's x or y: see
+  /// gradient_reads_x. dx may be an operand whose stride is 1.
+  void (*unary_gradient)(UnaryOp, index_t n, const T* x_or_y, index_t stride, const T* dy,
+                         index_t dy_stride, T* dx) noexcept;
   /// y[i] = a[i] op b[i]. y may be an operand whose stride is 1.
   void (*binary)(BinaryOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
                  T* y) noexcept;
@@ -234,10 +316,17 @@ struct FloatKernels {
   /// y = x - log(sum of exp(x)), as softmax.
   void (*log_softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y,
                       index_t y_row) noexcept;
+  /// The gradients dx (rows, n) of softmax and log_softmax, from their results y and dy; dx may be
+  /// dy, where its rows are n apart.
+  void (*softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                           index_t dy_row, T* dx) noexcept;
+  void (*log_softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                               index_t dy_row, T* dx) noexcept;
   /// y[i] = log(sum of exp(x)) over row i; -inf for a row of none or of nothing but -inf.
   void (*logsumexp)(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept;
 
   void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
+  void (*layer_norm_gradient)(const LayerNormGradientArgs<T>&) noexcept;
 
   void (*cross_entropy)(const CrossEntropyArgs<T>&) noexcept;
   void (*pointwise_loss)(PointwiseLoss, const PointwiseLossArgs<T>&) noexcept;

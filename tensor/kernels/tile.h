@@ -21,7 +21,7 @@ namespace tessera::kernels::TESSERA_ISA {
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
-inline constexpr index_t kPanel = (kTileVectors * kLanes<T>);
+inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 
 /// A read-only matrix with any strides.
 template <class T>
@@ -35,8 +35,9 @@ struct MatrixRef {
 /// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
 /// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
 ///
-/// Unless `ahead` is 0, with each line that is multiplied the one so many elements from it is asked
-/// for: where the hardware does not foresee which is needed next.
+/// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
+/// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
+/// beside a panel share the prefetching of the next one into L2, if `fetches_next`.
 template <class T>
 struct Panels {
   const T* data;
@@ -44,6 +45,7 @@ struct Panels {
   const T* tail;
   index_t tail_row_step;
   index_t ahead = 0;
+  bool fetches_next = false;
 };
 
 inline index_t ceil_div(index_t a, index_t b) {
@@ -56,6 +58,10 @@ inline index_t round_up(index_t a, index_t multiple) {
 
 inline index_t at_most(index_t a, index_t limit) {
   return a < limit ? a : limit;
+}
+
+inline index_t at_least(index_t a, index_t limit) {
+  return a > limit ? a : limit;
 }
 
 /// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
@@ -89,18 +95,22 @@ constexpr int tile_panels(int rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
-/// The panels of B beside a tile, as in Panels.
+/// The panels of B beside a tile, as in Panels, and where its share of the next panel starts.
 template <class T>
 struct TileSource {
   const T* b;
   index_t panel_step, row_step, ahead;
+  const T* next = nullptr;
 };
+
+/// This many tiles share a panel's prefetching: each takes one row in so many.
+inline constexpr index_t kPrefetchers = 16;
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 template <bool kLooksAhead, class T, int kRows, int kVectors>
 inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                            Vec<T> (&sum)[kRows][kVectors]) {
-  const auto [b, panel_step, row_step, ahead] = source;
+  const auto [b, panel_step, row_step, ahead, next] = source;
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
     for (int v = 0; kLooksAhead && v < kVectors; v += kTileVectors) {
@@ -125,8 +135,15 @@ inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
                           Vec<T> (&sum)[kRows][kVectors]) {
   if (source.ahead != 0) {
     multiply_steps<true>(k, a, source, sum);
-  } else {
+  } else if (source.next == nullptr) {
     multiply_steps<false>(k, a, source, sum);
+  } else {
+    const T* const first = source.b;
+    for (index_t p = 0; p < k; p += kPrefetchers) {
+      prefetch<Fetch::kForL2>(source.next, p * source.row_step);
+      source.b = first + p * source.row_step;
+      multiply_steps<false>(at_most(k - p, kPrefetchers), a.at(0, p), source, sum);
+    }
   }
 }
 
@@ -139,8 +156,11 @@ struct TileTarget {
   bool accumulate;
 };
 
+// By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
+// and such a load waits until the tile before has left the store buffer for memory.
 template <class T, int kRows, int kPanels>
-inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTarget<T> out) {
+inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& source,
+                         const TileTarget<T>& out) {
   constexpr int kVectors = kPanels * kTileVectors;
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
@@ -173,8 +193,8 @@ inline void compute_tile(index_t k, MatrixRef<T> a, TileSource<T> source, TileTa
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
 template <class T, int kRows = kTileRows>
-inline void compute_rows(index_t rows, bool wide, index_t k, MatrixRef<T> a, TileSource<T> source,
-                         TileTarget<T> out) {
+inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>& a,
+                         const TileSource<T>& source, const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
@@ -195,7 +215,7 @@ inline index_t next_rows(index_t left) {
 
 /// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
 /// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
-/// is still in the first cache.
+/// is still in L1.
 template <class T, class Finish>
 inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
                            index_t c_row, bool accumulate, const Finish& finish) {
@@ -208,9 +228,14 @@ inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Pane
     TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step,
                             b.ahead};
     if (in_tail) source = {b.tail, 0, b.tail_row_step, 0};
+    const bool fetches_next = b.fetches_next && j + kPanel<T> < n;
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
       rows = next_rows(m - i);
+      if (fetches_next) {
+        const index_t share = i / kTileRows % kPrefetchers;
+        source.next = source.b + source.panel_step + share * source.row_step;
+      }
       compute_rows(rows, wide, k, a.at(i, 0), source,
                    TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
       finish(i, j, rows, columns);

@@ -1,4 +1,4 @@
-// The two types that every layer shares. Free of the standard library's inline code, so that a file
+// What every layer shares. Free of the standard library's inline code, so that a file
 // compiled for one instruction set may include it (see kernels/README.md, "One definition").
 #pragma once
 

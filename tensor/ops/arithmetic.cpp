@@ -107,8 +107,9 @@ Tensor differentiable(const char* op, BinaryOp kind, const Tensor& a, const Tens
     const bool bilinear = kind == BinaryOp::kMul;
     const bool reads_a = bilinear || kind == BinaryOp::kDiv ? scope.wanted(1) : !linear;
     const bool reads_b = bilinear ? scope.wanted(0) : !linear;
-    return [kind, a = reads_a ? left : Tensor(), b = reads_b ? right : Tensor()](
-               const Tensor& dy, Gradients& dx) { backward(kind, a, b, dy, dx); };
+    return
+        [kind, a = reads_a ? scope.save(left) : Saved(), b = reads_b ? scope.save(right) : Saved()](
+            const Tensor& dy, Gradients& dx) { backward(kind, a, b, dy, dx); };
   });
 }
 
@@ -243,7 +244,7 @@ Tensor pow(const Tensor& x, Scalar exponent) {
     });
   });
   return op.finish(y, [&] {
-    return [base, e](const Tensor& dy, Gradients& dx) {
+    return [base = op.save(base), e](const Tensor& dy, Gradients& dx) {
       dx.add(0, e == 0 ? dy * 0 : dy * (e * pow(base, e - 1)));  // a power of 0 is flat at 0, too
     };
   });

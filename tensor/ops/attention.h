@@ -15,6 +15,9 @@ struct AttentionSelection {
   std::optional<std::vector<index_t>> queries = {};
 };
 
+/// Throws what `attention` throws where q has no axis of heads, or not these heads or queries.
+void check_selection(const AttentionSelection& weights_of, const Tensor& q);
+
 struct AttentionOptions {
   std::optional<double> scale = {};  // 1 / sqrt(d) if absent
   bool need_weights = false;

@@ -228,7 +228,7 @@ Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Te
               DType dtype) {
   Recording scope(op, {&a, &b});
   return scope.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
-    return [condition](const Tensor& dy, Gradients& dx) {
+    return [condition = scope.save(condition)](const Tensor& dy, Gradients& dx) {
       if (dx.wanted(0)) dx.add(0, where(condition, dy, 0));
       if (dx.wanted(1)) dx.add(1, where(condition, 0, dy));
     };

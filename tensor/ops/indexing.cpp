@@ -1,10 +1,12 @@
 #include "tensor/ops/indexing.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
 #include "tensor/loop.h"
 
 namespace tessera {
@@ -59,32 +61,61 @@ Tensor take(const Tensor& x, const Lookup& lookup) {
   return result;
 }
 
-/// Adds each element of dy to the element of dx that `lookup` finds, in row-major order, one after
-/// another: several may meet in one.
-void put(const Tensor& dy, const Lookup& lookup, Tensor dx) {
-  const Tensor& index = lookup.index;
-  const auto plan = plan_loop<3>(index.shape(), {dy.strides(), lookup.strides, index.strides()});
-  const index_t n = plan.row_length();
-  const index_t rows = dy.count() > 0 ? plan.row_count() : 0;
-  const index_t* ids = index.data<index_t>();
-  const index_t dy_step = plan.strides[0].back();
-  const index_t x_step = plan.strides[1].back();
-  const index_t id_step = plan.strides[2].back();
-  visit_dtype(dx.dtype(), [&](auto kind) {
-    using T = decltype(kind);
-    T* const to = dx.mutable_data<T>();
-    const T* const from = dy.data<T>();
-    for (index_t row = 0; row < rows; ++row) {
-      const auto offsets = row_offsets(plan, row);
-      const T* in = from + offsets[0];
-      T* out = to + offsets[1];
-      const index_t* id = ids + offsets[2];
-      for (index_t i = 0; i < n; ++i) {
-        T& sum = out[i * x_step + id[i * id_step] * lookup.id_stride];
-        sum = static_cast<T>(sum + in[i * dy_step]);
+/// Both plans step through dy, dx and the ids.
+template <class T>
+void put_elements(const LoopPlan<3>& own, const LoopPlan<3>& met, index_t id_stride,
+                  const Tensor& dy, const Tensor& index, Tensor& dx) {
+  const auto add = kernels::table().of<T>().binary;
+  const T* const from = dy.data<T>();
+  T* const to = dx.mutable_data<T>();
+  const index_t* const ids = index.data<index_t>();
+  const index_t met_rows = met.row_count();
+  const index_t met_length = met.row_length();
+  const index_t dy_step = own.strides[0].back();
+  // Whole rows of neighbours at a time, which share their id; else one place after the other.
+  const bool by_rows = own.strides[1].back() == 1 && own.strides[2].back() == 0;
+  for_each_row(own, 2 * met_rows * met_length, [&](const std::array<index_t, 3>& at, index_t n) {
+    const index_t length = by_rows ? n : 1;
+    for (index_t i = 0; i < n; i += length) {
+      const T* in = from + at[0] + i * dy_step;
+      T* out = to + at[1] + i * own.strides[1].back();
+      const index_t* id = ids + at[2] + i * own.strides[2].back();
+      for (index_t row = 0; row < met_rows; ++row) {
+        const auto offsets = row_offsets(met, row);
+        for (index_t j = 0; j < met_length; ++j) {
+          const T* part = in + offsets[0] + j * met.strides[0].back();
+          T* sum = out + id[offsets[2] + j * met.strides[2].back()] * id_stride;
+          if (by_rows) {
+            add(kernels::BinaryOp::kAdd, n, sum, 1, part, dy_step, sum);
+          } else {
+            *sum += *part;
+          }
+        }
       }
     }
   });
+}
+
+/// Adds each element of dy to the element of dx that `lookup` finds. Several may meet in one, so the
+/// axes that the ids choose from are walked in row-major order within a thread; threads share the
+/// others, along which no two elements meet.
+void put(const Tensor& dy, const Lookup& lookup, Tensor dx) {
+  if (dy.count() == 0) return;
+  const Tensor& index = lookup.index;
+  Shape own_shape, met_shape;
+  std::array<Strides, 3> own, met;  // of dy, dx and the ids
+  for (index_t axis = 0; axis < dy.rank(); ++axis) {
+    const bool meets = lookup.strides[axis] == 0;
+    (meets ? met_shape : own_shape).push_back(dy.shape()[axis]);
+    auto& strides = meets ? met : own;
+    strides[0].push_back(dy.strides()[axis]);
+    strides[1].push_back(lookup.strides[axis]);
+    strides[2].push_back(index.strides()[axis]);
+  }
+  const auto own_plan = plan_loop<3>(own_shape, own);
+  const auto met_plan = plan_loop<3>(met_shape, met);
+  dx.dtype() == kFloat64 ? put_elements<double>(own_plan, met_plan, lookup.id_stride, dy, index, dx)
+                         : put_elements<float>(own_plan, met_plan, lookup.id_stride, dy, index, dx);
 }
 
 /// take, recorded. `lookup_in(x)` gives the lookup for an x of these strides: its gradient has its
@@ -93,7 +124,10 @@ template <class LookupIn>
 Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
   Recording scope(op, {&x});
   return scope.finish(take(x, lookup_in(x.strides())), [&] {
-    return [lookup = lookup_in(row_major_strides(x.shape()))](const Tensor& dy, Gradients& dx) {
+    const Lookup into = lookup_in(row_major_strides(x.shape()));
+    return [strides = into.strides, id_stride = into.id_stride, index = scope.save(into.index)](
+               const Tensor& dy, Gradients& dx) {
+      const Lookup lookup = {strides, id_stride, index};  // before the leaf's gradient is touched
       put(dy, lookup, dx.buffer(0));
     };
   });

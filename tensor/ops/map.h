@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/kernels/table.h"
 #include "tensor/loop.h"
 #include "tensor/reduction.h"
 #include "tensor/tensor.h"
@@ -82,5 +83,8 @@ Tensor reduce_rows(const Tensor& x, const Shape& shape, const F& f) {
   };
   return map_rows<Out, In>(kept, {firsts}, n, body).reshape(shape);
 }
+
+/// dy times the derivative of `op`, where `s` is its x or y: see kernels::gradient_reads_x.
+Tensor unary_gradient(kernels::UnaryOp op, const Tensor& s, const Tensor& dy);
 
 }  // namespace tessera::detail

@@ -4,8 +4,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/loop.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/unary.h"
+#include "tensor/ops/map.h"
 
 namespace tessera {
 
@@ -44,6 +43,7 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
 template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
   const auto& kernel = kernels::table().of<T>();
+  args.workers = thread_count();
   Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.gemm(args);
@@ -52,7 +52,7 @@ void multiply_once(kernels::GemmArgs<T> args) {
 /// One product for each index of the leading axes, which `a` and `b` share with `out`.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
-  const kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+  kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
   if (out.rank() == 2) return multiply_once(args);
   const auto& kernel = kernels::table().of<T>();
   const Shape batch = leading(out.shape());
@@ -63,7 +63,9 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
 
   // Many matrices go to one thread each; few are cut among all threads.
   const bool spread = batches >= 2 * thread_count();
-  const index_t workers = spread ? kernels::worker_count(batches, batches * flops / 16) : 1;
+  const index_t cost = batches * flops / kernels::kFlopsPerOperation;
+  const index_t workers = spread ? kernels::worker_count(batches, cost) : 1;
+  args.workers = spread ? 1 : thread_count();
   const index_t room = kernel.gemm_workspace(args);
   Tensor workspace = Tensor::empty({workers, room}, dtype_of<T>);
   T* const memory = workspace.mutable_data<T>();
@@ -160,8 +162,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
           b.shape());
   Recording op("matmul", {&left, &right});
   Tensor out = op.finish(multiply(left, right), [&] {
-    return [x = op.wanted(1) ? left : Tensor(), y = op.wanted(0) ? right : Tensor()](
-               const Tensor& dy, Gradients& dx) { multiply_backward(x, y, dy, dx); };
+    return
+        [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved()](
+            const Tensor& dy, Gradients& dx) { multiply_backward(x, y, dy, dx); };
   });
   return without_vector_axes(out, a.rank(), b.rank());
 }
@@ -190,9 +193,10 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 template <class T>
 void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                const LinearEpilogue& epilogue, Tensor& out) {
+                const LinearEpilogue& epilogue, Tensor& out, Tensor& activated) {
   kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
   args.activation = epilogue.activation;
+  if (activated.defined()) args.activated = activated.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
   if (addend.defined()) args.bias = addend.data<T>();
   Tensor residual;
@@ -207,35 +211,41 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   multiply_once(args);
 }
 
-/// `residual` is undefined or added last.
-Tensor apply(Activation activation, const Tensor& x, const Tensor& residual) {
-  const auto activated = [&] {
-    switch (activation) {
-      case Activation::kNone:
-        break;
-      case Activation::kRelu:
-        return relu(x);
-      case Activation::kGelu:
-        return gelu(x, Gelu::kErf);
-      case Activation::kGeluTanh:
-        return gelu(x, Gelu::kTanh);
-    }
-    return x;
-  };
-  return residual.defined() ? activated() + residual : activated();
+kernels::UnaryOp function_of(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kernels::UnaryOp::kRelu;
+    case Activation::kGelu:
+      return kernels::UnaryOp::kGelu;
+    default:
+      return kernels::UnaryOp::kGeluTanh;
+  }
 }
 
-/// The gradients of x W^T + bias + residual, in the order (x, weight, bias, residual).
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Gradients& dx) {
-  const Tensor rows = as_matrix(dy);
+/// What the backward of linear reads; nothing of what no wanted gradient needs.
+struct LinearSaved {
+  Saved x, weight;
+  Activation activation = Activation::kNone;
+  Saved activated;  // what the activation was applied to, or its result where that is enough
+};
+
+/// The gradients of activation(x W^T + bias) + residual, in the order (x, weight, bias, residual).
+void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) {
+  dx.add(3, dy);
+  if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
+  const Tensor dz =
+      saved.activation == Activation::kNone
+          ? dy
+          : detail::unary_gradient(function_of(saved.activation), saved.activated, dy);
+  const Tensor rows = as_matrix(dz);
   if (dx.wanted(0)) {
+    const Tensor& weight = saved.weight;
     Shape shape = dy.shape();
     shape.back() = weight.size(1);
     dx.add(0, multiply(rows, weight).reshape(shape));
   }
-  if (dx.wanted(1)) dx.add(1, multiply(rows.t(), as_matrix(x)));
-  dx.add(2, dy);
-  dx.add(3, dy);
+  if (dx.wanted(1)) dx.add(1, multiply(rows.t(), as_matrix(saved.x)));
+  dx.add(2, dz);
 }
 
 }  // namespace
@@ -244,27 +254,29 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
   const Tensor& residual = epilogue.residual;
   check_linear(x, weight, bias, residual);
-  if (epilogue.activation != Activation::kNone && wants_gradient({&x, &weight, &bias, &residual})) {
-    // The gradient of an activation reads its input, which a fused pass does not keep.
-    LinearEpilogue affine;
-    affine.packed = epilogue.packed;
-    return apply(epilogue.activation, linear(x, weight, bias, affine), residual);
-  }
   Recording op("linear", {&x, &weight, &bias, &residual});
   Shape shape = x.shape();
   shape.back() = weight.size(0);
   Tensor out = Tensor::empty(shape, x.dtype());
   Tensor rows = as_matrix(out);
+  // The gradient of an activation reads its argument; of ReLU, its result does as well.
+  const bool is_active = epilogue.activation != Activation::kNone;
+  const bool reads_result = epilogue.activation == Activation::kRelu && !residual.defined();
+  Tensor activated = op && is_active && !reads_result ? Tensor::empty(shape, x.dtype()) : Tensor();
   if (out.count() == 0) {
     // nothing to compute
   } else if (x.dtype() == kFloat32) {
-    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows);
+    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows, activated);
   } else {
-    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows);
+    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows, activated);
   }
   return op.finish(out, [&] {
-    return [x = op.wanted(1) ? x : Tensor(), w = op.wanted(0) ? weight : Tensor()](
-               const Tensor& dy, Gradients& dx) { linear_backward(x, w, dy, dx); };
+    LinearSaved saved;
+    if (op.wanted(1)) saved.x = op.save(x);
+    if (op.wanted(0)) saved.weight = op.save(weight);
+    saved.activation = epilogue.activation;
+    if (is_active) saved.activated = op.save(reads_result ? out : activated);
+    return [saved](const Tensor& dy, Gradients& dx) { linear_backward(saved, dy, dx); };
   });
 }
 

@@ -21,8 +21,7 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 struct LinearEpilogue {
   Activation activation = Activation::kNone;
   Tensor residual = {};  // (..., N), added last; undefined for none
-  const PackedWeight* packed =
-      nullptr;  // keeps the weight packed between calls; null packs each time
+  const PackedWeight* packed = nullptr;  // keeps the weight packed; null packs it in each call
 };
 
 /// The affine map of a linear layer: `activation(x W^T + b) + residual`, bit for bit what the

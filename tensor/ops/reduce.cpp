@@ -55,9 +55,10 @@ Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes,
   Recording scope(op, {&x});
   const Tensor y = reduce_floating(kind, x, axes, keepdim);
   return scope.finish(y, [&] {
-    return [x, y, axes](const Tensor& dy, Gradients& dx) {
-      const Tensor chosen = eq(x, spread(y, x.shape(), axes)).to(x.dtype());
-      const Tensor share = spread(dy, x.shape(), axes) / sum(chosen, axes, true);
+    return [x = scope.save(x), y = scope.save(y), axes](const Tensor& dy, Gradients& dx) {
+      const Shape& shape = x.get().shape();
+      const Tensor chosen = eq(x, spread(y, shape, axes)).to(dy.dtype());
+      const Tensor share = spread(dy, shape, axes) / sum(chosen, axes, true);
       dx.add(0, where(ne(chosen, 0), share, 0));
     };
   });
@@ -140,9 +141,9 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) 
   const Tensor values = x.to(detail::floating(x.dtype()));
   const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations, values, normal, keepdim);
   return op.finish(div(deviations, n), [&] {
-    return [values, normal, n](const Tensor& dy, Gradients& dx) {
+    return [values = op.save(values), normal, n](const Tensor& dy, Gradients& dx) {
       const Tensor deviation = values - mean(values, normal, true);
-      dx.add(0, spread(dy, values.shape(), normal) * (deviation * (2 / n)));
+      dx.add(0, spread(dy, deviation.shape(), normal) * (deviation * (2 / n)));
     };
   });
 }
@@ -160,9 +161,9 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
   const Tensor values = x.to(detail::floating(x.dtype()));
   const Tensor y = sqrt(sum(square(values), normal, keepdim));
   return op.finish(y, [&] {
-    return [values, y, normal](const Tensor& dy, Gradients& dx) {
+    return [values = op.save(values), y = op.save(y), normal](const Tensor& dy, Gradients& dx) {
       const Tensor share = where(eq(y, 0), 0, dy / y);  // at 0, the smallest subgradient
-      dx.add(0, spread(share, values.shape(), normal) * values);
+      dx.add(0, spread(share, values.get().shape(), normal) * values);
     };
   });
 }

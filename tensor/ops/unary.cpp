@@ -1,13 +1,10 @@
 #include "tensor/ops/unary.h"
 
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
 #include "tensor/ops/map.h"
 
 namespace tessera {
@@ -23,70 +20,6 @@ using kernels::UnaryOp;
 constexpr index_t kCheap = 1;
 constexpr index_t kCostly = 8;
 
-Tensor gelu_derivative(const Tensor& x) {
-  const Tensor cdf = 0.5 * (1 + erf(x * std::sqrt(0.5)));
-  const Tensor density = exp(square(x) * -0.5) * (0.5 * std::numbers::inv_sqrtpi * std::sqrt(2.0));
-  return cdf + x * density;
-}
-
-Tensor gelu_tanh_derivative(const Tensor& x) {
-  constexpr double kCubic = 0.044715;
-  const double slope = std::sqrt(2 * std::numbers::inv_pi);
-  const Tensor x2 = square(x);
-  const Tensor t = tanh(slope * (x + kCubic * (x2 * x)));
-  return 0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * (slope * (1 + 3 * kCubic * x2));
-}
-
-/// Whether the derivative is computed from x; it is from y elsewhere.
-bool reads_x(UnaryOp kind) {
-  switch (kind) {
-    case UnaryOp::kAbs:
-    case UnaryOp::kSquare:
-    case UnaryOp::kLog:
-    case UnaryOp::kErf:
-    case UnaryOp::kGelu:
-    case UnaryOp::kGeluTanh:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// dy times the derivative of `kind`, where `s` is x or y: see reads_x.
-Tensor backward(UnaryOp kind, const Tensor& s, const Tensor& dy) {
-  switch (kind) {
-    case UnaryOp::kNeg:
-      return -dy;
-    case UnaryOp::kAbs:
-      return dy * sign(s);
-    case UnaryOp::kSign:
-      return dy * 0;
-    case UnaryOp::kSquare:
-      return dy * (2 * s);
-    case UnaryOp::kSqrt:
-      return dy / (2 * s);
-    case UnaryOp::kReciprocal:
-      return -(dy * square(s));
-    case UnaryOp::kExp:
-      return dy * s;
-    case UnaryOp::kLog:
-      return dy / s;
-    case UnaryOp::kTanh:
-      return dy * (1 - square(s));
-    case UnaryOp::kSigmoid:
-      return dy * (s * (1 - s));
-    case UnaryOp::kErf:
-      return dy * (exp(-square(s)) * (2 * std::numbers::inv_sqrtpi));
-    case UnaryOp::kRelu:
-      return where(le(s, 0), 0, dy);  // passes a NaN on
-    case UnaryOp::kGelu:
-      return dy * gelu_derivative(s);
-    case UnaryOp::kGeluTanh:
-      break;
-  }
-  return dy * gelu_tanh_derivative(s);
-}
-
 Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   detail::require_defined(op, x);
   Recording scope(op, {&x});
@@ -99,9 +32,8 @@ Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
     });
   });
   return scope.finish(y, [&] {
-    return [kind, s = reads_x(kind) ? x : y](const Tensor& dy, Gradients& dx) {
-      dx.add(0, backward(kind, s, dy));
-    };
+    return [kind, s = scope.save(kernels::gradient_reads_x(kind) ? x : y)](
+               const Tensor& dy, Gradients& dx) { dx.add(0, detail::unary_gradient(kind, s, dy)); };
   });
 }
 
@@ -119,6 +51,18 @@ index_t wrapping_product(index_t a, index_t b) {
 }
 
 }  // namespace
+
+Tensor detail::unary_gradient(UnaryOp op, const Tensor& s, const Tensor& dy) {
+  return visit_floating(dy.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto kernel = kernels::table().of<T>().unary_gradient;
+    const Tensor from = s.to(dtype_of<T>);
+    return map_rows<T, T, T>(s.shape(), {from, dy}, kCostly,
+                             [&](T* out, index_t n, Row<T> in, Row<T> d) {
+                               kernel(op, n, in.first, in.step, d.first, d.step, out);
+                             });
+  });
+}
 
 Tensor exp(const Tensor& x) {
   return unary("exp", UnaryOp::kExp, kCostly, x);

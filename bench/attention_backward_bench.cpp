@@ -1,0 +1,127 @@
+// The backward of fused attention: the kernel alone, on heads of a packed projection.
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "bench/case.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+struct Size {
+  index_t batch, heads, tokens, width;
+
+  double flops() const {
+    return 10.0 * static_cast<double>(batch * heads * tokens * tokens * width);
+  }
+};
+
+/// What a forward leaves, and room for the gradients.
+class Backward {
+ public:
+  explicit Backward(const Size& s) : s_(s) {
+    args_.forward.batch = s.batch;
+    args_.forward.heads = s.heads;
+    args_.forward.queries = args_.forward.keys = s.tokens;
+    args_.forward.width = args_.forward.v_width = s.width;
+    args_.forward.scale = 1 / std::sqrt(static_cast<float>(s.width));
+    args_.forward.workers = thread_count();
+    args_.forward.maxima = statistics_.mutable_data<float>();
+    args_.forward.scales = args_.forward.maxima + statistics_.count() / 2;
+    set(qkv_, 0, args_.forward.q, args_.forward.q_strides);
+    set(qkv_, 1, args_.forward.k, args_.forward.k_strides);
+    set(qkv_, 2, args_.forward.v, args_.forward.v_strides);
+    set(out_, 0, args_.forward.out, args_.forward.out_strides);
+    set(d_out_, 0, args_.d_out, args_.d_out_strides);
+    set(d_qkv_, 0, args_.dq, args_.dq_strides);
+    set(d_qkv_, 1, args_.dk, args_.dk_strides);
+    set(d_qkv_, 2, args_.dv, args_.dv_strides);
+    const auto& kernel = kernels::table().of<float>();
+    Tensor workspace = Tensor::empty({kernel.attention_workspace(args_.forward)});
+    args_.forward.workspace = workspace.mutable_data<float>();
+    kernel.attention(args_.forward);
+    workspace_ = Tensor::empty({kernel.attention_backward_workspace(args_)});
+    args_.forward.workspace = workspace_.mutable_data<float>();
+  }
+
+  /// (batch, tokens, 3, heads, width)
+  Tensor run() const {
+    kernels::table().of<float>().attention_backward(args_);
+    return d_qkv_;
+  }
+
+  /// Element `e` of what run gives, in double. The gradients of a key go over all queries: only
+  /// those of queries are computed, for others what was found is returned.
+  double expected(const Tensor& found, index_t e) const {
+    const index_t row = s_.heads * s_.width;
+    if (e / row % 3 != 0) return static_cast<double>(found.data<float>()[e]);
+    const index_t head = e / s_.width % s_.heads;
+    const index_t batch = e / (3 * row * s_.tokens);
+    const index_t query = e / (3 * row) % s_.tokens;
+    const auto at = [&](const Tensor& x, index_t parts, index_t part, index_t t, index_t c) {
+      const index_t token = batch * s_.tokens + t;
+      return static_cast<double>(
+          x.data<float>()[((token * parts + part) * s_.heads + head) * s_.width + c]);
+    };
+    const double scale = 1 / std::sqrt(static_cast<double>(s_.width));
+    double sum = 0, mean = 0, with_keys = 0, weighted = 0;
+    for (index_t j = 0; j < s_.tokens; ++j) {
+      double score = 0, d_weight = 0;
+      for (index_t c = 0; c < s_.width; ++c) {
+        score += at(qkv_, 3, 0, query, c) * at(qkv_, 3, 1, j, c);
+        d_weight += at(d_out_, 1, 0, query, c) * at(qkv_, 3, 2, j, c);
+      }
+      const double weight = std::exp(score * scale);
+      const double k = at(qkv_, 3, 1, j, e % s_.width);
+      sum += weight;
+      mean += weight * d_weight;
+      with_keys += weight * k;
+      weighted += weight * d_weight * k;
+    }
+    return scale * (weighted - mean / sum * with_keys) / sum;
+  }
+
+ private:
+  template <class Pointer>
+  void set(Tensor& x, index_t part, Pointer& data, index_t (&strides)[3]) const {
+    data = x.mutable_data<float>() + part * s_.heads * s_.width;
+    strides[0] = x.strides()[0];
+    strides[1] = s_.width;
+    strides[2] = x.strides()[1];
+  }
+  Tensor random(index_t parts) const {
+    return uniform({s_.batch, s_.tokens, parts * s_.heads * s_.width}, -1, 1);
+  }
+
+  Size s_;
+  Tensor qkv_ = random(3), d_qkv_ = random(3), out_ = random(1), d_out_ = random(1);
+  Tensor statistics_ = Tensor::empty({2, s_.batch, s_.heads, s_.tokens});
+  Tensor workspace_;
+  kernels::AttentionBackwardArgs<float> args_ = {};
+};
+
+}  // namespace
+
+void register_attention_backward() {
+  constexpr std::array<Size, 5> kSizes = {
+      {{1, 12, 128, 32}, {1, 12, 128, 64}, {8, 12, 128, 64}, {1, 12, 512, 64}, {1, 1, 2048, 64}}};
+  for (const Size& s : kSizes) {
+    const std::string name =
+        format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens, "/d:", s.width);
+    register_case(name, {.flops = s.flops()}, [=] {
+      const auto backward = std::make_shared<Backward>(s);
+      return Case{[=] { return backward->run(); },
+                  [=](const Tensor& found) {
+                    const auto expected = [&](index_t e) { return backward->expected(found, e); };
+                    return sampled_error(found, 100, expected, 1e-5);
+                  }};
+    });
+  }
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,380 @@
+// The backward of fused attention, without a T x T matrix in memory.
+//
+// The weights are computed again, tile by tile, from Q, K and the two numbers per query that the
+// forward leaves, m and 1 / l. For a tile of keys and a block of queries there are five products, all
+// of tile.h's register tiles; lanes are queries in the first two, columns in the others:
+//
+//   S^T  (keys x queries)   = K . Q^T
+//   dP^T (keys x queries)   = V . dO^T
+//   P^T = 2^(S^T - m) / l     dS^T = P^T o (dP^T - D)      D = sum over columns of dO o O
+//   dV   (keys x width)    += P^T . dO
+//   dK   (keys x width)    += dS^T . Q
+//   dQ   (queries x width) += dS . K
+//
+// **The same bits.** An element of dV or dK is one chain over the queries in their order, one of dQ
+// a chain over the keys, and sums pass from tile to tile through memory unchanged. So work may be cut
+// anywhere: where there are heads enough a worker takes one as a whole; else the keys and the
+// queries are cut into parts, each of which computes the weights that it needs.
+//
+// **What is masked.** Its weight is 0, and so is its dS whatever dP is. Packed copies hold 0 for what
+// is not finite, so that nothing shows through a weight of 0; through others it shows all the
+// same, because S or D are then NaN.
+//
+// **Source**: Dao et al., "FlashAttention", 2022, Algorithm 4.
+#pragma once
+
+#include "tensor/kernels/attention_backward_parts.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// kKeys rows of S^T and dP^T, two vectors of queries in each, become P^T and dS^T.
+template <class T, int kKeys>
+[[gnu::always_inline]] inline void differentiate(T* weights, T* d_scores,
+                                                 const Vec<T> (&maximum)[kTileVectors],
+                                                 const Vec<T> (&scale)[kTileVectors],
+                                                 const Vec<T> (&delta)[kTileVectors]) {
+  constexpr int kCount = kKeys * kTileVectors;
+  const auto at = [](int i) {
+    return i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
+  };
+  Vec<T> p[kCount];
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) p[i] = load(weights + at(i)) - maximum[i % kTileVectors];
+  exp2_of_negatives<T>(p);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    const Mask<T> used = p[i] != Vec<T>{};
+    const Vec<T> weight = p[i] * scale[i % kTileVectors];
+    const Vec<T> d_score = weight * (load(d_scores + at(i)) - delta[i % kTileVectors]);
+    store(weights + at(i), used ? weight : Vec<T>{});
+    store(d_scores + at(i), used ? d_score : Vec<T>{});
+  }
+}
+
+/// S^T and dP^T of `keys` keys become P^T and dS^T.
+template <class T>
+inline void differentiate_tile(const QueryBlock<T>& block, index_t keys,
+                               const BackwardScratch<T>& scratch) {
+  for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
+    Vec<T> maximum[kTileVectors], scale[kTileVectors], delta[kTileVectors];
+    for (int v = 0; v < kTileVectors; ++v) {
+      maximum[v] = load(scratch.maximum + i + v * kLanes<T>);
+      scale[v] = load(scratch.scale + i + v * kLanes<T>);
+      delta[v] = load(scratch.delta + i + v * kLanes<T>);
+    }
+    T* const weights = scratch.weights + i;
+    T* const d_scores = scratch.d_scores + i;
+    index_t j = 0;
+    for (; j + 2 <= keys; j += 2) {
+      differentiate<T, 2>(weights + j * kQueryBlock, d_scores + j * kQueryBlock, maximum, scale,
+                          delta);
+    }
+    if (j < keys) {
+      differentiate<T, 1>(weights + j * kQueryBlock, d_scores + j * kQueryBlock, maximum, scale,
+                          delta);
+    }
+  }
+}
+
+/// (keys x queries) = rows of K or V times the queries' columns.
+template <class T>
+inline void multiply_columns(const QueryBlock<T>& block, index_t keys, index_t width, const T* rows,
+                             const T* columns, T* out, RowsAhead<T>& ahead) {
+  multiply_block(keys, block.padded(), width, MatrixRef<T>{rows, width, 1},
+                 Panels<T>{columns, kPanel<T> * width, kPanel<T>, nullptr, 0}, out, kQueryBlock,
+                 false, [&](index_t, index_t, index_t, index_t) { ahead(); });
+}
+
+/// `sums` (rows of whole panels) += A times `depth` rows in panels, which hold `step` rows each.
+template <class T>
+inline void add_product(index_t rows, index_t width, index_t depth, MatrixRef<T> a, const T* panels,
+                        index_t step, T* sums) {
+  const index_t whole = whole_panels<T>(width);
+  multiply_block(rows, whole, depth, a, Panels<T>{panels, kPanel<T> * step, kPanel<T>, nullptr, 0},
+                 sums, whole, true);
+}
+
+/// Sums relative to the scores, times what scores were scaled by, to where they belong. Adding 0
+/// turns -0 into 0: a masked key that adds 0 to a sum of -0 would change its sign otherwise.
+template <class T>
+inline void write_sums(const T* sums, index_t rows, index_t width, T scale, T* to, index_t stride) {
+  for (index_t i = 0; i < rows; ++i) {
+    for (index_t c = 0; c < width; c += kLanes<T>) {
+      const Vec<T> sum = load(sums + i * whole_panels<T>(width) + c);
+      store_some(to + i * stride + c, sum * scale + T{0}, at_most(width - c, kLanes<T>));
+    }
+  }
+}
+
+/// Adds a tile's dS to the bias's gradient. A bias that is the same for all keys changes no weight:
+/// its gradient is 0.
+template <class T>
+inline void add_bias_gradient(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
+                              index_t key, index_t keys, const T* d_scores) {
+  const index_t(&s)[4] = args.d_bias_strides;
+  if (args.d_bias == nullptr || s[3] == 0) return;
+  T* const to = args.d_bias + block.batch * s[0] + block.head * s[1] + block.first * s[2];
+  for (index_t j = 0; j < keys; ++j) {
+    for (index_t i = 0; i < block.count; ++i) {
+      to[i * s[2] + (key + j) * s[3]] += d_scores[j * kQueryBlock + i];
+    }
+  }
+}
+
+/// What a part of the work is to find.
+struct Wanted {
+  bool of_queries;  // dq
+  bool of_keys;     // dk, dv and the bias's gradient
+};
+
+/// One tile of keys for one block of queries.
+template <class T>
+inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
+                          index_t key, index_t tile_keys, const Wanted& wanted,
+                          const BackwardScratch<T>& scratch, RowsAhead<T>& ahead) {
+  const AttentionArgs<T>& forward = args.forward;
+  const index_t keys = at_most(block.key_stop - key, tile_keys);
+  multiply_columns(block, keys, forward.width, scratch.k, scratch.q_columns, scratch.weights,
+                   ahead);
+  mask_scores(block, key, keys, scratch.weights);
+  multiply_columns(block, keys, forward.v_width, scratch.v, scratch.d_out_columns, scratch.d_scores,
+                   ahead);
+  differentiate_tile(block, keys, scratch);
+  if (wanted.of_keys) {
+    const auto by_keys = [](const T* data) { return MatrixRef<T>{data, kQueryBlock, 1}; };
+    add_product(keys, forward.v_width, block.count, by_keys(scratch.weights), scratch.d_out,
+                block.count, scratch.dv);
+    add_product(keys, forward.width, block.count, by_keys(scratch.d_scores), scratch.q, block.count,
+                scratch.dk);
+    add_bias_gradient(args, block, key, keys, scratch.d_scores);
+  }
+  if (wanted.of_queries) {
+    add_product(block.count, forward.width, keys, MatrixRef<T>{scratch.d_scores, 1, kQueryBlock},
+                scratch.k_panels, tile_keys, scratch.dq);
+  }
+}
+
+/// Some queries of a head, and the keys [first, end) that they meet.
+template <class T>
+struct BackwardPart {
+  const AttentionBackwardArgs<T>& args;
+  QueryBlock<T> queries;
+  index_t first, end;
+  Wanted wanted;
+
+  const T* d_out(index_t i) const { return at(args.d_out, args.d_out_strides, i); }
+  T* dq(index_t i) const { return at(args.dq, args.dq_strides, i); }
+  T* dk(index_t j) const { return at(args.dk, args.dk_strides, j); }
+  T* dv(index_t j) const { return at(args.dv, args.dv_strides, j); }
+  /// Keys from here on are not used.
+  index_t stop() const { return at_most(end, queries.key_stop); }
+
+ private:
+  template <class U>
+  U* at(U* base, const index_t (&s)[3], index_t t) const {
+    return base + queries.batch * s[0] + queries.head * s[1] + t * s[2];
+  }
+};
+
+template <class T>
+inline void add_queries(const BackwardPart<T>& part, const QueryBlock<T>& block,
+                        RowsAhead<T>& ahead) {
+  const AttentionArgs<T>& forward = part.args.forward;
+  const index_t rows = block.count, v_width = forward.v_width;
+  ahead.template add<kToRead>(block.q(), forward.q_strides[2], rows, forward.width);
+  ahead.template add<kToRead>(block.out(), forward.out_strides[2], rows, v_width);
+  ahead.template add<kToRead>(part.d_out(block.first), part.args.d_out_strides[2], rows, v_width);
+}
+
+template <class T>
+inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahead) {
+  const AttentionArgs<T>& forward = part.args.forward;
+  const QueryBlock<T>& head = part.queries;
+  const index_t rows = at_most(part.stop() - key, kBackwardKeys);
+  ahead.template add<kToRead>(head.k(key), forward.k_strides[2], rows, forward.width);
+  ahead.template add<kToRead>(head.v(key), forward.v_strides[2], rows, forward.v_width);
+}
+
+/// What is needed after the tile at `key` and a block: the next queries if this is the first tile,
+/// the next keys if this is the first block, and the places of what will be complete.
+template <class T>
+inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const QueryBlock<T>& block, index_t key,
+                               index_t keys) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  const AttentionArgs<T>& forward = args.forward;
+  const index_t next = block.first + block.count - part.queries.first;
+  const bool last_block = next == part.queries.count;
+  RowsAhead<T> ahead;
+  if (key == part.first && !last_block) add_queries(part, part.queries.block(next), ahead);
+  if (block.first == part.queries.first) add_keys(part, key + keys, ahead);
+  if (part.wanted.of_keys && last_block) {
+    ahead.template add<kToWrite>(part.dk(key), args.dk_strides[2], keys, forward.width);
+    ahead.template add<kToWrite>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
+  }
+  if (part.wanted.of_queries && key + keys >= block.key_stop) {
+    ahead.template add<kToWrite>(part.dq(block.first), args.dq_strides[2], block.count,
+                                 forward.width);
+  }
+  return ahead;
+}
+
+/// One tile of keys for all blocks of queries that see it.
+template <class T>
+inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t keys,
+                           const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  for (index_t i = 0; i < part.queries.count; i += kQueryBlock) {
+    const QueryBlock<T> block = part.queries.block(i);
+    const BackwardScratch<T> own = scratch.from(args.forward, i);
+    if (key >= block.key_stop) continue;
+    if (key == part.first) pack_block(args, block, own);
+    RowsAhead<T> ahead = rows_ahead(part, block, key, keys);
+    backward_tile(args, block, key, keys, part.wanted, own, ahead);
+    if (part.wanted.of_queries && key + keys >= block.key_stop) {
+      write_sums(own.dq, block.count, args.forward.width, args.forward.scale, part.dq(block.first),
+                 args.dq_strides[2]);
+    }
+  }
+}
+
+/// The gradients that belong to the queries of a part or to its keys. Keys that none of its queries
+/// uses, and queries that use none, get zeros.
+template <class T>
+inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  const AttentionArgs<T>& forward = args.forward;
+  const auto write_keys = [&](index_t key, index_t keys) {
+    write_sums(scratch.dk, keys, forward.width, forward.scale, part.dk(key), args.dk_strides[2]);
+    write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv_strides[2]);
+  };
+  fill_zeros(scratch.dq, part.queries.count * whole_panels<T>(forward.width));
+  if (part.wanted.of_queries && part.queries.key_stop == 0) {
+    write_sums(scratch.dq, part.queries.count, forward.width, forward.scale,
+               part.dq(part.queries.first), args.dq_strides[2]);
+  }
+  for (index_t key = part.first; key < part.stop(); key += kBackwardKeys) {
+    const index_t keys = at_most(part.stop() - key, kBackwardKeys);
+    pack_tile(part.queries, key, keys, scratch);
+    backward_tiles(part, key, keys, scratch);
+    if (part.wanted.of_keys) write_keys(key, keys);
+  }
+  if (!part.wanted.of_keys) return;
+  start_tile(forward, scratch);
+  for (index_t key = at_least(part.stop(), part.first); key < part.end; ++key) {
+    write_keys(key, 1);
+  }
+}
+
+/// How the work is cut. Heads that share a part of the bias's gradient are a group, which one
+/// worker goes through in order.
+struct BackwardSplit {
+  index_t batch_step, head_step;  // a group's
+  bool whole_heads;
+};
+
+template <class T>
+inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
+  const AttentionArgs<T>& forward = args.forward;
+  const auto shared = [&](int axis) {
+    return args.d_bias != nullptr && args.d_bias_strides[axis] == 0;
+  };
+  const index_t batch_step = shared(0) ? forward.batch : 1;
+  const index_t head_step = shared(1) ? forward.heads : 1;
+  // Whole heads take five products, parts seven in all, but share them evenly.
+  const index_t heads = forward.batch * forward.heads;
+  const index_t rounds = ceil_div(heads, forward.workers);
+  const bool alone = batch_step == 1 && head_step == 1;
+  return {batch_step, head_step,
+          forward.workers == 1 || (alone && 7 * heads >= 5 * rounds * forward.workers)};
+}
+
+inline constexpr index_t kPartKeys = 2 * kBackwardKeys;
+inline constexpr index_t kPartQueries = 2 * kQueryBlock;
+
+/// The tasks by their numbers.
+template <class T>
+class BackwardTasks {
+ public:
+  explicit BackwardTasks(const AttentionBackwardArgs<T>& args)
+      : all_(args), args_(args.forward), split_(split_backward(args)) {
+    heads_ = args_.batch * args_.heads;
+    groups_ = heads_ / (split_.batch_step * split_.head_step);
+    key_parts_ = ceil_div(args_.keys, kPartKeys);
+    query_parts_ = ceil_div(args_.queries, kPartQueries);
+  }
+
+  index_t count() const {
+    return split_.whole_heads ? heads_ : groups_ * key_parts_ + heads_ * query_parts_;
+  }
+
+  void run(index_t task, const BackwardScratch<T>& scratch) const {
+    const index_t tasks_of_keys = groups_ * key_parts_;
+    if (split_.whole_heads) {
+      backward_part(part(task, 0, args_.queries, 0, args_.keys, {true, true}), scratch);
+    } else if (task < tasks_of_keys) {
+      run_keys(task / key_parts_, task % key_parts_ * kPartKeys, scratch);
+    } else {
+      const index_t first = (task - tasks_of_keys) % query_parts_ * kPartQueries;
+      const index_t end = at_most(first + kPartQueries, args_.queries);
+      const index_t head = (task - tasks_of_keys) / query_parts_;
+      backward_part(part(head, first, end, 0, args_.keys, {true, false}), scratch);
+    }
+  }
+
+ private:
+  BackwardPart<T> part(index_t head, index_t first, index_t end, index_t key_first, index_t key_end,
+                       const Wanted& wanted) const {
+    const index_t batch = head / args_.heads;
+    index_t key_stop =
+        args_.lengths != nullptr ? at_most(args_.lengths[batch], args_.keys) : args_.keys;
+    if (args_.causal) key_stop = at_most(key_stop, end);
+    return {all_,
+            {args_, batch, head % args_.heads, first, end - first, key_stop},
+            key_first,
+            key_end,
+            wanted};
+  }
+
+  /// The keys from `key` on, of each head of a group.
+  void run_keys(index_t group, index_t key, const BackwardScratch<T>& scratch) const {
+    const index_t groups_of_heads = args_.heads / split_.head_step;
+    const index_t batch = group / groups_of_heads * split_.batch_step;
+    const index_t head = group % groups_of_heads * split_.head_step;
+    // Queries before these see none of the keys.
+    const index_t first =
+        args_.causal ? at_most(key, args_.queries) / kQueryBlock * kQueryBlock : 0;
+    for (index_t b = batch; b < batch + split_.batch_step; ++b) {
+      for (index_t h = head; h < head + split_.head_step; ++h) {
+        const index_t end = at_most(key + kPartKeys, args_.keys);
+        backward_part(part(b * args_.heads + h, first, args_.queries, key, end, {false, true}),
+                      scratch);
+      }
+    }
+  }
+
+  const AttentionBackwardArgs<T>& all_;
+  const AttentionArgs<T>& args_;
+  BackwardSplit split_;
+  index_t heads_, groups_, key_parts_, query_parts_;
+};
+
+template <class T>
+index_t attention_backward_workspace(const AttentionBackwardArgs<T>& args) noexcept {
+  return args.forward.workers * BackwardScratch<T>::elements(args.forward, args.forward.queries);
+}
+
+template <class T>
+void attention_backward(const AttentionBackwardArgs<T>& args) noexcept {
+  const AttentionArgs<T>& forward = args.forward;
+  if (forward.batch * forward.heads == 0) return;
+  const BackwardTasks<T> tasks(args);
+  const index_t room = BackwardScratch<T>::elements(forward, forward.queries);
+  parallel_tasks(tasks.count(), at_most(forward.workers, tasks.count()),
+                 [&](index_t task, index_t worker) {
+                   const BackwardScratch<T> scratch(forward.workspace + worker * room, forward,
+                                                    forward.queries);
+                   tasks.run(task, scratch);
+                 });
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,210 @@
+// What the backward of attention keeps of queries and of keys, and how it packs them.
+#pragma once
+
+#include "tensor/kernels/attention.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+// 64 keys by 48 queries: the weights and their gradients, 12 KiB each in float32, stay in L1 until
+// all products have read them.
+inline constexpr index_t kBackwardKeys = 64;
+
+/// One worker's buffers.
+template <class T>
+struct BackwardScratch {
+  // For all queries of a part; those of a block follow each other:
+  T* q_columns;      // Q^T, scaled: panels of (width, kPanel)
+  T* d_out_columns;  // dO^T: panels of (v_width, kPanel)
+  T* q;              // Q: panels of (a block's queries, kPanel)
+  T* d_out;          // dO: the same
+  T* dq;             // rows of whole_panels(width)
+  T* maximum;        // m per query
+  T* scale;          // 1 / l
+  T* delta;          // D
+  // For one tile of keys:
+  T* k;         // rows
+  T* v;         // rows
+  T* k_panels;  // K: panels of (the tile's keys, kPanel)
+  T* dk;        // rows of whole_panels(width)
+  T* dv;        // rows of whole_panels(v_width)
+  // For one tile of keys and one block of queries:
+  T* weights;   // S^T, then P^T: (kBackwardKeys, kQueryBlock)
+  T* d_scores;  // dP^T, then dS^T: the same
+
+  BackwardScratch(T* memory, const AttentionArgs<T>& args, index_t queries) {
+    take_all(memory, args, queries);
+  }
+
+  static index_t elements(const AttentionArgs<T>& args, index_t queries) {
+    T* const none = nullptr;
+    return BackwardScratch(none, args, 0).take_all(none, args, queries);
+  }
+
+  /// The same, for the queries from `i` on, a multiple of kQueryBlock.
+  BackwardScratch from(const AttentionArgs<T>& args, index_t i) const {
+    BackwardScratch rest = *this;
+    rest.q_columns += i * args.width;
+    rest.d_out_columns += i * args.v_width;
+    rest.q += i * whole_panels<T>(args.width);
+    rest.d_out += i * whole_panels<T>(args.v_width);
+    rest.dq += i * whole_panels<T>(args.width);
+    rest.maximum += i;
+    rest.scale += i;
+    rest.delta += i;
+    return rest;
+  }
+
+ private:
+  /// Carves the buffers from `memory`; returns how many elements they take.
+  index_t take_all(T* memory, const AttentionArgs<T>& args, index_t queries) {
+    index_t taken = 0;
+    const auto take = [&](T*& buffer, index_t count) {
+      buffer = memory + taken;
+      taken += count;
+    };
+    const index_t rows = whole_panels<T>(queries);
+    const index_t width = whole_panels<T>(args.width);
+    const index_t v_width = whole_panels<T>(args.v_width);
+    take(q_columns, rows * args.width);
+    take(d_out_columns, rows * args.v_width);
+    take(q, rows * width);
+    take(d_out, rows * v_width);
+    take(dq, rows * width);
+    take(maximum, rows);
+    take(scale, rows);
+    take(delta, rows);
+    take(k, kBackwardKeys * args.width);
+    take(v, kBackwardKeys * args.v_width);
+    take(k_panels, kBackwardKeys * width);
+    take(dk, kBackwardKeys * width);
+    take(dv, kBackwardKeys * v_width);
+    take(weights, kBackwardKeys * kQueryBlock);
+    take(d_scores, kBackwardKeys * kQueryBlock);
+    return taken;
+  }
+};
+
+/// Rows that will be needed, of several matrices at once. Each call prefetches one row of each, so
+/// that they come while something else is computed.
+template <class T>
+class RowsAhead {
+ public:
+  template <int kUse>
+  void add(const T* first, index_t stride, index_t rows, index_t width) {
+    ranges_[count_++] = {first, stride, rows, width, kUse};
+  }
+
+  void operator()() {
+    for (int r = 0; r < count_; ++r) {
+      const Range& range = ranges_[r];
+      if (next_ >= range.rows) continue;
+      const T* const row = range.first + next_ * range.stride;
+      if (range.use == kToRead) {
+        prefetch_rows<kToRead>(row, 0, 1, range.width);
+      } else {
+        prefetch_rows<kToWrite>(row, 0, 1, range.width);
+      }
+    }
+    ++next_;
+  }
+
+ private:
+  struct Range {
+    const T* first;
+    index_t stride, rows, width;
+    int use;
+  };
+  Range ranges_[8];
+  int count_ = 0;
+  index_t next_ = 0;
+};
+
+template <class T>
+inline void fill_zeros(T* to, index_t count) {
+  for (index_t i = 0; i < count; ++i) to[i] = T{0};
+}
+
+/// Rows as panels, the last padded with zeros, and without what is not finite: it is multiplied by
+/// weights that may be 0, and shows in those that are not.
+template <class T>
+inline void pack_finite(const T* first, index_t stride, index_t rows, index_t width, T* panels) {
+  for (index_t i = 0; i < rows; ++i) {
+    const T* const row = first + i * stride;
+    for (index_t p = 0; p < whole_panels<T>(width); p += kLanes<T>) {
+      const index_t left = width - p;
+      const Vec<T> x = left <= 0 ? Vec<T>{} : load_some(row + p, at_most(left, kLanes<T>));
+      T* const panel = panels + p / kPanel<T> * kPanel<T> * rows + p % kPanel<T>;
+      store(panel + i * kPanel<T>, x - x == Vec<T>{} ? x : Vec<T>{});
+    }
+  }
+}
+
+/// D per query: the sum of dO o O over its columns, in their order. Where dO is not finite, `scale`
+/// becomes NaN, and with it every weight and what follows from it.
+template <class T>
+inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& scratch) {
+  const index_t width = block.args.v_width;
+  const index_t stride = block.args.out_strides[2];
+  for (index_t i = 0; i < block.padded(); i += kLanes<T>) {
+    const T* const d_out =
+        scratch.d_out_columns + i / kPanel<T> * kPanel<T> * width + i % kPanel<T>;
+    Vec<T> delta = {}, zero = {};
+    for (index_t p = 0; p < width; p += kLanes<T>) {
+      const index_t columns = at_most(width - p, kLanes<T>);
+      Vec<T> out[kLanes<T>];
+      for (index_t r = 0; r < kLanes<T>; ++r) {
+        const T* const row = block.out() + (i + r) * stride + p;
+        out[r] = i + r < block.count ? load_some(row, columns) : Vec<T>{};
+      }
+      transpose<T>(out);
+      for (index_t r = 0; r < columns; ++r) {
+        const Vec<T> g = load(d_out + (p + r) * kPanel<T>);
+        delta += g * out[r];
+        zero = zero + (g - g);
+      }
+    }
+    store(scratch.delta + i, delta);
+    store(scratch.scale + i, load(scratch.scale + i) + zero);
+  }
+}
+
+/// All that the products need of a block's queries.
+template <class T>
+inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
+                       const BackwardScratch<T>& scratch) {
+  const AttentionArgs<T>& forward = args.forward;
+  const index_t(&s)[3] = args.d_out_strides;
+  const T* const d_out = args.d_out + block.batch * s[0] + block.head * s[1] + block.first * s[2];
+  pack_queries(block, scratch.q_columns);
+  pack_transposed(d_out, s[2], block.count, forward.v_width, T{1}, scratch.d_out_columns);
+  pack_finite(block.q(), forward.q_strides[2], block.count, forward.width, scratch.q);
+  pack_finite(d_out, s[2], block.count, forward.v_width, scratch.d_out);
+  const index_t first = (block.batch * forward.heads + block.head) * forward.queries + block.first;
+  for (index_t i = 0; i < block.padded(); ++i) {
+    const bool exists = i < block.count;
+    // A query without a key: -inf - -inf would be NaN.
+    const bool sees = exists && forward.maxima[first + i] != -kInfinity<T>;
+    scratch.maximum[i] = sees ? forward.maxima[first + i] : T{0};
+    scratch.scale[i] = exists ? forward.scales[first + i] : T{0};
+  }
+  find_deltas(block, scratch);
+}
+
+template <class T>
+inline void start_tile(const AttentionArgs<T>& args, const BackwardScratch<T>& scratch) {
+  fill_zeros(scratch.dk, kBackwardKeys * whole_panels<T>(args.width));
+  fill_zeros(scratch.dv, kBackwardKeys * whole_panels<T>(args.v_width));
+}
+
+/// All that the products need of a tile of keys.
+template <class T>
+inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
+                      const BackwardScratch<T>& scratch) {
+  const AttentionArgs<T>& args = part.args;
+  copy_rows(part.k(key), args.k_strides[2], keys, args.width, scratch.k);
+  copy_rows(part.v(key), args.v_strides[2], keys, args.v_width, scratch.v);
+  pack_finite(scratch.k, args.width, keys, args.width, scratch.k_panels);
+  start_tile(args, scratch);
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
