@@ -127,11 +127,28 @@ void eval(Module& module) {
   set_training(module, false);
 }
 
-/// Converts every parameter to `dtype`, in new memory; one that has it already stays as it is.
+/// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
+template <class Module>
+void set_requires_grad(Module& module, bool wanted = true) {
+  for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });
+}
+
+/// Forgets the gradients of all parameters.
+template <class Module>
+void zero_grad(Module& module) {
+  for_each_parameter(module, [](const std::string&, Tensor& p) { p.zero_grad(); });
+}
+
+/// Converts every parameter to `dtype`, in new memory and without the gradient it has; one that has
+/// the dtype already stays as it is.
 template <class Module>
 void convert(Module& module, DType dtype) {
-  for_each_parameter(
-      module, [&](const std::string&, Tensor& parameter) { parameter = parameter.to(dtype); });
+  for_each_parameter(module, [&](const std::string&, Tensor& parameter) {
+    if (parameter.dtype() == dtype) return;
+    const bool is_variable = parameter.requires_grad();
+    parameter = parameter.detach().to(dtype);
+    parameter.set_requires_grad(is_variable);
+  });
 }
 
 /// A table of names, shapes and counts, for people to read.

@@ -53,7 +53,7 @@ std::vector<std::string> shown_words(const Tensor& tensor, bool elide,
   return visit_dtype(tensor.dtype(), [&](auto kind) {
     using T = decltype(kind);
     Collector<T> collector{tensor, elide, options.edge_items, {}};
-    collector.run(0, tensor.data<T>());
+    collector.run(0, tensor.detach().data<T>());
     const std::vector<T>& values = collector.values;
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<std::string> words;
@@ -147,7 +147,7 @@ void check(const Tensor& tensor, const char* op, const PrintOptions& options) {
 std::string scalar_text(const Tensor& scalar) {
   return visit_dtype(scalar.dtype(), [&](auto kind) -> std::string {
     using T = decltype(kind);
-    const T value = *scalar.data<T>();
+    const T value = scalar.item<T>();
     if constexpr (std::is_same_v<T, bool>) {
       return value ? "True" : "False";
     } else if constexpr (std::is_same_v<T, index_t>) {

@@ -180,6 +180,10 @@ void Storage::bump_version() const {
   block_->version.fetch_add(1, std::memory_order_acq_rel);
 }
 
+bool Storage::is_unique() const {
+  return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+}
+
 MemoryStats memory_stats() {
   return pool().stats();
 }

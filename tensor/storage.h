@@ -32,6 +32,9 @@ class Storage {
   std::uint64_t version() const;
   void bump_version() const;
 
+  /// Whether this is the only handle on its block, so that nobody sees what is written into it.
+  bool is_unique() const;
+
   explicit operator bool() const { return block_ != nullptr; }
   /// Whether two handles share one block.
   bool operator==(const Storage& other) const { return block_ == other.block_; }

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tensor/error.h"
+#include "tensor/gradient.h"
 #include "tensor/loop.h"
 
 namespace tessera {
@@ -47,8 +48,16 @@ void Tensor::check_dtype(const char* op, DType wanted) const {
           " tensor of shape ", shape_);
 }
 
+void Tensor::check_unrecorded(const char* op) const {
+  require(!is_recorded(*this), op, "a tape records, and this ", dtype_, " tensor of shape ", shape_,
+          " wants a gradient, which would end here unseen; read detach() if that is meant");
+}
+
 void Tensor::prepare_write(const char* op) {
   require(defined(), op, "the tensor is undefined");
+  require(!is_recorded(*this) || (slot_->recording == 0 && active_recorder->empty()), op,
+          "cannot write into a tensor of shape ", shape_,
+          ", which a tape has recorded and may read again");
   require(!is_broadcast(), op, "cannot write into a broadcast view of shape ", shape_, ", strides ",
           strides_, ": its elements share memory; clone() it first");
   storage_.bump_version();
@@ -102,7 +111,7 @@ T Tensor::item() const {
 template <ElementType T>
 T Tensor::item_at(const Dims& index) const {
   require(index.size() == rank(), "item_at", "index ", index, " does not fit shape ", shape_);
-  Tensor element = *this;
+  Tensor element = detach();
   for (index_t axis = 0; axis < rank(); ++axis) {
     require(-shape_[axis] <= index[axis] && index[axis] < shape_[axis], "item_at", "index ", index,
             " is out of range for shape ", shape_);
@@ -114,7 +123,7 @@ T Tensor::item_at(const Dims& index) const {
 template <ElementType T>
 std::vector<T> Tensor::to_vector() const {
   check_dtype("to_vector", dtype_of<T>);
-  const Tensor source = contiguous();
+  const Tensor source = detach().contiguous();
   const T* first = source.data<T>();
   return std::vector<T>(first, first + count_);
 }
@@ -139,15 +148,43 @@ Tensor Tensor::contiguous() const {
 Tensor Tensor::clone() const {
   require(defined(), "clone", "the tensor is undefined");
   Tensor result = empty(shape_, dtype_);
-  result.copy_from(*this);
-  return result;
+  result.copy_from(detach());
+  return recorded("clone", *this, result, [](const Tensor& dy, Gradients& dx) { dx.add(0, dy); });
 }
 
 Tensor Tensor::to(DType dtype) const {
   require(defined(), "to", "the tensor is undefined");
   if (dtype == dtype_) return *this;
   Tensor result = empty(shape_, dtype);
-  result.copy_from(*this);
+  result.copy_from(detach());
+  if (!is_floating(dtype)) return result;  // whole numbers do not change with x: no gradient
+  return recorded("to", *this, result, [](const Tensor& dy, Gradients& dx) { dx.add(0, dy); });
+}
+
+Tensor& Tensor::set_requires_grad(bool wanted) {
+  require(defined(), "set_requires_grad", "the tensor is undefined");
+  require(is_floating(dtype_), "set_requires_grad", "a tensor of ", dtype_,
+          " has no gradient; only floating ones do");
+  require(!slot_ || slot_->recording == 0, "set_requires_grad",
+          "the tensor was computed under a tape; detach() it first");
+  if (!wanted) slot_ = nullptr;
+  if (wanted && !slot_) {
+    slot_ = std::make_shared<GradSlot>(GradSlot{.shape = shape_, .dtype = dtype_});
+  }
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  return slot_ ? slot_->gradient : Tensor();
+}
+
+void Tensor::zero_grad() {
+  if (slot_) slot_->gradient = Tensor();
+}
+
+Tensor Tensor::detach() const {
+  Tensor result = *this;
+  result.slot_ = nullptr;
   return result;
 }
 
@@ -162,6 +199,7 @@ Tensor& Tensor::copy_from(const Tensor& source) {
   require(source.defined(), "copy_from", "the source is undefined");
   require(broadcast_shapes("copy_from", source.shape_, shape_) == shape_, "copy_from", "shape ",
           source.shape_, " does not broadcast to ", shape_);
+  source.check_unrecorded("copy_from");
   prepare_write("copy_from");
   Tensor from = source.expand(shape_);
   // What is read must not have been written: views of one storage may overlap.

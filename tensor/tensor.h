@@ -9,6 +9,7 @@
 // fill, copy_from and mutable_data writes into existing ones.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "tensor/storage.h"
 
 namespace tessera {
+
+struct GradSlot;
 
 class Tensor {
  public:
@@ -45,10 +48,12 @@ class Tensor {
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis. Other elements are found by the strides.
-  /// Errors: T is not the dtype.
+  /// Errors: T is not the dtype; the tensor wants a gradient and a tape records, which cannot see
+  /// what is done with the elements: detach() says that this is meant.
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
+    if (slot_) check_unrecorded("data");
     return static_cast<const T*>(untyped_data());
   }
   const void* untyped_data() const { return storage_.data() + offset_ * item_size(dtype_); }
@@ -111,10 +116,31 @@ class Tensor {
   /// bool asks whether the value is not zero.
   Tensor to(DType dtype) const;
 
+  // ---- gradients: see tensor/autograd/tape.h ----
+
+  /// Makes this a variable whose gradient a tape's backward computes, or no longer one. Handles
+  /// copied from this one from here on are the same variable.
+  /// Errors: a dtype that is not floating; a tensor that a tape's ops computed.
+  Tensor& set_requires_grad(bool wanted = true);
+  /// Whether this is such a variable, or was computed from one while a tape recorded.
+  bool requires_grad() const { return slot_ != nullptr; }
+  /// The gradient that has gathered so far, of this tensor's shape; undefined where there is none.
+  Tensor grad() const;
+  /// Forgets the gradient; the next backward starts from nothing.
+  void zero_grad();
+  /// The same elements, with no gradient and no history.
+  Tensor detach() const;
+  /// Where this variable's gradient gathers; null for a constant.
+  const std::shared_ptr<GradSlot>& grad_slot() const { return slot_; }
+  void set_grad_slot(std::shared_ptr<GradSlot> slot) { slot_ = std::move(slot); }
+
   // ---- writing: for initialisers, optimisers and loaders ----
+  //
+  // No tape sees a write. Into what a tape has recorded, or from what wants a gradient while one
+  // records, it is an error.
 
   /// As data(), for writing; bumps the storage's version.
-  /// Errors: T is not the dtype; a broadcast view, whose elements share memory.
+  /// Errors: T is not the dtype; a broadcast view, whose elements share memory; see above.
   template <ElementType T>
   T* mutable_data() {
     check_dtype("mutable_data", dtype_of<T>);
@@ -131,10 +157,12 @@ class Tensor {
   Tensor view(const Shape& shape, const Strides& strides, index_t offset) const;
   std::optional<Strides> strides_as(const Shape& shape) const;
   void check_dtype(const char* op, DType wanted) const;
+  void check_unrecorded(const char* op) const;
   void prepare_write(const char* op);
   void* untyped_mutable_data() { return storage_.data() + offset_ * item_size(dtype_); }
 
   Storage storage_;
+  std::shared_ptr<GradSlot> slot_;
   Shape shape_;
   Strides strides_;
   index_t offset_ = 0;

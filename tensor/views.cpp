@@ -1,4 +1,7 @@
 // The views of tensor.h: every one is arithmetic on shape, strides and offset.
+//
+// Their gradients are views too. A view that only reorders passes on the gradient reordered back; a
+// view of a part adds it to the same part of the gradient of the whole, made by the same view.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -6,6 +9,7 @@
 #include <vector>
 
 #include "tensor/error.h"
+#include "tensor/gradient.h"
 #include "tensor/loop.h"
 #include "tensor/tensor.h"
 
@@ -13,7 +17,7 @@ namespace tessera {
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) const {
   require(defined(), "view", "the tensor is undefined");
-  Tensor result = *this;
+  Tensor result = detach();
   result.shape_ = shape;
   result.strides_ = strides;
   result.count_ = element_count("view", shape);
@@ -21,26 +25,39 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) 
   return result;
 }
 
+namespace {
+
+/// The backward of a view of all elements of a tensor of `shape`, in the same order.
+auto reshaped_back(const Shape& shape) {
+  return [shape](const Tensor& dy, Gradients& dx) { dx.add(0, dy.reshape(shape)); };
+}
+
+}  // namespace
+
 Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
   const index_t a = normalize_axis("transpose", axis_a, rank());
   const index_t b = normalize_axis("transpose", axis_b, rank());
-  Tensor result = *this;
+  Tensor result = detach();
   std::swap(result.shape_[a], result.shape_[b]);
   std::swap(result.strides_[a], result.strides_[b]);
-  return result;
+  return recorded("transpose", *this, result,
+                  [a, b](const Tensor& dy, Gradients& dx) { dx.add(0, dy.transpose(a, b)); });
 }
 
 Tensor Tensor::permute(const Axes& axes) const {
   require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ",
           shape_);
   normalize_axes("permute", axes, rank());  // refuses an axis named twice
-  Tensor result = *this;
+  Tensor result = detach();
+  Axes inverse = axes;
   for (index_t i = 0; i < rank(); ++i) {
     const index_t from = normalize_axis("permute", axes[i], rank());
     result.shape_[i] = shape_[from];
     result.strides_[i] = strides_[from];
+    inverse[from] = i;
   }
-  return result;
+  return recorded("permute", *this, result,
+                  [inverse](const Tensor& dy, Gradients& dx) { dx.add(0, dy.permute(inverse)); });
 }
 
 Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop,
@@ -69,7 +86,10 @@ Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<i
   Strides strides = strides_;
   shape[a] = count;
   strides[a] = count > 1 ? strides_[a] * step : strides_[a];
-  return view(shape, strides, offset_ + first * strides_[a]);
+  return recorded("slice", *this, view(shape, strides, offset_ + first * strides_[a]),
+                  [a, start, stop, step](const Tensor& dy, Gradients& dx) {
+                    add_in_place(dx.buffer(0).slice(a, start, stop, step), dy);
+                  });
 }
 
 Tensor Tensor::select(index_t axis, index_t index) const {
@@ -80,7 +100,11 @@ Tensor Tensor::select(index_t axis, index_t index) const {
   Strides strides = strides_;
   shape.erase(a);
   strides.erase(a);
-  return view(shape, strides, offset_ + (index < 0 ? index + shape_[a] : index) * strides_[a]);
+  const index_t from_start = index < 0 ? index + shape_[a] : index;
+  return recorded("select", *this, view(shape, strides, offset_ + from_start * strides_[a]),
+                  [a, index](const Tensor& dy, Gradients& dx) {
+                    add_in_place(dx.buffer(0).select(a, index), dy);
+                  });
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
@@ -95,20 +119,25 @@ Tensor Tensor::expand(const Shape& shape) const {
     if (target[lead + i] == shape_[i]) strides[lead + i] = strides_[i];
   }
   element_count("expand", target);  // refuses -1 on a new axis, and overflow
-  return view(target, strides, offset_);
+  return recorded("expand", *this, view(target, strides, offset_),
+                  [](const Tensor& dy, Gradients& dx) { dx.add(0, dy); });
 }
 
 Tensor Tensor::squeeze(index_t axis) const {
   const index_t a = normalize_axis("squeeze", axis, rank());
   require(shape_[a] == 1, "squeeze", "axis ", axis, " of shape ", shape_, " has size ", shape_[a],
           ", not 1");
-  return select(a, 0);
+  Shape shape = shape_;
+  Strides strides = strides_;
+  shape.erase(a);
+  strides.erase(a);
+  return recorded("squeeze", *this, view(shape, strides, offset_), reshaped_back(shape_));
 }
 
 Tensor Tensor::squeeze() const {
   Tensor result = *this;
   for (index_t i = rank() - 1; i >= 0; --i) {
-    if (shape_[i] == 1) result = result.select(i, 0);
+    if (shape_[i] == 1) result = result.squeeze(i);
   }
   return result;
 }
@@ -119,7 +148,7 @@ Tensor Tensor::unsqueeze(index_t axis) const {
   Strides strides = strides_;
   strides.insert(a, a < rank() ? strides_[a] * shape_[a] : 1);
   shape.insert(a, 1);
-  return view(shape, strides, offset_);
+  return recorded("unsqueeze", *this, view(shape, strides, offset_), reshaped_back(shape_));
 }
 
 namespace {
@@ -173,8 +202,11 @@ std::optional<Strides> Tensor::strides_as(const Shape& shape) const {
 
 Tensor Tensor::reshape(const Shape& shape) const {
   const Shape target = resolve_shape("reshape", shape, shape_, count_);
-  if (const auto strides = strides_as(target)) return view(target, *strides, offset_);
-  return clone().view(target, row_major_strides(target), 0);
+  const auto strides = strides_as(target);
+  return recorded("reshape", *this,
+                  strides ? view(target, *strides, offset_)
+                          : detach().clone().view(target, row_major_strides(target), 0),
+                  reshaped_back(shape_));
 }
 
 Tensor Tensor::flatten(index_t first, index_t last) const {
@@ -253,7 +285,11 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
   }
   shape.push_back(n);
   strides.push_back(strides_[a] + strides_[b]);
-  return view(shape, strides, offset_ + row * strides_[a] + column * strides_[b]);
+  return recorded("diagonal", *this,
+                  view(shape, strides, offset_ + row * strides_[a] + column * strides_[b]),
+                  [offset, a, b](const Tensor& dy, Gradients& dx) {
+                    add_in_place(dx.buffer(0).diagonal(offset, a, b), dy);
+                  });
 }
 
 }  // namespace tessera

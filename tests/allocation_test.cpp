@@ -59,6 +59,7 @@ TEST(Allocation, AnEncoderAllocatesNothingAfterItsFirstCall) {
       .final_norm = true,
   });
   nn::eval(encoder);
+  nn::set_requires_grad(encoder);  // which costs nothing where no tape records
   const Tensor x = randn({2, 33, 64});
   const AttentionMask mask = causal_mask() & length_mask({33, 20});
   encoder(x, mask);

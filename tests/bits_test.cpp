@@ -6,14 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdint>
-#include <cstring>
 #include <functional>
-#include <iomanip>
 #include <iostream>
 #include <limits>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,27 +21,13 @@
 #include "tensor/ops/layer_norm.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/softmax.h"
+#include "tests/digest.h"
 #include "tests/oracle.h"
 
 namespace tessera::test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-/// FNV-1a over the bytes of the elements, in row-major order.
-std::string digest(const Tensor& x) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  visit_dtype(x.dtype(), [&](auto kind) {
-    const Tensor elements = x.contiguous();
-    const auto* bytes = static_cast<const unsigned char*>(elements.untyped_data());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()) * sizeof(kind); ++i) {
-      hash = (hash ^ bytes[i]) * 0x100000001b3;
-    }
-  });
-  std::ostringstream text;
-  text << std::hex << std::setw(16) << std::setfill('0') << hash;
-  return text.str();
-}
 
 ::testing::AssertionResult equal_bits(const Tensor& got, const Tensor& want) {
   auto result = same_bits(got, want);

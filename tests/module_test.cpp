@@ -142,6 +142,22 @@ TEST(Module, ConvertsEveryParameter) {
   EXPECT_FALSE(sample.absent.defined());
 }
 
+TEST(Module, ParametersBecomeVariablesAndStayThem) {
+  Sample sample;
+  const auto all_are = [&](bool wanted) {
+    for (const auto& [name, tensor] : state_dict(sample)) {
+      EXPECT_EQ(tensor.requires_grad(), wanted) << name;
+    }
+  };
+  all_are(false);
+  set_requires_grad(sample);
+  all_are(true);
+  convert(sample, kFloat64);
+  all_are(true);
+  set_requires_grad(sample, false);
+  all_are(false);
+}
+
 TEST(Module, SummaryListsNamesShapesAndCounts) {
   const std::string text = summary(Linear(3, 20));
   EXPECT_EQ(text,

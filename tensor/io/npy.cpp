@@ -209,7 +209,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   head += {'\1', '\0', static_cast<char>(text.size() & 255), static_cast<char>(text.size() >> 8)};
   head += text;
 
-  const Tensor source = tensor.contiguous();
+  const Tensor source = tensor.detach().contiguous();
   const std::span<const char> elements(static_cast<const char*>(source.untyped_data()),
                                        static_cast<std::size_t>(source.count() * item_size(dtype)));
   write_file(path, {std::as_bytes(std::span<const char>(head)), std::as_bytes(elements)});

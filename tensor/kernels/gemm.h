@@ -51,6 +51,7 @@ inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_
       T* to = args.c + r * args.c_row + column;
       Vec<T> y = load_some(to, count);
       if (args.bias != nullptr) y = y + load_some(args.bias + column, count);
+      if (args.activated != nullptr) store_some(args.activated + r * args.c_row + column, y, count);
       switch (args.activation) {
         case Activation::kNone:
           break;

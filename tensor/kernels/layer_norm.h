@@ -27,6 +27,7 @@ struct NormRows {
   T centre[R];
   T rest[R];
   T rstd[R];
+  T shift[R];  // -rest * rstd
 };
 
 /// Row `row` of x + residual, in `sum` or in y.
@@ -79,14 +80,13 @@ template <index_t R, class T>
   for (index_t r = 0; r < R; ++r) {
     const T variance = sum[r] / static_cast<T>(n) - rows.rest[r] * rows.rest[r];
     rows.rstd[r] = T{1} / sqrt(broadcast(variance + eps))[0];
+    rows.shift[r] = -rounded(rows.rest[r] * rows.rstd[r]);
   }
 }
 
 template <bool kStream, index_t R, class T>
 [[gnu::always_inline]] inline void write_rows(const LayerNormArgs<T>& args, T* y,
                                               const NormRows<R, T>& rows) {
-  T shift[R];
-  for (index_t r = 0; r < R; ++r) shift[r] = -rounded(rows.rest[r] * rows.rstd[r]);
   for_each_vector<T>(args.n, [&](index_t i, index_t count) {
     const Vec<T> one = broadcast(T{1});
     const Vec<T> weight = args.weight != nullptr ? load_some(args.weight + i, count) : one;
@@ -94,7 +94,7 @@ template <bool kStream, index_t R, class T>
 #pragma GCC unroll 4
     for (index_t r = 0; r < R; ++r) {
       const Vec<T> deviation = load_some(rows.s[r] + i, count) - rows.centre[r];
-      const Vec<T> result = (deviation * rows.rstd[r] + shift[r]) * weight + bias;
+      const Vec<T> result = (deviation * rows.rstd[r] + rows.shift[r]) * weight + bias;
       T* to = y + r * args.y_row + i;
       if (kStream && count == kLanes<T>) {
         stream(to, result);
@@ -120,6 +120,7 @@ inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
     for (index_t r = 0; r < R; ++r) {
       if (args.mean != nullptr) args.mean[begin + r] = rows.centre[r];
       if (args.rstd != nullptr) args.rstd[begin + r] = rows.rstd[r];
+      if (args.shift != nullptr) args.shift[begin + r] = rows.shift[r];
     }
   }
   return begin;

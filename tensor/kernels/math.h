@@ -289,12 +289,10 @@ template <class V>
   return x <= Element<V>{0} ? V{} : x;
 }
 
-/// x (1 + erf(x / sqrt 2)) / 2. Far below 0 it keeps its digits, which the formula as it stands
-/// loses.
+/// (1 + erf(x / sqrt 2)) / 2, the normal distribution. Far below 0 it keeps its digits, which the
+/// formula as it stands loses.
 template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_erf(V x) {
-  constexpr T kLowest = -40;  // the normal distribution is 0 there
-  x = x < kLowest ? broadcast(kLowest) : x;
+[[gnu::always_inline]] inline V normal_cdf(V x) {
   const V z = rounded(x * MathConstants<T>::kSqrtHalf);
   const V a = abs(z);
   V phi = erf_near(z) * T{0.5} + T{0.5};
@@ -303,15 +301,26 @@ template <class V, class T = Element<V>>
     const V tail = erfc_far(a) * T{0.5};
     phi = is_far ? (z < T{0} ? tail : T{1} - tail) : phi;
   }
-  return rounded(x * phi);
+  return phi;
+}
+
+/// What is below is as this: both GELUs are 0 from here on down, and their slopes constant from its
+/// negative on up.
+template <class T>
+inline constexpr T kGeluLowest = -40;
+
+/// x normal_cdf(x).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_erf(V x) {
+  x = x < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : x;
+  return rounded(x * normal_cdf(x));
 }
 
 /// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2 u).
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V gelu_tanh(V x) {
-  constexpr T kLowest = -40;
   constexpr T kTwiceSqrtTwoOverPi = static_cast<T>(1.5957691216057308);
-  x = x < kLowest ? broadcast(kLowest) : x;
+  x = x < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : x;
   const V cubic = (x * x) * static_cast<T>(0.044715 * 1.5957691216057308) + kTwiceSqrtTwoOverPi;
   return rounded(x * sigmoid(x * cubic));
 }

@@ -6,6 +6,11 @@
 //
 // The maximum may overlook a NaN; the sum does not. An exponential below the smallest normal number
 // counts as 0.
+//
+// Their gradients need only the results y: with dy the gradient of y,
+//
+//     softmax:      dx_i = y_i (dy_i - sum_j y_j dy_j)
+//     log_softmax:  dx_i = dy_i - exp(y_i) sum_j dy_j
 #pragma once
 
 #include "tensor/kernels/reduce.h"
@@ -53,12 +58,41 @@ void softmax(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y
 }
 
 template <class T>
+void softmax_gradient(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                      index_t dy_row, T* dx) noexcept {
+  for (index_t row = 0; row < rows; ++row, y += y_row, dy += dy_row, dx += n) {
+    T along[1];
+    const auto block_step = [=](index_t begin, index_t) {
+      return [=](Vec<T> lane, index_t, index_t i, index_t count) {
+        return rounded(load_some(y + begin + i, count) * load_some(dy + begin + i, count) + lane);
+      };
+    };
+    reduce_side_by_side(n, T{0}, Plus(), block_step, along);
+    for_each_vector<T>(n, [=](index_t i, index_t count) {
+      store_some(dx + i, load_some(y + i, count) * (load_some(dy + i, count) - along[0]), count);
+    });
+  }
+}
+
+template <class T>
 void log_softmax(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y_row) noexcept {
   for (index_t row = 0; row < rows; ++row, x += x_row, y += y_row) {
     const T largest = max_number(n, x);
     const T log_sum = log_sum_exp(n, x, largest);
     for_each_vector<T>(n, [=](index_t i, index_t count) {
       store_some(y + i, (load_some(x + i, count) - largest) - log_sum, count);
+    });
+  }
+}
+
+template <class T>
+void log_softmax_gradient(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                          index_t dy_row, T* dx) noexcept {
+  for (index_t row = 0; row < rows; ++row, y += y_row, dy += dy_row, dx += n) {
+    const T sum = reduce_row(n, dy, 1, T{0}, Plus(), [](Vec<T> v) { return v; });
+    for_each_vector<T>(n, [=](index_t i, index_t count) {
+      const Vec<T> share = exp_of_negative(load_some(y + i, count));
+      store_some(dx + i, load_some(dy + i, count) - share * sum, count);
     });
   }
 }

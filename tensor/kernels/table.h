@@ -26,6 +26,7 @@ struct GemmArgs {
   const T* packed_b = nullptr;  // B by pack_b, read instead of b
   const T* bias = nullptr;
   Activation activation = Activation::kNone;
+  T* activated = nullptr;  // where asked: receives what the activation is applied to, laid out as c
   const T* residual = nullptr;
   index_t residual_row = 0;
   index_t workers = 1;     // threads at most
@@ -120,6 +121,21 @@ enum class UnaryOp {
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 };
 
+/// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
+constexpr bool gradient_reads_x(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kAbs:
+    case UnaryOp::kSquare:
+    case UnaryOp::kLog:
+    case UnaryOp::kErf:
+    case UnaryOp::kGelu:
+    case UnaryOp::kGeluTanh:
+      return true;
+    default:
+      return false;
+  }
+}
+
 enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };  // of NaN and anything: NaN
 
 enum class CompareOp { kEq, kNe, kLt, kLe, kGt, kGe };
@@ -147,9 +163,36 @@ struct LayerNormArgs {
   T eps = 0;
   T* y = nullptr;  // may be x or residual
   index_t y_row = 0;
-  T* sum = nullptr;   // where asked: x + residual, in rows of n; may be x or residual
-  T* mean = nullptr;  // where asked
-  T* rstd = nullptr;  // where asked: 1 / sqrt(variance + eps)
+  T* sum = nullptr;    // where asked: x + residual, in rows of n; may be x or residual
+  T* mean = nullptr;   // where asked
+  T* rstd = nullptr;   // where asked: 1 / sqrt(variance + eps)
+  T* shift = nullptr;  // where asked: the normal row is (s - mean) rstd + shift, mean being rounded
+};
+
+/// The gradients of layer norm's s, weight and bias, dy being that of y:
+///
+///     ds = rstd (dn - mean(dn) - n mean(dn n)) (+ added),    dn = dy weight,  n as in y = n weight + bias
+///     dweight = sum over the rows of dy n,  dbias = sum over the rows of dy
+///
+/// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), as layer_norm
+/// gave them; weight, dweight, dbias (n). The sums run over the rows in their order, each in one chain.
+template <class T>
+struct LayerNormGradientArgs {
+  index_t rows, n;
+  const T* s;
+  index_t s_row;
+  const T* dy;
+  index_t dy_row;
+  const T* weight = nullptr;  // none: 1
+  const T* mean = nullptr;
+  const T* rstd = nullptr;
+  const T* shift = nullptr;
+  const T* added = nullptr;  // a gradient that reached s on another way
+  index_t added_row = 0;
+  T* ds = nullptr;  // where asked; may be dy or added
+  index_t ds_row = 0;
+  T* dweight = nullptr;  // where asked, both or none
+  T* dbias = nullptr;
 };
 
 /// gemm, pack_b, attention and its backward cut their work among threads themselves; every other kernel runs in
@@ -173,6 +216,10 @@ struct FloatKernels {
 
   /// y[i] = op(x[i]) for i < n. y may be x where the stride is 1.
   void (*unary)(UnaryOp, index_t n, const T* x, index_t x_stride, T* y) noexcept;
+  /// dx[i] = dy[i] times the derivative of op, which is computed from op's x or y: see
+  /// gradient_reads_x. dx may be an operand whose stride is 1.
+  void (*unary_gradient)(UnaryOp, index_t n, const T* x_or_y, index_t stride, const T* dy,
+                         index_t dy_stride, T* dx) noexcept;
   /// y[i] = a[i] op b[i]. y may be an operand whose stride is 1.
   void (*binary)(BinaryOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
                  T* y) noexcept;
@@ -198,10 +245,17 @@ struct FloatKernels {
   /// y = x - log(sum of exp(x)), as softmax.
   void (*log_softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y,
                       index_t y_row) noexcept;
+  /// The gradients dx (rows, n) of softmax and log_softmax, from their results y and dy; dx may be
+  /// dy, where its rows are n apart.
+  void (*softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                           index_t dy_row, T* dx) noexcept;
+  void (*log_softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
+                               index_t dy_row, T* dx) noexcept;
   /// y[i] = log(sum of exp(x)) over row i; -inf for a row of none or of nothing but -inf.
   void (*logsumexp)(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept;
 
   void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
+  void (*layer_norm_gradient)(const LayerNormGradientArgs<T>&) noexcept;
 };
 
 struct KernelTable {

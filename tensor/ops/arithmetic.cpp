@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/map.h"
 #include "tensor/ops/unary.h"
 
@@ -65,23 +67,68 @@ DType working_dtype(BinaryOp kind, DType dtype) {
   return kind == BinaryOp::kDiv ? detail::floating(dtype) : dtype;
 }
 
+/// The gradients of `kind`; of equals, each gets half of what maximum and minimum pass on.
+void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy, Gradients& dx) {
+  switch (kind) {
+    case BinaryOp::kAdd:
+      dx.add(0, dy);
+      dx.add(1, dy);
+      return;
+    case BinaryOp::kSub:
+      dx.add(0, dy);
+      if (dx.wanted(1)) dx.add(1, -dy);
+      return;
+    case BinaryOp::kMul:
+      if (dx.wanted(0)) dx.add(0, dy * b);
+      if (dx.wanted(1)) dx.add(1, dy * a);
+      return;
+    case BinaryOp::kDiv:
+      if (dx.wanted(0)) dx.add(0, dy / b);
+      if (dx.wanted(1)) dx.add(1, -(dy * (a / b) / b));
+      return;
+    case BinaryOp::kMaximum:
+    case BinaryOp::kMinimum:
+      break;
+  }
+  const bool largest = kind == BinaryOp::kMaximum;
+  const Tensor tied = where(eq(a, b), dy * 0.5, 0);
+  dx.add(0, where(largest ? gt(a, b) : lt(a, b), dy, tied));
+  dx.add(1, where(largest ? gt(b, a) : lt(b, a), dy, tied));
+}
+
+/// `kind` computed in `dtype`.
+Tensor differentiable(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b,
+                      DType dtype) {
+  Recording scope(op, {&a, &b});
+  const Tensor left = a.to(dtype);
+  const Tensor right = b.to(dtype);
+  return scope.finish(binary(op, kind, left, right), [&] {
+    const bool linear = kind == BinaryOp::kAdd || kind == BinaryOp::kSub;
+    const bool bilinear = kind == BinaryOp::kMul;
+    const bool reads_a = bilinear || kind == BinaryOp::kDiv ? scope.wanted(1) : !linear;
+    const bool reads_b = bilinear ? scope.wanted(0) : !linear;
+    return
+        [kind, a = reads_a ? scope.save(left) : Saved(), b = reads_b ? scope.save(right) : Saved()](
+            const Tensor& dy, Gradients& dx) { backward(kind, a, b, dy, dx); };
+  });
+}
+
 Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
   detail::require_defined(op, a);
   detail::require_defined(op, b);
-  const DType dtype = working_dtype(kind, promote(a.dtype(), b.dtype()));
-  return binary(op, kind, a.to(dtype), b.to(dtype));
+  return differentiable(op, kind, a, b, working_dtype(kind, promote(a.dtype(), b.dtype())));
 }
 
 Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, Scalar b) {
   detail::require_defined(op, a);
   const DType dtype = working_dtype(kind, b.dtype_beside(a.dtype()));
-  return binary(op, kind, a.to(dtype), b.to_tensor(dtype));
+  return differentiable(op, kind, a, b.to_tensor(dtype), dtype);
 }
 
 Tensor promoted(const char* op, BinaryOp kind, Scalar a, const Tensor& b) {
   detail::require_defined(op, b);
   const DType dtype = working_dtype(kind, a.dtype_beside(b.dtype()));
-  return binary(op, kind, a.to_tensor(dtype), b.to(dtype));
+  return differentiable(op, kind, a.to_tensor(dtype), b, dtype);
 }
 
 }  // namespace
@@ -150,13 +197,15 @@ Tensor neg(const Tensor& x) {
   detail::require_defined("neg", x);
   require(x.dtype() != kBool, "neg", "a bool tensor has no negative; see logical_not");
   if (x.dtype() == kInt64) return sub(0, x);
-  return detail::visit_floating(x.dtype(), [&](auto t) {
+  Recording op("neg", {&x});
+  const Tensor y = detail::visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
     return map_rows<T, T>(x.shape(), {x}, 1, [&](T* out, index_t n, Row<T> in) {
       kernel(kernels::UnaryOp::kNeg, n, in.first, in.step, out);
     });
   });
+  return op.finish(y, [] { return [](const Tensor& dy, Gradients& dx) { dx.add(0, -dy); }; });
 }
 
 namespace {
@@ -187,11 +236,17 @@ Tensor pow(const Tensor& x, Scalar exponent) {
   if (e == 2) return square(base);
   if (e == 0.5) return sqrt(base);
   if (e == -1) return reciprocal(base);
-  return detail::visit_floating(base.dtype(), [&](auto t) {
+  Recording op("pow", {&base});
+  const Tensor y = detail::visit_floating(base.dtype(), [&](auto t) {
     using T = decltype(t);
     return map_elements<T, T>(base.shape(), {base}, 32, [&](T value) {
       return static_cast<T>(std::pow(static_cast<double>(value), e));
     });
+  });
+  return op.finish(y, [&] {
+    return [base = op.save(base), e](const Tensor& dy, Gradients& dx) {
+      dx.add(0, e == 0 ? dy * 0 : dy * (e * pow(base, e - 1)));  // a power of 0 is flat at 0, too
+    };
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -168,6 +169,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
   check_selection(options.weights_of, q);
+  refuse_gradient(kOp, {&q, &k, &v, &mask.bias()});
   const Tensor queries = with_all_axes(q);
   const Tensor keys = with_all_axes(k);
   const Tensor values = with_all_axes(v);

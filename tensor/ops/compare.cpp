@@ -2,12 +2,15 @@
 
 #include <cmath>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/map.h"
 
 namespace tessera {
 
 namespace {
+
+// Truth values have no gradient, so the ops that give them read their operands detached.
 
 using detail::map_elements;
 using detail::map_rows;
@@ -54,13 +57,13 @@ Tensor promoted(const char* op, CompareOp kind, const Tensor& a, const Tensor& b
   detail::require_defined(op, a);
   detail::require_defined(op, b);
   const DType dtype = promote(a.dtype(), b.dtype());
-  return compare(op, kind, a.to(dtype), b.to(dtype));
+  return compare(op, kind, a.detach().to(dtype), b.detach().to(dtype));
 }
 
 Tensor promoted(const char* op, CompareOp kind, const Tensor& a, Scalar b) {
   detail::require_defined(op, a);
   const DType dtype = b.dtype_beside(a.dtype());
-  return compare(op, kind, a.to(dtype), b.to_tensor(dtype));
+  return compare(op, kind, a.detach().to(dtype), b.to_tensor(dtype));
 }
 
 }  // namespace
@@ -114,14 +117,14 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
   detail::require_defined(op, a);
   detail::require_defined(op, b);
   return map_elements<bool, bool, bool>(broadcast_shapes(op, a.shape(), b.shape()),
-                                        {a.to(kBool), b.to(kBool)}, 1, f);
+                                        {a.detach().to(kBool), b.detach().to(kBool)}, 1, f);
 }
 
 /// Whether an element equal to `wanted` occurs among those that are reduced.
 Tensor occurs(const char* op, const Tensor& x, const Axes& axes, bool keepdim, bool wanted) {
   detail::require_defined(op, x);
   const Axes reduced = normalize_axes(op, axes, x.rank());
-  return detail::reduce_rows<bool, bool>(detail::merge_last(x.to(kBool), reduced),
+  return detail::reduce_rows<bool, bool>(detail::merge_last(x.detach().to(kBool), reduced),
                                          reduced_shape(x.shape(), reduced, keepdim),
                                          [wanted](Row<bool> row, index_t n) {
                                            index_t i = 0;
@@ -136,7 +139,7 @@ Tensor floating_test(const char* op, const Tensor& x, bool otherwise, const F& f
   detail::require_defined(op, x);
   return visit_dtype(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    return map_elements<bool, T>(x.shape(), {x}, 1, [&](T v) {
+    return map_elements<bool, T>(x.shape(), {x.detach()}, 1, [&](T v) {
       if constexpr (std::is_floating_point_v<T>) {
         return f(v);
       } else {
@@ -150,7 +153,7 @@ Tensor floating_test(const char* op, const Tensor& x, bool otherwise, const F& f
 
 Tensor logical_not(const Tensor& x) {
   detail::require_defined("logical_not", x);
-  return map_elements<bool, bool>(x.shape(), {x.to(kBool)}, 1, [](bool v) { return !v; });
+  return map_elements<bool, bool>(x.shape(), {x.detach().to(kBool)}, 1, [](bool v) { return !v; });
 }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
@@ -181,7 +184,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   detail::require_defined("isclose", a);
   detail::require_defined("isclose", b);
   return map_elements<bool, double, double>(broadcast_shapes("isclose", a.shape(), b.shape()),
-                                            {a.to(kFloat64), b.to(kFloat64)}, 2,
+                                            {a.detach().to(kFloat64), b.detach().to(kFloat64)}, 2,
                                             [&](double x, double y) {
                                               if (std::isnan(x) && std::isnan(y)) return equal_nan;
                                               if (!std::isfinite(y)) return x == y;
@@ -202,7 +205,7 @@ bool array_equal(const Tensor& a, const Tensor& b) {
 namespace {
 
 /// `a` and `b` have one dtype.
-Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
+Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
   require(condition.dtype() == kBool, op, "the mask must be bool, not ", condition.dtype());
   const Shape shape =
       broadcast_shapes(op, condition.shape(), broadcast_shapes(op, a.shape(), b.shape()));
@@ -221,31 +224,42 @@ Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Te
   });
 }
 
+Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b,
+              DType dtype) {
+  Recording scope(op, {&a, &b});
+  return scope.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
+    return [condition = scope.save(condition)](const Tensor& dy, Gradients& dx) {
+      if (dx.wanted(0)) dx.add(0, where(condition, dy, 0));
+      if (dx.wanted(1)) dx.add(1, where(condition, 0, dy));
+    };
+  });
+}
+
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   for (const Tensor* x : {&condition, &a, &b}) detail::require_defined("where", *x);
   const DType dtype = promote(a.dtype(), b.dtype());
-  return select("where", condition, a.to(dtype), b.to(dtype));
+  return select("where", condition, a, b, dtype);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
   for (const Tensor* x : {&condition, &a}) detail::require_defined("where", *x);
   const DType dtype = b.dtype_beside(a.dtype());
-  return select("where", condition, a.to(dtype), b.to_tensor(dtype));
+  return select("where", condition, a, b.to_tensor(dtype), dtype);
 }
 
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
   for (const Tensor* x : {&condition, &b}) detail::require_defined("where", *x);
   const DType dtype = a.dtype_beside(b.dtype());
-  return select("where", condition, a.to_tensor(dtype), b.to(dtype));
+  return select("where", condition, a.to_tensor(dtype), b, dtype);
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   for (const Tensor* each : {&x, &mask}) detail::require_defined("masked_fill", *each);
   const bool fits = is_floating(x.dtype()) || value.dtype_beside(x.dtype()) == x.dtype();
   require(fits, "masked_fill", "a tensor of ", x.dtype(), " cannot hold ", value.value());
-  return select("masked_fill", mask, value.to_tensor(x.dtype()), x);
+  return select("masked_fill", mask, value.to_tensor(x.dtype()), x, x.dtype());
 }
 
 }  // namespace tessera

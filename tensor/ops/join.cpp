@@ -1,5 +1,6 @@
 #include "tensor/ops/join.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 
 namespace tessera {
@@ -28,14 +29,22 @@ Tensor concat(const std::vector<Tensor>& parts, index_t axis) {
     require(!overflows, "concat", "the sizes of axis ", axis, " add up to more than an int64");
     dtype = promote(dtype, part.dtype());
   }
+  Recording op("concat", parts);
   const Tensor result = Tensor::empty(shape, dtype);
+  std::vector<index_t> sizes;
   index_t start = 0;
   for (const Tensor& part : parts) {
     const index_t stop = start + part.shape()[a];
     result.slice(a, start, stop).copy_from(part);
+    sizes.push_back(stop - start);
     start = stop;
   }
-  return result;
+  return op.finish(result, [&] {
+    return [sizes, a](const Tensor& dy, Gradients& dx) {
+      const std::vector<Tensor> pieces = dy.split(sizes, a);
+      for (std::size_t i = 0; i < pieces.size(); ++i) dx.add(i, pieces[i]);
+    };
+  });
 }
 
 Tensor stack(const std::vector<Tensor>& parts, index_t axis) {

@@ -1,10 +1,15 @@
 #include "tensor/ops/layer_norm.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/map.h"
-#include "tensor/ops/rows.h"
+#include "tensor/reduction.h"
+#include "tensor/rows.h"
 
 namespace tessera {
 
@@ -42,6 +47,140 @@ const T* data_or_null(const Tensor& parameter) {
   return parameter.defined() ? parameter.data<T>() : nullptr;
 }
 
+/// What the backward reads: x in rows, and each row's statistics.
+struct NormSaved {
+  Saved rows, weight;
+  Tensor mean, rstd, shift;
+};
+
+/// Rows whose part of the gradients of weight and bias is summed in one chain: that they do not
+/// depend on the threads keeps the bits.
+index_t rows_per_block(index_t n) {
+  constexpr index_t kElements = 131072;
+  return std::clamp<index_t>(kElements / std::max<index_t>(n, 1), 1, 32);
+}
+
+index_t block_count(index_t rows, index_t n) {
+  const index_t per_block = rows_per_block(n);
+  return (rows + per_block - 1) / per_block;
+}
+
+/// Rows [block * per_block, ...), whose sums have a row of their own.
+template <class T>
+kernels::LayerNormGradientArgs<T> block_of(kernels::LayerNormGradientArgs<T> args, index_t block,
+                                           index_t per_block) {
+  const index_t begin = block * per_block;
+  args.rows = std::min(per_block, args.rows - begin);
+  args.s += begin * args.s_row;
+  args.dy += begin * args.dy_row;
+  args.mean += begin;
+  args.rstd += begin;
+  args.shift += begin;
+  if (args.added != nullptr) args.added += begin * args.added_row;
+  if (args.ds != nullptr) args.ds += begin * args.ds_row;
+  if (args.dweight != nullptr) args.dweight += block * args.n;
+  if (args.dbias != nullptr) args.dbias += block * args.n;
+  return args;
+}
+
+/// The gradient by x into `ds`, with `added`, and the sums for weight and bias (2, blocks, n), of
+/// what is defined.
+template <class T>
+void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                  const Tensor& added, Tensor& ds, Tensor& sums) {
+  kernels::LayerNormGradientArgs<T> all = {.rows = x.size(0),
+                                           .n = x.size(1),
+                                           .s = x.data<T>(),
+                                           .s_row = x.strides()[0],
+                                           .dy = dy.data<T>(),
+                                           .dy_row = dy.strides()[0]};
+  all.weight = data_or_null<T>(weight);
+  all.mean = saved.mean.data<T>();
+  all.rstd = saved.rstd.data<T>();
+  all.shift = saved.shift.data<T>();
+  if (added.defined()) {
+    all.added = added.data<T>();
+    all.added_row = added.strides()[0];
+  }
+  if (ds.defined()) {
+    all.ds = ds.mutable_data<T>();
+    all.ds_row = all.n;
+  }
+  const index_t per_block = rows_per_block(all.n);
+  const index_t blocks = block_count(all.rows, all.n);
+  if (sums.defined()) {
+    all.dweight = sums.mutable_data<T>();
+    all.dbias = all.dweight + blocks * all.n;
+  }
+  const auto kernel = kernels::table().of<T>().layer_norm_gradient;
+  kernels::parallel_for(blocks, 2 * kCost * all.n * per_block, [&](index_t begin, index_t end) {
+    for (index_t block = begin; block < end; ++block) kernel(block_of(all, block, per_block));
+  });
+}
+
+/// The gradients by x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
+void layer_norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape,
+                         const Tensor& dy, Gradients& dx) {
+  const Tensor& x = saved.rows;  // before a leaf's gradient is taken: it may refuse
+  const Tensor& weight = saved.weight;
+  const Tensor gradients = detail::as_rows(dy, axes);
+  const index_t n = gradients.size(1);
+  Tensor ds, added, sums;
+  if (dx.wanted(0)) {
+    added = dx.take(0);
+    if (added.defined()) added = detail::as_rows(added, axes);
+    ds = added.defined() && is_own(added) ? added : Tensor::empty(gradients.shape(), dy.dtype());
+  }
+  if (dx.wanted(1) || dx.wanted(2)) {
+    sums = Tensor::empty({2, block_count(gradients.size(0), n), n}, dy.dtype());
+  }
+  dy.dtype() == kFloat64 ? run_gradient<double>(saved, x, weight, gradients, added, ds, sums)
+                         : run_gradient<float>(saved, x, weight, gradients, added, ds, sums);
+  added = Tensor();
+  if (ds.defined()) ds = ds.reshape(dy.shape());
+  if (dx.wanted(0)) dx.add(0, std::move(ds));
+  const auto total = [&](index_t which) {
+    const Tensor sum = detail::reduce_floating(kernels::ReduceOp::kSum, sums.select(0, which), {0},
+                                               /*keepdim=*/false);
+    return sum.reshape(shape);
+  };
+  if (dx.wanted(1)) dx.add(1, total(0));
+  if (dx.wanted(2)) dx.add(2, total(1));
+}
+
+/// The forward pass over `rows`; fills the statistics of `saved` that are defined.
+template <class T>
+void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double eps, Tensor& y,
+         NormSaved& saved) {
+  kernels::LayerNormArgs<T> all = {.rows = rows.size(0),
+                                   .n = rows.size(1),
+                                   .x = rows.data<T>(),
+                                   .x_row = rows.strides()[0],
+                                   .weight = data_or_null<T>(weight),
+                                   .bias = data_or_null<T>(bias),
+                                   .eps = static_cast<T>(eps),
+                                   .y = y.mutable_data<T>(),
+                                   .y_row = rows.size(1)};
+  if (saved.mean.defined()) {
+    all.mean = saved.mean.mutable_data<T>();
+    all.rstd = saved.rstd.mutable_data<T>();
+    all.shift = saved.shift.mutable_data<T>();
+  }
+  const auto kernel = kernels::table().of<T>().layer_norm;
+  kernels::parallel_for(all.rows, kCost * all.n, [&](index_t begin, index_t end) {
+    kernels::LayerNormArgs<T> piece = all;
+    piece.rows = end - begin;
+    piece.x += begin * all.x_row;
+    piece.y += begin * all.y_row;
+    if (all.mean != nullptr) {
+      piece.mean += begin;
+      piece.rstd += begin;
+      piece.shift += begin;
+    }
+    kernel(piece);
+  });
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
@@ -49,34 +188,28 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   require(x.defined() && is_floating(x.dtype()), "layer_norm", "needs a float32 or float64 tensor",
           x.defined() ? format(", not ", x.dtype()) : "");
   const Axes axes = normalized_axes(x, normalized_shape);
+  Recording op("layer_norm", {&x, &weight, &bias});
   const Tensor scale = check_parameter("weight", weight, x, normalized_shape);
-  const Tensor shift = check_parameter("bias", bias, x, normalized_shape);
+  const Tensor offset = check_parameter("bias", bias, x, normalized_shape);
   Tensor result = Tensor::empty(x.shape(), x.dtype());
-  if (result.count() == 0) return result;
   const Tensor rows = detail::as_rows(x, axes);
-  detail::visit_floating(x.dtype(), [&](auto kind) {
-    using T = decltype(kind);
-    const kernels::LayerNormArgs<T> all = {
-        .rows = rows.size(0),
-        .n = rows.size(1),
-        .x = rows.data<T>(),
-        .x_row = rows.strides()[0],
-        .weight = data_or_null<T>(scale),
-        .bias = data_or_null<T>(shift),
-        .eps = static_cast<T>(eps),
-        .y = result.mutable_data<T>(),
-        .y_row = rows.size(1),
+  NormSaved saved;
+  if (op) {
+    for (Tensor* each : {&saved.mean, &saved.rstd, &saved.shift}) {
+      *each = Tensor::empty({rows.size(0)}, x.dtype());
+    }
+  }
+  if (result.count() > 0) {
+    x.dtype() == kFloat64 ? run<double>(rows, scale, offset, eps, result, saved)
+                          : run<float>(rows, scale, offset, eps, result, saved);
+  }
+  return op.finish(result, [&] {
+    saved.rows = op.save(rows);
+    saved.weight = op.save(scale);
+    return [saved, axes, shape = normalized_shape](const Tensor& dy, Gradients& dx) {
+      layer_norm_backward(saved, axes, shape, dy, dx);
     };
-    const auto kernel = kernels::table().of<T>().layer_norm;
-    kernels::parallel_for(all.rows, kCost * all.n, [&](index_t begin, index_t end) {
-      kernels::LayerNormArgs<T> piece = all;
-      piece.rows = end - begin;
-      piece.x += begin * all.x_row;
-      piece.y += begin * all.y_row;
-      kernel(piece);
-    });
   });
-  return result;
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/kernels/table.h"
 #include "tensor/loop.h"
-#include "tensor/ops/rows.h"
+#include "tensor/reduction.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -68,14 +69,6 @@ Tensor map_elements(const Shape& shape, const std::array<Tensor, sizeof...(In)>&
   });
 }
 
-/// `x` with the axes that a reduction over `axes` (normalized) removes merged into one, the last.
-/// A view where the strides allow it. The order of the merged elements is row-major whatever the
-/// strides, which is why no layout changes the bits of a reduction.
-inline Tensor merge_last(const Tensor& x, const Axes& axes) {
-  if (axes.empty()) return x.unsqueeze(-1);
-  return x.permute(rows_then_columns(x.rank(), axes)).flatten(x.rank() - axes.size(), -1);
-}
-
 /// A new tensor with element `f(row, n)` for each row along the last axis of `x`, as `shape`.
 template <class Out, class In, class F>
 Tensor reduce_rows(const Tensor& x, const Shape& shape, const F& f) {
@@ -90,5 +83,8 @@ Tensor reduce_rows(const Tensor& x, const Shape& shape, const F& f) {
   };
   return map_rows<Out, In>(kept, {firsts}, n, body).reshape(shape);
 }
+
+/// dy times the derivative of `op`, where `s` is its x or y: see kernels::gradient_reads_x.
+Tensor unary_gradient(kernels::UnaryOp op, const Tensor& s, const Tensor& dy);
 
 }  // namespace tessera::detail

@@ -1,8 +1,10 @@
 #include "tensor/ops/matmul.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/loop.h"
+#include "tensor/ops/map.h"
 
 namespace tessera {
 
@@ -130,6 +132,22 @@ Tensor multiply(Tensor a, Tensor b) {
   return out;
 }
 
+/// The product without the axes that stand for vectors.
+Tensor without_vector_axes(Tensor out, index_t a_rank, index_t b_rank) {
+  if (b_rank == 1) out = out.squeeze(-1);
+  if (a_rank == 1) out = out.squeeze(b_rank == 1 ? -1 : -2);
+  return out;
+}
+
+/// The gradients of multiply: the same product with one side transposed, by strides alone.
+void multiply_backward(const Tensor& a, const Tensor& b, const Tensor& dy, Gradients& dx) {
+  if (dx.wanted(0)) dx.add(0, multiply(dy, b.t()));
+  if (!dx.wanted(1)) return;
+  // One matrix shared by a batch gathers from all of its rows in one product.
+  const bool tall = b.rank() == 2 && a.rank() > 2;
+  dx.add(1, tall ? multiply(as_matrix(a).t(), as_matrix(dy)) : multiply(a.t(), dy));
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -137,14 +155,18 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ",
           b.shape());
   const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
+  // Vectors become matrices, and are variables of their own: the views record themselves.
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
   require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
           b.shape());
-  Tensor out = multiply(left, right);
-  if (b.rank() == 1) out = out.squeeze(-1);
-  if (a.rank() == 1) out = out.squeeze(b.rank() == 1 ? -1 : -2);
-  return out;
+  Recording op("matmul", {&left, &right});
+  Tensor out = op.finish(multiply(left, right), [&] {
+    return
+        [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved()](
+            const Tensor& dy, Gradients& dx) { multiply_backward(x, y, dy, dx); };
+  });
+  return without_vector_axes(out, a.rank(), b.rank());
 }
 
 namespace {
@@ -171,9 +193,10 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 template <class T>
 void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                const LinearEpilogue& epilogue, Tensor& out) {
+                const LinearEpilogue& epilogue, Tensor& out, Tensor& activated) {
   kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
   args.activation = epilogue.activation;
+  if (activated.defined()) args.activated = activated.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
   if (addend.defined()) args.bias = addend.data<T>();
   Tensor residual;
@@ -188,22 +211,73 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   multiply_once(args);
 }
 
+kernels::UnaryOp function_of(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kernels::UnaryOp::kRelu;
+    case Activation::kGelu:
+      return kernels::UnaryOp::kGelu;
+    default:
+      return kernels::UnaryOp::kGeluTanh;
+  }
+}
+
+/// What the backward of linear reads; nothing of what no wanted gradient needs.
+struct LinearSaved {
+  Saved x, weight;
+  Activation activation = Activation::kNone;
+  Saved activated;  // what the activation was applied to, or its result where that is enough
+};
+
+/// The gradients of activation(x W^T + bias) + residual, in the order (x, weight, bias, residual).
+void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) {
+  dx.add(3, dy);
+  if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
+  const Tensor dz =
+      saved.activation == Activation::kNone
+          ? dy
+          : detail::unary_gradient(function_of(saved.activation), saved.activated, dy);
+  const Tensor rows = as_matrix(dz);
+  if (dx.wanted(0)) {
+    const Tensor& weight = saved.weight;
+    Shape shape = dy.shape();
+    shape.back() = weight.size(1);
+    dx.add(0, multiply(rows, weight).reshape(shape));
+  }
+  if (dx.wanted(1)) dx.add(1, multiply(rows.t(), as_matrix(saved.x)));
+  dx.add(2, dz);
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
-  check_linear(x, weight, bias, epilogue.residual);
+  const Tensor& residual = epilogue.residual;
+  check_linear(x, weight, bias, residual);
+  Recording op("linear", {&x, &weight, &bias, &residual});
   Shape shape = x.shape();
   shape.back() = weight.size(0);
   Tensor out = Tensor::empty(shape, x.dtype());
   Tensor rows = as_matrix(out);
-  if (out.count() == 0) return out;
-  if (x.dtype() == kFloat32) {
-    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows);
+  // The gradient of an activation reads its argument; of ReLU, its result does as well.
+  const bool is_active = epilogue.activation != Activation::kNone;
+  const bool reads_result = epilogue.activation == Activation::kRelu && !residual.defined();
+  Tensor activated = op && is_active && !reads_result ? Tensor::empty(shape, x.dtype()) : Tensor();
+  if (out.count() == 0) {
+    // nothing to compute
+  } else if (x.dtype() == kFloat32) {
+    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows, activated);
   } else {
-    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows);
+    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows, activated);
   }
-  return out;
+  return op.finish(out, [&] {
+    LinearSaved saved;
+    if (op.wanted(1)) saved.x = op.save(x);
+    if (op.wanted(0)) saved.weight = op.save(weight);
+    saved.activation = epilogue.activation;
+    if (is_active) saved.activated = op.save(reads_result ? out : activated);
+    return [saved](const Tensor& dy, Gradients& dx) { linear_backward(saved, dy, dx); };
+  });
 }
 
 }  // namespace tessera

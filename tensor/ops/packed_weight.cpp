@@ -29,7 +29,7 @@ struct PackedWeight::Pack {
   Tensor panels;
 
   Pack(const Tensor& source, std::uint64_t source_version)
-      : weight(source), version(source_version), table(&kernels::table()) {
+      : weight(source.detach()), version(source_version), table(&kernels::table()) {
     panels = source.dtype() == kFloat64 ? pack<double>(source) : pack<float>(source);
     bytes_held += bytes();
   }

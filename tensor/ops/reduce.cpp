@@ -4,77 +4,22 @@
 #include <cstdint>
 #include <limits>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/map.h"
 #include "tensor/ops/unary.h"
+#include "tensor/reduction.h"
 
 namespace tessera {
 
 namespace {
 
+using detail::reduce_floating;
 using detail::reduce_rows;
 using detail::Row;
 using kernels::ReduceOp;
-
-/// Longer rows are reduced in blocks of this many elements: threads share one row, and rounding
-/// errors grow with the block and the number of blocks, not with the row.
-constexpr index_t kBlock = 65536;
-
-/// Reduces the last axis of `x` into the contiguous `out`.
-template <class T>
-void reduce_last(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
-  const index_t n = x.size(-1);
-  const index_t step = x.strides().back();
-  const Shape kept = reduced_shape(x.shape(), {x.rank() - 1}, false);
-  const Strides strides = reduced_shape(x.strides(), {x.rank() - 1}, false);
-  const auto plan = plan_loop<2>(kept, {row_major_strides(kept), strides});
-  const index_t next = plan.strides[1].back();
-  // Where neighbours in memory belong to different results, whole vectors of results are computed
-  // at a time.
-  const bool by_columns = next == 1 && step != 1;
-  const T* const in = x.data<T>();
-  for_each_row(plan, n, [&](const std::array<index_t, 2>& offsets, index_t count) {
-    T* const y = out + offsets[0];
-    const T* const first = in + offsets[1];
-    if (by_columns) {
-      kernel.reduce_columns(op, n, count, first, step, y);
-    } else {
-      for (index_t i = 0; i < count; ++i) y[i] = kernel.reduce(op, n, first + i * next, step);
-    }
-  });
-}
-
-/// reduce_last with long rows cut into blocks. The kernels come from outside: to ask for them
-/// throws where TESSERA_ISA is wrong, which no body of a parallel loop may.
-template <class T>
-void reduce_blocks(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
-  const index_t n = x.size(-1);
-  // Deviations are from the mean of the whole row, so these rows stay whole.
-  if (n <= kBlock || op == ReduceOp::kSquaredDeviations) return reduce_last(kernel, op, x, out);
-  const index_t results = x.count() / n;
-  const index_t blocks = (n + kBlock - 1) / kBlock;
-  Tensor partial = Tensor::empty({blocks, results}, x.dtype());
-  T* const to = partial.mutable_data<T>();
-  kernels::parallel_for(blocks, results * kBlock, [&](index_t begin, index_t end) {
-    for (index_t b = begin; b < end; ++b) {
-      reduce_last(kernel, op, x.slice(-1, b * kBlock, (b + 1) * kBlock), to + b * results);
-    }
-  });
-  reduce_blocks(kernel, op, partial.t(), out);
-}
-
-/// `x` is floating.
-Tensor reduce_floating(ReduceOp op, const Tensor& x, const Axes& axes, bool keepdim) {
-  Tensor result = Tensor::empty(reduced_shape(x.shape(), axes, keepdim), x.dtype());
-  if (result.count() == 0) return result;
-  const Tensor merged = detail::merge_last(x, axes);
-  detail::visit_floating(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    reduce_blocks(kernels::table().of<T>(), op, merged, result.mutable_data<T>());
-  });
-  return result;
-}
 
 /// `f` of each row of the elements of `x`, as integers, that are reduced.
 template <class F>
@@ -99,12 +44,39 @@ Axes choice_axes(const char* op, const Tensor& x, const Axes& axes) {
   return normal;
 }
 
+/// A reduction's result, or its gradient, beside the elements that it was reduced from: of shape
+/// `shape` again, repeated along `axes` (normalized).
+Tensor spread(const Tensor& y, const Shape& shape, const Axes& axes) {
+  return y.reshape(reduced_shape(shape, axes, true)).expand(shape);
+}
+
+/// The largest or smallest element; equals share its gradient.
+Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes, bool keepdim) {
+  Recording scope(op, {&x});
+  const Tensor y = reduce_floating(kind, x, axes, keepdim);
+  return scope.finish(y, [&] {
+    return [x = scope.save(x), y = scope.save(y), axes](const Tensor& dy, Gradients& dx) {
+      const Shape& shape = x.get().shape();
+      const Tensor chosen = eq(x, spread(y, shape, axes)).to(dy.dtype());
+      const Tensor share = spread(dy, shape, axes) / sum(chosen, axes, true);
+      dx.add(0, where(ne(chosen, 0), share, 0));
+    };
+  });
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("sum", x);
   const Axes normal = normalize_axes("sum", axes, x.rank());
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kSum, x, normal, keepdim);
+  if (is_floating(x.dtype())) {
+    Recording op("sum", {&x});
+    return op.finish(reduce_floating(ReduceOp::kSum, x, normal, keepdim), [&] {
+      return [shape = x.shape(), normal](const Tensor& dy, Gradients& dx) {
+        dx.add(0, spread(dy, shape, normal));
+      };
+    });
+  }
   return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
     std::uint64_t total = 0;
     for (index_t i = 0; i < n; ++i) total += static_cast<std::uint64_t>(row[i]);
@@ -115,14 +87,12 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("mean", x);
   const Axes normal = normalize_axes("mean", axes, x.rank());
-  const Tensor total =
-      reduce_floating(ReduceOp::kSum, x.to(detail::floating(x.dtype())), normal, keepdim);
-  return div(total, reduced_count(x, normal));
+  return div(sum(x.to(detail::floating(x.dtype())), normal, keepdim), reduced_count(x, normal));
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
   const Axes normal = choice_axes("max", x, axes);
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kMax, x, normal, keepdim);
+  if (is_floating(x.dtype())) return extreme("max", ReduceOp::kMax, x, normal, keepdim);
   return reduce_integers(x, normal, keepdim,
                          [](Row<index_t> row, index_t n) {
                            index_t best = row[0];
@@ -134,7 +104,7 @@ Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
   const Axes normal = choice_axes("min", x, axes);
-  if (is_floating(x.dtype())) return reduce_floating(ReduceOp::kMin, x, normal, keepdim);
+  if (is_floating(x.dtype())) return extreme("min", ReduceOp::kMin, x, normal, keepdim);
   return reduce_integers(x, normal, keepdim,
                          [](Row<index_t> row, index_t n) {
                            index_t best = row[0];
@@ -144,7 +114,8 @@ Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
       .to(x.dtype());
 }
 
-Tensor argmax(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
+  const Tensor x = input.detach();  // a place does not change with x
   const Axes normal = choice_axes("argmax", x, axes);
   if (!is_floating(x.dtype())) {
     return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
@@ -165,9 +136,16 @@ Tensor argmax(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) {
   detail::require_defined("var", x);
   const Axes normal = normalize_axes("var", axes, x.rank());
-  const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations,
-                                            x.to(detail::floating(x.dtype())), normal, keepdim);
-  return div(deviations, std::max<index_t>(reduced_count(x, normal) - correction, 0));
+  const auto n = static_cast<double>(std::max<index_t>(reduced_count(x, normal) - correction, 0));
+  Recording op("var", {&x});
+  const Tensor values = x.to(detail::floating(x.dtype()));
+  const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations, values, normal, keepdim);
+  return op.finish(div(deviations, n), [&] {
+    return [values = op.save(values), normal, n](const Tensor& dy, Gradients& dx) {
+      const Tensor deviation = values - mean(values, normal, true);
+      dx.add(0, spread(dy, deviation.shape(), normal) * (deviation * (2 / n)));
+    };
+  });
 }
 
 Tensor std_dev(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) {
@@ -179,7 +157,15 @@ Tensor std_dev(const Tensor& x, const Axes& axes, bool keepdim, index_t correcti
 Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("norm", x);
   const Axes normal = normalize_axes("norm", axes, x.rank());
-  return sqrt(sum(square(x.to(detail::floating(x.dtype()))), normal, keepdim));
+  Recording op("norm", {&x});
+  const Tensor values = x.to(detail::floating(x.dtype()));
+  const Tensor y = sqrt(sum(square(values), normal, keepdim));
+  return op.finish(y, [&] {
+    return [values = op.save(values), y = op.save(y), normal](const Tensor& dy, Gradients& dx) {
+      const Tensor share = where(eq(y, 0), 0, dy / y);  // at 0, the smallest subgradient
+      dx.add(0, spread(share, values.get().shape(), normal) * values);
+    };
+  });
 }
 
 namespace {
@@ -212,19 +198,25 @@ void accumulate(const Tensor& x, Tensor out) {
 Tensor cumsum(const Tensor& x, index_t axis) {
   detail::require_defined("cumsum", x);
   const index_t a = normalize_axis("cumsum", axis, x.rank());
+  Recording op("cumsum", {&x});
   const Tensor input = is_floating(x.dtype()) ? x : x.to(kInt64);
   Tensor result = Tensor::empty(x.shape(), input.dtype());
-  if (result.count() == 0) return result;
   const Tensor from = input.transpose(a, -1);
   const Tensor to = result.transpose(a, -1);
-  if (input.dtype() == kInt64) {
+  if (result.count() == 0) {
+    // nothing to add
+  } else if (input.dtype() == kInt64) {
     accumulate<index_t, std::uint64_t>(from, to);
   } else if (input.dtype() == kFloat32) {
     accumulate<float, double>(from, to);
   } else {
     accumulate<double, double>(from, to);
   }
-  return result;
+  return op.finish(result, [&] {
+    return [a](const Tensor& dy, Gradients& dx) {  // each x is in all sums from its own on
+      dx.add(0, cumsum(dy.slice(a, {}, {}, -1), a).slice(a, {}, {}, -1));
+    };
+  });
 }
 
 }  // namespace tessera

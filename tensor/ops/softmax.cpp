@@ -1,9 +1,11 @@
 #include "tensor/ops/softmax.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
-#include "tensor/ops/rows.h"
+#include "tensor/rows.h"
 
 namespace tessera {
 
@@ -40,17 +42,56 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
   return detail::from_rows(result, x.shape(), axes);
 }
 
+/// The gradient by the kernel that `pick` takes from a table, of the op whose result was y.
+template <class Pick>
+Tensor rows_gradient(const Tensor& y, const Tensor& dy, const Axes& wanted, const Pick& pick) {
+  const Axes axes = normalize_axes("softmax", wanted, y.rank());
+  if (y.count() == 0) return Tensor::empty(y.shape(), y.dtype());
+  const Tensor results = detail::as_rows(y, axes);
+  const Tensor gradients = detail::as_rows(dy, axes);
+  Tensor dx = Tensor::empty(results.shape(), y.dtype());
+  const index_t n = results.size(1);
+  detail::visit_floating(y.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const auto kernel = pick(kernels::table().of<T>());
+    const index_t y_row = results.strides()[0];
+    const index_t dy_row = gradients.strides()[0];
+    const T* from = results.data<T>();
+    const T* dfrom = gradients.data<T>();
+    T* to = dx.mutable_data<T>();
+    kernels::parallel_for(results.size(0), kCost * n, [&](index_t begin, index_t end) {
+      kernel(end - begin, n, from + begin * y_row, y_row, dfrom + begin * dy_row, dy_row,
+             to + begin * n);
+    });
+  });
+  return detail::from_rows(dx, y.shape(), axes);
+}
+
 }  // namespace
 
 Tensor softmax(const Tensor& x, const Axes& axes) {
-  return map_rows("softmax", x, axes, [](const auto& table) { return table.softmax; });
+  Recording op("softmax", {&x});
+  const Tensor y = map_rows("softmax", x, axes, [](const auto& table) { return table.softmax; });
+  return op.finish(y, [&] {
+    return [y = op.save(y), axes](const Tensor& dy, Gradients& dx) {
+      dx.add(0, rows_gradient(y, dy, axes, [](const auto& t) { return t.softmax_gradient; }));
+    };
+  });
 }
 
 Tensor log_softmax(const Tensor& x, const Axes& axes) {
-  return map_rows("log_softmax", x, axes, [](const auto& table) { return table.log_softmax; });
+  Recording op("log_softmax", {&x});
+  const Tensor y =
+      map_rows("log_softmax", x, axes, [](const auto& table) { return table.log_softmax; });
+  return op.finish(y, [&] {
+    return [y = op.save(y), axes](const Tensor& dy, Gradients& dx) {
+      dx.add(0, rows_gradient(y, dy, axes, [](const auto& t) { return t.log_softmax_gradient; }));
+    };
+  });
 }
 
 Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
+  Recording op("logsumexp", {&input});
   const Tensor x = check("logsumexp", input);
   const Axes axes = normalize_axes("logsumexp", wanted, x.rank());
   const Tensor rows = detail::as_rows(x, axes);
@@ -65,7 +106,11 @@ Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
       table.logsumexp(end - begin, rows.size(1), from + begin * step, step, to + begin);
     });
   });
-  return result;
+  return op.finish(result, [&] {
+    return [x = op.save(x), axes](const Tensor& dy, Gradients& dx) {
+      dx.add(0, softmax(x, axes) * dy.reshape(reduced_shape(x.get().shape(), axes, true)));
+    };
+  });
 }
 
 }  // namespace tessera

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
 
 namespace tessera {
@@ -20,13 +22,18 @@ constexpr index_t kCostly = 8;
 
 Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   detail::require_defined(op, x);
-  return detail::visit_floating(x.dtype(), [&](auto t) {
+  Recording scope(op, {&x});
+  const Tensor y = detail::visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
     const Tensor input = x.to(dtype_of<T>);
     return map_rows<T, T>(x.shape(), {input}, cost, [&](T* out, index_t n, Row<T> in) {
       kernel(kind, n, in.first, in.step, out);
     });
+  });
+  return scope.finish(y, [&] {
+    return [kind, s = scope.save(kernels::gradient_reads_x(kind) ? x : y)](
+               const Tensor& dy, Gradients& dx) { dx.add(0, detail::unary_gradient(kind, s, dy)); };
   });
 }
 
@@ -44,6 +51,18 @@ index_t wrapping_product(index_t a, index_t b) {
 }
 
 }  // namespace
+
+Tensor detail::unary_gradient(UnaryOp op, const Tensor& s, const Tensor& dy) {
+  return visit_floating(dy.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto kernel = kernels::table().of<T>().unary_gradient;
+    const Tensor from = s.to(dtype_of<T>);
+    return map_rows<T, T, T>(s.shape(), {from, dy}, kCostly,
+                             [&](T* out, index_t n, Row<T> in, Row<T> d) {
+                               kernel(op, n, in.first, in.step, d.first, d.step, out);
+                             });
+  });
+}
 
 Tensor exp(const Tensor& x) {
   return unary("exp", UnaryOp::kExp, kCostly, x);

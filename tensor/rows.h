@@ -1,6 +1,6 @@
 // A tensor as a matrix, for ops that work along some of its axes: one row per index of the axes
 // that stay, in whose columns lie the elements of the axes that the op runs over. Private to
-// tensor/ops.
+// the library.
 #pragma once
 
 #include "tensor/tensor.h"

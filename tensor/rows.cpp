@@ -1,4 +1,4 @@
-#include "tensor/ops/rows.h"
+#include "tensor/rows.h"
 
 #include <algorithm>
 

@@ -1,0 +1,80 @@
+// How gradients gather in their slots: see tensor/gradient.h.
+#include <utility>
+
+#include "tensor/error.h"
+#include "tensor/gradient.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/loop.h"
+#include "tensor/reduction.h"
+
+namespace tessera {
+
+namespace {
+
+/// to = a + b; `to` may be a or b.
+template <class T>
+void write_sum(Tensor& to, const Tensor& a, const Tensor& b) {
+  const auto plan = plan_loop<3>(to.shape(), {to.strides(), a.strides(), b.strides()});
+  const index_t step = plan.strides[0].back();
+  const index_t a_step = plan.strides[1].back();
+  const index_t b_step = plan.strides[2].back();
+  const auto kernel = kernels::table().of<T>().binary;
+  const T* const left = a.data<T>();
+  const T* const right = b.data<T>();
+  T* const out = to.mutable_data<T>();
+  for_each_row(plan, 1, [&](const std::array<index_t, 3>& offsets, index_t n) {
+    T* y = out + offsets[0];
+    const T* p = left + offsets[1];
+    const T* q = right + offsets[2];
+    if (step == 1) return kernel(kernels::BinaryOp::kAdd, n, p, a_step, q, b_step, y);
+    for (index_t i = 0; i < n; ++i) y[i * step] = p[i * a_step] + q[i * b_step];
+  });
+}
+
+void write_sum_of(Tensor& to, const Tensor& a, const Tensor& b) {
+  to.dtype() == kFloat64 ? write_sum<double>(to, a, b) : write_sum<float>(to, a, b);
+}
+
+}  // namespace
+
+bool is_own(const Tensor& x) {
+  return x.storage().is_unique() && x.is_contiguous() && !x.is_broadcast();
+}
+
+void add_in_place(Tensor total, const Tensor& part) {
+  write_sum_of(total, total, part);
+}
+
+void Gradients::add(std::size_t i, Tensor gradient) {
+  if (!wanted(i)) return;
+  GradSlot& slot = *slots_[i];
+  // From here on no other handle of the caller's counts, where it passed a temporary.
+  if (gradient.dtype() != slot.dtype) gradient = gradient.to(slot.dtype);
+  if (!(gradient.shape() == slot.shape)) gradient = detail::sum_to_shape(gradient, slot.shape);
+  if (!slot.gradient.defined()) {
+    const bool is_leaf = slot.recording == 0;  // whose gradient users and optimisers may change
+    slot.gradient = is_leaf && !is_own(gradient) ? gradient.clone() : std::move(gradient);
+  } else if (is_own(slot.gradient)) {
+    write_sum_of(slot.gradient, slot.gradient, gradient);
+  } else {
+    Tensor total = Tensor::empty(slot.shape, slot.dtype);
+    write_sum_of(total, slot.gradient, gradient);
+    slot.gradient = total;
+  }
+}
+
+Tensor Gradients::take(std::size_t i) {
+  return wanted(i) ? std::exchange(slots_[i]->gradient, Tensor()) : Tensor();
+}
+
+Tensor Gradients::buffer(std::size_t i) {
+  GradSlot& slot = *slots_[i];
+  if (!slot.gradient.defined()) {
+    slot.gradient = Tensor::empty(slot.shape, slot.dtype).fill(0);
+  } else if (!is_own(slot.gradient)) {
+    slot.gradient = slot.gradient.clone();
+  }
+  return slot.gradient;
+}
+
+}  // namespace tessera

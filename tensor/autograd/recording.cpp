@@ -1,0 +1,41 @@
+#include "tensor/autograd/recording.h"
+
+#include <algorithm>
+
+#include "tensor/error.h"
+
+namespace tessera {
+
+bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
+  return active_recorder != nullptr &&
+         std::any_of(inputs.begin(), inputs.end(),
+                     [](const Tensor* x) { return x->requires_grad(); });
+}
+
+const Tensor& Saved::get() const {
+  require(!tensor_.defined() || tensor_.storage().version() == version_, "backward", "a ",
+          tensor_.dtype(), " tensor of shape ", tensor_.shape(), ", which the gradient of ", op_,
+          " reads, was written to after ", op_,
+          " had read it; clone() it before the write, or write ", "after backward");
+  return tensor_;
+}
+
+Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs) : op_(op) {
+  if (!wants_gradient(inputs)) return;
+  for (const Tensor* x : inputs) slots_.push_back(x->grad_slot());
+  recorder_ = std::exchange(active_recorder, nullptr);
+}
+
+Recording::Recording(const char* op, std::span<const Tensor> inputs) : op_(op) {
+  if (active_recorder == nullptr) return;
+  if (std::none_of(inputs.begin(), inputs.end(), is_recorded)) return;
+  for (const Tensor& x : inputs) slots_.push_back(x.grad_slot());
+  recorder_ = std::exchange(active_recorder, nullptr);
+}
+
+void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs) {
+  require(!wants_gradient(inputs), op,
+          "has no gradient, but an input wants one; detach() it to use it as a constant");
+}
+
+}  // namespace tessera

@@ -1,0 +1,88 @@
+// How an op tells the tape of itself. Forward and backward stand together:
+//
+//   Tensor exp(const Tensor& x) {
+//     Recording op("exp", {&x});
+//     const Tensor y = ...;                     // whatever the forward calls is not recorded
+//     return op.finish(y, [&] {                 // only where x wants a gradient:
+//       return [y = op.save(y)](const Tensor& dy, Gradients& dx) { dx.add(0, dy * y); };
+//     });
+//   }
+//
+// An op made of other ops needs nothing: those record themselves.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "tensor/gradient.h"
+
+namespace tessera {
+
+/// A tensor that a backward reads again: the elements that the op has seen, or an error.
+///
+/// Every tensor that a closure keeps and that others may hold too, is kept as one of these.
+class Saved {
+ public:
+  Saved() = default;  // an undefined tensor
+  Saved(const char* op, const Tensor& x)
+      : op_(op), tensor_(x.detach()), version_(x.defined() ? x.storage().version() : 0) {}
+
+  /// The tensor, without history. **Errors**: its memory was written to since the op ran.
+  const Tensor& get() const;
+  operator const Tensor&() const { return get(); }
+
+ private:
+  const char* op_ = "";
+  Tensor tensor_;
+  std::uint64_t version_ = 0;
+};
+
+/// One op, from its first line to `finish`: recording is paused in between, so that what the op is
+/// made of leaves no trace. Costs one check where no tape is active.
+class Recording {
+ public:
+  /// `inputs` may be undefined tensors; their gradients are asked for by their places here.
+  Recording(const char* op, std::initializer_list<const Tensor*> inputs);
+  Recording(const char* op, std::span<const Tensor> inputs);
+  ~Recording() {
+    if (recorder_ != nullptr) active_recorder = recorder_;
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  /// Whether an input wants a gradient: then the op keeps what its backward reads.
+  explicit operator bool() const { return recorder_ != nullptr; }
+  /// Whether input i does.
+  bool wanted(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
+
+  /// `x` for the backward to read.
+  Saved save(const Tensor& x) const { return Saved(op_, x); }
+
+  /// `y`, recorded with the backward that `make_backward()` returns if a gradient is wanted.
+  template <class MakeBackward>
+  Tensor finish(Tensor y, const MakeBackward& make_backward) {
+    if (recorder_ != nullptr) {
+      Backward backward = make_backward();
+      recorder_->record(op_, y, std::move(slots_), std::move(backward));
+      active_recorder = std::exchange(recorder_, nullptr);
+    }
+    return y;
+  }
+
+ private:
+  const char* op_;
+  Recorder* recorder_ = nullptr;  // null where no input wants a gradient
+  GradSlots slots_;
+};
+
+/// Whether a tape records and an input wants a gradient.
+bool wants_gradient(std::initializer_list<const Tensor*> inputs);
+
+/// For an op without a backward: throws where a gradient is wanted, because one that silently stays
+/// away is worse.
+/// **Errors**: a tape records and an input wants a gradient.
+void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs);
+
+}  // namespace tessera

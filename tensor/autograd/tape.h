@@ -1,0 +1,77 @@
+// The tape: what was computed, in order, so that gradients can be computed in the reverse order.
+//
+//   Tensor w = randn({3}).set_requires_grad();
+//   Tape tape;                          // records from here on, on this thread
+//   Tensor loss = sum(square(x * w));
+//   tape.backward(loss);                // w.grad() is 2 sum(x w) x ...
+//
+// Ops record where a tape is active on their thread and an input is a variable: a tensor whose
+// set_requires_grad was called, or that was computed from one. Without a tape nothing is recorded:
+// inference is the default, and a view or a result made then is a constant under a later tape.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/gradient.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Records the ops of its thread from construction to destruction. A tape made while another
+/// records takes over until it ends; the variables of one are not for the other. Tapes and pauses end
+/// in the reverse order of their making, as scopes do. Several threads may record at once, but not
+/// gather gradients in the same leaves.
+class Tape final : private Recorder {
+ public:
+  Tape();
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// Adds the gradient of `loss` to grad() of every leaf that it was computed from, leaves being
+  /// the tensors of which set_requires_grad was called; several calls add up until zero_grad().
+  ///
+  /// What was recorded so far is used up and freed, entry by entry; the tape then records anew.
+  /// `seed` is the gradient of loss itself, of its shape; 1 if undefined.
+  /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
+  /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
+  /// computed from and that was written to after its op had read it. After an error in the middle
+  /// the tape is empty, and only some leaves have received their gradients.
+  void backward(const Tensor& loss, const Tensor& seed = {});
+
+  /// The number of ops recorded and not used up.
+  index_t size() const { return static_cast<index_t>(entries_.size()); }
+
+ private:
+  struct Entry {
+    const char* op;
+    std::shared_ptr<GradSlot> output;
+    GradSlots inputs;
+    Backward backward;
+  };
+
+  void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) override;
+  bool empty() const override { return entries_.empty(); }
+  void check_loss(const Tensor& loss, const Tensor& seed) const;
+  void run_backward();
+
+  std::vector<Entry> entries_;
+  std::uint64_t recording_;  // a number of which no other tape, and no earlier backward, had
+  Recorder* previous_;
+};
+
+/// Nothing is recorded on this thread while one of these is in scope.
+/// **Source**: torch.no_grad.
+class NoGrad {
+ public:
+  NoGrad() : previous_(active_recorder) { active_recorder = nullptr; }
+  ~NoGrad() { active_recorder = previous_; }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  Recorder* previous_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,109 @@
+// The gradient of layer normalisation, over contiguous rows: see LayerNormGradientArgs.
+//
+//     n = (s - mean) rstd + shift                  the forward's bits
+//     ds = rstd (dn - mean(dn) - n mean(dn n)),    dn = dy weight
+//     dweight = sum of dy n,  dbias = sum of dy    over the rows
+//
+// A row is read twice: for its two means, then, from the first cache, for everything else. What
+// goes into the sums over the rows is not written down in between.
+#pragma once
+
+#include "tensor/kernels/layer_norm.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// R rows from row `begin` on, and what is known of them.
+template <index_t R, class T>
+class NormGradientRows {
+ public:
+  NormGradientRows(const LayerNormGradientArgs<T>& args, index_t begin) : weight_(args.weight) {
+    for (index_t r = 0; r < R; ++r) {
+      s_[r] = args.s + (begin + r) * args.s_row;
+      dy_[r] = args.dy + (begin + r) * args.dy_row;
+      mean_[r] = args.mean[begin + r];
+      rstd_[r] = args.rstd[begin + r];
+      shift_[r] = args.shift[begin + r];
+    }
+  }
+
+  [[gnu::always_inline]] Vec<T> dy(index_t r, index_t i, index_t count) const {
+    return load_some(dy_[r] + i, count);
+  }
+  [[gnu::always_inline]] Vec<T> n(index_t r, index_t i, index_t count) const {
+    return rounded((load_some(s_[r] + i, count) - mean_[r]) * rstd_[r] + shift_[r]);
+  }
+  [[gnu::always_inline]] Vec<T> weight(index_t i, index_t count) const {
+    return weight_ != nullptr ? load_some(weight_ + i, count) : broadcast(T{1});
+  }
+
+  /// mean(dn) and mean(dn n).
+  [[gnu::always_inline]] void find_means(index_t length) {
+    T sum[2 * R];
+    Vec<T> dn, normal;  // of the row whose two sums take them next
+    const auto block_step = [&](index_t begin, index_t) {
+      return [&, begin](Vec<T> lane, index_t which, index_t i, index_t count) {
+        if (which % 2 != 0) return rounded(dn * normal + lane);
+        dn = rounded(dy(which / 2, begin + i, count) * weight(begin + i, count));
+        normal = n(which / 2, begin + i, count);
+        return dn + lane;
+      };
+    };
+    reduce_side_by_side(length, T{0}, Plus(), block_step, sum);
+    for (index_t r = 0; r < R; ++r) {
+      mean_dn_[r] = sum[2 * r] / static_cast<T>(length);
+      mean_dn_n_[r] = sum[2 * r + 1] / static_cast<T>(length);
+    }
+  }
+
+  /// ds, from the dn and n of elements of row r.
+  [[gnu::always_inline]] Vec<T> ds(index_t r, Vec<T> dn, Vec<T> normal) const {
+    const Vec<T> inner = rounded((dn - mean_dn_[r]) - normal * mean_dn_n_[r]);
+    return rounded(inner * rstd_[r]);
+  }
+
+ private:
+  const T* s_[R];
+  const T* dy_[R];
+  const T* weight_;
+  T mean_[R], rstd_[R], shift_[R];
+  T mean_dn_[R], mean_dn_n_[R];
+};
+
+/// As many groups of R rows as there are, from row `begin` on; returns the first row that is left.
+template <index_t R, class T>
+inline index_t differentiate_groups(const LayerNormGradientArgs<T>& args, index_t begin) {
+  for (; begin + R <= args.rows; begin += R) {
+    NormGradientRows<R, T> rows(args, begin);
+    if (args.ds != nullptr) rows.find_means(args.n);
+    for_each_vector<T>(args.n, [&](index_t i, index_t count) {
+      const bool sums = args.dweight != nullptr;
+      const bool continues = sums && begin > 0;
+      Vec<T> dweight = continues ? load_some(args.dweight + i, count) : Vec<T>{};
+      Vec<T> dbias = continues ? load_some(args.dbias + i, count) : Vec<T>{};
+      const Vec<T> weight = rows.weight(i, count);
+#pragma GCC unroll 4
+      for (index_t r = 0; r < R; ++r) {
+        const Vec<T> dy = rows.dy(r, i, count);
+        const Vec<T> n = rows.n(r, i, count);
+        dweight = rounded(dy * n + dweight);
+        dbias = dbias + dy;
+        if (args.ds == nullptr) continue;
+        Vec<T> ds = rows.ds(r, rounded(dy * weight), n);
+        const index_t row = begin + r;
+        if (args.added != nullptr) ds += load_some(args.added + row * args.added_row + i, count);
+        store_some(args.ds + row * args.ds_row + i, ds, count);
+      }
+      if (!sums) return;
+      store_some(args.dweight + i, dweight, count);
+      store_some(args.dbias + i, dbias, count);
+    });
+  }
+  return begin;
+}
+
+template <class T>
+void layer_norm_gradient(const LayerNormGradientArgs<T>& args) noexcept {
+  differentiate_groups<1>(args, differentiate_groups<2>(args, 0));
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,82 @@
+// The gradients of the functions of one element: dx = dy f'(x), with f' computed from x or, where
+// that is cheaper, from y = f(x).
+#pragma once
+
+#include "tensor/kernels/elementwise.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// x where both GELUs still curve: their slopes are 0 below and 1 above.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_range(V x) {
+  constexpr T kLowest = kGeluLowest<T>;
+  const V above = x < kLowest ? broadcast(kLowest) : x;
+  return x > -kLowest ? broadcast(-kLowest) : above;
+}
+
+/// d/dx x Phi(x) = Phi(x) + x phi(x), phi being the normal density.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_erf_slope(V input) {
+  constexpr T kInvSqrtTwoPi = static_cast<T>(0.3989422804014327);
+  const V x = gelu_range(input);
+  const V cdf = normal_cdf(x);  // first: it branches, which would tear the sum below apart
+  const V density = exp_of_negative(rounded((x * x) * T{-0.5}));
+  return rounded(rounded(x * kInvSqrtTwoPi) * density + cdf);
+}
+
+/// d/dx x sigmoid(v) = sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx, v = 2 sqrt(2 / pi) (x + 0.044715 x^3).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_tanh_slope(V input) {
+  constexpr T kLinear = static_cast<T>(1.5957691216057308);
+  constexpr T kCubic = static_cast<T>(0.044715 * 1.5957691216057308);
+  const V x = gelu_range(input);
+  const V square = rounded(x * x);
+  const V v = rounded(x * (square * kCubic + kLinear));
+  const V slope = square * (3 * kCubic) + kLinear;
+  const V e = exp_of_negative(-abs(v));
+  const V one_more = e + T{1};
+  const V sigmoid = (v < T{0} ? e : broadcast(T{1})) / one_more;
+  const V product =
+      e / rounded(one_more * one_more);  // of sigmoid(v) and sigmoid(-v), no digit lost
+  return rounded(rounded(x * slope) * product + sigmoid);
+}
+
+template <class T>
+void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, const T* dy,
+                    index_t dy_stride, T* dx) noexcept {
+  using V = Vec<T>;
+  constexpr T kTwoOverSqrtPi = static_cast<T>(1.1283791670955126);
+  const auto map = [&](const auto& f) { map_rows(n, x_or_y, stride, dy, dy_stride, dx, f); };
+  switch (op) {
+    case UnaryOp::kNeg:
+      return map([](V, V d) { return -d; });
+    case UnaryOp::kAbs:
+      return map([](V x, V d) { return d * sign(x); });
+    case UnaryOp::kSign:
+      return map([](V, V) { return V{}; });
+    case UnaryOp::kSquare:
+      return map([](V x, V d) { return d * (x + x); });
+    case UnaryOp::kSqrt:
+      return map([](V y, V d) { return d / (y + y); });
+    case UnaryOp::kReciprocal:
+      return map([](V y, V d) { return -(d * (y * y)); });
+    case UnaryOp::kExp:
+      return map([](V y, V d) { return d * y; });
+    case UnaryOp::kLog:
+      return map([](V x, V d) { return d / x; });
+    case UnaryOp::kTanh:
+      return map([](V y, V d) { return d * (T{1} - y * y); });
+    case UnaryOp::kSigmoid:
+      return map([](V y, V d) { return d * (y * (T{1} - y)); });
+    case UnaryOp::kErf:
+      return map([](V x, V d) { return d * (exp_of_negative(rounded(x * -x)) * kTwoOverSqrtPi); });
+    case UnaryOp::kRelu:  // passes a NaN on
+      return map([](V y, V d) { return y <= T{0} ? V{} : d; });
+    case UnaryOp::kGelu:
+      return map([](V x, V d) { return d * gelu_erf_slope(x); });
+    case UnaryOp::kGeluTanh:
+      return map([](V x, V d) { return d * gelu_tanh_slope(x); });
+  }
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
