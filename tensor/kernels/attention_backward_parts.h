@@ -99,10 +99,10 @@ class RowsAhead {
       const Range& range = ranges_[r];
       if (next_ >= range.rows) continue;
       const T* const row = range.first + next_ * range.stride;
-      if (range.use == kToRead) {
-        prefetch_rows<kToRead>(row, 0, 1, range.width);
+      if (range.use == Fetch::kForL1) {
+        prefetch_rows<Fetch::kForL1>(row, 0, 1, range.width);
       } else {
-        prefetch_rows<kToWrite>(row, 0, 1, range.width);
+        prefetch_rows<Fetch::kForWriting>(row, 0, 1, range.width);
       }
     }
     ++next_;
