@@ -306,18 +306,6 @@ TEST(TruthValues, HaveNoGradientAndRecordNothing) {
   EXPECT_EQ(tape.size(), 0);
 }
 
-TEST(AttentionGradients, AreRefused) {
-  const Tensor x = values({2, 3, 4}, 38);
-  const Tensor variable = x.clone().set_requires_grad();
-  EXPECT_NO_THROW(attention(variable, x, x));
-  Tape tape;
-  EXPECT_NO_THROW(attention(x, x, x));
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(variable, x, x); }));
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(x, x, variable); }));
-  const AttentionMask bias = additive_mask(zeros({3, 3}, kFloat64).set_requires_grad());
-  EXPECT_TRUE(throws("attention", {"no gradient"}, [&] { attention(x, x, x, bias); }));
-}
-
 /// Embedding, layer norm and a feed-forward network, in float64.
 struct Sample {
   nn::Embedding table{5, 4};
