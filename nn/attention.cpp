@@ -3,7 +3,6 @@
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/attention_weights.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
@@ -18,13 +17,6 @@ Tensor chosen(const Tensor& weights, index_t axis,
   return numbers ? index_select(weights, axis, from_vector(*numbers)) : weights;
 }
 
-/// attention_weights of tensors that may lack the axis of heads, or that and the batch.
-Tensor weights_of_any_rank(const Tensor& q, const Tensor& k, const AttentionMask& mask) {
-  if (q.rank() == 4) return attention_weights(q, k, mask);
-  if (q.rank() == 3) return attention_weights(q.unsqueeze(1), k.unsqueeze(1), mask).squeeze(1);
-  return weights_of_any_rank(q.unsqueeze(0), k.unsqueeze(0), mask).squeeze(0);
-}
-
 }  // namespace
 
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
@@ -35,7 +27,7 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
     return attention(q, k, v, mask,
                      {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
   }
-  const Tensor weights = weights_of_any_rank(q, k, mask);
+  const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
   check_selection(weights_of, q);
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);

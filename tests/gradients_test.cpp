@@ -9,7 +9,6 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
-#include "tests/errors.h"
 #include "tests/gradcheck.h"
 
 namespace tessera {

@@ -181,9 +181,10 @@ inline void add_queries(const BackwardPart<T>& part, const QueryBlock<T>& block,
                         RowsAhead<T>& ahead) {
   const AttentionArgs<T>& forward = part.args.forward;
   const index_t rows = block.count, v_width = forward.v_width;
-  ahead.template add<kToRead>(block.q(), forward.q_strides[2], rows, forward.width);
-  ahead.template add<kToRead>(block.out(), forward.out_strides[2], rows, v_width);
-  ahead.template add<kToRead>(part.d_out(block.first), part.args.d_out_strides[2], rows, v_width);
+  ahead.template add<Fetch::kForL1>(block.q(), forward.q_strides[2], rows, forward.width);
+  ahead.template add<Fetch::kForL1>(block.out(), forward.out_strides[2], rows, v_width);
+  ahead.template add<Fetch::kForL1>(part.d_out(block.first), part.args.d_out_strides[2], rows,
+                                    v_width);
 }
 
 template <class T>
@@ -191,8 +192,8 @@ inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahe
   const AttentionArgs<T>& forward = part.args.forward;
   const QueryBlock<T>& head = part.queries;
   const index_t rows = at_most(part.stop() - key, kBackwardKeys);
-  ahead.template add<kToRead>(head.k(key), forward.k_strides[2], rows, forward.width);
-  ahead.template add<kToRead>(head.v(key), forward.v_strides[2], rows, forward.v_width);
+  ahead.template add<Fetch::kForL1>(head.k(key), forward.k_strides[2], rows, forward.width);
+  ahead.template add<Fetch::kForL1>(head.v(key), forward.v_strides[2], rows, forward.v_width);
 }
 
 /// What is needed after the tile at `key` and a block: the next queries if this is the first tile,
@@ -208,12 +209,12 @@ inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const QueryBlock<T>&
   if (key == part.first && !last_block) add_queries(part, part.queries.block(next), ahead);
   if (block.first == part.queries.first) add_keys(part, key + keys, ahead);
   if (part.wanted.of_keys && last_block) {
-    ahead.template add<kToWrite>(part.dk(key), args.dk_strides[2], keys, forward.width);
-    ahead.template add<kToWrite>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
+    ahead.template add<Fetch::kForWriting>(part.dk(key), args.dk_strides[2], keys, forward.width);
+    ahead.template add<Fetch::kForWriting>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
   }
   if (part.wanted.of_queries && key + keys >= block.key_stop) {
-    ahead.template add<kToWrite>(part.dq(block.first), args.dq_strides[2], block.count,
-                                 forward.width);
+    ahead.template add<Fetch::kForWriting>(part.dq(block.first), args.dq_strides[2], block.count,
+                                           forward.width);
   }
   return ahead;
 }

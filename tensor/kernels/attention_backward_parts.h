@@ -89,9 +89,9 @@ struct BackwardScratch {
 template <class T>
 class RowsAhead {
  public:
-  template <int kUse>
+  template <Fetch kFetch>
   void add(const T* first, index_t stride, index_t rows, index_t width) {
-    ranges_[count_++] = {first, stride, rows, width, kUse};
+    ranges_[count_++] = {first, stride, rows, width, kFetch};
   }
 
   void operator()() {
@@ -99,10 +99,10 @@ class RowsAhead {
       const Range& range = ranges_[r];
       if (next_ >= range.rows) continue;
       const T* const row = range.first + next_ * range.stride;
-      if (range.use == kToRead) {
-        prefetch_rows<kToRead>(row, 0, 1, range.width);
+      if (range.fetch == Fetch::kForL1) {
+        prefetch_rows<Fetch::kForL1>(row, 0, 1, range.width);
       } else {
-        prefetch_rows<kToWrite>(row, 0, 1, range.width);
+        prefetch_rows<Fetch::kForWriting>(row, 0, 1, range.width);
       }
     }
     ++next_;
@@ -112,7 +112,7 @@ class RowsAhead {
   struct Range {
     const T* first;
     index_t stride, rows, width;
-    int use;
+    Fetch fetch;
   };
   Range ranges_[8];
   int count_ = 0;

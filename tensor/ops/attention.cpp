@@ -4,9 +4,15 @@
 #include <ostream>
 
 #include "tensor/autograd/recording.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
 
 namespace tessera {
 
@@ -14,13 +20,17 @@ namespace {
 
 constexpr const char* kOp = "attention";
 
-/// (B, H, T, width) of a tensor that may lack H or both; the last axis contiguous, as the kernel
-/// reads.
+/// x with its last axis contiguous, as the kernel reads.
+Tensor with_whole_rows(const Tensor& x) {
+  return x.size(-1) <= 1 || x.strides().back() == 1 ? x : x.contiguous();
+}
+
+/// (B, H, T, width) of a tensor that may lack H or both.
 Tensor with_all_axes(const Tensor& x) {
   Tensor full = x;
   if (x.rank() == 2) full = full.unsqueeze(0);
   if (x.rank() <= 3) full = full.unsqueeze(1);
-  return full.size(-1) <= 1 || full.strides().back() == 1 ? full : full.contiguous();
+  return with_whole_rows(full);
 }
 
 Tensor without_added_axes(const Tensor& x, index_t rank) {
@@ -98,95 +108,213 @@ void copy_strides(const Tensor& x, index_t* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
 }
 
-/// What the kernels are told, and the tensors that it points into. q, k and v have all four axes.
-template <class T>
-struct Call {
-  kernels::AttentionArgs<T> args;
-  Tensor q, k, v, lengths, keep, bias, out;
+/// What forward and backward read: four axes each, masks in the inputs' dtype or undefined.
+struct Operands {
+  Tensor q, k, v, bias, keep, lengths;
+  bool causal;
+  double scale;
 
-  Call(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask, double scale,
-       const Tensor& out);
-
-  Shape scores() const { return {args.batch, args.heads, args.queries, args.keys}; }
-  /// The threads that `products` products of the size of the scores are worth.
-  index_t workers(index_t products) const {
-    const index_t heads = args.batch * args.heads;
-    const index_t flops = products * heads * args.queries * args.keys * (args.width + args.v_width);
-    return kernels::worker_count(heads * args.queries, flops / kernels::kFlopsPerOperation);
+  Shape scores() const { return {q.size(0), q.size(1), q.size(2), k.size(2)}; }
+  /// Of the forward's two products; the backward's five are two and a half times as many.
+  index_t flops() const {
+    return 2 * q.size(0) * q.size(1) * q.size(2) * k.size(2) * (q.size(3) + v.size(3));
   }
 };
 
+/// (B, T, H, width) in memory, seen as (B, H, T, width): merging the heads is a view.
+Tensor empty_heads(const Tensor& x, index_t width) {
+  return Tensor::empty({x.size(0), x.size(2), x.size(1), width}, x.dtype()).transpose(1, 2);
+}
+
 template <class T>
-Call<T>::Call(const Tensor& queries, const Tensor& keys, const Tensor& values,
-              const AttentionMask& mask, double scale, const Tensor& result)
-    : args{.batch = queries.size(0),
-           .heads = queries.size(1),
-           .queries = queries.size(2),
-           .keys = keys.size(2),
-           .width = queries.size(3),
-           .v_width = values.size(3),
-           .q = queries.data<T>(),
-           .q_strides = {},
-           .k = keys.data<T>(),
-           .k_strides = {},
-           .v = values.data<T>(),
-           .v_strides = {},
-           .out = nullptr,
-           .out_strides = {},
-           .scale = static_cast<T>(scale),
-           .causal = mask.causal()},
-      q(queries),
-      k(keys),
-      v(values),
-      lengths(mask.lengths()),
-      out(result) {
-  copy_strides(q, args.q_strides, 3);
-  copy_strides(k, args.k_strides, 3);
-  copy_strides(v, args.v_strides, 3);
-  copy_strides(out, args.out_strides, 3);
-  if (lengths.defined()) {
-    require(lengths.size(0) == args.batch, kOp, lengths.size(0), " lengths for a batch of ",
+void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
+  args.causal = x.causal;
+  if (x.lengths.defined()) {
+    require(x.lengths.size(0) == args.batch, kOp, x.lengths.size(0), " lengths for a batch of ",
             args.batch);
-    args.lengths = lengths.data<index_t>();
+    args.lengths = x.lengths.data<index_t>();
   }
-  if (mask.keep().defined()) {
-    keep = expand_mask("the bool mask", mask.keep(), scores());
+  if (x.keep.defined()) {
+    const Tensor keep = expand_mask("the bool mask", x.keep, x.scores());
     args.keep = keep.data<bool>();
     copy_strides(keep, args.keep_strides, 4);
   }
-  if (mask.bias().defined()) {
-    bias = expand_mask("the additive mask", mask.bias().detach().to(q.dtype()), scores());
+  if (x.bias.defined()) {
+    const Tensor bias = expand_mask("the additive mask", x.bias, x.scores());
     args.bias = bias.data<T>();
     copy_strides(bias, args.bias_strides, 4);
   }
 }
 
-/// What the forward leaves for the backward, both (B, H, Tq); undefined where nobody asks.
-struct Statistics {
-  Tensor maxima, scales;
+template <class T>
+kernels::AttentionArgs<T> kernel_args(const Operands& x) {
+  kernels::AttentionArgs<T> args = {
+      .batch = x.q.size(0),
+      .heads = x.q.size(1),
+      .queries = x.q.size(2),
+      .keys = x.k.size(2),
+      .width = x.q.size(3),
+      .v_width = x.v.size(3),
+      .q = x.q.data<T>(),
+      .q_strides = {},
+      .k = x.k.data<T>(),
+      .k_strides = {},
+      .v = x.v.data<T>(),
+      .v_strides = {},
+      .out = nullptr,
+      .out_strides = {},
+      .scale = static_cast<T>(x.scale),
+  };
+  copy_strides(x.q, args.q_strides, 3);
+  copy_strides(x.k, args.k_strides, 3);
+  copy_strides(x.v, args.v_strides, 3);
+  set_masks(x, args);
+  return args;
+}
+
+/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless asked
+/// for.
+struct Outputs {
+  Tensor out, weights, statistics;
 };
 
-/// `weights` and `statistics` may be undefined.
 template <class T>
-void run_forward(Call<T>& call, const AttentionSelection& weights_of, Tensor& weights,
-                 Statistics& statistics) {
-  kernels::AttentionArgs<T> args = call.args;
-  args.out = call.out.template mutable_data<T>();
-  if (weights.defined() && weights.count() > 0) {
-    args.weights = weights.mutable_data<T>();
-    copy_strides(weights, args.weights_strides, 3);
+void run(const Operands& x, const AttentionSelection& weights_of, Outputs& y) {
+  kernels::AttentionArgs<T> args = kernel_args<T>(x);
+  args.out = y.out.mutable_data<T>();
+  copy_strides(y.out, args.out_strides, 3);
+  if (y.weights.defined() && y.weights.count() > 0) {
+    args.weights = y.weights.mutable_data<T>();
+    copy_strides(y.weights, args.weights_strides, 3);
     args.weight_heads = picked(weights_of.heads);
     args.weight_queries = picked(weights_of.queries);
   }
-  if (statistics.maxima.defined()) {
-    args.maxima = statistics.maxima.mutable_data<T>();
-    args.scales = statistics.scales.mutable_data<T>();
+  if (y.statistics.defined()) {
+    args.maxima = y.statistics.mutable_data<T>();
+    args.scales = args.maxima + y.statistics.count() / 2;
   }
   const auto& kernel = kernels::table().of<T>();
-  args.workers = call.workers(2);
+  args.workers = kernels::worker_count(args.batch * args.heads * args.queries,
+                                       x.flops() / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.attention(args);
+}
+
+/// Where an op's inputs are among its gradients.
+enum Input : std::size_t { kQ, kK, kV, kBias };
+
+/// Flash attention's backward: weights are computed again, tile by tile.
+template <class T>
+void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Gradients& dx) {
+  Tensor dq = empty_heads(x.q, x.q.size(3));
+  Tensor dk = empty_heads(x.k, x.k.size(3));
+  Tensor dv = empty_heads(x.v, x.v.size(3));
+  Tensor d_bias = dx.wanted(kBias) ? zeros(x.bias.shape(), x.bias.dtype()) : Tensor();
+  kernels::AttentionBackwardArgs<T> args = {
+      .forward = kernel_args<T>(x),
+      .d_out = d_out.data<T>(),
+      .d_out_strides = {},
+      .dq = dq.mutable_data<T>(),
+      .dq_strides = {},
+      .dk = dk.mutable_data<T>(),
+      .dk_strides = {},
+      .dv = dv.mutable_data<T>(),
+      .dv_strides = {},
+  };
+  copy_strides(d_out, args.d_out_strides, 3);
+  copy_strides(dq, args.dq_strides, 3);
+  copy_strides(dk, args.dk_strides, 3);
+  copy_strides(dv, args.dv_strides, 3);
+  if (d_bias.defined()) {
+    args.d_bias = d_bias.mutable_data<T>();
+    copy_strides(d_bias.expand(x.scores()), args.d_bias_strides, 4);
+  }
+  kernels::AttentionArgs<T>& forward = args.forward;
+  forward.out = const_cast<T*>(y.out.data<T>());
+  copy_strides(y.out, forward.out_strides, 3);
+  forward.maxima = const_cast<T*>(y.statistics.data<T>());
+  forward.scales = forward.maxima + y.statistics.count() / 2;
+  const auto& kernel = kernels::table().of<T>();
+  forward.workers = kernels::worker_count(forward.batch * forward.heads * forward.queries,
+                                          5 * x.flops() / (2 * kernels::kFlopsPerOperation));
+  Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(args)}, dtype_of<T>);
+  forward.workspace = workspace.mutable_data<T>();
+  kernel.attention_backward(args);
+  dx.add(kQ, dq);
+  dx.add(kK, dk);
+  dx.add(kV, dv);
+  dx.add(kBias, d_bias);
+}
+
+/// The gradients by way of the weights W, where somebody computes with these themselves:
+/// dS = W o (dW - sum of W dW). Rows that no weight uses may hold NaN and are left out.
+void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_weights,
+                      Gradients& dx) {
+  const Tensor along = sum(weights * d_weights, {-1}, true);
+  const Tensor d_scores = weights * (d_weights - along);
+  const Tensor used = ne(weights, 0);
+  const auto rows_used = [&](const Tensor& rows, index_t axis) {
+    return where(any(used, {axis}).unsqueeze(-1), rows, zeros({}, rows.dtype()));
+  };
+  if (dx.wanted(kQ)) dx.add(kQ, matmul(d_scores, rows_used(x.k, -2)) * x.scale);
+  if (dx.wanted(kK)) dx.add(kK, matmul(d_scores.transpose(-1, -2), rows_used(x.q, -1)) * x.scale);
+  dx.add(kBias, d_scores);
+}
+
+/// Operands as a backward keeps them.
+struct SavedOperands {
+  Saved q, k, v, bias, keep, lengths;
+  bool causal;
+  double scale;
+
+  SavedOperands(const Recording& op, const Operands& x)
+      : q(op.save(x.q)),
+        k(op.save(x.k)),
+        v(op.save(x.v)),
+        bias(op.save(x.bias)),
+        keep(op.save(x.keep)),
+        lengths(op.save(x.lengths)),
+        causal(x.causal),
+        scale(x.scale) {}
+  Operands get() const { return {q, k, v, bias, keep, lengths, causal, scale}; }
+};
+
+/// The output, and the weights where y has room for them, each recorded for itself.
+AttentionResult compute(const Operands& x, const AttentionSelection& weights_of, Outputs y) {
+  Recording op(kOp, {&x.q, &x.k, &x.v, &x.bias});
+  y.out = empty_heads(x.q, x.v.size(3));
+  if (op) y.statistics = Tensor::empty({2, x.q.size(0), x.q.size(1), x.q.size(2)}, x.q.dtype());
+  if (x.q.dtype() == kFloat32) {
+    run<float>(x, weights_of, y);
+  } else {
+    run<double>(x, weights_of, y);
+  }
+  const Tensor out = op.finish(y.out, [&] {
+    return [kept = SavedOperands(op, x), out = op.save(y.out), statistics = y.statistics](
+               const Tensor& d_out, Gradients& dx) {
+      const Outputs forward = {out, {}, statistics};
+      const Tensor rows = with_whole_rows(d_out);
+      if (rows.dtype() == kFloat32) {
+        run_backward<float>(kept.get(), forward, rows, dx);
+      } else {
+        run_backward<double>(kept.get(), forward, rows, dx);
+      }
+    };
+  });
+  if (!y.weights.defined()) return {out, y.weights};
+  const Tensor none;  // weights do not depend on the values
+  Recording of_weights("attention weights", {&x.q, &x.k, &none, &x.bias});
+  return {out, of_weights.finish(y.weights, [&] {
+            return [kept = SavedOperands(of_weights, x), weights = of_weights.save(y.weights)](
+                       const Tensor& d_weights, Gradients& dx) {
+              weights_backward(kept.get(), weights, d_weights, dx);
+            };
+          })};
+}
+
+Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
+  return chosen ? index_select(weights, axis, from_vector(*chosen)) : weights;
 }
 
 }  // namespace
@@ -198,91 +326,38 @@ void check_selection(const AttentionSelection& weights_of, const Tensor& q) {
   check_chosen("query", weights_of.queries, q.size(-2));
 }
 
-namespace {
-
-/// (B, H, T, width) in the order (B, T, H, width), as a projection wants it.
-Tensor empty_heads(const Tensor& like, index_t width) {
-  return Tensor::empty({like.size(0), like.size(2), like.size(1), width}, like.dtype())
-      .transpose(1, 2);
-}
-
-/// The backward of one call.
-template <class T>
-Backward backward_of(const Recording& op, const Call<T>& call, const AttentionMask& mask,
-                     const Statistics& statistics, index_t rank) {
-  return
-      [=, args = call.args, q = op.save(call.q), k = op.save(call.k), v = op.save(call.v),
-       lengths = op.save(call.lengths), keep = op.save(call.keep), bias = op.save(call.bias),
-       out = op.save(call.out), bias_shape = mask.bias().defined() ? mask.bias().shape() : Shape(),
-       workers = call.workers(5)](const Tensor& dy, Gradients& dx) {
-        for (const Saved* saved : {&lengths, &keep, &bias}) saved->get();  // unchanged, or an error
-        const Tensor d_out = with_all_axes(dy.detach());
-        Tensor dq = empty_heads(q.get(), args.width);
-        Tensor dk = empty_heads(k.get(), args.width);
-        Tensor dv = empty_heads(v.get(), args.v_width);
-        kernels::AttentionBackwardArgs<T> back = {};
-        back.forward = args;
-        back.forward.out = const_cast<T*>(out.get().template data<T>());  // only read
-        back.forward.maxima = const_cast<T*>(statistics.maxima.data<T>());
-        back.forward.scales = const_cast<T*>(statistics.scales.data<T>());
-        back.forward.workers = workers;
-        back.d_out = d_out.data<T>();
-        copy_strides(d_out, back.d_out_strides, 3);
-        back.dq = dq.mutable_data<T>();
-        copy_strides(dq, back.dq_strides, 3);
-        back.dk = dk.mutable_data<T>();
-        copy_strides(dk, back.dk_strides, 3);
-        back.dv = dv.mutable_data<T>();
-        copy_strides(dv, back.dv_strides, 3);
-        Tensor d_bias;
-        if (dx.wanted(3)) {
-          d_bias = Tensor::empty(bias_shape, dy.dtype()).fill(0);
-          const Shape scores = {args.batch, args.heads, args.queries, args.keys};
-          back.d_bias = d_bias.mutable_data<T>();
-          copy_strides(d_bias.expand(scores), back.d_bias_strides, 4);
-        }
-        const auto& kernel = kernels::table().of<T>();
-        Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(back)}, dtype_of<T>);
-        back.forward.workspace = workspace.mutable_data<T>();
-        kernel.attention_backward(back);
-        dx.add(0, without_added_axes(dq, rank));
-        dx.add(1, without_added_axes(dk, rank));
-        dx.add(2, without_added_axes(dv, rank));
-        if (d_bias.defined()) dx.add(3, d_bias);
-      };
-}
-
-template <class T>
-AttentionResult attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask,
-                       const AttentionOptions& options) {
-  Recording op(kOp, {&q, &k, &v, &mask.bias()});
-  require(!op || !options.need_weights, kOp,
-          "its weights have no gradient; ask for them where nothing is recorded (NoGrad)");
-  const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
-  const Tensor queries = with_all_axes(q.detach());
-  Call<T> call(queries, with_all_axes(k.detach()), with_all_axes(v.detach()), mask,
-               options.scale.value_or(1 / std::sqrt(width)), empty_heads(queries, v.size(-1)));
-  Tensor weights = weights_for(options, call.scores(), q.dtype());
-  Statistics statistics;
-  if (op) {
-    const Shape rows = {call.args.batch, call.args.heads, call.args.queries};
-    statistics = {Tensor::empty(rows, q.dtype()), Tensor::empty(rows, q.dtype())};
-  }
-  run_forward(call, options.weights_of, weights, statistics);
-  Tensor output = op.finish(without_added_axes(call.out, q.rank()),
-                            [&] { return backward_of(op, call, mask, statistics, q.rank()); });
-  return {std::move(output),
-          weights.defined() ? without_added_axes(weights, q.rank()) : std::move(weights)};
-}
-
-}  // namespace
-
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
   check_selection(options.weights_of, q);
-  return q.dtype() == kFloat32 ? attend<float>(q, k, v, mask, options)
-                               : attend<double>(q, k, v, mask, options);
+  const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
+  // Added axes and a bias of another dtype are variables of their own: these views and casts record
+  // themselves.
+  const Operands x = {
+      .q = with_all_axes(q),
+      .k = with_all_axes(k),
+      .v = with_all_axes(v),
+      .bias = mask.bias().defined() ? mask.bias().to(q.dtype()) : Tensor(),
+      .keep = mask.keep(),
+      .lengths = mask.lengths(),
+      .causal = mask.causal(),
+      .scale = options.scale.value_or(1 / std::sqrt(width)),
+  };
+  Outputs y;
+  y.weights = weights_for(options, x.scores(), q.dtype());
+  AttentionResult result;
+  if (y.weights.defined() && wants_gradient({&x.q, &x.k, &x.bias})) {
+    // The gradient of a row of weights reads all of it: the choice is an op of its own.
+    y.weights = Tensor::empty(x.scores(), q.dtype());
+    result = compute(x, {}, y);
+    result.weights = chosen_of(result.weights, 1, options.weights_of.heads);
+    result.weights = chosen_of(result.weights, 2, options.weights_of.queries);
+  } else {
+    result = compute(x, options.weights_of, y);
+  }
+  result.output = without_added_axes(result.output, q.rank());
+  if (result.weights.defined()) result.weights = without_added_axes(result.weights, q.rank());
+  return result;
 }
 
 }  // namespace tessera

@@ -37,6 +37,9 @@ struct AttentionResult {
 /// read by their strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads
 /// is a view. Masked keys get weight exactly 0 and their values are never used, NaN or not. A query
 /// whose keys are all masked gets zeros. Keys masked at the end change no bit.
+/// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
+/// query, or a key for all queries, are masked they are 0. Weights that were asked for have a
+/// gradient too.
 /// Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the order
 /// chosen. They are kept while they are used, and are, bit for bit, the output for V = I.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a chosen

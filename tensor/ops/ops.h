@@ -4,7 +4,6 @@
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/attention_mask.h"
-#include "tensor/ops/attention_weights.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/einsum.h"
 #include "tensor/ops/indexing.h"
