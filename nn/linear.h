@@ -19,7 +19,7 @@ struct LinearOptions {
 /// **Source**: torch.nn.Linear.
 struct Linear {
   Tensor weight;
-  Tensor bias;  // undefined without bias
+  Tensor bias;          // undefined without bias
   PackedWeight packed;  // of `weight`, made again when it changes: a cache, so not visited
 
   explicit Linear(const LinearOptions& options, Rng& rng = default_rng());

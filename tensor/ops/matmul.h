@@ -20,7 +20,7 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// What follows the product of a linear layer while each tile of it is still in the cache.
 struct LinearEpilogue {
   Activation activation = Activation::kNone;
-  Tensor residual = {};  // (..., N), added last; undefined for none
+  Tensor residual = {};                  // (..., N), added last; undefined for none
   const PackedWeight* packed = nullptr;  // keeps the weight packed; null packs it in each call
 };
 
