@@ -17,7 +17,6 @@ namespace {
 using test::gradcheck;
 using test::gradients_agree;
 using test::Tensors;
-using test::throws;
 using test::values;
 
 /// gradcheck of a function of one tensor.
