@@ -86,6 +86,10 @@ class Buffers {
   }
   void run_backward(kernels::AttentionBackwardArgs<T> a, index_t workers) {
     a.forward.workers = workers;
+    for (Guarded<T>* gradient : {&dq, &dk, &dv}) {
+      const std::vector<T> all = gradient->values();
+      std::fill_n(gradient->data(), all.size(), std::numeric_limits<T>::quiet_NaN());
+    }
     const auto& kernel = kernels::table().of<T>();
     with_workspace(a.forward, kernel.attention_backward_workspace(a),
                    [&] { kernel.attention_backward(a); });
