@@ -122,12 +122,15 @@ TEST_P(OptimizerParity, EachAlgorithmInFloat64) {
 
 /// Parameters of many sizes, of both dtypes, with random values and gradients.
 Parameters many_parameters() {
+  constexpr index_t kMost = 70001;
+  static const Tensor values = random_tensor({kMost}, kFloat64, 1);
+  static const Tensor gradients = random_tensor({kMost}, kFloat64, 2);
   Parameters parameters;
-  std::uint64_t seed = 1;
-  for (const index_t n : {1, 7, 0, 16, 33, 70001, 0, 3, 40000, 255}) {
+  for (const index_t n : {index_t{1}, index_t{7}, index_t{0}, index_t{16}, index_t{33}, kMost,
+                          index_t{0}, index_t{3}, index_t{40000}, index_t{255}}) {
     for (const DType dtype : {kFloat32, kFloat64}) {
-      const Tensor w = variable(random_tensor({n}, dtype, ++seed));
-      give_gradient(w, random_tensor({n}, dtype, ++seed));
+      const Tensor w = variable(values.slice(0, kMost - n).to(dtype));
+      give_gradient(w, gradients.slice(0, kMost - n).to(dtype));
       parameters.push_back({format("p", parameters.size()), w});
     }
   }
@@ -142,7 +145,7 @@ TEST(Optimizer, ManyTensorsStepAsEachWouldAloneUnderAnyNumberOfThreads) {
       for (int step = 0; step < 3; ++step) optimizer->step();
       alone.push_back(parameter.tensor.detach());
     }
-    for (const int threads : {1, 2, 3, 4, 7, 8}) {
+    for (const int threads : {1, 2, 3, 7}) {
       set_thread_count(threads);
       const Parameters together = many_parameters();
       const auto optimizer = make({{.parameters = together}});
