@@ -49,7 +49,8 @@ inline void pack_transposed(const T* first, index_t stride, index_t count, index
 /// Q^T, scaled, so that scores come out in units of log2(e).
 template <class T>
 inline void pack_queries(const QueryBlock<T>& span, T* queries) {
-  const T scale = static_cast<T>(static_cast<double>(span.args.scale) * kLog2E);
+  const T scale =
+      static_cast<T>(static_cast<double>(span.args.scale) * MathConstants<double>::kLog2E);
   pack_transposed(span.q(), span.args.q_strides[2], span.count, span.args.width, scale, queries);
 }
 

@@ -27,8 +27,8 @@ inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
   const AttentionArgs<T>& args = block.args;
   if (args.weights == nullptr) return;
   const index_t(&s)[3] = args.weights_strides;
-  visit_picked(args.weight_heads, block.head, block.head + 1, [&](index_t head, index_t) {
-    T* const rows = args.weights + block.batch * s[0] + head * s[1];
+  visit_picked(args.weight_heads, block.head, block.head + 1, [&](index_t head_place, index_t) {
+    T* const rows = args.weights + block.batch * s[0] + head_place * s[1];
     visit_picked(args.weight_queries, block.first, block.first + block.count,
                  [&](index_t place, index_t i) { visit(rows + place * s[2], i - block.first); });
   });

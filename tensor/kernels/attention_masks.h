@@ -2,10 +2,9 @@
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
+#include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
-
-inline constexpr double kLog2E = 1.4426950408889634;
 
 /// Overwrites masked scores with -inf and adds the bias.
 template <class T>
@@ -43,7 +42,7 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
         } else {
           // A bias near the end of the range, often used as a mask, must not turn into infinity
           // here.
-          const T scaled = b * static_cast<T>(kLog2E);
+          const T scaled = b * static_cast<T>(MathConstants<double>::kLog2E);
           score += scaled < -kLargest<T>  ? -kLargest<T>
                    : scaled > kLargest<T> ? kLargest<T>
                                           : scaled;

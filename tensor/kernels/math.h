@@ -5,9 +5,9 @@
 // Largest errors in units in the last place, the larger of with and without fused multiply-add;
 // float over all floats, double over 2^27 values of all sizes, denser where a function bends:
 //
-//                exp   exp2    log   tanh    erf   sigmoid
-//     float     1.05   1.06   0.93   1.51   1.44   2.41
-//     double    0.98   1.06   1.32   1.51   1.87   2.44
+//                exp    log   tanh    erf   sigmoid
+//     float     1.05   0.93   1.51   1.44   2.41
+//     double    0.98   1.32   1.51   1.87   2.44
 //
 // gelu_erf and gelu_tanh stay within 24 for x >= -3; below, the error follows the rounding of their
 // exponent, and with it x^2.
@@ -194,20 +194,6 @@ template <class V, class T = Element<V>>
   const V shifted = reduce_exp(x, r);
   const V result = scaled_normal_exp(shifted, r);
   return x < MathConstants<T>::kExpNormal ? V{} : result;
-}
-
-/// 2^x.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V exp2(V x) {
-  using C = MathConstants<T>;
-  constexpr T kHighest = C::kExponentBias + 1;
-  constexpr T kLowest = -C::kExponentBias - C::kFractionBits - 1;
-  const Mask<T> is_zero = x < kLowest;
-  const V finite = is_zero ? V{} : x;
-  const V shifted = finite + C::kRoundToInteger;
-  const V r = rounded((finite - (shifted - C::kRoundToInteger)) * C::kLn2);
-  const V result = x > kHighest ? broadcast(kInfinity<T>) : scaled_exp(shifted, r);
-  return is_zero ? V{} : result;
 }
 
 /// The natural logarithm: -inf of 0, NaN of negative numbers.
