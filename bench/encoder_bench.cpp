@@ -1,10 +1,16 @@
-// Encoder inference.
+// Encoders: inference, and a whole step of training.
 #include <array>
+#include <memory>
 
 #include "bench/case.h"
 #include "models/encoder.h"
 #include "nn/module.h"
+#include "nn/optim.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {
@@ -15,15 +21,19 @@ struct Size {
   index_t layers, d_model, heads, feedforward;
 };
 
-Case encoder_case(const Size& size, index_t batch, index_t tokens) {
-  const models::EncoderOptions options = {
+models::EncoderOptions options_of(const Size& size) {
+  return {
       .layer = {.d_model = size.d_model,
                 .nhead = size.heads,
                 .dim_feedforward = size.feedforward,
+                .dropout = 0,
                 .activation = nn::Activation::kGelu},
       .num_layers = size.layers,
   };
-  models::Encoder encoder(options);
+}
+
+Case encoder_case(const Size& size, index_t batch, index_t tokens) {
+  models::Encoder encoder(options_of(size));
   nn::eval(encoder);
   const Tensor x = randn({batch, tokens, size.d_model});
   return {
@@ -37,6 +47,43 @@ Case encoder_case(const Size& size, index_t batch, index_t tokens) {
         const double* values = expected.data<double>();
         return sampled_error(
             y.slice(0, 0, 1), expected.count(), [&](index_t e) { return values[e]; }, 1e-4);
+      },
+  };
+}
+
+/// The gradient of the first layer's projections, which all the others lead to.
+Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
+  Tape tape;
+  tape.backward(mean(square(encoder(x))));
+  return encoder.layers.front().self_attn.in_proj_weight.grad();
+}
+
+/// Gradients to zero, forward, the mean of squares, backward, and a step of AdamW.
+Case train_case(const Size& size, index_t batch, index_t tokens) {
+  auto encoder = std::make_shared<models::Encoder>(options_of(size));
+  // With weights of 1 the mean of squares of a normalised row is 1 whatever it was made of: its
+  // gradient would be nothing but rounding.
+  encoder->layers.back().norm2.weight = uniform({size.d_model}, 0.5, 1.5);
+  models::Encoder exact = *encoder;
+  nn::convert(exact, kFloat64);
+  nn::set_requires_grad(exact);
+  nn::set_requires_grad(*encoder);
+  const auto optimizer = std::make_shared<nn::AdamW>(nn::parameters(*encoder));
+  const Tensor x = randn({batch, tokens, size.d_model});
+  return {
+      [=] {
+        optimizer->zero_grad();
+        const Tensor dw = gradient(*encoder, x);
+        optimizer->step();
+        return dw;
+      },
+      // The first step's gradient, from the weights that the model began with.
+      [=](const Tensor& dw) {
+        const Tensor expected = gradient(exact, x.to(kFloat64));
+        const double largest = max(abs(expected)).item();
+        const double* values = expected.data<double>();
+        return sampled_error(
+            dw, expected.count(), [&](index_t e) { return values[e]; }, 1e-4 * largest);
       },
   };
 }
@@ -59,6 +106,11 @@ void register_encoder() {
                            "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
                     {.flops = encoder_flops(s, batch, tokens)},
                     [=, batch = batch, tokens = tokens] { return encoder_case(s, batch, tokens); });
+      // A backward is two products for each of the forward's.
+      register_case(format("train/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
+                           "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
+                    {.flops = 3 * encoder_flops(s, batch, tokens)},
+                    [=, batch = batch, tokens = tokens] { return train_case(s, batch, tokens); });
     }
   }
 }
