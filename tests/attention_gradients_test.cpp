@@ -107,6 +107,25 @@ TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
   }
 }
 
+// A key that some queries see and others do not, and that is no number.
+TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
+  const auto gradient_beside = [](double last_key) {
+    const Tensor q = values({1, 1, 4, 3}, 1).set_requires_grad();
+    const Tensor k = values({1, 1, 4, 3}, 2);
+    k.select(2, 3).fill(last_key);
+    Tape tape;
+    const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = {}};
+    const Tensor weights = attention(q, k, k, causal_mask(), options).weights;
+    tape.backward(sum(square(weights.slice(2, 0, 3))));
+    return q.grad().slice(2, 0, 3);
+  };
+  const Tensor want = gradient_beside(1);
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_TRUE(same_bits(gradient_beside(bad), want)) << bad;
+  }
+}
+
 TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
   const AttentionSelection chosen = {.heads = {{1}}, .queries = {{4, 0, 4}}};
   const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = chosen};

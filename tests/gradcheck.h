@@ -3,7 +3,7 @@
 //     (L(x + eps) - L(x - eps)) / (2 eps),    L(x) = sum of f(x) times fixed random numbers,
 //
 // for every element of every input, and for every layout of each: contiguous, transposed, sliced,
-// backwards, padded and broadcast. So f may return any shape, and no two outputs' errors cancel.
+// backwards and broadcast. So f may return any shape, and no two outputs' errors cancel.
 #pragma once
 
 #include <gtest/gtest.h>

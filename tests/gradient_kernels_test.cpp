@@ -315,6 +315,38 @@ TEST_P(GradientKernelsTest, LayerNormFarFromZero) {
   expect_norm_gradients<double>(5, 100, true, true, 1e5);
 }
 
+// A constant row deviates by 0, so that ds = rstd (dy - mean(dy)), whatever the constant: nothing
+// may come from behind the row's end, where 0 - mean times rstd is infinite.
+template <class T>
+void expect_gradient_of_a_constant_row(index_t n) {
+  SCOPED_TRACE("n " + std::to_string(n));
+  constexpr T kRstd = 256;
+  const std::vector<T> s(static_cast<std::size_t>(n), std::numeric_limits<T>::max() / 2);
+  const std::vector<T> dy = random_values<T>(n, 57);
+  std::vector<T> ds(s.size());
+  const T shift = 0;
+  kernels::LayerNormGradientArgs<T> args = {
+      .rows = 1, .n = n, .s = s.data(), .s_row = n, .dy = dy.data(), .dy_row = n};
+  args.mean = s.data();
+  args.rstd = &kRstd;
+  args.shift = &shift;
+  args.ds = ds.data();
+  args.ds_row = n;
+  table<T>().layer_norm_gradient(args);
+  Wide<T> mean = 0;
+  for (const T d : dy) mean += static_cast<Wide<T>>(d) / static_cast<Wide<T>>(n);
+  std::vector<Wide<T>> want;
+  for (const T d : dy) want.push_back(kRstd * (d - mean));
+  EXPECT_TRUE(near(ds, want, 8, 8 * kRstd * kEpsilon<T>));
+}
+
+TEST_P(GradientKernelsTest, LayerNormOfAConstantRow) {
+  for (const index_t n : kLengths) {
+    expect_gradient_of_a_constant_row<float>(n);
+    expect_gradient_of_a_constant_row<double>(n);
+  }
+}
+
 // Neither how many rows are computed side by side, nor what else is asked for, changes a bit.
 template <class T>
 void expect_norm_bits(index_t n) {

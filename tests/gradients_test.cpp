@@ -179,6 +179,19 @@ TEST(ProductGradients, Matmul) {
   EXPECT_TRUE(gradcheck(f, {values({4}, 12), values({4}, 13)}));
 }
 
+TEST(ProductGradients, AMatrixSharedByABatchGathersInOneProduct) {
+  const Tensor x = test::random_tensor({5, 7, 12}, kFloat32, 40);
+  const auto gradient_beside = [](const Tensor& left) {
+    const Tensor w = test::random_tensor({12, 9}, kFloat32, 41).set_requires_grad();
+    Tape tape;
+    tape.backward(sum(square(matmul(left, w))));
+    return w.grad();
+  };
+  const Tensor want = gradient_beside(x.reshape({35, 12}));
+  EXPECT_TRUE(test::same_bits(gradient_beside(x), want)) << "beside a constant";
+  EXPECT_TRUE(test::same_bits(gradient_beside(x.clone().set_requires_grad()), want));
+}
+
 TEST(ProductGradients, LinearWithEveryEpilogue) {
   using enum Activation;
   for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh}) {

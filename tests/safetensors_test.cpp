@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tests/errors.h"
 #include "tests/file_support.h"
@@ -156,6 +157,16 @@ TEST(SaveSafetensors, RoundTripsDtypesShapesViewsAndTexts) {
     EXPECT_EQ(got.to(kFloat64).to_vector<double>(), wanted.to(kFloat64).to_vector<double>())
         << name;
   }
+}
+
+TEST(SaveSafetensors, LeavesNoTraceOnATape) {
+  const TemporaryFolder folder;
+  const Tensor w = tensor({{1.0, 2.0}, {3.0, 4.0}}).set_requires_grad();
+  const Tape tape;
+  const Tensor transposed = w.t();
+  const index_t recorded = tape.size();
+  save_safetensors(folder.path() / "f", {{"w", transposed}});
+  EXPECT_EQ(tape.size(), recorded);
 }
 
 TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {

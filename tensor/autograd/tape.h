@@ -3,7 +3,7 @@
 //   Tensor w = randn({3}).set_requires_grad();
 //   Tape tape;                          // records from here on, on this thread
 //   Tensor loss = sum(square(x * w));
-//   tape.backward(loss);                // w.grad() is 2 sum(x w) x ...
+//   tape.backward(loss);                // w.grad() is 2 x^2 w
 //
 // Ops record where a tape is active on their thread and an input is a variable: a tensor whose
 // set_requires_grad was called, or that was computed from one. Without a tape nothing is recorded:

@@ -130,7 +130,7 @@ void save_safetensors(const std::filesystem::path& path,
     for (const auto& [name, tensor] : tensors) {
       require(tensor.defined(), "save_safetensors", "tensor ", printable(name), " is undefined");
       if (&format_of(tensor.dtype()) != &format) continue;
-      sources.push_back(tensor.contiguous());
+      sources.push_back(tensor.detach().contiguous());
       const index_t bytes = tensor.count() * format.size;
       parts.emplace_back(static_cast<const std::byte*>(sources.back().untyped_data()),
                          static_cast<std::size_t>(bytes));

@@ -59,7 +59,7 @@ struct BackwardScratch {
   index_t take_all(T* memory, const AttentionArgs<T>& args, index_t queries) {
     index_t taken = 0;
     const auto take = [&](T*& buffer, index_t count) {
-      buffer = memory + taken;
+      buffer = memory != nullptr ? memory + taken : nullptr;
       taken += count;
     };
     const index_t rows = whole_panels<T>(queries);

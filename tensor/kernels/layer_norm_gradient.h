@@ -44,7 +44,8 @@ class NormGradientRows {
       return [&, begin](Vec<T> lane, index_t which, index_t i, index_t count) {
         if (which % 2 != 0) return rounded(dn * normal + lane);
         dn = rounded(dy(which / 2, begin + i, count) * weight(begin + i, count));
-        normal = n(which / 2, begin + i, count);
+        // Behind the row's end stands 0 - mean, which times rstd may be infinite.
+        normal = keep_first<T>(n(which / 2, begin + i, count), count, T{0});
         return dn + lane;
       };
     };

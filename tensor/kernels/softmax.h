@@ -91,8 +91,9 @@ void log_softmax_gradient(index_t rows, index_t n, const T* y, index_t y_row, co
   for (index_t row = 0; row < rows; ++row, y += y_row, dy += dy_row, dx += n) {
     const T sum = reduce_row(n, dy, 1, T{0}, Plus(), [](Vec<T> v) { return v; });
     for_each_vector<T>(n, [=](index_t i, index_t count) {
+      const Vec<T> d = load_some(dy + i, count);
       const Vec<T> share = exp_of_negative(load_some(y + i, count));
-      store_some(dx + i, load_some(dy + i, count) - share * sum, count);
+      store_some(dx + i, d - share * sum, count);
     });
   }
 }

@@ -92,8 +92,8 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
   }
   const bool largest = kind == BinaryOp::kMaximum;
   const Tensor tied = where(eq(a, b), dy * 0.5, 0);
-  dx.add(0, where(largest ? gt(a, b) : lt(a, b), dy, tied));
-  dx.add(1, where(largest ? gt(b, a) : lt(b, a), dy, tied));
+  if (dx.wanted(0)) dx.add(0, where(largest ? gt(a, b) : lt(a, b), dy, tied));
+  if (dx.wanted(1)) dx.add(1, where(largest ? gt(b, a) : lt(b, a), dy, tied));
 }
 
 /// `kind` computed in `dtype`.

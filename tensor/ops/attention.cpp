@@ -248,17 +248,15 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
 }
 
 /// The gradients by way of the weights W, where somebody computes with these themselves:
-/// dS = W o (dW - sum of W dW). Rows that no weight uses may hold NaN and are left out.
+/// dS = W o (dW - sum of W dW). What is not finite in q and k may belong to a weight of 0, and is
+/// left out; through others it shows all the same, because W is then NaN.
 void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_weights,
                       Gradients& dx) {
   const Tensor along = sum(weights * d_weights, {-1}, true);
   const Tensor d_scores = weights * (d_weights - along);
-  const Tensor used = ne(weights, 0);
-  const auto rows_used = [&](const Tensor& rows, index_t axis) {
-    return where(any(used, {axis}).unsqueeze(-1), rows, zeros({}, rows.dtype()));
-  };
-  if (dx.wanted(kQ)) dx.add(kQ, matmul(d_scores, rows_used(x.k, -2)) * x.scale);
-  if (dx.wanted(kK)) dx.add(kK, matmul(d_scores.transpose(-1, -2), rows_used(x.q, -1)) * x.scale);
+  const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
+  if (dx.wanted(kQ)) dx.add(kQ, matmul(d_scores, finite(x.k)) * x.scale);
+  if (dx.wanted(kK)) dx.add(kK, matmul(d_scores.transpose(-1, -2), finite(x.q)) * x.scale);
   dx.add(kBias, d_scores);
 }
 

@@ -139,13 +139,14 @@ Tensor without_vector_axes(Tensor out, index_t a_rank, index_t b_rank) {
   return out;
 }
 
-/// The gradients of multiply: the same product with one side transposed, by strides alone.
-void multiply_backward(const Tensor& a, const Tensor& b, const Tensor& dy, Gradients& dx) {
+/// The gradients of multiply: the same product with one side transposed, by strides alone. Of `a` and
+/// `b`, each is there only where the other's gradient is wanted. A matrix `b` that is shared by a
+/// batch gathers from all of its rows in one product.
+void multiply_backward(const Tensor& a, const Tensor& b, bool shared, const Tensor& dy,
+                       Gradients& dx) {
   if (dx.wanted(0)) dx.add(0, multiply(dy, b.t()));
   if (!dx.wanted(1)) return;
-  // One matrix shared by a batch gathers from all of its rows in one product.
-  const bool tall = b.rank() == 2 && a.rank() > 2;
-  dx.add(1, tall ? multiply(as_matrix(a).t(), as_matrix(dy)) : multiply(a.t(), dy));
+  dx.add(1, shared ? multiply(as_matrix(a).t(), as_matrix(dy)) : multiply(a.t(), dy));
 }
 
 }  // namespace
@@ -162,9 +163,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
           b.shape());
   Recording op("matmul", {&left, &right});
   Tensor out = op.finish(multiply(left, right), [&] {
-    return
-        [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved()](
-            const Tensor& dy, Gradients& dx) { multiply_backward(x, y, dy, dx); };
+    return [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved(),
+            shared = right.rank() == 2 && left.rank() > 2](const Tensor& dy, Gradients& dx) {
+      multiply_backward(x, y, shared, dy, dx);
+    };
   });
   return without_vector_axes(out, a.rank(), b.rank());
 }
