@@ -37,10 +37,7 @@ inline void pack_transposed(const T* first, index_t stride, index_t count, index
     for (index_t p = 0; p < width; p += kLanes<T>) {
       const index_t columns = at_most(width - p, kLanes<T>);
       Vec<T> block[kLanes<T>];
-      for (index_t r = 0; r < kLanes<T>; ++r) {
-        block[r] = i + r < count ? load_some(rows + r * stride + p, columns) : Vec<T>{};
-      }
-      transpose<T>(block);
+      load_transposed(rows + p, stride, count - i, columns, block);
       for (index_t r = 0; r < columns; ++r) store(panel + (p + r) * kPanel<T>, block[r] * scale);
     }
   }

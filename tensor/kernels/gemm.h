@@ -3,7 +3,8 @@
 //     each thread:  a rectangle of C
 //       block of k:  kBlockK
 //         chunk of B:  packed into panels, unless it came packed
-//           block of rows:  kBlockRows, whose part of A stays in L2
+//           block of rows:  kBlockRows, whose part of A stays in L2; turned, where A's columns are
+//                           what follows each other in memory
 //             panels, tiles:  multiply_block of tile.h
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
@@ -12,7 +13,7 @@
 // C[i][j], never after which other product.
 //
 // **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", ACM TOMS 34(3), 2008, without the packing of A.
+// Multiplication", ACM TOMS 34(3), 2008, mostly without the packing of A.
 #pragma once
 
 #include "tensor/kernels/math.h"
@@ -36,6 +37,11 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 // seldom.
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
+
+// A copy of a block of A pays where it is read often, and where so many lines would leave L1 between
+// two reads.
+inline constexpr index_t kReadsWorthTurning = 2;  // one for each panel of B
+inline constexpr index_t kLinesWorthTurning = 256;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
@@ -153,19 +159,46 @@ inline index_t chunk_columns(const GemmArgs<T>& args, const Split& split) {
   return at_most(split.columns, ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>);
 }
 
-/// The elements of a thread's buffer: a chunk of B, or the last, narrow panel of a B in place.
+/// The rows of C that a thread takes at a time, of those that are its own.
+inline index_t block_rows(index_t rows) {
+  const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
+  return round_up(ceil_div(rows, blocks), kTileRows);
+}
+
+/// Whether a block of A is turned before it is used: a product A^T B, as in the gradient of a weight.
+/// In place each step of k reads another line, and every tile of rows the same lines again.
 template <class T>
-inline index_t part_workspace(const GemmArgs<T>& args, const Split& split) {
-  if (args.packed_b != nullptr) return 0;
+inline bool turns_a(const GemmArgs<T>& args) {
+  return args.a_row == 1 && args.a_col != 1 && args.k >= kLinesWorthTurning &&
+         args.n >= kReadsWorthTurning * kPanel<T>;
+}
+
+/// How far the rows of a turned block are apart: not on the same places of the caches.
+template <class T>
+inline index_t turned_row(const GemmArgs<T>& args) {
+  constexpr index_t kLine = 64 / sizeof(T);
+  return round_up(block_k(args), kLine) + kLine;
+}
+
+/// The elements of a thread's buffer: a turned block of A, and a chunk of B or the last, narrow panel
+/// of a B in place.
+struct Room {
+  index_t a, b;
+};
+
+template <class T>
+inline Room part_workspace(const GemmArgs<T>& args, const Split& split) {
   const index_t columns = packs_b(args) ? chunk_columns(args, split) : kPanel<T>;
-  return packed_size<T>(block_k(args), columns);
+  return {turns_a(args) ? block_rows(split.rows) * turned_row(args) : 0,
+          args.packed_b != nullptr ? 0 : packed_size<T>(block_k(args), columns)};
 }
 
 template <class T>
 index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return 0;
   const Split split = split_work(args);
-  return split.row_parts * split.column_parts * part_workspace(args, split);
+  const Room room = part_workspace(args, split);
+  return split.row_parts * split.column_parts * (room.a + room.b);
 }
 
 /// What of B is prefetched: in place some rows down. In packed panels the same line of the next one,
@@ -205,11 +238,21 @@ inline Panels<T> take_b(const GemmArgs<T>& args, index_t p, index_t k, index_t j
   return panels;
 }
 
-/// Adds to C's rows [i, i + m) and columns [j, j + n) what A's columns [p, p + k) give.
+/// A's rows [i, i + m) and columns [p, p + k): in place, or turned now.
 template <class T>
-inline void multiply_part(const GemmArgs<T>& args, Panels<T> b, index_t i, index_t m, index_t j,
-                          index_t n, index_t p, index_t k) {
+inline MatrixRef<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
+                           T* buffer) {
   const MatrixRef<T> a = MatrixRef<T>{args.a, args.a_row, args.a_col}.at(i, p);
+  if (!turns_a(args)) return a;
+  copy_transposed(a.data, a.col, k, m, buffer, turned_row(args));
+  return {buffer, turned_row(args), 1};
+}
+
+/// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
+/// [p, p + k), give.
+template <class T>
+inline void multiply_part(const GemmArgs<T>& args, MatrixRef<T> a, Panels<T> b, index_t i,
+                          index_t m, index_t j, index_t n, index_t p, index_t k) {
   T* const c = args.c + i * args.c_row + j;
   const bool accumulate = args.accumulate || p > 0;
   const bool has_epilogue =
@@ -227,18 +270,18 @@ inline void multiply_part(const GemmArgs<T>& args, Panels<T> b, index_t i, index
 /// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C.
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, index_t row, index_t row_end,
-                               index_t column, index_t column_end, index_t chunk, T* buffer) {
-  const index_t rows = row_end - row;
-  const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
-  const index_t block_rows = round_up(ceil_div(rows, blocks), kTileRows);
+                               index_t column, index_t column_end, index_t chunk, T* buffer_a,
+                               T* buffer_b) {
+  const index_t rows = block_rows(row_end - row);
   index_t p = 0;
   do {  // once even where k is 0
     const index_t k = at_most(args.k - p, block_k(args));
     for (index_t j = column; j < column_end; j += chunk) {
       const index_t n = at_most(column_end - j, chunk);
-      const Panels<T> b = take_b(args, p, k, j, n, buffer);
-      for (index_t i = row; i < row_end; i += block_rows) {
-        multiply_part(args, b, i, at_most(row_end - i, block_rows), j, n, p, k);
+      const Panels<T> b = take_b(args, p, k, j, n, buffer_b);
+      for (index_t i = row; i < row_end; i += rows) {
+        const index_t m = at_most(row_end - i, rows);
+        multiply_part(args, take_a(args, i, m, p, k, buffer_a), b, i, m, j, n, p, k);
       }
     }
     p += k;
@@ -250,14 +293,14 @@ void gemm(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
   const Split split = split_work(args);
   const index_t chunk = chunk_columns(args, split);
-  const index_t room = part_workspace(args, split);
+  const Room room = part_workspace(args, split);
   const index_t parts = split.row_parts * split.column_parts;
   parallel_tasks(parts, parts, [&](index_t part, index_t worker) {
     const index_t row = part / split.column_parts * split.rows;
     const index_t column = part % split.column_parts * split.columns;
+    T* const buffer = args.workspace + worker * (room.a + room.b);
     multiply_rectangle(args, row, at_most(row + split.rows, args.m), column,
-                       at_most(column + split.columns, args.n), chunk,
-                       args.workspace + worker * room);
+                       at_most(column + split.columns, args.n), chunk, buffer, buffer + room.a);
   });
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "tensor/kernels/simd.h"
+#include "tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
@@ -75,8 +76,14 @@ inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
     }
     return;
   }
+  if (b.row == 1) {
+    copy_transposed(b.data, b.col, n, k, panel, kPanel<T>);
+  } else {
+    for (index_t p = 0; p < k; ++p) {
+      for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
+    }
+  }
   for (index_t p = 0; p < k; ++p) {
-    for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
     for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
   }
 }

@@ -46,4 +46,32 @@ template <class T>
   }
 }
 
+/// A block of a matrix turned: element (i, j) of what lies at `from`, whose rows are `stride` apart, is
+/// lane i of block[j]. Zeros stand for what is not there; there are at most kLanes rows and columns.
+template <class T>
+[[gnu::always_inline]] inline void load_transposed(const T* from, index_t stride, index_t rows,
+                                                   index_t columns, Vec<T> (&block)[kLanes<T>]) {
+  for (index_t i = 0; i < kLanes<T>; ++i) {
+    block[i] = i < rows ? load_some(from + i * stride, columns) : Vec<T>{};
+  }
+  transpose<T>(block);
+}
+
+/// to[j * to_stride + i] = from[i * stride + j] for i < rows, j < columns. Rows are read in full
+/// before the next ones: where they are pages apart, caches keep few of them.
+template <class T>
+inline void copy_transposed(const T* from, index_t stride, index_t rows, index_t columns, T* to,
+                            index_t to_stride) {
+  for (index_t i = 0; i < rows; i += kLanes<T>) {
+    const index_t height = rows - i < kLanes<T> ? rows - i : kLanes<T>;
+    for (index_t j = 0; j < columns; j += kLanes<T>) {
+      const index_t width = columns - j < kLanes<T> ? columns - j : kLanes<T>;
+      Vec<T> block[kLanes<T>];
+      load_transposed(from + i * stride + j, stride, height, width, block);
+      for (index_t r = 0; r < width; ++r)
+        store_some(to + (j + r) * to_stride + i, block[r], height);
+    }
+  }
+}
+
 }  // namespace tessera::kernels::TESSERA_ISA
