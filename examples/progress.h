@@ -18,7 +18,7 @@ struct Standing {
   double seconds_left = 0;
 };
 
-/// A bar that is drawn over and over where standard output is a terminal, within one line of it, and
+/// A bar that is drawn over and over where standard output is a terminal, on one line, and
 /// disappears in the end; where it is not, a line every ten seconds.
 class Progress {
  public:
