@@ -1,9 +1,15 @@
 // The command line of a training program.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 
 #include "examples/training.h"
+#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
@@ -11,13 +17,17 @@ namespace {
 
 constexpr const char* kPrefix = "option.";
 constexpr std::size_t kLongestError = 400;
+constexpr index_t kMany = 1'000'000'000;
 
-/// The text on one line, and not too long.
+/// The text on one line, and not too long. Other control characters, with which a name could
+/// command the terminal, are spelled out.
 std::string one_line(const std::string& text) {
   std::string line;
   for (char c : text) {
     if (c != '\n' && c != '\r') {
-      line += c;
+      const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+      const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
+      line += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
     } else if (!line.empty() && line.back() != ' ') {
       line += line.back() == ':' ? " " : "; ";
     }
@@ -26,6 +36,21 @@ std::string one_line(const std::string& text) {
   std::size_t end = kLongestError;
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // whole letters
   return line.substr(0, end) + " ...";
+}
+
+/// Takes the places of standard streams that are closed, so that no file gets their numbers and
+/// with them lines that are not its own. Using them fails.
+void occupy_closed_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
+void flush_output() {
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
 }
 
 }  // namespace
@@ -37,8 +62,24 @@ Program::Program(std::string name, const std::string& description, const Trainin
   add_common_options();
 }
 
+CLI::Validator Program::natural() {
+  const auto check = [](const std::string& text) {
+    return text.starts_with('-') ? format(text, " is negative") : std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+void Program::parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
+  option->clear();
+  option->add_result(text);
+  try {
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    fail_file(file, error.what());
+  }
+}
+
 void Program::add_common_options() {
-  constexpr index_t kMany = 1'000'000'000;
   const auto whole = [&](const char* flag, index_t& value, index_t least, const char* what) {
     add(flag, value, what)->check(between(least, kMany));
   };
@@ -72,17 +113,24 @@ void Program::resume() {
       std::filesystem::path(options.resume) / "checkpoint.safetensors";
   resumed = nn::load_checkpoint(file);
   if (resumed->text("program") != name_) {
-    fail_file(resumed->file, "a checkpoint of ", resumed->text("program"), ", not of ", name_);
+    fail_file(resumed->file, "a checkpoint of ", printable(resumed->text("program")), ", not of ",
+              name_);
   }
   for (const Setting& setting : settings_) {
     const std::string name = setting.option->get_name();
+    const std::vector<std::string> given = setting.option->results();
     const bool same = setting.restore(*resumed, kPrefix + name.substr(2));
-    if (!same && setting.option->count() > 0) {
-      fail_file(resumed->file, "it was begun with another ", name, " than ",
-                setting.option->results().back());
+    if (!same && !given.empty()) {
+      fail_file(resumed->file, "it was begun with another ", name, " than ", given.back());
     }
   }
-  if (app.get_option("--epochs")->count() == 0) options.epochs = resumed->integer("epochs");
+  // Each layer has tensors: what a file claims costs no more memory than its size allows.
+  if (options.layers > std::ssize(resumed->tensors)) {
+    fail_file(resumed->file, "--layers: ", options.layers, ", but there are only ",
+              resumed->tensors.size(), " tensors");
+  }
+  CLI::Option* const epochs = app.get_option("--epochs");
+  if (epochs->count() == 0) parse_again(epochs, resumed->text("epochs"), resumed->file);
   if (options.save.empty()) options.save = options.resume;
 }
 
@@ -97,11 +145,14 @@ nn::Checkpoint Program::settings() const {
 }
 
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
+  occupy_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over its limit is an error of that file
   std::string error;
   try {
     app.parse(argc, argv);
     if (!options.resume.empty()) resume();
     body();
+    flush_output();
     return 0;
   } catch (const CLI::Success& done) {
     return app.exit(done);  // --help

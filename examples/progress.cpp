@@ -1,5 +1,6 @@
 #include "examples/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,13 +18,25 @@ namespace {
 
 constexpr std::chrono::milliseconds kBarInterval{100};
 constexpr std::chrono::seconds kLineInterval{10};
-constexpr int kCells = 20;
+constexpr index_t kCells = 20;
+constexpr index_t kUsualColumns = 80;
 
-std::string bar(double fraction) {
-  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kCells);
+std::string bar(double fraction, index_t length) {
+  const auto full =
+      static_cast<index_t>(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(length));
   std::string cells;
-  for (int i = 0; i < kCells; ++i) cells += i < full ? "█" : "░";
+  for (index_t i = 0; i < length; ++i) cells += i < full ? "█" : "░";
   return cells;
+}
+
+std::size_t clipped(index_t length) {
+  return static_cast<std::size_t>(std::max<index_t>(length, 0));
+}
+
+index_t terminal_columns() {
+  struct winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? index_t{size.ws_col} : kUsualColumns;
 }
 
 }  // namespace
@@ -44,6 +57,11 @@ std::string fixed(double value, int digits) {
 Progress::Progress()
     : terminal_(isatty(STDOUT_FILENO) == 1), shown_(std::chrono::steady_clock::now()) {}
 
+Progress::~Progress() {
+  clear();
+  std::cout.flush();
+}
+
 void Progress::show(const Standing& s) {
   const auto now = std::chrono::steady_clock::now();
   if (terminal_ ? drawn_ && now - shown_ < kBarInterval : now - shown_ < kLineInterval) return;
@@ -53,8 +71,12 @@ void Progress::show(const Standing& s) {
                            " tokens/s  " + clock_time(s.seconds_left) + " left";
   const std::string epoch = format("epoch ", s.epoch, "/", s.epochs, "  ");
   if (terminal_) {
-    std::cout << "\r\x1b[K" << epoch << bar(s.fraction) << " " << percent << " %" << rest
-              << std::flush;
+    // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
+    const std::string behind = " " + percent + " %" + rest;
+    const index_t room = terminal_columns() - 1 - std::ssize(epoch);
+    const index_t cells = std::clamp<index_t>(room - std::ssize(behind), 0, kCells);
+    std::cout << "\r\x1b[K" << epoch.substr(0, clipped(room + std::ssize(epoch)))
+              << bar(s.fraction, cells) << behind.substr(0, clipped(room - cells)) << std::flush;
     drawn_ = true;
   } else {
     std::cout << epoch << percent << " %" << rest << std::endl;

@@ -18,11 +18,14 @@ struct Standing {
   double seconds_left = 0;
 };
 
-/// A bar that is drawn over and over where standard output is a terminal; where it is not, a line
-/// every ten seconds.
+/// A bar that is drawn over and over where standard output is a terminal, on one line, and
+/// disappears in the end; where it is not, a line every ten seconds.
 class Progress {
  public:
   Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   /// Shows where the run stands, unless that was done a moment ago.
   void show(const Standing& standing);

@@ -153,6 +153,8 @@ void predict(const models::SequenceClassifier& model, const Names& names, index_
     const auto best = argmax(model(tokens), {-1}).item<index_t>();
     std::cout << names.labels[static_cast<std::size_t>(best)] << '\t' << line << std::endl;
   }
+  // The stream itself takes an error of C's, on which it rests, for the end.
+  if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }
 
 models::SequenceClassifier make_model(const examples::TrainingOptions& o, const Names& names,
@@ -190,6 +192,9 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
 void run(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
           "--train FILE is missing, or --resume DIR of a trained model");
+  require(
+      !c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
+      "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
   // The files are read before anything is trained, so that no error waits for the end.
   std::vector<models::LabelledText> lines;
   if (!c.train.empty()) lines = models::read_labelled_lines(c.train);

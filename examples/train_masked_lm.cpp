@@ -13,6 +13,7 @@
 
 #include "examples/training.h"
 #include "models/models.h"
+#include "models/utf8.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -33,7 +34,8 @@ struct MaskedLmOptions {
 
 constexpr double kHeldOut = 0.1;
 constexpr index_t kEvaluationBatch = 32;
-constexpr index_t kQuickBatches = 8;  // at an epoch's end
+constexpr index_t kQuickBatches = 8;                  // at an epoch's end
+constexpr const char* kUnknownSign = "\xef\xbf\xbd";  // U+FFFD, one token for either unit
 
 double bits(double nats) {
   return nats / std::log(2.0);
@@ -105,18 +107,23 @@ double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches)
   return sum / static_cast<double>(std::max<index_t>(count, 1));
 }
 
+/// The tokens of a text with blanks. Errors: more than fit; bytes that are not UTF-8.
+std::vector<std::string> pieces_of(const std::string& sentence, bool words, index_t max_tokens) {
+  require(models::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
+  auto pieces = words ? models::split_words(sentence) : models::split_characters(sentence);
+  require(std::ssize(pieces) < max_tokens, "--fill", "more than ", max_tokens - 1, " tokens");
+  return pieces;
+}
+
 /// The text with every _ replaced: the surest guess first, which then helps with the others.
 std::string fill_blanks(const models::MaskedLm& model, const Vocabulary& vocabulary,
                         const std::string& sentence, index_t max_tokens) {
   std::vector<index_t> tokens = {Vocabulary::kCls};
   std::vector<index_t> blanks;
-  const auto pieces =
-      vocabulary.has_words() ? models::split_words(sentence) : models::split_characters(sentence);
-  for (const std::string& piece : pieces) {
+  for (const std::string& piece : pieces_of(sentence, vocabulary.has_words(), max_tokens)) {
     if (piece == "_") blanks.push_back(std::ssize(tokens));
     tokens.push_back(piece == "_" ? Vocabulary::kMask : vocabulary.id(piece));
   }
-  require(std::ssize(tokens) <= max_tokens, "--fill", "more than ", max_tokens - 1, " tokens");
   while (!blanks.empty()) {
     const Tensor scores = model(from_vector(tokens).unsqueeze(0), {}, from_vector(blanks));
     // Special tokens are no guesses.
@@ -138,7 +145,8 @@ std::string blanked(const Text& text) {
   const index_t end = std::min<index_t>(std::ssize(tokens), words ? 30 : 80);
   std::string result;
   for (index_t i = 1; i < end; ++i) {
-    const std::string& token = text.vocabulary.token(tokens[static_cast<std::size_t>(i)]);
+    const index_t id = tokens[static_cast<std::size_t>(i)];
+    const std::string token = id == Vocabulary::kUnknown ? kUnknownSign : text.vocabulary.token(id);
     const bool blank = i % step == 0 && token != "\n" && token != " ";
     result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
   }
@@ -174,6 +182,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
   require(!c.text.empty(), "train_masked_lm", "--text FILE is missing");
+  pieces_of(c.fill, c.unit == "words", c.length);  // no error waits for the end
   const Text text = read(c, program.resumed);
   manual_seed(program.options.seed);
   models::TokenEncoderOptions tokens =

@@ -62,8 +62,9 @@ nn::Schedule schedule_of(const TrainingOptions& options, index_t batches_per_epo
   return nn::linear_schedule(std::llround(options.warmup * static_cast<double>(total)), total);
 }
 
-/// The lines of a log up to the one of `step`; nothing where there is none.
+/// The lines of a log up to the one of `step`; nothing where there is none, or no file.
 std::string kept_log(const std::string& path, index_t step) {
+  if (!std::filesystem::is_regular_file(path)) return {};
   std::ifstream file(path);
   std::string kept;
   for (std::string line; std::getline(file, line);) {
@@ -139,20 +140,24 @@ bool Training::run(const TrainingHooks& hooks) {
     const index_t epoch = sampler_.epoch();
     step(hooks);
     const bool finished = sampler_.epoch() > epoch;
+    std::string summary;
     if (finished) {
-      const std::string summary = hooks.summary ? hooks.summary(sums_)
-                                                : "loss " + fixed(sums_.mean_loss(), 4) +
-                                                      "  accuracy " + fixed(sums_.accuracy(), 4);
-      progress_.line(format("epoch ", epoch + 1, "/", options_.epochs, "  ", summary, "  ",
-                            fixed(static_cast<double>(tokens_) / seconds_since(start_), 0),
-                            " tokens/s  ", clock_time(seconds_since(start_))));
+      summary = hooks.summary ? hooks.summary(sums_)
+                              : "loss " + fixed(sums_.mean_loss(), 4) + "  accuracy " +
+                                    fixed(sums_.accuracy(), 4);
       sums_ = {};
     }
     const bool limited = options_.max_steps > 0 &&
                          scheduler_.steps() - first_step_ >= options_.max_steps &&
                          scheduler_.steps() < total_steps();
     const bool stop = interrupted != 0 || limited;
+    // Before a line says so: whoever has read it may end this process.
     if (!options_.save.empty() && (finished || stop)) save();
+    if (finished) {
+      progress_.line(format("epoch ", epoch + 1, "/", options_.epochs, "  ", summary, "  ",
+                            fixed(static_cast<double>(tokens_) / seconds_since(start_), 0),
+                            " tokens/s  ", clock_time(seconds_since(start_))));
+    }
     if (stop) {
       progress_.line(format("stopped after step ", scheduler_.steps(), " of ", total_steps(),
                             options_.save.empty() ? "; nothing is saved without --save"
@@ -171,16 +176,16 @@ void Training::step(const TrainingHooks& hooks) {
     Tape tape;
     const BatchResult result = hooks.loss(chosen);
     loss = result.loss.item();
-    if (!std::isfinite(loss)) {
-      fail_file("training", "the loss is ", loss, " after step ", scheduler_.steps(),
-                "; a smaller --lr may help");
+    if (result.count > 0) {  // else there is nothing to learn, and no loss
+      check_finite("loss", loss);
+      tape.backward(result.loss);
+      sums_.loss += loss * static_cast<double>(result.count);
+      sums_.count += result.count;
+      sums_.correct += result.correct;
     }
-    tape.backward(result.loss);
-    sums_.loss += loss * static_cast<double>(result.count);
-    sums_.count += result.count;
-    sums_.correct += result.correct;
   }
   const double norm = nn::clip_grad_norm(optimizer_, options_.clip);
+  check_finite("norm of the gradient", norm);
   optimizer_.step();
   optimizer_.zero_grad();
   index_t tokens = 0;
@@ -189,6 +194,12 @@ void Training::step(const TrainingHooks& hooks) {
   if (log_.is_open()) log_step(epoch, loss, norm, tokens);
   scheduler_.step();
   show(loss);
+}
+
+void Training::check_finite(const char* what, double value) const {
+  if (std::isfinite(value)) return;
+  fail_file("training", "the ", what, " is ", value, " after step ", scheduler_.steps(),
+            "; a smaller --lr may help");
 }
 
 void Training::show(double loss) {
@@ -257,6 +268,12 @@ void Training::load(const nn::Checkpoint& checkpoint) {
   for (auto& [name, value] : scheduler.numbers) value = checkpoint.number("scheduler." + name);
   scheduler_.load_state(scheduler);
   sampler_.set_state(checkpoint.rng("sampler"));
+  const index_t batches = sampler_.batches_per_epoch();
+  const index_t steps = scheduler_.steps();
+  if (sampler_.epoch() != steps / batches || sampler_.position() != steps % batches) {
+    fail_file(checkpoint.file, "step ", steps, " is not batch ", sampler_.position(), " of epoch ",
+              sampler_.epoch());
+  }
   default_rng().set_state(checkpoint.rng("generator"));
   sums_.loss = checkpoint.number("sums.loss");
   sums_.count = checkpoint.integer("sums.count");

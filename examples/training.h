@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "examples/progress.h"
@@ -25,13 +26,20 @@
 #include "nn/checkpoint.h"
 #include "nn/lr_scheduler.h"
 #include "nn/optim.h"
+#include "tensor/error.h"
 
 namespace tessera::examples {
 
-/// A check of numbers whose bounds the help does not spell out.
+/// A check of numbers whose bounds the help does not spell out. NaN is in no range.
 template <class T>
 CLI::Validator between(T low, T high) {
-  return CLI::Range(low, high).description("");
+  const auto check = [low, high](const std::string& text) {
+    T value{};
+    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+      return std::string();
+    return format(text, " is not in the range ", low, " to ", high);
+  };
+  return CLI::Validator(check, "");
 }
 
 /// The options of every program, with the defaults of a small text.
@@ -62,14 +70,16 @@ class Program {
   Program(std::string name, const std::string& description, const TrainingOptions& defaults);
 
   /// Adds an option that belongs to the run: checkpoints hold it, and a resumed run takes it from
-  /// there. Giving it another value then is an error.
+  /// there, with the same checks. Giving it another value then is an error.
   template <class T>
   CLI::Option* add(const std::string& flag, T& value, const std::string& what) {
     CLI::Option* option = app.add_option(flag, value, what)->capture_default_str();
+    if constexpr (std::is_unsigned_v<T>) option->check(natural());
     settings_.push_back(
         {option, [&value](nn::Checkpoint& to, const std::string& name) { to.set(name, value); },
-         [&value](const nn::Checkpoint& from, const std::string& name) {
+         [&value, option](const nn::Checkpoint& from, const std::string& name) {
            const T given = value;
+           parse_again(option, from.text(name), from.file);
            get(from, name, value);
            return given == value;
          }});
@@ -94,6 +104,10 @@ class Program {
     std::function<bool(const nn::Checkpoint&, const std::string&)> restore;
   };
 
+  /// Refuses a sign, which some versions of CLI11 take for a large number.
+  static CLI::Validator natural();
+  /// Reads the option from `text`, as if that stood on the command line, and checks it.
+  static void parse_again(CLI::Option* option, const std::string& text, const std::string& file);
   static void get(const nn::Checkpoint& from, const std::string& name, double& value) {
     value = from.number(name);
   }
@@ -112,6 +126,7 @@ class Program {
 };
 
 /// What one batch gives: its loss, the mean over `count` predictions of which `correct` are right.
+/// Where there are none the loss is not looked at.
 struct BatchResult {
   Tensor loss;
   index_t count;
@@ -168,6 +183,7 @@ class Training {
 
   index_t total_steps() const;
   void step(const TrainingHooks& hooks);
+  void check_finite(const char* what, double value) const;
   void save();
   void load(const nn::Checkpoint& checkpoint);
   void open_log();

@@ -20,6 +20,8 @@ Tensor pool(Pooling pooling, const Tensor& x, const Tensor& lengths) {
   require(lengths.shape() == Shape{x.size(0)}, "pool", "lengths ", lengths.shape(), " for ",
           x.shape());
   require(all(ge(lengths, 1)).item<bool>(), "pool", "a sequence without a token");
+  require(all(le(lengths, tokens)).item<bool>(), "pool", "a length above the ", tokens,
+          " tokens of ", x.shape());
 
   const Tensor counts = lengths.unsqueeze(1);                                 // (B, 1)
   const Tensor real = lt(arange(tokens).unsqueeze(0), counts).unsqueeze(-1);  // (B, T, 1)

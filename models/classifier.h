@@ -24,7 +24,7 @@ enum class Pooling {
 /// NaN or not, and change no bit.
 ///
 /// **Shapes**: x (B, T, D), lengths (B) int64, or undefined where all is real -> (B, D).
-/// **Errors**: shapes that do not fit, a sequence without a token.
+/// **Errors**: shapes that do not fit, a length that is not from 1 to T.
 Tensor pool(Pooling pooling, const Tensor& x, const Tensor& lengths = {});
 
 struct SequenceClassifierOptions {

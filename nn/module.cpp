@@ -6,8 +6,19 @@
 #include <string>
 
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::nn {
+
+namespace {
+
+/// A name that somebody else may have chosen, fit for an error message.
+std::string plain(const std::string& name) {
+  const std::string quoted = printable(name);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+}  // namespace
 
 std::string state_differences(const StateDict& wanted, const StateDict& given) {
   constexpr int kMostListed = 30;  // a wrong file differs everywhere
@@ -25,7 +36,7 @@ std::string state_differences(const StateDict& wanted, const StateDict& given) {
     }
   }
   for (const auto& [name, tensor] : given) {
-    if (!wanted.contains(name)) list("unexpected: ", name, ' ', tensor.shape());
+    if (!wanted.contains(name)) list("unexpected: ", plain(name), ' ', tensor.shape());
   }
   if (count > kMostListed) differences << "\n  and " << count - kMostListed << " more";
   return differences.str();

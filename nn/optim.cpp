@@ -1,6 +1,7 @@
 #include "nn/optim.h"
 
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "nn/multi_tensor.h"
@@ -31,6 +32,18 @@ T* at(void* base, index_t offset) {
 bool overlap(const Tensor& a, const Tensor& b) {
   return a.storage() == b.storage() && a.offset() < b.offset() + b.count() &&
          b.offset() < a.offset() + a.count();
+}
+
+/// Whether the number called `what` in a state or in the options can be `value`.
+void check_number(const char* op, const char* what, double value) {
+  const std::string_view name = what;
+  if (name == "beta1" || name == "beta2") {
+    require_below_1(op, what, value);
+  } else if (name == "dampening") {
+    require(std::isfinite(value), op, what, " is ", value);
+  } else {
+    require_at_least_0(op, what, value);
+  }
 }
 
 /// Whether `value` is 0, 1, 2, ... so that a count can be read from it.
@@ -249,7 +262,7 @@ void Optimizer::load_state(const SavedState& state) {
   require(decoupled == nullptr || *state.find_number("decoupled") == *decoupled, "load_state",
           "the state is that of another algorithm than ", name_);
   for (const auto& [name, value] : state.numbers) {
-    require_at_least_0("load_state", name.c_str(), value);
+    check_number("load_state", name.c_str(), value);
     require(!name.ends_with(".step") || is_count(value), "load_state", name, " is ", value,
             ", not a count");
   }
@@ -273,8 +286,8 @@ SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
                  .dampening = o.dampening,
                  .nesterov = o.nesterov ? 1.0 : 0.0},
                 o.lr, o.weight_decay) {
-  require_at_least_0("SGD", "momentum", o.momentum);
-  require(std::isfinite(o.dampening), "SGD", "dampening is ", o.dampening);
+  check_number("SGD", "momentum", o.momentum);
+  check_number("SGD", "dampening", o.dampening);
   require(!o.nesterov || (o.momentum > 0 && o.dampening == 0), "SGD",
           "nesterov wants a momentum and no dampening");
 }
@@ -284,9 +297,9 @@ namespace {
 /// The options that Adam and AdamW share, checked.
 template <class Rule, class Kind, class Options>
 Rule adam_rule(const char* name, Kind kind, const Options& o) {
-  require_below_1(name, "beta1", o.beta1);
-  require_below_1(name, "beta2", o.beta2);
-  require_at_least_0(name, "eps", o.eps);
+  check_number(name, "beta1", o.beta1);
+  check_number(name, "beta2", o.beta2);
+  check_number(name, "eps", o.eps);
   return {.kind = kind, .beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps};
 }
 

@@ -101,6 +101,7 @@ TEST(Pool, Errors) {
     pool(Pooling::kMean, x, tensor({1, 2, 3}));
   }));
   EXPECT_TRUE(throws("pool", {"without"}, [&] { pool(Pooling::kMax, x, tensor({1, 0})); }));
+  EXPECT_TRUE(throws("pool", {"3 tokens"}, [&] { pool(Pooling::kMean, x, tensor({1, 4})); }));
   EXPECT_TRUE(throws("pool", {"no token"}, [&] { pool(Pooling::kCls, zeros({2, 0, 4})); }));
 }
 

@@ -346,6 +346,7 @@ TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
     nn::SavedState state = clone(before);
     for (auto& [name, tensor] : state.tensors) tensor.fill(9);
     for (auto& [name, number] : state.numbers) number = name == "decoupled" ? 1 : 3;
+    state.numbers[1].second = state.numbers[2].second = 0.5;  // beta1, beta2
     change(state);
     auto result = throws("load_state", parts, [&] { optimizer.load_state(state); });
     const nn::SavedState after = optimizer.state();
@@ -368,7 +369,15 @@ TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
   EXPECT_TRUE(fails({"missing: decoupled"}, [](State& s) { s.numbers.erase(s.numbers.begin()); }));
   EXPECT_TRUE(fails({"another algorithm", "AdamW"}, [](State& s) { s.numbers[0].second = 0; }));
   EXPECT_TRUE(fails({"w.step", "2.5"}, [](State& s) { s.numbers.back().second = 2.5; }));
+  EXPECT_TRUE(fails({"beta1", "[0, 1)"}, [](State& s) { s.numbers[1].second = 1; }));
   EXPECT_TRUE(fails({"eps", "nan"}, [](State& s) { s.numbers[3].second = std::nan(""); }));
+}
+
+TEST(OptimizerState, OptionsAreAsFreeAsAtFirst) {
+  const Tensor w = variable(ones({3}));
+  nn::SGD optimizer(one_group(w), {.momentum = 0.5, .dampening = -0.5});
+  optimizer.load_state(clone(optimizer.state()));
+  EXPECT_EQ(*optimizer.state().find_number("dampening"), -0.5);
 }
 
 // ---- errors ----

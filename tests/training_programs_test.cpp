@@ -11,9 +11,12 @@
 #include <sstream>
 #include <string>
 
+#include "nn/checkpoint.h"
+
 namespace {
 
 namespace fs = std::filesystem;
+namespace nn = tessera::nn;
 
 struct Outcome {
   int status;
@@ -193,6 +196,56 @@ TEST_F(TrainingPrograms, TheLogHasALineAStep) {
   EXPECT_EQ(step, 30);
 }
 
+// A log that cannot be read back, as a device without end, is not read back.
+TEST_F(TrainingPrograms, ALogMayBeADevice) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+  ASSERT_EQ(::symlink("/dev/zero", (folder_ / "device").c_str()), 0);
+  const Outcome outcome = run("train_reverse", "--resume run --log device", "timeout 60");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST_F(TrainingPrograms, AnEncoderWithoutLayersHasNoMap) {
+  const Outcome outcome = run("train_reverse", kReverse + "--layers 0");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find(" -> "), std::string::npos) << outcome.output;
+}
+
+TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
+  // Of most words nothing is known: the blanked text shows them as one sign each.
+  const std::string words = kMaskedLm + "--unit words --vocabulary 5 ";
+  const Outcome outcome = run("train_masked_lm", words + "--length 40");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"),
+            std::string::npos)
+      << outcome.output;
+  // Many batches here have nothing to guess.
+  const Outcome sparse = run("train_masked_lm", words + "--length 2 --batch 1");
+  EXPECT_EQ(sparse.status, 0) << sparse.errors;
+}
+
+TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
+  for (const char* where : {">/dev/full", ">&-"}) {
+    const Outcome outcome = run("train_reverse", kReverse + "--log log.csv --save run 2>err.txt " +
+                                                     std::string(where) + " #");
+    EXPECT_EQ(outcome.status, 2) << where;
+    const std::string errors = contents(folder_ / "err.txt");
+    EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << where << ": " << errors;
+    EXPECT_NE(errors.find("standard output"), std::string::npos) << errors;
+    // It has trained and saved nevertheless, and no line has gone astray.
+    EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors")) << where;
+    EXPECT_EQ(contents(folder_ / "log.csv").find("epoch 1/3"), std::string::npos) << where;
+    fs::remove_all(folder_ / "run");
+  }
+  ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < .", "standard input"));
+}
+
+// What a line on standard output announces is already on disk.
+TEST_F(TrainingPrograms, SaveBeforeTheySaySo) {
+  run("train_reverse", kReverse + "--epochs 100000 --save run | grep -m 1 -q 'epoch 1/' #");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors"));
+}
+
 TEST_F(TrainingPrograms, RefuseBadInput) {
   const std::string rest = " --epochs 1 " + kTiny;
   EXPECT_TRUE(fails("train_classifier", "--train missing.tsv" + rest, "missing.tsv"));
@@ -208,16 +261,29 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--width 9", "2 heads"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--seed -1", "--seed"));
+  for (const char* option : {"--lr", "--dropout", "--clip", "--warmup", "--word-dropout"}) {
+    EXPECT_TRUE(fails("train_classifier", kClassifier + option + " nan", option));
+    EXPECT_TRUE(fails("train_classifier", kClassifier + option + " -1", option));
+  }
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "'--a\x1b[2Jb\nc'", "--a\\x1b[2Jb"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--save train.tsv", "train.tsv"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--log no/log.csv", "no/log.csv"));
   EXPECT_TRUE(fails("train_masked_lm", "", "--text"));
   write("short.txt", "ab");
   EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
+  // Of what is needed only at the end, too, before anything is trained.
+  const std::string much = kMaskedLm + "--fill ";
+  EXPECT_TRUE(fails("train_masked_lm", much + "123456789012345678901", "--fill"));
+  EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
+  EXPECT_TRUE(fails("train_masked_lm", much + "'\xff_'", "--fill"));
+  EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
 }
 
 TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
   ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
   EXPECT_TRUE(fails("train_reverse", "--resume run", "train_classifier"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run", "--train"));
   EXPECT_TRUE(fails("train_classifier", "--resume nowhere --train train.tsv", "nowhere"));
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv --width 16", "--width"));
   EXPECT_TRUE(fails("train_classifier", "--resume run --train test.tsv", "other examples"));
@@ -225,6 +291,36 @@ TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
   write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
   EXPECT_TRUE(
       fails("train_classifier", "--resume run --train train.tsv", "checkpoint.safetensors"));
+}
+
+// The options of a checkpoint, which anybody may have written, are checked as those of a user.
+TEST_F(TrainingPrograms, RefuseCheckpointsWithOtherNumbers) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+  const fs::path file = folder_ / "run" / "checkpoint.safetensors";
+  const nn::Checkpoint good = nn::load_checkpoint(file);
+  const std::array<std::array<std::string, 2>, 12> changes = {
+      {{"option.layers", "-1"},
+       {"option.layers", "1000000"},
+       {"option.batch", "0"},
+       {"option.length", "100000000000"},
+       {"option.warmup", "-1"},
+       {"option.dropout", "nan"},
+       {"option.width", "8e0"},
+       {"epochs", "4000000000000000000"},
+       {"epochs", "0"},
+       {"sampler.stream", "-1"},
+       {"scheduler.step", "9007199254740992"},
+       {"program", "\x1b[2J\n"}}};
+  for (const auto& [name, value] : changes) {
+    nn::Checkpoint bad = good;
+    bad.set(name, value);
+    nn::save_checkpoint(file, bad);
+    EXPECT_TRUE(fails("train_reverse", "--resume run", "checkpoint.safetensors: "))
+        << name << " " << value;
+    EXPECT_EQ(contents(folder_ / "err.txt").find('\x1b'), std::string::npos);
+  }
+  nn::save_checkpoint(file, good);
+  EXPECT_EQ(run("train_reverse", "--resume run").status, 0);
 }
 
 }  // namespace

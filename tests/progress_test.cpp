@@ -1,0 +1,93 @@
+// What the programs that train draw on a terminal.
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace {
+
+struct Drawn {
+  int status;
+  std::string text;
+};
+
+/// Runs train_reverse on a terminal of so many columns. Once it has drawn a bar, `keys` are typed.
+Drawn run(int columns, const std::string& arguments, const std::string& keys = "") {
+  struct winsize size = {};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(columns);
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    const std::string command = "exec " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR
+                                "/train_reverse' " +
+                                arguments + " --layers 1 --width 8 --heads 2 --feed-forward 16";
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  Drawn drawn{-1, {}};
+  bool typed = keys.empty();
+  std::array<char, 4096> bytes{};
+  for (ssize_t n = 0; (n = read(terminal, bytes.data(), bytes.size())) > 0;) {
+    drawn.text.append(bytes.data(), static_cast<std::size_t>(n));
+    if (!typed && drawn.text.find(" left") != std::string::npos) {
+      typed = write(terminal, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size());
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(terminal);
+  drawn.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return drawn;
+}
+
+/// The most columns that a bar takes.
+std::ptrdiff_t widest_bar(const std::string& text) {
+  constexpr std::string_view kBegin = "\r\x1b[Kepoch ";
+  std::ptrdiff_t widest = 0;
+  for (std::size_t at = text.find(kBegin); at != std::string::npos;) {
+    const std::size_t begin = at + 4;
+    const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    // A line at an epoch's end stays, and may wrap.
+    if (line.find("accuracy") == std::string::npos) {
+      widest = std::max(widest, std::count_if(line.begin(), line.end(), [](char c) {
+                          return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+                        }));
+    }
+    at = text.find(kBegin, begin);
+  }
+  return widest;
+}
+
+const std::string kSmall = "--words 100 --length 5 --batch 4 ";
+
+TEST(Progress, TheBarFitsTheTerminal) {
+  for (const int columns : {20, 50, 65, 80, 200}) {
+    const Drawn drawn = run(columns, kSmall + "--epochs 2");
+    EXPECT_EQ(drawn.status, 0) << drawn.text;
+    const std::ptrdiff_t widest = widest_bar(drawn.text);
+    EXPECT_GT(widest, 15) << columns << "\n" << drawn.text;
+    EXPECT_LT(widest, columns) << drawn.text;
+  }
+}
+
+TEST(Progress, AnErrorStandsAlone) {
+  const Drawn drawn = run(80, kSmall + "--epochs 100 --lr 1e9 --warmup 0.2");
+  EXPECT_EQ(drawn.status, 2) << drawn.text;
+  EXPECT_NE(drawn.text.find("\r\x1b[Ktrain_reverse: training: "), std::string::npos) << drawn.text;
+}
+
+TEST(Progress, CtrlCStopsAndClearsTheBar) {
+  const Drawn drawn = run(80, kSmall + "--epochs 1000000", "\x03");
+  EXPECT_EQ(drawn.status, 0) << drawn.text;
+  EXPECT_NE(drawn.text.find("\r\x1b[Kstopped after step "), std::string::npos) << drawn.text;
+}
+
+}  // namespace
