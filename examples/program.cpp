@@ -103,6 +103,8 @@ void Program::add_common_options() {
       ->capture_default_str();
   app.add_option("--max-steps", options.max_steps, "stop after so many steps of this call")
       ->check(between(index_t{1}, kMany));
+  app.add_flag("--checkpoint-layers", options.checkpoint_layers,
+               "less memory for a third more time; the same result");
   app.add_option("--save", options.save, "folder for the checkpoint; --resume's if absent");
   app.add_option("--resume", options.resume, "folder of a checkpoint to go on from");
   app.add_option("--log", options.log, "file for a line of numbers a step, as CSV");

@@ -97,7 +97,8 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
                                 .dim_feedforward = options.feed_forward,
                                 .dropout = options.dropout,
                                 .activation = nn::Activation::kGelu,
-                                .norm_first = true},
+                                .norm_first = true,
+                                .gradient_checkpoint = options.checkpoint_layers},
                       .num_layers = options.layers,
                       .final_norm = true},
           .dropout = options.dropout};

@@ -58,7 +58,8 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
 
   // Where and how long, which a resumed run may choose anew.
-  index_t max_steps = 0;  // of this call; 0: no limit
+  index_t max_steps = 0;           // of this call; 0: no limit
+  bool checkpoint_layers = false;  // compute layers again in the backward: the same bits
   std::string save = "";
   std::string resume = "";
   std::string log = "";

@@ -1,5 +1,11 @@
 #include "models/encoder_layer.h"
 
+#include <span>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/autograd/gradient_checkpoint.h"
+#include "tensor/gradient.h"
 #include "tensor/ops/arithmetic.h"
 
 namespace tessera::models {
@@ -9,6 +15,14 @@ namespace {
 nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
   return nn::LayerNorm(
       {.normalized_shape = {options.d_model}, .eps = options.layer_norm_eps, .bias = options.bias});
+}
+
+/// `mask` with another additive part in the place of its own.
+AttentionMask with_bias(const AttentionMask& mask, const Tensor& bias) {
+  AttentionMask result = mask.causal() ? causal_mask() : AttentionMask();
+  if (mask.lengths().defined()) result = result & length_mask(mask.lengths());
+  if (mask.keep().defined()) result = result & keep_mask(mask.keep());
+  return bias.defined() ? result & additive_mask(bias) : result;
 }
 
 }  // namespace
@@ -30,7 +44,8 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
       norm2(make_norm(options)),
       dropout1(options.dropout),
       dropout2(options.dropout),
-      norm_first(options.norm_first) {}
+      norm_first(options.norm_first),
+      gradient_checkpoint(options.gradient_checkpoint) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
   return with_weights(x, mask, nn::Weights::kNone).output;
@@ -38,6 +53,26 @@ Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) cons
 
 AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
                                            nn::Weights weights) const {
+  if (gradient_checkpoint && active_recorder != nullptr && weights == nn::Weights::kNone) {
+    return {compute_checkpointed(x, mask), {}};
+  }
+  return compute(x, mask, weights);
+}
+
+Tensor EncoderLayer::compute_checkpointed(const Tensor& x, const AttentionMask& mask) const {
+  std::vector<Tensor> inputs = {x, mask.bias(), mask.lengths(), mask.keep()};
+  nn::for_each_parameter(
+      *this, [&](const std::string&, const Tensor& parameter) { inputs.push_back(parameter); });
+  // A copy of the layer, of handles that is, so that the original may change or go.
+  return tessera::gradient_checkpoint(
+      [layer = *this, mask](std::span<const Tensor> in) {
+        return layer.compute(in[0], with_bias(mask, in[1]), nn::Weights::kNone).output;
+      },
+      inputs);
+}
+
+AttentionResult EncoderLayer::compute(const Tensor& x, const AttentionMask& mask,
+                                      nn::Weights weights) const {
   // Without dropout between a branch and its sum, the branch's last product adds the residual
   // itself.
   const AttentionResult attended =

@@ -18,6 +18,7 @@ struct EncoderLayerOptions {
   bool batch_first = true;  // (B, T, D) rather than (T, B, D)
   bool norm_first = false;
   bool bias = true;
+  bool gradient_checkpoint = false;  // memory for time, see below
 };
 
 /// Self-attention and a feed-forward network, each with a residual connection and a layer norm:
@@ -27,6 +28,11 @@ struct EncoderLayerOptions {
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on both sums'
 /// branches.
+///
+/// With `gradient_checkpoint` a tape keeps the layer's input alone, not the dozen tensors that its
+/// backward reads, and backward computes the layer once more: a third more time, for memory that
+/// grows by one tensor a layer. No bit changes, with dropout either. It is for calls that return no
+/// weights; see tensor/autograd/gradient_checkpoint.h.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
 /// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
@@ -39,6 +45,7 @@ struct EncoderLayer {
   nn::LayerNorm norm1, norm2;
   nn::Dropout dropout1, dropout2;
   bool norm_first;
+  bool gradient_checkpoint;
 
   explicit EncoderLayer(const EncoderLayerOptions& options, Rng& rng = default_rng());
 
@@ -58,6 +65,10 @@ struct EncoderLayer {
     visitor("dropout1", self.dropout1);
     visitor("dropout2", self.dropout2);
   }
+
+ private:
+  AttentionResult compute(const Tensor& x, const AttentionMask& mask, nn::Weights weights) const;
+  Tensor compute_checkpointed(const Tensor& x, const AttentionMask& mask) const;
 };
 
 }  // namespace tessera::models

@@ -99,7 +99,8 @@ class Pool {
 
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
-    return {static_cast<index_t>(in_use_), static_cast<index_t>(cached_), system_allocations_};
+    return {static_cast<index_t>(in_use_), static_cast<index_t>(cached_), system_allocations_,
+            static_cast<index_t>(peak_)};
   }
 
  private:

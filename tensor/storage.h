@@ -51,6 +51,7 @@ struct MemoryStats {
   index_t in_use = 0;
   index_t cached = 0;
   index_t system_allocations = 0;  // requests that no free block could serve, since the start
+  index_t peak = 0;                // the most that was ever in use at once
 };
 
 MemoryStats memory_stats();

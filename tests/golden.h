@@ -43,14 +43,18 @@ class GoldenCase {
 
   /// The parameters by PyTorch's names ("self_attn.in_proj_weight").
   std::map<std::string, Tensor> state(DType dtype = kFloat32) const {
-    constexpr std::string_view prefix = "state.";
-    std::map<std::string, Tensor> parameters;
+    return group("state.", dtype);
+  }
+
+  /// The entries whose names begin with `prefix`, under the rest of their names.
+  std::map<std::string, Tensor> group(std::string_view prefix, DType dtype = kFloat32) const {
+    std::map<std::string, Tensor> found;
     for (const auto& [entry, value] : arrays_) {
       if (entry.starts_with(prefix)) {
-        parameters.emplace(entry.substr(prefix.size()), floating_to(value, dtype));
+        found.emplace(entry.substr(prefix.size()), floating_to(value, dtype));
       }
     }
-    return parameters;
+    return found;
   }
 
   /// A setting of the module: `option("nhead")`; `option<double>("layer_norm_eps")`.

@@ -1,15 +1,13 @@
 // What PyTorch computes with the same weights: float32 within 1e-5, float64 within 1e-12.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tensor/error.h"
-#include "tests/golden.h"
+#include "tests/golden_models.h"
 #include "tests/oracle.h"
 
 namespace tessera::test {
@@ -17,42 +15,6 @@ namespace {
 
 double allowed(DType dtype) {
   return dtype == kFloat32 ? 1e-5 : 1e-12;
-}
-
-std::vector<std::string> names_with(const std::string& prefix) {
-  std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(TESSERA_GOLDEN_DIR)) {
-    const std::string name = file.path().stem().string();
-    if (file.path().extension() == ".npz" && name.starts_with(prefix)) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-/// PyTorch's mask argument: bool marks what is ignored, float is added, 3-D is (B H, Tq, Tk).
-AttentionMask attention_mask(const Tensor& mask, index_t heads) {
-  const Tensor full = mask.rank() == 3 ? mask.unflatten(0, {-1, heads}) : mask;
-  return full.dtype() == kBool ? ignore_mask(full) : additive_mask(full);
-}
-
-AttentionMask mask_of(const GoldenCase& golden, index_t heads, DType dtype) {
-  AttentionMask mask;
-  for (const char* name : {"src_mask", "mask", "attn_mask"}) {
-    if (golden.has_input(name)) mask = mask & attention_mask(golden.input(name, dtype), heads);
-  }
-  for (const char* name : {"src_key_padding_mask", "key_padding_mask"}) {
-    if (golden.has_input(name)) mask = mask & ignore_keys_mask(golden.input(name));
-  }
-  return mask;
-}
-
-/// The same by the lengths that the file gives, where padding follows the tokens.
-AttentionMask mask_by_lengths(const GoldenCase& golden, index_t heads, DType dtype) {
-  AttentionMask mask = length_mask(golden.array("lengths"));
-  for (const char* name : {"src_mask", "mask", "attn_mask"}) {
-    if (golden.has_input(name)) mask = mask & attention_mask(golden.input(name, dtype), heads);
-  }
-  return mask;
 }
 
 /// Compares the positions that are no padding.
@@ -69,16 +31,6 @@ void expect_output(const GoldenCase& golden, const Tensor& got, bool batch_first
           << "sequence " << b << ", token " << t;
     }
   }
-}
-
-models::EncoderLayerOptions layer_options(const GoldenCase& golden) {
-  return {.d_model = golden.option("d_model"),
-          .nhead = golden.option("nhead"),
-          .dim_feedforward = golden.option("dim_feedforward"),
-          .activation = golden.option("gelu") ? nn::Activation::kGelu : nn::Activation::kRelu,
-          .layer_norm_eps = golden.option<double>("layer_norm_eps"),
-          .batch_first = golden.option("batch_first") != 0,
-          .norm_first = golden.option("norm_first") != 0};
 }
 
 /// Runs a model over (src, mask) with the file's weights, in each dtype and instruction set.
@@ -108,7 +60,7 @@ void check_model(const GoldenCase& golden, Model model) {
 }
 
 TEST(Parity, EncoderLayers) {
-  const auto names = names_with("encoder_layer_");
+  const auto names = golden_names("encoder_layer_");
   EXPECT_EQ(names.size(), 22U);
   for (const std::string& name : names) {
     const GoldenCase golden(name);
@@ -117,7 +69,7 @@ TEST(Parity, EncoderLayers) {
 }
 
 TEST(Parity, Encoders) {
-  auto names = names_with("encoder_");
+  auto names = golden_names("encoder_");
   std::erase_if(names, [](const std::string& name) { return name.starts_with("encoder_layer_"); });
   EXPECT_EQ(names.size(), 5U);
   for (const std::string& name : names) {
@@ -140,7 +92,7 @@ nn::MultiHeadAttention make_attention(const GoldenCase& golden) {
 }
 
 TEST(Parity, MultiHeadAttention) {
-  const auto names = names_with("mha_");
+  const auto names = golden_names("mha_");
   EXPECT_EQ(names.size(), 9U);
   for (const std::string& name : names) {
     const GoldenCase golden(name);

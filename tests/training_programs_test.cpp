@@ -137,6 +137,16 @@ TEST_F(TrainingPrograms, ReverseShowsItsMap) {
   EXPECT_NE(outcome.output.find("on the anti-diagonal: "), std::string::npos) << outcome.output;
 }
 
+TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
+  const std::string arguments = kReverse + "--dropout 0.2 ";
+  ASSERT_EQ(run("train_reverse", arguments + "--save plain").status, 0);
+  ASSERT_EQ(run("train_reverse", arguments + "--checkpoint-layers --save computed_again").status,
+            0);
+  const std::string want = contents(folder_ / "plain" / "checkpoint.safetensors");
+  ASSERT_FALSE(want.empty());
+  EXPECT_EQ(contents(folder_ / "computed_again" / "checkpoint.safetensors"), want);
+}
+
 // Stopped at several steps and resumed with another number of threads, a run ends with the same
 // checkpoint, byte for byte, as one that was not stopped.
 TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {

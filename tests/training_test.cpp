@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/classifier.h"
 #include "nn/nn.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -93,20 +94,22 @@ Trained train_full(DType dtype) {
   return run;
 }
 
-void expect_golden(const std::string& kind, const Trained& run, double tolerance) {
-  const Tensor& losses = golden().array(kind + ".losses");
+void expect_golden(const GoldenCase& golden, const std::string& kind, const Trained& run,
+                   double tolerance) {
+  const Tensor& losses = golden.array(kind + ".losses");
+  ASSERT_EQ(losses.count(), std::ssize(run.losses));
   for (index_t step = 0; step < losses.count(); ++step) {
     EXPECT_NEAR(run.losses[static_cast<std::size_t>(step)], losses.item_at({step}), tolerance)
         << kind << ", step " << step;
   }
-  const Tensor& norms = golden().array(kind + ".norms");
+  const Tensor& norms = golden.array(kind + ".norms");
   ASSERT_EQ(norms.count(), std::ssize(run.norms));
   for (index_t step = 0; step < norms.count(); ++step) {
     EXPECT_NEAR(run.norms[static_cast<std::size_t>(step)], norms.item_at({step}), tolerance);
   }
   for (const auto& [name, tensor] : run.weights) {
     EXPECT_TRUE(
-        near(tensor.detach(), array(golden().array(kind + ".end." + name)), 0, 10 * tolerance))
+        near(tensor.detach(), array(golden.array(kind + ".end." + name)), 0, 10 * tolerance))
         << kind << ", " << name;
   }
 }
@@ -115,14 +118,65 @@ class TrainingTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, TrainingTest, each_isa(), isa_name);
 
 TEST_P(TrainingTest, TenStepsAreThoseOfPyTorch) {
-  expect_golden("plain", train_plain(kFloat32), 1e-5);
-  expect_golden("full", train_full(kFloat32), 1e-5);
+  expect_golden(golden(), "plain", train_plain(kFloat32), 1e-5);
+  expect_golden(golden(), "full", train_full(kFloat32), 1e-5);
 }
 
 // Rounding grows over the steps where v is small: a gradient near 0 still moves its weight by lr.
 TEST_P(TrainingTest, TenStepsInFloat64AreThoseOfPyTorch) {
-  expect_golden("plain", train_plain(kFloat64), 1e-11);
-  expect_golden("full", train_full(kFloat64), 1e-11);
+  expect_golden(golden(), "plain", train_plain(kFloat64), 1e-11);
+  expect_golden(golden(), "full", train_full(kFloat64), 1e-11);
+}
+
+const GoldenCase& encoder_golden() {
+  static const GoldenCase file("training_encoder");
+  return file;
+}
+
+/// The encoder of golden/make_training.py: two groups, clipping and warm-up, on padded batches.
+Trained train_encoder(const std::string& norm, DType dtype) {
+  const GoldenCase& golden = encoder_golden();
+  models::SequenceClassifier model(
+      {.tokens = {.vocabulary_size = 23,
+                  .encoder = {.layer = {.d_model = 16,
+                                        .nhead = 4,
+                                        .dim_feedforward = 24,
+                                        .dropout = 0,
+                                        .activation = Activation::kGelu,
+                                        .norm_first = norm == "pre"},
+                              .num_layers = 2,
+                              .final_norm = norm == "pre"},
+                  .positions = models::Positions::kLearned,
+                  .max_tokens = 9,
+                  .dropout = 0},
+       .classes = 5,
+       .dropout = 0});
+  nn::convert(model, dtype);
+  nn::load_state_dict(model, golden.group(norm + ".start.", dtype));
+  nn::set_requires_grad(model);
+  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 0.01, .weight_decay = 0.1});
+  nn::LrScheduler scheduler(optimizer, nn::linear_schedule(4, 10));
+  Trained run;
+  for (index_t step = 0; step < 10; ++step) {
+    const auto part = [&](const char* name) { return golden.array(name).select(0, step); };
+    scheduler.step();
+    Tape tape;
+    const Tensor loss = nn::cross_entropy(model(part("tokens"), part("lengths")), part("labels"),
+                                          {.label_smoothing = 0.1});
+    tape.backward(loss);
+    run.norms.push_back(nn::clip_grad_norm(optimizer, 1));
+    optimizer.step();
+    optimizer.zero_grad();
+    run.losses.push_back(loss.item());
+  }
+  return run;
+}
+
+TEST_P(TrainingTest, TenStepsOfAnEncoderAreThoseOfPyTorch) {
+  for (const std::string norm : {"post", "pre"}) {
+    expect_golden(encoder_golden(), norm, train_encoder(norm, kFloat32), 1e-5);
+    expect_golden(encoder_golden(), norm, train_encoder(norm, kFloat64), 1e-11);
+  }
 }
 
 /// A step of a wider network, whose ops are worth several threads.

@@ -22,10 +22,10 @@ from torch import nn
 from torch.nn import functional as F
 
 FLOAT32_TOLERANCE = 1e-5
-SIZE_LIMIT = 1_500_000
+SIZE_LIMIT = 2_500_000
 
 # d_model, nhead, dim_feedforward
-WIDTHS = {36: (36, 3, 52), 32: (32, 4, 40), 8: (8, 1, 16)}
+WIDTHS = {36: (36, 3, 52), 32: (32, 4, 40), 12: (12, 3, 20), 8: (8, 1, 16)}
 
 # norm, activation, mask, width, B, T
 LAYER_CASES = [
@@ -50,6 +50,11 @@ LAYER_CASES = [
     ("pre", "relu", "additive_padding", 8, 2, 33),
     ("post", "gelu", "additive_padding", 32, 3, 7),
 ]
+
+# The same, for gradients: all combinations, and one of several key tiles.
+GRADIENT_CASES = [(*options, 12, 2, 7) for options in itertools.product(
+    ("post", "pre"), ("gelu", "relu"), ("none", "padding", "causal", "additive"))]
+GRADIENT_CASES.append(("pre", "gelu", "causal_padding", 8, 2, 150))
 
 # norm, activation, mask, width, B, T, layers, final norm
 ENCODER_CASES = [
@@ -189,6 +194,38 @@ def layer_case(name, norm, activation, mask, width, batch, tokens, batch_first=T
                            "src_key_padding_mask")
     inputs.update(found)
     return case(inputs, state, options, run(layer, inputs), lengths)
+
+
+def gradients(module, inputs, weights, dtype):
+    """The gradients of sum(output * weights) for src and each parameter."""
+    module = copy.deepcopy(module).to(dtype)
+    given = tensors(inputs, dtype)
+    given["src"].requires_grad_()
+    (module(**given) * torch.from_numpy(weights).to(dtype)).sum().backward()
+    found = {"src": given["src"].grad}
+    found.update({name: p.grad for name, p in module.named_parameters()})
+    return found
+
+
+def gradient_case(name, norm, activation, mask, width, batch, tokens):
+    """A layer's case, and the gradients of a weighted sum of the positions that are no padding."""
+    entries = layer_case(name, norm, activation, mask, width, batch, tokens)
+    layer, _ = make_layer(norm, activation, width)
+    layer.load_state_dict({key[6:]: torch.from_numpy(value) for key, value in entries.items()
+                           if key.startswith("state.")})
+    inputs = {key[6:]: value for key, value in entries.items() if key.startswith("input.")}
+    weights = normal(random_state(name + " weights"), batch, tokens, width)
+    if "src_key_padding_mask" in inputs:
+        weights[inputs["src_key_padding_mask"]] = 0
+    entries["loss_weights"] = weights
+    double = gradients(layer, inputs, weights, torch.float64)
+    single = gradients(layer, inputs, weights, torch.float32)
+    for key, value in double.items():
+        assert torch.isfinite(value).all() and value.abs().max() > 0, key
+        strays = (single[key] - value).abs().max() / value.abs().max()
+        assert strays < FLOAT32_TOLERANCE / 2, f"{name}: {key} strays by {strays}"
+        entries[f"gradient.{key}"] = value.numpy()
+    return entries
 
 
 def encoder_case(name, norm, activation, mask, width, batch, tokens, layers, final_norm):
@@ -351,6 +388,9 @@ def all_cases():
     for norm, activation, mask, width, batch, tokens in LAYER_CASES:
         name = f"encoder_layer_{norm}_{activation}_{mask}_{width}"
         yield name, layer_case(name, norm, activation, mask, width, batch, tokens)
+    for norm, activation, mask, width, batch, tokens in GRADIENT_CASES:
+        name = f"gradients_{norm}_{activation}_{mask}"
+        yield name, gradient_case(name, norm, activation, mask, width, batch, tokens)
     name = "encoder_layer_batch_second"
     yield name, layer_case(name, "post", "gelu", "padding", 36, 2, 7, batch_first=False)
     name = "encoder_layer_eps"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Writes losses.npz, optim.npz and training.npz beside it: what PyTorch makes of losses, optimiser
-steps, schedules and ten steps of training.
+"""Writes losses.npz, optim.npz, training.npz and training_encoder.npz beside it: what PyTorch makes
+of losses, optimiser steps, schedules and ten steps of training.
 
     /usr/bin/python3 tests/golden/make_training.py [folder]
 
@@ -218,11 +218,86 @@ def training():
     return entries
 
 
+class EncoderClassifier(nn.Module):
+    """models::SequenceClassifier: learned positions, two layers, the mean of the real tokens."""
+
+    def __init__(self, norm_first):
+        super().__init__()
+        self.words = nn.Embedding(23, 16)
+        self.places = nn.Embedding(9, 16)
+        layer = nn.TransformerEncoderLayer(16, 4, 24, dropout=0.0, activation="gelu",
+                                           batch_first=True, norm_first=norm_first)
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(16) if norm_first else None)
+        self.classifier = nn.Linear(16, 5)
+
+    def forward(self, tokens, lengths):
+        x = self.words(tokens) + self.places.weight[:tokens.shape[1]]
+        padding = torch.arange(tokens.shape[1])[None, :] >= lengths[:, None]
+        x = self.encoder(x, src_key_padding_mask=padding)
+        x = x.masked_fill(padding[:, :, None], 0).sum(1) / lengths[:, None]
+        return self.classifier(x)
+
+
+OUR_NAMES = {"words.": "embeddings.word_embeddings.", "places.": "embeddings.position_embeddings."}
+
+
+def our_name(name):
+    for theirs, ours in OUR_NAMES.items():
+        name = ours + name[len(theirs):] if name.startswith(theirs) else name
+    return name
+
+
+def train_encoder(dtype, norm_first):
+    """Ten steps of AdamW with two groups, clipping and warm-up on batches of padded sequences."""
+    rng = random_state("training_encoder")
+    tokens = rng.randint(0, 23, (10, 6, 9))
+    lengths = rng.randint(1, 10, (10, 6))
+    labels = rng.randint(0, 5, (10, 6))
+    net = EncoderClassifier(norm_first).train()
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            drawn = torch.from_numpy(normal(rng, *parameter.shape))
+            is_scale = "norm" in name and name.endswith("weight")
+            parameter.copy_(1 + 0.2 * drawn if is_scale else 0.3 * drawn)
+    start = {our_name(name): value.clone().numpy() for name, value in net.state_dict().items()}
+    net.to(dtype)
+    optimiser = torch.optim.AdamW(
+        [{"params": [p for p in net.parameters() if p.dim() >= 2]},
+         {"params": [p for p in net.parameters() if p.dim() < 2], "weight_decay": 0.0}],
+        lr=0.01, weight_decay=0.1)
+    scheduler = LambdaLR(optimiser, lambda step: linear(step + 1, 4, 10))
+    found, norms = [], []
+    for batch in zip(tokens, lengths, labels):
+        words, counts, targets = map(torch.from_numpy, batch)
+        loss = F.cross_entropy(net(words, counts), targets, label_smoothing=0.1)
+        optimiser.zero_grad()
+        loss.backward()
+        norms.append(nn.utils.clip_grad_norm_(net.parameters(), 1.0).item())
+        optimiser.step()
+        scheduler.step()
+        found.append(loss.item())
+    inputs = {"tokens": tokens, "lengths": lengths, "labels": labels}
+    return inputs, start, np.array(found), np.array(norms)
+
+
+def training_encoder():
+    entries = {}
+    for kind, norm_first in (("post", False), ("pre", True)):
+        inputs, start, found, norms = train_encoder(torch.float64, norm_first)
+        narrow = train_encoder(torch.float32, norm_first)[2]
+        assert abs(found - narrow).max() < 5e-6, "float32 strays"
+        entries.update(inputs)
+        entries.update({f"{kind}.losses": found, f"{kind}.norms": norms})
+        entries.update({f"{kind}.start.{name}": value for name, value in start.items()})
+    return entries
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     torch.set_num_threads(1)
     for name, entries in (("losses", losses()), ("optim", {**optimisers(), **schedules()}),
-                          ("training", training())):
+                          ("training", training()),
+                          ("training_encoder", training_encoder())):
         path = folder / f"{name}.npz"
         np.savez(path, **{key: np.asarray(value, order="C") for key, value in entries.items()})
         print(f"{path.name:16}{path.stat().st_size:>8} bytes")

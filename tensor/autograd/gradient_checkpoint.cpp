@@ -1,0 +1,89 @@
+#include "tensor/autograd/gradient_checkpoint.h"
+
+#include "tensor/autograd/recording.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/random.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* kOp = "gradient_checkpoint";
+
+/// A variable that is no leaf. A tape of f's own sees a leaf in its place, and writes the gradients
+/// of real leaves where they belong.
+bool is_computed(const Tensor& x) {
+  return x.requires_grad() && x.grad_slot()->recording != 0;
+}
+
+/// The thread's generator goes back to `state` while one of these is in scope.
+class Rewound {
+ public:
+  explicit Rewound(const Rng::State& state) : now_(default_rng().state()) {
+    default_rng().set_state(state);
+  }
+  ~Rewound() { default_rng().set_state(now_); }
+  Rewound(const Rewound&) = delete;
+  Rewound& operator=(const Rewound&) = delete;
+
+ private:
+  Rng::State now_;
+};
+
+struct Checkpoint {
+  std::function<Tensor(std::span<const Tensor>)> f;
+  std::vector<Tensor> inputs;
+  std::vector<Saved> saved;  // the same, to see whether they have changed
+  Rng::State rng;
+
+  std::vector<Tensor> arguments() const {
+    std::vector<Tensor> result = inputs;
+    for (Tensor& x : result) {
+      if (is_computed(x)) x = x.detach().set_requires_grad();
+    }
+    return result;
+  }
+
+  void operator()(const Tensor& dy, Gradients& dx) const {
+    for (const Saved& x : saved) x.get();
+    const Rewound rewound(rng);
+    const std::vector<Tensor> leaves = arguments();
+    // What has gathered so far goes first, so that the sums have the order they have without.
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (dx.wanted(i)) leaves[i].grad_slot()->gradient = dx.take(i);
+    }
+    Tape tape;
+    const Tensor y = f(leaves);
+    tape.backward(y.unsqueeze(0), dy.unsqueeze(0));  // of a view: f may hand back a leaf as it is
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!dx.wanted(i)) continue;
+      Tensor gradient = std::exchange(leaves[i].grad_slot()->gradient, Tensor());
+      if (gradient.defined()) dx.add(i, std::move(gradient));
+    }
+  }
+};
+
+}  // namespace
+
+Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>& f,
+                           const std::vector<Tensor>& inputs) {
+  if (active_recorder == nullptr) return f(inputs);
+  Checkpoint checkpoint = {f, inputs, {}, default_rng().state()};
+  Tensor y;
+  {
+    // Recorded and forgotten: it tells whether y wants a gradient, be it for what only f knows.
+    const Tape watch;
+    y = f(checkpoint.arguments());
+    if (!y.requires_grad()) return y;
+    y = y.detach();
+  }
+  GradSlots slots;
+  for (const Tensor& x : inputs) {
+    slots.push_back(is_computed(x) ? x.grad_slot() : nullptr);
+    checkpoint.saved.emplace_back(kOp, x);
+  }
+  active_recorder->record(kOp, y, std::move(slots), std::move(checkpoint));
+  return y;
+}
+
+}  // namespace tessera
