@@ -179,35 +179,34 @@ TEST_P(TrainingTest, TenStepsOfAnEncoderAreThoseOfPyTorch) {
   }
 }
 
-/// A step of a wider network, whose ops are worth several threads.
+/// Four steps of an encoder whose ops are worth several threads, with padding and dropout.
 Trained train_wide() {
-  Rng rng(11);
-  nn::FeedForward net({.d_model = 48, .dim_feedforward = 200, .dropout = 0}, rng);
-  nn::Linear head(48, 301, rng);
-  nn::set_requires_grad(net);
-  nn::set_requires_grad(head);
-  nn::Parameters all = nn::parameters(net);
-  for (const nn::Parameter& parameter : nn::parameters(head)) {
-    all.push_back({"head." + parameter.name, parameter.tensor});
-  }
-  nn::AdamW optimizer(nn::split_weight_decay(all), {.lr = 0.01});
+  constexpr index_t kClasses = 301;
+  manual_seed(11);
+  models::TokenClassifier model({
+      .tokens = {.vocabulary_size = 50,
+                 .encoder = {.layer = {.d_model = 48, .nhead = 4, .dim_feedforward = 200},
+                             .num_layers = 2}},
+      .classes = kClasses,
+  });
+  nn::set_requires_grad(model);
+  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 0.01});
+  const Tensor lengths = from_vector<index_t>({70, 1, 33, 70});
   Trained run;
   for (std::uint64_t step = 0; step < 4; ++step) {
-    const Tensor x = random_tensor({4, 70, 48}, kFloat32, 20 + step);
-    Tensor y = random_tensor({4, 70}, kInt64, 30 + step, 0, 301);
+    const Tensor x = random_tensor({4, 70}, kInt64, 20 + step, 0, 50);
+    Tensor y = random_tensor({4, 70}, kInt64, 30 + step, 0, kClasses);
     y.slice(1, 60).fill(-100);
     Tape tape;
     const Tensor loss =
-        nn::cross_entropy(head(net(x, x)), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
+        nn::cross_entropy(model(x, lengths), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
     tape.backward(loss);
     run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
     optimizer.step();
     optimizer.zero_grad();
     run.losses.push_back(loss.item());
   }
-  for (const nn::Parameter& parameter : all) {
-    run.weights.emplace(parameter.name, parameter.tensor.detach());
-  }
+  run.weights = nn::state_dict(model);
   return run;
 }
 
