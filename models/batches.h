@@ -1,9 +1,9 @@
 // Batches: which examples come together, in which order, and as tensors.
 //
 //   BatchSampler sampler(lengths_of(examples), {.batch_size = 32, .seed = 1});
-//   for (index_t i = 0; i < sampler.batches_per_epoch(); ++i) {
+//   while (sampler.epoch() < 10) {
 //     Batch batch = make_batch(examples, sampler.next());
-//     Tensor y = model(batch.tokens, length_mask(batch.lengths));
+//     Tensor scores = model(batch.tokens, batch.lengths);
 //   }
 #pragma once
 
