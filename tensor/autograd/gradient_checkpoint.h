@@ -4,9 +4,9 @@
 //   Tensor y = gradient_checkpoint([&](const Tensor& x) { return block(x); }, x);
 //   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
 //
-// It has nothing to do with the checkpoints of nn/checkpoint.h, which are files; both have PyTorch's
-// name. Nothing that `block` computes on its way is kept for the backward: the tape gets one entry, which
-// holds x and computes the rest again.
+// Nothing that `block` computes on its way is kept for the backward: the tape gets one entry, which
+// holds x and computes the rest again. (PyTorch's word for it; the checkpoints of nn/checkpoint.h
+// are files.)
 #pragma once
 
 #include <concepts>
