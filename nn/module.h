@@ -137,7 +137,8 @@ void eval(Module& module) {
 
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
 /// Modules are made without, unlike PyTorch's: training begins with this call, and freezing a part is
-/// `set_requires_grad(model.part, false)` after it.
+/// `set_requires_grad(model.part, false)` after it. What was frozen and wants a gradient again is
+/// another variable: an optimiser made before does not know it.
 template <class Module>
 void set_requires_grad(Module& module, bool wanted = true) {
   for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });
