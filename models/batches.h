@@ -46,7 +46,7 @@ struct BatchOptions {
 /// With `shuffle` an epoch's examples are shuffled, cut into chunks of `batches_per_chunk` batches,
 /// sorted by length within each chunk and cut into batches, which are shuffled again. So a batch's
 /// sequences have similar lengths, and little is padding. Without `shuffle` all examples are sorted
-/// by length, and those of one length stay in order. The last batch of a chunk may be smaller.
+/// by length, and those of one length stay in order. One batch of an epoch may be smaller.
 ///
 /// The order depends on the options, the lengths and the epoch, and on nothing else.
 /// **Errors**: no examples, options below 1.

@@ -18,8 +18,8 @@
 // Tensor (a parameter; an undefined one is absent), a module, an optional module or a vector of
 // modules. Names are PyTorch's, so that state dicts load as they are.
 //
-// Copying a module copies handles: the copy shares the parameters. For one of its own, make a second
-// module with the same options and load_state_dict(second, state_dict(first)).
+// Copying a module copies handles: the copy shares the parameters. For one with its own, make a
+// second module with the same options and load_state_dict(second, state_dict(first)).
 #pragma once
 
 #include <map>
@@ -136,9 +136,9 @@ void eval(Module& module) {
 }
 
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
-/// Modules are made without, unlike PyTorch's: training begins with this call, and freezing a part is
-/// `set_requires_grad(model.part, false)` after it. What was frozen and wants a gradient again is
-/// another variable: an optimiser made before does not know it.
+/// Modules are made without, unlike PyTorch's: training begins with this call, and a part is frozen
+/// by `set_requires_grad(model.part, false)` after it. What was frozen and wants a gradient again
+/// is another variable: an optimiser made before does not know it.
 template <class Module>
 void set_requires_grad(Module& module, bool wanted = true) {
   for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });
