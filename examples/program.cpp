@@ -111,8 +111,7 @@ void Program::add_common_options() {
 }
 
 void Program::resume() {
-  const std::filesystem::path file =
-      std::filesystem::path(options.resume) / "checkpoint.safetensors";
+  const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
   resumed = nn::load_checkpoint(file);
   if (resumed->text("program") != name_) {
     fail_file(resumed->file, "a checkpoint of ", printable(resumed->text("program")), ", not of ",

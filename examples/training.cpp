@@ -17,7 +17,6 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 constexpr const char* kLogHeader = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds";
 
 volatile std::sig_atomic_t interrupted = 0;

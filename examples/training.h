@@ -65,6 +65,9 @@ struct TrainingOptions {
   std::string log = "";
 };
 
+/// The file in the folders that --save and --resume name.
+inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+
 /// A command line, and what becomes of errors: one line on standard error and exit code 2.
 class Program {
  public:

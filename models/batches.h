@@ -1,9 +1,9 @@
 // Batches: which examples come together, in which order, and as tensors.
 //
 //   BatchSampler sampler(lengths_of(examples), {.batch_size = 32, .seed = 1});
-//   for (index_t i = 0; i < sampler.batches_per_epoch(); ++i) {
+//   while (sampler.epoch() < 10) {
 //     Batch batch = make_batch(examples, sampler.next());
-//     Tensor y = model(batch.tokens, length_mask(batch.lengths));
+//     Tensor scores = model(batch.tokens, batch.lengths);
 //   }
 #pragma once
 
@@ -46,7 +46,7 @@ struct BatchOptions {
 /// With `shuffle` an epoch's examples are shuffled, cut into chunks of `batches_per_chunk` batches,
 /// sorted by length within each chunk and cut into batches, which are shuffled again. So a batch's
 /// sequences have similar lengths, and little is padding. Without `shuffle` all examples are sorted
-/// by length, and those of one length stay in order. The last batch of a chunk may be smaller.
+/// by length, and those of one length stay in order. One batch of an epoch may be smaller.
 ///
 /// The order depends on the options, the lengths and the epoch, and on nothing else.
 /// **Errors**: no examples, options below 1.

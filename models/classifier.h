@@ -16,7 +16,7 @@ namespace tessera::models {
 /// How the vectors of a sequence's tokens become one.
 enum class Pooling {
   kMean,  // their mean
-  kCls,   // the first one
+  kCls,   // the first one; whoever makes the examples puts Vocabulary::kCls there
   kMax,   // the largest element in each column
 };
 

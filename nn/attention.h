@@ -19,6 +19,9 @@ enum class Weights {
 
 /// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there.
 ///
+/// Fused unless dropout is active, in training that is and p > 0: then the (Tq, Tk) weights are in
+/// memory, and a tape keeps them.
+///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// Weights are those after dropout, as PyTorch's, of the heads and queries chosen.
 struct ScaledDotProductAttention {

@@ -17,6 +17,9 @@
 // `Self` is the module or const module, so one function serves readers and writers. A member is a
 // Tensor (a parameter; an undefined one is absent), a module, an optional module or a vector of
 // modules. Names are PyTorch's, so that state dicts load as they are.
+//
+// Copying a module copies handles: the copy shares the parameters. For one with its own, make a
+// second module with the same options and load_state_dict(second, state_dict(first)).
 #pragma once
 
 #include <map>
@@ -76,7 +79,8 @@ void for_each_parameter(Module& module, const F& f) {
   walk(module, "", f, [](const std::string&, auto&) {});
 }
 
-/// Every parameter under PyTorch's name. The tensors share the module's memory.
+/// Every parameter under PyTorch's name. The tensors share the module's memory: clone() those that
+/// shall stay as they are now.
 template <class Module>
 StateDict state_dict(const Module& module) {
   StateDict state;
@@ -132,6 +136,9 @@ void eval(Module& module) {
 }
 
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
+/// Modules are made without, unlike PyTorch's: training begins with this call, and a part is frozen
+/// by `set_requires_grad(model.part, false)` after it. What was frozen and wants a gradient again
+/// is another variable: an optimiser made before does not know it.
 template <class Module>
 void set_requires_grad(Module& module, bool wanted = true) {
   for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });

@@ -1,5 +1,5 @@
-// What an optimiser or a schedule keeps between steps, in a form that a checkpoint can store:
-// tensors (a safetensors file) and numbers (a JSON object), both by name.
+// What an optimiser or a schedule keeps between steps, in a form that a checkpoint (checkpoint.h)
+// can store: tensors and numbers, both by name.
 #pragma once
 
 #include <string>

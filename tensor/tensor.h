@@ -119,7 +119,7 @@ class Tensor {
   // ---- gradients: see tensor/autograd/tape.h ----
 
   /// Makes this a variable whose gradient a tape's backward computes, or no longer one. Handles
-  /// copied from this one from here on are the same variable.
+  /// copied from this one from here on are the same variable; after a false, a true makes another.
   /// Errors: a dtype that is not floating; a tensor that a tape's ops computed.
   Tensor& set_requires_grad(bool wanted = true);
   /// Whether this is such a variable, or was computed from one while a tape recorded.

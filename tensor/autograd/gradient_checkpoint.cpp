@@ -30,7 +30,8 @@ class Rewound {
   Rng::State now_;
 };
 
-struct Checkpoint {
+/// The backward: f once more.
+struct Recomputation {
   std::function<Tensor(std::span<const Tensor>)> f;
   std::vector<Tensor> inputs;
   std::vector<Saved> saved;  // the same, to see whether they have changed
@@ -68,21 +69,21 @@ struct Checkpoint {
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>& f,
                            const std::vector<Tensor>& inputs) {
   if (active_recorder == nullptr) return f(inputs);
-  Checkpoint checkpoint = {f, inputs, {}, default_rng().state()};
+  Recomputation recomputation = {f, inputs, {}, default_rng().state()};
   Tensor y;
   {
     // Recorded and forgotten: it tells whether y wants a gradient, be it for what only f knows.
     const Tape watch;
-    y = f(checkpoint.arguments());
+    y = f(recomputation.arguments());
     if (!y.requires_grad()) return y;
     y = y.detach();
   }
   GradSlots slots;
   for (const Tensor& x : inputs) {
     slots.push_back(is_computed(x) ? x.grad_slot() : nullptr);
-    checkpoint.saved.emplace_back(kOp, x);
+    recomputation.saved.emplace_back(kOp, x);
   }
-  active_recorder->record(kOp, y, std::move(slots), std::move(checkpoint));
+  active_recorder->record(kOp, y, std::move(slots), std::move(recomputation));
   return y;
 }
 

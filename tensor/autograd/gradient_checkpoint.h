@@ -5,7 +5,8 @@
 //   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
 //
 // Nothing that `block` computes on its way is kept for the backward: the tape gets one entry, which
-// holds x and computes the rest again.
+// holds x and computes the rest again. (PyTorch's word for it; the checkpoints of nn/checkpoint.h
+// are files.)
 #pragma once
 
 #include <concepts>

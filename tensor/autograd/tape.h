@@ -32,7 +32,9 @@ class Tape final : private Recorder {
   /// Adds the gradient of `loss` to grad() of every leaf that it was computed from, leaves being
   /// the tensors of which set_requires_grad was called; several calls add up until zero_grad().
   ///
-  /// What was recorded so far is used up and freed, entry by entry; the tape then records anew.
+  /// What was recorded so far is used up and freed, entry by entry; the tape then records anew. So
+  /// there is no retain_graph, no gradient of a gradient, and grad() of what is no leaf stays
+  /// undefined.
   /// `seed` is the gradient of loss itself, of its shape; 1 if undefined.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
   /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
