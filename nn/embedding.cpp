@@ -1,6 +1,8 @@
 #include "nn/embedding.h"
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 
 namespace tessera::nn {
@@ -18,7 +20,9 @@ Embedding::Embedding(const EmbeddingOptions& options, Rng& rng)
 }
 
 Tensor Embedding::operator()(const Tensor& ids) const {
-  return embedding(weight, ids);
+  const Tensor y = embedding(weight, ids);
+  if (!padding_index || !wants_gradient({&weight})) return y;
+  return where(eq(ids, *padding_index).unsqueeze(-1), y.detach(), y);
 }
 
 }  // namespace tessera::nn

@@ -17,8 +17,7 @@ struct EmbeddingOptions {
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// The weight starts as N(0, 1), the padding row as zeros, which is all that `padding_index` does:
-/// in training that row gets gradients as the others, unlike PyTorch's.
+/// The weight starts as N(0, 1), the padding row as zeros; reading that row gives it no gradient.
 /// **Errors**: an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {

@@ -5,8 +5,10 @@
 #include <cmath>
 
 #include "nn/module.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/reduce.h"
 #include "tests/errors.h"
 #include "tests/oracle.h"
 
@@ -71,6 +73,15 @@ TEST(Embedding, ThePaddingRowIsZero) {
       EXPECT_TRUE(same_bits(embed.weight.select(0, row), without.weight.select(0, row)));
     }
   }
+}
+
+TEST(Embedding, ThePaddingRowGetsNoGradient) {
+  Embedding embed({.num_embeddings = 4, .embedding_dim = 2, .padding_index = 1});
+  set_requires_grad(embed);
+  Tape tape;
+  tape.backward(sum(embed(tensor({1, 3, 1, 0, 3}))));
+  EXPECT_TRUE(
+      same_bits(embed.weight.grad(), tensor({{1.F, 1.F}, {0.F, 0.F}, {0.F, 0.F}, {2.F, 2.F}})));
 }
 
 TEST(Embedding, ParametersHavePyTorchsNames) {
