@@ -180,8 +180,9 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
 }
 
 TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
+  // In the foreground timeout signals once; else the program and then its group, which kills it.
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
-                              "timeout --preserve-status -s INT 2");
+                              "timeout --foreground --preserve-status -s INT 2");
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_NE(outcome.output.find("go on with --resume run"), std::string::npos) << outcome.output;
   EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
