@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "nn/differences.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -21,25 +22,19 @@ std::string plain(const std::string& name) {
 }  // namespace
 
 std::string state_differences(const StateDict& wanted, const StateDict& given) {
-  constexpr int kMostListed = 30;  // a wrong file differs everywhere
-  std::ostringstream differences;
-  int count = 0;
-  const auto list = [&](const auto&... parts) {
-    if (++count <= kMostListed) ((differences << "\n  ") << ... << parts);
-  };
+  Differences differences;
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      list("missing: ", name, ' ', tensor.shape());
+      differences.add("missing: ", name, ' ', tensor.shape());
     } else if (!(found->second.shape() == tensor.shape())) {
-      list(name, " should have shape ", tensor.shape(), ", not ", found->second.shape());
+      differences.add(name, " should have shape ", tensor.shape(), ", not ", found->second.shape());
     }
   }
   for (const auto& [name, tensor] : given) {
-    if (!wanted.contains(name)) list("unexpected: ", plain(name), ' ', tensor.shape());
+    if (!wanted.contains(name)) differences.add("unexpected: ", plain(name), ' ', tensor.shape());
   }
-  if (count > kMostListed) differences << "\n  and " << count - kMostListed << " more";
-  return differences.str();
+  return differences.text();
 }
 
 void check_state_dict(const StateDict& wanted, const StateDict& given) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
+#include "nn/differences.h"
 #include "tensor/error.h"
 
 namespace tessera::nn {
@@ -24,37 +24,18 @@ std::set<std::string> names(const std::vector<std::pair<std::string, T>>& entrie
   return result;
 }
 
-/// The differences of two states, a line each.
-class Differences {
- public:
-  template <class T>
-  void compare_names(const std::vector<std::pair<std::string, T>>& wanted,
-                     const std::vector<std::pair<std::string, T>>& given) {
-    const std::set<std::string> want = names(wanted);
-    const std::set<std::string> have = names(given);
-    for (const std::string& name : want) {
-      if (!have.contains(name)) add("missing: ", name);
-    }
-    for (const std::string& name : have) {
-      if (!want.contains(name)) add("unexpected: ", name);
-    }
+template <class T>
+void compare_names(const std::vector<std::pair<std::string, T>>& wanted,
+                   const std::vector<std::pair<std::string, T>>& given, Differences& differences) {
+  const std::set<std::string> want = names(wanted);
+  const std::set<std::string> have = names(given);
+  for (const std::string& name : want) {
+    if (!have.contains(name)) differences.add("missing: ", name);
   }
-
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    if (++count_ <= kMostListed) ((text_ << "\n  ") << ... << parts);
+  for (const std::string& name : have) {
+    if (!want.contains(name)) differences.add("unexpected: ", name);
   }
-
-  std::string text() const {
-    if (count_ <= kMostListed) return text_.str();
-    return format(text_.str(), "\n  and ", count_ - kMostListed, " more");
-  }
-
- private:
-  static constexpr int kMostListed = 30;
-  std::ostringstream text_;
-  int count_ = 0;
-};
+}
 
 }  // namespace
 
@@ -68,8 +49,8 @@ const double* SavedState::find_number(const std::string& name) const {
 
 void check_saved_state(const char* op, const SavedState& wanted, const SavedState& given) {
   Differences differences;
-  differences.compare_names(wanted.tensors, given.tensors);
-  differences.compare_names(wanted.numbers, given.numbers);
+  compare_names(wanted.tensors, given.tensors, differences);
+  compare_names(wanted.numbers, given.numbers, differences);
   for (const auto& [name, tensor] : given.tensors) {
     const Tensor* want = wanted.find_tensor(name);
     if (want == nullptr) continue;

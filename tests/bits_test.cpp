@@ -5,7 +5,6 @@
 // part of the promise is taken alone, in more detail.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -170,14 +169,7 @@ Tensor outputs(const Subject& subject, const Tensor& x, const Way& way) {
 }
 
 /// The digest of a subject's outputs, in float32 and float64.
-using DigestPair = std::array<std::string, 2>;
-struct Digests {
-  DigestPair fused;    // where the machine has a fused multiply-add: AVX2, AVX-512, NEON
-  DigestPair unfused;  // x86-64's baseline
-};
-
-/// GCC and Clang agree on these. Who means to change bits changes them here.
-const std::map<std::string, Digests> kDigests = {
+const std::map<std::string, WrittenDigests> kDigests = {
     {"matmul",
      {{"c09026b6fcc12e90", "c273ba55502df523"}, {"c974e28e50e9e159", "e909aac8d3249650"}}},
     {"linear",
@@ -193,16 +185,6 @@ const std::map<std::string, Digests> kDigests = {
     {"pre-norm encoder",
      {{"ecc3bb5a150ba05a", "cd12c29f01e22a6f"}, {"ec451717cd0feec3", "ee2f125adcae5018"}}},
 };
-
-const std::string& written_digest(const std::string& subject, DType dtype) {
-  const Digests& digests = kDigests.at(subject);
-#if defined(__x86_64__)
-  const bool fused = current_isa() != "baseline";
-#else
-  constexpr bool fused = true;
-#endif
-  return (fused ? digests.fused : digests.unfused)[dtype == kFloat32 ? 0 : 1];
-}
 
 TEST_P(BitsTest, OneDigestForEveryWay) {
   for (DType dtype : {kFloat32, kFloat64}) {
@@ -220,7 +202,7 @@ TEST_P(BitsTest, OneDigestForEveryWay) {
         if (plain.empty()) plain = got;
         EXPECT_EQ(got, plain) << way;
       });
-      EXPECT_EQ(plain, written_digest(inference[i].name, dtype)) << "all ways, as written down";
+      EXPECT_EQ(plain, kDigests.at(inference[i].name).of(dtype)) << "all ways, as written down";
       std::cout << plain << "  " << dtype << "  " << inference[i].name << "\n";
     }
   }

@@ -9,37 +9,20 @@
 #include "nn/module.h"
 #include "tests/errors.h"
 #include "tests/gradcheck.h"
+#include "tests/tiny_model.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
 
-TokenEncoderOptions tokens_of(Positions positions = Positions::kLearned) {
-  return {.vocabulary_size = 11,
-          .encoder = {.layer = {.d_model = 6,
-                                .nhead = 2,
-                                .dim_feedforward = 7,
-                                .activation = nn::Activation::kGelu,
-                                .norm_first = true},
-                      .num_layers = 2,
-                      .final_norm = true},
-          .positions = positions,
-          .max_tokens = 9};
-}
-
-SequenceClassifier make(Pooling pooling, Positions positions = Positions::kLearned) {
-  Rng rng(3);
-  SequenceClassifier model({.tokens = tokens_of(positions), .classes = 4, .pooling = pooling}, rng);
-  nn::eval(model);
-  return model;
+SequenceClassifier make(Pooling pooling) {
+  return make_model<SequenceClassifier>(
+      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .pooling = pooling});
 }
 
 TokenClassifier make_tokens() {
-  Rng rng(3);
-  TokenClassifier model({.tokens = tokens_of(), .classes = 4}, rng);
-  nn::eval(model);
-  return model;
+  return make_model<TokenClassifier>(TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4});
 }
 
 const Tensor kTokens = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});

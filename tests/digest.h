@@ -1,11 +1,13 @@
-// One number for all bits of a tensor.
+// One number for all bits of a tensor, and those that tests have written down.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <iomanip>
 #include <sstream>
 #include <string>
 
+#include "tensor/kernels/dispatch.h"
 #include "tensor/tensor.h"
 
 namespace tessera::test {
@@ -37,5 +39,22 @@ class Digest {
 inline std::string digest(const Tensor& x) {
   return Digest().add(x).text();
 }
+
+using DigestPair = std::array<std::string, 2>;  // of float32 and float64
+
+/// The digests of one subject. GCC and Clang agree on them; who means to change bits changes them.
+struct WrittenDigests {
+  DigestPair fused;    // where the machine has a fused multiply-add: AVX2, AVX-512, NEON
+  DigestPair unfused;  // x86-64's baseline
+
+  const std::string& of(DType dtype) const {
+#if defined(__x86_64__)
+    const bool is_fused = current_isa() != "baseline";
+#else
+    constexpr bool is_fused = true;
+#endif
+    return (is_fused ? fused : unfused)[dtype == kFloat32 ? 0 : 1];
+  }
+};
 
 }  // namespace tessera::test

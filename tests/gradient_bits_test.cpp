@@ -2,7 +2,6 @@
 // AVX-512: one digest for all gradients of a small model, written down, as in bits_test.cpp.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -84,29 +83,12 @@ std::string gradient_digest(Model& model, const Tensor& ids, const Tensor& label
 using GradientBitsTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, GradientBitsTest, each_isa(), isa_name);
 
-using DigestPair = std::array<std::string, 2>;  // of float32 and float64
-struct Digests {
-  DigestPair fused;    // where the machine has a fused multiply-add: AVX2, AVX-512, NEON
-  DigestPair unfused;  // x86-64's baseline
-};
-
-/// GCC and Clang agree on these. Who means to change bits changes them here.
-const std::map<std::string, Digests> kDigests = {
+const std::map<std::string, WrittenDigests> kDigests = {
     {"gelu", {{"fa6c0340121b28ba", "885df2692312ea25"}, {"452ba65a59c40dc7", "75654592cc341d4a"}}},
     {"gelu_tanh",
      {{"7f3bc071159a8505", "da1dd6c904f89782"}, {"19e1d003d674b7bb", "5934da77d0283f13"}}},
     {"relu", {{"7cfd5da94e911055", "88e7e82c31f55b8f"}, {"ea32897bb447493c", "af5b8d25bc247a73"}}},
 };
-
-const std::string& written_digest(const std::string& subject, DType dtype) {
-  const Digests& digests = kDigests.at(subject);
-#if defined(__x86_64__)
-  const bool fused = current_isa() != "baseline";
-#else
-  constexpr bool fused = true;
-#endif
-  return (fused ? digests.fused : digests.unfused)[dtype == kFloat32 ? 0 : 1];
-}
 
 TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
   const std::map<std::string, Activation> activations = {{"gelu", Activation::kGelu},
@@ -125,7 +107,7 @@ TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
       const std::string one = gradient_digest(model, ids, labels, 1);
       const std::string two = gradient_digest(model, ids, labels, 2);
       EXPECT_NE(one, two);
-      EXPECT_EQ(one, written_digest(name, dtype)) << "as written down";
+      EXPECT_EQ(one, kDigests.at(name).of(dtype)) << "as written down";
       for (int threads : {1, 2, 3, 4, 7, 8}) {
         set_thread_count(threads);
         EXPECT_EQ(gradient_digest(model, ids, labels, 1), one) << threads << " threads";

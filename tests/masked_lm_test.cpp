@@ -9,6 +9,7 @@
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 #include "tests/nn_oracle.h"
+#include "tests/tiny_model.h"
 
 namespace tessera::models {
 namespace {
@@ -20,21 +21,8 @@ const Tensor kTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
 const Tensor kLengths = tensor({5, 3});
 const Tensor kLabels = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
-MaskedLm make(Positions positions = Positions::kLearned) {
-  Rng rng(3);
-  MaskedLm model({.tokens = {.vocabulary_size = 11,
-                             .encoder = {.layer = {.d_model = 6,
-                                                   .nhead = 2,
-                                                   .dim_feedforward = 7,
-                                                   .activation = nn::Activation::kGelu,
-                                                   .norm_first = true},
-                                         .num_layers = 2,
-                                         .final_norm = true},
-                             .positions = positions,
-                             .max_tokens = 9}},
-                 rng);
-  nn::eval(model);
-  return model;
+MaskedLm make() {
+  return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens()});
 }
 
 TEST(MaskedLm, FollowsItsFormula) {

@@ -6,47 +6,25 @@
 #include "tensor/ops/indexing.h"
 #include "tests/model_gradcheck.h"
 #include "tests/nn_oracle.h"
+#include "tests/tiny_model.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
 
-TokenEncoderOptions tokens_of(Positions positions, bool embedding_norm = false) {
-  return {.vocabulary_size = 11,
-          .encoder = {.layer = {.d_model = 6,
-                                .nhead = 2,
-                                .dim_feedforward = 7,
-                                .activation = nn::Activation::kGelu,
-                                .norm_first = true},
-                      .num_layers = 2,
-                      .final_norm = true},
-          .positions = positions,
-          .max_tokens = 9,
-          .embedding_norm = embedding_norm};
-}
-
-/// A model in evaluation mode, of which each call makes the same.
-template <class Model, class Options>
-Model make(const Options& options) {
-  Rng rng(3);
-  Model model(options, rng);
-  nn::eval(model);
-  return model;
-}
-
 SequenceClassifier make_classifier(Pooling pooling, Positions positions = Positions::kLearned) {
-  return make<SequenceClassifier>(
-      SequenceClassifierOptions{.tokens = tokens_of(positions), .classes = 4, .pooling = pooling});
+  return make_model<SequenceClassifier>(SequenceClassifierOptions{
+      .tokens = tiny_tokens(positions), .classes = 4, .pooling = pooling});
 }
 
 TokenClassifier make_token_classifier(Positions positions = Positions::kLearned) {
-  return make<TokenClassifier>(
-      TokenClassifierOptions{.tokens = tokens_of(positions), .classes = 4});
+  return make_model<TokenClassifier>(
+      TokenClassifierOptions{.tokens = tiny_tokens(positions), .classes = 4});
 }
 
 MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
-  return make<MaskedLm>(MaskedLmOptions{.tokens = tokens_of(positions)});
+  return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens(positions)});
 }
 
 constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned};
@@ -64,7 +42,7 @@ Tensor masked_loss(const MaskedLm& model) {
 TEST(TokenEncoder, Gradients) {
   for (Positions positions : kPositions) {
     EXPECT_TRUE(
-        module_gradients_agree(make<TokenEncoder>(tokens_of(positions, true)),
+        module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
                                [](const TokenEncoder& model) { return model(kTokens, kLengths); }));
   }
 }

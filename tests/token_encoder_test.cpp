@@ -10,32 +10,15 @@
 #include "tests/errors.h"
 #include "tests/gradcheck.h"
 #include "tests/nn_oracle.h"
+#include "tests/tiny_model.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
 
-TokenEncoderOptions options_of(Positions positions, bool embedding_norm, index_t layers = 2) {
-  return {.vocabulary_size = 11,
-          .encoder = {.layer = {.d_model = 6,
-                                .nhead = 2,
-                                .dim_feedforward = 7,
-                                .activation = nn::Activation::kGelu,
-                                .norm_first = true},
-                      .num_layers = layers,
-                      .final_norm = true},
-          .positions = positions,
-          .max_tokens = 9,
-          .dropout = 0.1,
-          .embedding_norm = embedding_norm};
-}
-
 TokenEncoder make(Positions positions, bool embedding_norm = false, index_t layers = 2) {
-  Rng rng(3);
-  TokenEncoder model(options_of(positions, embedding_norm, layers), rng);
-  nn::eval(model);
-  return model;
+  return make_model<TokenEncoder>(tiny_tokens(positions, embedding_norm, layers));
 }
 
 const Tensor kTokens = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});
@@ -107,7 +90,7 @@ TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
 
 TEST(TokenEncoder, StartsAsItSays) {
   Rng rng(1);
-  TokenEncoderOptions options = options_of(Positions::kSinusoidal, false, 0);
+  TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal, false, 0);
   options.vocabulary_size = 2000;
   options.encoder.layer.d_model = 16;
   const auto deviation = [](const Tensor& x) {
@@ -145,7 +128,7 @@ TEST(TokenEncoder, Errors) {
   EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
     model(zeros({1, 10}, kInt64));
   }));
-  TokenEncoderOptions options = options_of(Positions::kLearned, false);
+  TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
   options.encoder.layer.batch_first = false;
   EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));
 }

@@ -1,0 +1,35 @@
+// The options of models that are small enough for central differences, and models made of them.
+#pragma once
+
+#include "models/token_encoder.h"
+#include "nn/module.h"
+#include "tensor/random.h"
+
+namespace tessera::test {
+
+inline models::TokenEncoderOptions tiny_tokens(
+    models::Positions positions = models::Positions::kLearned, bool embedding_norm = false,
+    index_t layers = 2) {
+  return {.vocabulary_size = 11,
+          .encoder = {.layer = {.d_model = 6,
+                                .nhead = 2,
+                                .dim_feedforward = 7,
+                                .activation = nn::Activation::kGelu,
+                                .norm_first = true},
+                      .num_layers = layers,
+                      .final_norm = true},
+          .positions = positions,
+          .max_tokens = 9,
+          .embedding_norm = embedding_norm};
+}
+
+/// A model in evaluation mode, of which each call makes the same.
+template <class Model, class Options>
+Model make_model(const Options& options) {
+  Rng rng(3);
+  Model model(options, rng);
+  nn::eval(model);
+  return model;
+}
+
+}  // namespace tessera::test
