@@ -173,7 +173,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"matmul",
      {{"c09026b6fcc12e90", "c273ba55502df523"}, {"c974e28e50e9e159", "e909aac8d3249650"}}},
     {"linear",
-     {{"8b4c175667efda02", "65dcb35d46963e85"}, {"fd5b069f02728c13", "c671940fbe88d281"}}},
+     {{"4bbc8dab28036c49", "bee76399954522d2"}, {"aae34f96080330f9", "2af33e5e47de5bb6"}}},
     {"attention",
      {{"8721adf50ff4ca78", "79f361f164ebe181"}, {"59bb6dc17dff7b79", "e333324d90397705"}}},
     {"layer_norm",
@@ -181,9 +181,9 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"softmax",
      {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
     {"post-norm encoder",
-     {{"41f2e2361a1bbaa4", "06bc1886364c175a"}, {"1fa0043ee01934a4", "d7a54b424bf9873f"}}},
+     {{"a0fb0aa44a6ce0df", "05cd984542ffd623"}, {"64a3f90909fe4171", "b3ab524c40cda1d6"}}},
     {"pre-norm encoder",
-     {{"ecc3bb5a150ba05a", "cd12c29f01e22a6f"}, {"ec451717cd0feec3", "ee2f125adcae5018"}}},
+     {{"78b78a9db955e993", "158300d7d48039af"}, {"5e33dd89de5813fc", "17b4c8d9a7deb4bf"}}},
 };
 
 TEST_P(BitsTest, OneDigestForEveryWay) {
