@@ -3,8 +3,7 @@
 //     each thread:  a rectangle of C
 //       block of k:  kBlockK
 //         chunk of B:  packed into panels, unless it came packed
-//           block of rows:  kBlockRows, whose part of A stays in L2; turned, where A's columns are
-//                           what follows each other in memory
+//           block of rows:  kBlockRows, whose part of A stays in L2, in place or in strips
 //             panels, tiles:  multiply_block of tile.h
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
@@ -13,7 +12,7 @@
 // C[i][j], never after which other product.
 //
 // **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", ACM TOMS 34(3), 2008, mostly without the packing of A.
+// Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
 #include "tensor/kernels/math.h"
@@ -38,9 +37,11 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
-// A copy of a block of A pays where it is read often, and where so many lines would leave L1 between
-// two reads.
-inline constexpr index_t kReadsWorthTurning = 2;  // one for each panel of B
+// A copy of a block of A pays where this many panels of B read it; where its rows are contiguous,
+// sooner, because then each step of k, and there are many, lies on another line.
+inline constexpr index_t kReadsWorthPacking = 24;
+inline constexpr index_t kRowsWorthPacking = 48;
+inline constexpr index_t kReadsWorthTurning = 2;
 inline constexpr index_t kLinesWorthTurning = 256;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
@@ -165,31 +166,28 @@ inline index_t block_rows(index_t rows) {
   return round_up(ceil_div(rows, blocks), kTileRows);
 }
 
-/// Whether a block of A is turned before it is used: a product A^T B, as in the gradient of a weight.
-/// In place each step of k reads another line, and every tile of rows the same lines again.
+/// Whether a block of A is packed into strips before it is used. In place a tile reads a line from
+/// each of its rows at a time, and in a product A^T B, as in the gradient of a weight, another line
+/// at each step of k. Packed, it is one stream, which a core that others burden still predicts.
 template <class T>
-inline bool turns_a(const GemmArgs<T>& args) {
-  return args.a_row == 1 && args.a_col != 1 && args.k >= kLinesWorthTurning &&
-         args.n >= kReadsWorthTurning * kPanel<T>;
+inline bool packs_a(const GemmArgs<T>& args, const Split& split) {
+  const index_t reads = split.columns / kPanel<T>;
+  if (args.a_col == 1) return reads >= kReadsWorthPacking && split.rows >= kRowsWorthPacking;
+  return args.a_row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
 }
 
-/// How far the rows of a turned block are apart: not on the same places of the caches.
-template <class T>
-inline index_t turned_row(const GemmArgs<T>& args) {
-  constexpr index_t kLine = 64 / sizeof(T);
-  return round_up(block_k(args), kLine) + kLine;
-}
-
-/// The elements of a thread's buffer: a turned block of A, and a chunk of B or the last, narrow panel
-/// of a B in place.
+/// The elements of a thread's buffer: a block of A in strips, and a chunk of B or the last, narrow
+/// panel of a B in place.
 struct Room {
   index_t a, b;
 };
 
 template <class T>
 inline Room part_workspace(const GemmArgs<T>& args, const Split& split) {
+  constexpr index_t kLine = 64 / sizeof(T);
   const index_t columns = packs_b(args) ? chunk_columns(args, split) : kPanel<T>;
-  return {turns_a(args) ? block_rows(split.rows) * turned_row(args) : 0,
+  return {packs_a(args, split) ? round_up(block_rows(split.rows) * block_k(args) + kLanes<T>, kLine)
+                               : 0,
           args.packed_b != nullptr ? 0 : packed_size<T>(block_k(args), columns)};
 }
 
@@ -238,21 +236,19 @@ inline Panels<T> take_b(const GemmArgs<T>& args, index_t p, index_t k, index_t j
   return panels;
 }
 
-/// A's rows [i, i + m) and columns [p, p + k): in place, or turned now.
+/// A's rows [i, i + m) and columns [p, p + k): in place, or as strips where there is a buffer.
 template <class T>
-inline MatrixRef<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
-                           T* buffer) {
+inline TileRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
+                          T* buffer) {
   const MatrixRef<T> a = MatrixRef<T>{args.a, args.a_row, args.a_col}.at(i, p);
-  if (!turns_a(args)) return a;
-  copy_transposed(a.data, a.col, k, m, buffer, turned_row(args));
-  return {buffer, turned_row(args), 1};
+  return buffer == nullptr ? TileRows<T>(a) : pack_strips(a, m, k, buffer);
 }
 
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
 /// [p, p + k), give.
 template <class T>
-inline void multiply_part(const GemmArgs<T>& args, MatrixRef<T> a, Panels<T> b, index_t i,
-                          index_t m, index_t j, index_t n, index_t p, index_t k) {
+inline void multiply_part(const GemmArgs<T>& args, TileRows<T> a, Panels<T> b, index_t i, index_t m,
+                          index_t j, index_t n, index_t p, index_t k) {
   T* const c = args.c + i * args.c_row + j;
   const bool accumulate = args.accumulate || p > 0;
   const bool has_epilogue =
@@ -300,7 +296,8 @@ void gemm(const GemmArgs<T>& args) noexcept {
     const index_t column = part % split.column_parts * split.columns;
     T* const buffer = args.workspace + worker * (room.a + room.b);
     multiply_rectangle(args, row, at_most(row + split.rows, args.m), column,
-                       at_most(column + split.columns, args.n), chunk, buffer, buffer + room.a);
+                       at_most(column + split.columns, args.n), chunk,
+                       room.a > 0 ? buffer : nullptr, buffer + room.a);
   });
 }
 

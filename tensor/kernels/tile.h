@@ -6,7 +6,7 @@
 //        B panel, packed         registers, AVX2: 6 x 2 accumulators, 2 of B, 1 of A = 15 of 16
 //      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
 //        +--------+--------+
-//   a -> | c c c c|c c c c |     A is read where it lies, with any strides, one element per row;
+//   a -> | c c c c|c c c c |     A is read where it lies, with any strides, or from strips;
 //   a -> | c c c c|c c c c |     B is packed into panels, whose rows follow each other
 //
 // **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0
@@ -14,87 +14,9 @@
 // next. No lane or tile boundary ever cuts it.
 #pragma once
 
-#include "tensor/kernels/simd.h"
-#include "tensor/kernels/transpose.h"
+#include "tensor/kernels/packing.h"
 
 namespace tessera::kernels::TESSERA_ISA {
-
-inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
-inline constexpr int kTileVectors = 2;
-template <class T>
-inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
-
-/// A read-only matrix with any strides.
-template <class T>
-struct MatrixRef {
-  const T* data;
-  index_t row, col;
-
-  MatrixRef at(index_t i, index_t j) const { return {data + i * row + j * col, row, col}; }
-};
-
-/// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
-/// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
-///
-/// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
-/// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
-/// beside a panel share the prefetching of the next one into L2, if `fetches_next`.
-template <class T>
-struct Panels {
-  const T* data;
-  index_t panel_step, row_step;
-  const T* tail;
-  index_t tail_row_step;
-  index_t ahead = 0;
-  bool fetches_next = false;
-};
-
-inline index_t ceil_div(index_t a, index_t b) {
-  return (a + b - 1) / b;
-}
-
-inline index_t round_up(index_t a, index_t multiple) {
-  return ceil_div(a, multiple) * multiple;
-}
-
-inline index_t at_most(index_t a, index_t limit) {
-  return a < limit ? a : limit;
-}
-
-inline index_t at_least(index_t a, index_t limit) {
-  return a > limit ? a : limit;
-}
-
-/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
-template <class T>
-inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
-  if (b.col == 1 && n == kPanel<T>) {
-    for (index_t p = 0; p < k; ++p) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        store(panel + p * kPanel<T> + v * kLanes<T>, load(b.data + p * b.row + v * kLanes<T>));
-      }
-    }
-    return;
-  }
-  if (b.row == 1) {
-    copy_transposed(b.data, b.col, n, k, panel, kPanel<T>);
-  } else {
-    for (index_t p = 0; p < k; ++p) {
-      for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
-    }
-  }
-  for (index_t p = 0; p < k; ++p) {
-    for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
-  }
-}
-
-/// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.
-template <class T>
-inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
-  for (index_t j = 0; j < n; j += kPanel<T>) {
-    pack_panel(b.at(0, j), k, at_most(n - j, kPanel<T>), panels + j * k);
-  }
-}
 
 /// The panels a tile of `rows` rows takes side by side. One is enough where rows make at least
 /// eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
@@ -113,11 +35,22 @@ struct TileSource {
 /// This many tiles share a panel's prefetching: each takes one row in so many.
 inline constexpr index_t kPrefetchers = 16;
 
+/// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
+/// and so do A's elements, along its rows or in a strip.
+enum class Layout { kAny, kRows, kStrip };
+
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
-template <bool kLooksAhead, class T, int kRows, int kVectors>
-inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
-                           Vec<T> (&sum)[kRows][kVectors]) {
-  const auto [b, panel_step, row_step, ahead, next] = source;
+///
+/// Of 24 instructions a step 12 multiply. Known strides and four steps at a time leave 21, which
+/// tells where another thread shares the core: then it issues half as many a cycle.
+template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
+                                                  Vec<T> (&sum)[kRows][kVectors]) {
+  const auto [b, panel_step, any_row_step, ahead, next] = source;
+  const index_t row_step = kLayout == Layout::kAny ? any_row_step : kPanel<T>;
+  if constexpr (kLayout == Layout::kRows) a.col = 1;
+  if constexpr (kLayout == Layout::kStrip) a = {a.data, 1, kRows};
+#pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
     for (int v = 0; kLooksAhead && v < kVectors; v += kTileVectors) {
@@ -137,20 +70,19 @@ inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
   }
 }
 
-template <class T, int kRows, int kVectors>
-inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
-                          Vec<T> (&sum)[kRows][kVectors]) {
-  if (source.ahead != 0) {
-    multiply_steps<true>(k, a, source, sum);
-  } else if (source.next == nullptr) {
-    multiply_steps<false>(k, a, source, sum);
-  } else {
-    const T* const first = source.b;
-    for (index_t p = 0; p < k; p += kPrefetchers) {
-      prefetch<Fetch::kForL2>(source.next, p * source.row_step);
-      source.b = first + p * source.row_step;
-      multiply_steps<false>(at_most(k - p, kPrefetchers), a.at(0, p), source, sum);
-    }
+template <Layout kLayout, class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
+                                                 Vec<T> (&sum)[kRows][kVectors]) {
+  if (kLayout == Layout::kAny || source.ahead != 0) {
+    multiply_steps<kLayout, true>(k, a, source, sum);
+    return;
+  }
+  const T* const first = source.b;
+  const index_t steps = source.next == nullptr ? k : kPrefetchers;
+  for (index_t p = 0; p < k; p += steps) {
+    if (source.next != nullptr) prefetch<Fetch::kForL2>(source.next, p * source.row_step);
+    source.b = first + p * source.row_step;
+    multiply_steps<kLayout, false>(at_most(k - p, steps), a.at(0, p), source, sum);
   }
 }
 
@@ -183,7 +115,13 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& 
       sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
     }
   }
-  multiply_tile(k, a, source, sum);
+  if (source.row_step == kPanel<T> && a.col == 1) {
+    multiply_tile<Layout::kRows>(k, a, source, sum);
+  } else if (source.row_step == kPanel<T> && a.row == 1 && a.col == kRows) {
+    multiply_tile<Layout::kStrip>(k, a, source, sum);
+  } else {
+    multiply_tile<Layout::kAny>(k, a, source, sum);
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
@@ -214,17 +152,11 @@ inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>&
   }
 }
 
-/// The rows of the next tile where `left` are to do: all that fit, but the last two tiles share.
-inline index_t next_rows(index_t left) {
-  if (left >= 2 * kTileRows || left == kTileRows) return kTileRows;
-  return left > kTileRows ? (left + 1) / 2 : left;
-}
-
 /// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
 /// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
 /// is still in L1.
 template <class T, class Finish>
-inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+inline void multiply_block(index_t m, index_t n, index_t k, TileRows<T> a, Panels<T> b, T* c,
                            index_t c_row, bool accumulate, const Finish& finish) {
   const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
   index_t columns = 0;
@@ -243,7 +175,7 @@ inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Pane
         const index_t share = i / kTileRows % kPrefetchers;
         source.next = source.b + source.panel_step + share * source.row_step;
       }
-      compute_rows(rows, wide, k, a.at(i, 0), source,
+      compute_rows(rows, wide, k, a.tile(i, rows, k), source,
                    TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
       finish(i, j, rows, columns);
     }
@@ -251,7 +183,7 @@ inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Pane
 }
 
 template <class T>
-inline void multiply_block(index_t m, index_t n, index_t k, MatrixRef<T> a, Panels<T> b, T* c,
+inline void multiply_block(index_t m, index_t n, index_t k, TileRows<T> a, Panels<T> b, T* c,
                            index_t c_row, bool accumulate) {
   multiply_block(m, n, k, a, b, c, c_row, accumulate, [](index_t, index_t, index_t, index_t) {});
 }

@@ -1,0 +1,159 @@
+// How the operands of a product lie: in place, or packed for the register tile of tile.h, B into
+// panels of columns and A into strips of rows.
+#pragma once
+
+#include "tensor/kernels/simd.h"
+#include "tensor/kernels/transpose.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
+inline constexpr int kTileVectors = 2;
+template <class T>
+inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
+
+/// A read-only matrix with any strides.
+template <class T>
+struct MatrixRef {
+  const T* data;
+  index_t row, col;
+
+  MatrixRef at(index_t i, index_t j) const { return {data + i * row + j * col, row, col}; }
+};
+
+/// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
+/// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
+///
+/// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
+/// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
+/// beside a panel share the prefetching of the next one into L2, if `fetches_next`.
+template <class T>
+struct Panels {
+  const T* data;
+  index_t panel_step, row_step;
+  const T* tail;
+  index_t tail_row_step;
+  index_t ahead = 0;
+  bool fetches_next = false;
+};
+
+inline index_t ceil_div(index_t a, index_t b) {
+  return (a + b - 1) / b;
+}
+
+inline index_t round_up(index_t a, index_t multiple) {
+  return ceil_div(a, multiple) * multiple;
+}
+
+inline index_t at_most(index_t a, index_t limit) {
+  return a < limit ? a : limit;
+}
+
+inline index_t at_least(index_t a, index_t limit) {
+  return a > limit ? a : limit;
+}
+
+/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
+template <class T>
+inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
+  if (b.col == 1 && n == kPanel<T>) {
+    for (index_t p = 0; p < k; ++p) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        store(panel + p * kPanel<T> + v * kLanes<T>, load(b.data + p * b.row + v * kLanes<T>));
+      }
+    }
+    return;
+  }
+  if (b.row == 1) {
+    copy_transposed(b.data, b.col, n, k, panel, kPanel<T>);
+  } else {
+    for (index_t p = 0; p < k; ++p) {
+      for (index_t j = 0; j < n; ++j) panel[p * kPanel<T> + j] = b.data[p * b.row + j * b.col];
+    }
+  }
+  for (index_t p = 0; p < k; ++p) {
+    for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
+  }
+}
+
+/// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.
+template <class T>
+inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
+  for (index_t j = 0; j < n; j += kPanel<T>) {
+    pack_panel(b.at(0, j), k, at_most(n - j, kPanel<T>), panels + j * k);
+  }
+}
+
+/// The rows of the next tile where `left` are to do: all that fit, but the last two tiles share.
+inline index_t next_rows(index_t left) {
+  if (left >= 2 * kTileRows || left == kTileRows) return kTileRows;
+  return left > kTileRows ? (left + 1) / 2 : left;
+}
+
+/// A tile's rows of A, in the order in which its steps of k broadcast them: element (r, p) goes to
+/// strip[p * rows + r]. Whole vectors are stored, and what one writes behind its end the next one
+/// mends: `strip` has room for kLanes elements more.
+template <class T>
+inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
+  constexpr index_t kBlocks = (kTileRows + kLanes<T> - 1) / kLanes<T>;
+  for (index_t p = 0; p < k; p += kLanes<T>) {
+    const index_t steps = at_most(k - p, kLanes<T>);
+    Vec<T> blocks[kBlocks][kLanes<T>];
+    for (index_t b = 0; b < kBlocks; ++b) {
+      const T* const from = a.data + b * kLanes<T> * a.row + p;
+      const index_t height = at_most(rows - b * kLanes<T>, kLanes<T>);
+      load_transposed(from, a.row, height, steps, blocks[b]);
+    }
+    for (index_t step = 0; step < steps; ++step) {
+      for (index_t b = 0; b * kLanes<T> < rows; ++b) {
+        store(strip + (p + step) * rows + b * kLanes<T>, blocks[b][step]);
+      }
+    }
+  }
+}
+
+/// The left side of a product: a matrix in place, or its tiles' strips, one behind the other.
+template <class T>
+struct TileRows {
+  MatrixRef<T> matrix;
+  bool in_strips = false;
+
+  explicit TileRows(MatrixRef<T> in_place) : matrix(in_place) {}
+  explicit TileRows(const T* strips) : matrix{strips, 1, 1}, in_strips(true) {}
+
+  /// Rows [i, i + rows), a tile's, of k columns.
+  MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
+    return in_strips ? MatrixRef<T>{matrix.data + i * k, 1, rows} : matrix.at(i, 0);
+  }
+};
+
+/// A (m, k), its columns or its rows contiguous, as strips.
+template <class T>
+inline TileRows<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
+  index_t rows = 0;
+  if (a.col == 1) {
+    for (index_t i = 0; i < m; i += rows) {
+      rows = next_rows(m - i);
+      pack_strip(a.at(i, 0), rows, k, strips + i * k);
+    }
+  } else {  // a step of k is contiguous, and the next one may be pages away
+    for (index_t p = 0; p < k; ++p) {
+      for (index_t i = 0; i < m; i += rows) {
+        rows = next_rows(m - i);
+        for (index_t r = 0; r < rows; r += kLanes<T>) {
+          const index_t count = at_most(rows - r, kLanes<T>);
+          const Vec<T> v = load_some(a.data + p * a.col + i + r, count);
+          T* const to = strips + i * k + p * rows + r;
+          if (p + 1 < k) {
+            store(to, v);
+          } else {
+            store_some(to, v, count);
+          }
+        }
+      }
+    }
+  }
+  return TileRows<T>(strips);
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
