@@ -225,7 +225,7 @@ int main(int argc, char** argv) {
                             "Learns to sort lines of text into classes, from lines label<TAB>text.",
                             {.layers = 1,
                              .dropout = 0.3,
-                             .epochs = 12,
+                             .epochs = 8,
                              .batch_size = 64,
                              .learning_rate = 1e-3,
                              .weight_decay = 0.05});
