@@ -30,6 +30,7 @@ struct ClassifierOptions {
   std::string pooling = "max";
   double word_dropout = 0.1;
   double label_smoothing = 0;
+  double embedding_scale = 0.4;  // rare words hardly leave their random start
   index_t min_count = 1;
   index_t max_words = 256;
 };
@@ -162,6 +163,7 @@ models::SequenceClassifier make_model(const examples::TrainingOptions& o, const 
   manual_seed(o.seed);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
   tokens.max_tokens = c.max_words + 1;
+  tokens.embedding_scale = c.embedding_scale;
   return models::SequenceClassifier({.tokens = tokens,
                                      .classes = std::ssize(names.labels),
                                      .pooling = c.pooling == "cls"   ? models::Pooling::kCls
@@ -221,8 +223,9 @@ int main(int argc, char** argv) {
   ClassifierOptions c;
   examples::Program program("train_classifier",
                             "Learns to sort lines of text into classes, from lines label<TAB>text.",
-                            {.dropout = 0.3,
-                             .epochs = 12,
+                            {.layers = 1,
+                             .dropout = 0.3,
+                             .epochs = 8,
                              .batch_size = 64,
                              .learning_rate = 1e-3,
                              .weight_decay = 0.05});
@@ -236,6 +239,8 @@ int main(int argc, char** argv) {
       ->check(examples::between(0.0, 1.0));
   program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes")
       ->check(examples::between(0.0, 1.0));
+  program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first")
+      ->check(examples::between(1e-6, 1e6));
   program.add("--min-count", c.min_count, "rarer words are unknown")
       ->check(examples::between(1, 1000000));
   program.add("--max-words", c.max_words, "a line is cut behind so many")

@@ -28,7 +28,7 @@ struct MaskedLmOptions {
   std::string text;
   std::string fill;
   std::string unit = "characters";
-  index_t length = 128;
+  index_t length = 32;
   index_t vocabulary = 10000;
 };
 
@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
   MaskedLmOptions c;
   examples::Program program(
       "train_masked_lm", "Learns a text by guessing what was hidden in it.",
-      {.layers = 4, .width = 192, .heads = 6, .feed_forward = 768, .epochs = 10});
+      {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
   program.app.add_option("--text", c.text, "file of UTF-8 text to learn");
   program.app.add_option("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
   program.add("--unit", c.unit, "what a token is")->check(CLI::IsMember({"characters", "words"}));

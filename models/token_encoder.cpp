@@ -33,7 +33,9 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
   const EncoderLayerOptions& layer = options.encoder.layer;
   const double scale = std::sqrt(static_cast<double>(layer.d_model));
   if (options.positions == Positions::kSinusoidal) {
-    word.weight = word.weight * (1 / scale);
+    require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
+            "embedding_scale must be a number above 0, not ", options.embedding_scale);
+    word.weight = word.weight * (options.embedding_scale / scale);
     sinusoidal.emplace(nn::PositionalEncodingOptions{
         .d_model = layer.d_model, .max_tokens = options.max_tokens, .input_scale = scale});
   } else {

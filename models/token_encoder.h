@@ -20,16 +20,18 @@ struct TokenEncoderOptions {
   EncoderOptions encoder;
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
+  double embedding_scale = 1;   // of the first embeddings beside the sines; sinusoidal alone
   double dropout = 0.1;         // of the embedded tokens
   bool embedding_norm = false;  // a layer norm on them, as BERT has
 };
 
 /// `encoder(dropout(embedding[tokens] + positions))`.
 ///
-/// With sinusoidal positions the embedding starts as N(0, 1/D) and is multiplied by sqrt(D) where it
-/// is read, so that it is as large as the sines and, tied to an output layer, gives scores of
-/// variance 1; with learned ones both tables start as N(0, 0.02^2). With `embedding_norm` the sum is
-/// normalised before the dropout.
+/// With sinusoidal positions the embedding starts as N(0, s^2 / D), s being `embedding_scale`, and is
+/// multiplied by sqrt(D) where it is read, so that with s = 1 it is as large as the sines and, tied
+/// to an output layer, gives scores of variance 1. A smaller s is for few examples: the random start
+/// of rare words, which training hardly changes, disturbs less. With learned positions both tables
+/// start as N(0, 0.02^2). With `embedding_norm` the sum is normalised before the dropout.
 ///
 /// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, D). What lies behind a length is
 /// padding: no real token sees it, and it changes no bit of theirs. Without lengths all is real.
@@ -37,7 +39,8 @@ struct TokenEncoderOptions {
 /// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
 /// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: tokens of another rank, dtype or outside [0, V), or more than max_tokens of them;
-/// lengths that are not B numbers from 1 to T; an encoder with batch_first = false.
+/// lengths that are not B numbers from 1 to T; an encoder with batch_first = false; an
+/// embedding_scale that is not a number above 0.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
 struct TokenEncoder {
   struct Embeddings {

@@ -99,6 +99,8 @@ TEST(TokenEncoder, StartsAsItSays) {
     return std::sqrt(sum / static_cast<double>(x.count()));
   };
   EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.25, 0.005);
+  options.embedding_scale = 0.4;
+  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.1, 0.002);
   options.positions = Positions::kLearned;
   EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.02, 0.0004);
 }
@@ -124,6 +126,12 @@ TEST(TokenEncoder, Errors) {
   EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model(kTokens, tensor({5, 6})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model(kTokens, tensor({5, 0})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model(kTokens, tensor({5.0, 3.0})); }));
+  for (double scale : {0.0, -1.0, std::nan("")}) {
+    TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
+    options.embedding_scale = scale;
+    EXPECT_TRUE(
+        throws("TokenEncoder", {"embedding_scale", "above 0"}, [&] { TokenEncoder{options}; }));
+  }
   EXPECT_TRUE(throws("embedding", {"11"}, [&] { model(tensor({{11}})); }));
   EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
     model(zeros({1, 10}, kInt64));
