@@ -1,14 +1,16 @@
-// The command line of a training program.
+#include "examples/program.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 
-#include "examples/training.h"
+#include "tensor/error.h"
 #include "tensor/io/file.h"
 
 namespace tessera::examples {
@@ -53,23 +55,28 @@ void flush_output() {
   if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
 }
 
-}  // namespace
-
-Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults)
-    : app(description, name), options(defaults), name_(std::move(name)) {
-  app.get_formatter()->column_width(34);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_common_options();
+/// A check whose bounds the help does not spell out.
+template <class T>
+CLI::Validator between(Range<T> range) {
+  const auto check = [range](const std::string& text) {
+    T value{};
+    if (CLI::detail::lexical_cast(text, value) && value >= range.low && value <= range.high)
+      return std::string();
+    return format(text, " is not in the range ", range.low, " to ", range.high);
+  };
+  return CLI::Validator(check, "");
 }
 
-CLI::Validator Program::natural() {
+/// Refuses a sign, which some versions of CLI11 take for a large number.
+CLI::Validator natural() {
   const auto check = [](const std::string& text) {
     return text.starts_with('-') ? format(text, " is negative") : std::string();
   };
   return CLI::Validator(check, "");
 }
 
-void Program::parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
+/// Reads the option from `text`, as if that stood on the command line, and checks it.
+void parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
   option->clear();
   option->add_result(text);
   try {
@@ -79,35 +86,105 @@ void Program::parse_again(CLI::Option* option, const std::string& text, const st
   }
 }
 
-void Program::add_common_options() {
-  const auto whole = [&](const char* flag, index_t& value, index_t least, const char* what) {
-    add(flag, value, what)->check(between(least, kMany));
+void get(const nn::Checkpoint& from, const std::string& name, double& value) {
+  value = from.number(name);
+}
+void get(const nn::Checkpoint& from, const std::string& name, std::string& value) {
+  value = from.text(name);
+}
+template <std::integral T>
+void get(const nn::Checkpoint& from, const std::string& name, T& value) {
+  value = from.integer<T>(name);
+}
+
+}  // namespace
+
+struct Program::CommandLine {
+  /// An option of the run: how a checkpoint gets it and gives it back.
+  struct Setting {
+    CLI::Option* option;
+    std::function<void(nn::Checkpoint&, const std::string&)> store;
+    std::function<bool(const nn::Checkpoint&, const std::string&)> restore;
   };
-  whole("--layers", options.layers, 0, "layers of the encoder");
-  whole("--width", options.width, 1, "width of the model");
-  whole("--heads", options.heads, 1, "heads of attention, which divide the width");
-  whole("--feed-forward", options.feed_forward, 1, "width inside the feed-forward networks");
-  add("--dropout", options.dropout, "chance of each element to be dropped in training")
-      ->check(between(0.0, 1.0));
-  whole("--batch", options.batch_size, 1, "examples a step");
-  add("--lr", options.learning_rate, "highest learning rate")->check(between(0.0, 1e9));
-  add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone")
-      ->check(between(0.0, 1e9));
-  add("--warmup", options.warmup, "share of the steps in which the learning rate rises")
-      ->check(between(0.0, 1.0));
-  add("--clip", options.clip, "largest norm of the gradient")->check(between(1e-9, 1e9));
+
+  CLI::App app;
+  std::vector<Setting> settings;
+
+  template <class T>
+  void add(const char* flag, T& value, const char* what, const CLI::Validator& check) {
+    CLI::Option* option = app.add_option(flag, value, what)->capture_default_str()->check(check);
+    settings.push_back(
+        {option, [&value](nn::Checkpoint& to, const std::string& name) { to.set(name, value); },
+         [&value, option](const nn::Checkpoint& from, const std::string& name) {
+           const T given = value;
+           parse_again(option, from.text(name), from.file);
+           get(from, name, value);
+           return given == value;
+         }});
+  }
+};
+
+Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults)
+    : options(defaults),
+      name_(std::move(name)),
+      line_(new CommandLine{.app = CLI::App(description, name_), .settings = {}}) {
+  line_->app.get_formatter()->column_width(34);
+  line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_common_options();
+}
+
+Program::~Program() = default;
+
+void Program::add(const char* flag, index_t& value, const char* what, Range<index_t> range) {
+  line_->add(flag, value, what, between(range));
+}
+
+void Program::add(const char* flag, double& value, const char* what, Range<double> range) {
+  line_->add(flag, value, what, between(range));
+}
+
+void Program::add(const char* flag, std::uint64_t& value, const char* what) {
+  line_->add(flag, value, what, natural());
+}
+
+void Program::add(const char* flag, std::string& value, const char* what,
+                  const std::vector<std::string>& choices) {
+  line_->add(flag, value, what, CLI::IsMember(choices));
+}
+
+void Program::add_for_call(const char* flag, std::string& value, const char* what) {
+  line_->app.add_option(flag, value, what);
+}
+
+void Program::add_for_call(const char* flag, bool& value, const char* what) {
+  line_->app.add_flag(flag, value, what);
+}
+
+void Program::add_common_options() {
+  add("--layers", options.layers, "layers of the encoder", {0, kMany});
+  add("--width", options.width, "width of the model", {1, kMany});
+  add("--heads", options.heads, "heads of attention, which divide the width", {1, kMany});
+  add("--feed-forward", options.feed_forward, "width inside the feed-forward networks", {1, kMany});
+  add("--dropout", options.dropout, "chance of each element to be dropped in training", {0, 1});
+  add("--batch", options.batch_size, "examples a step", {1, kMany});
+  add("--lr", options.learning_rate, "highest learning rate", {0, 1e9});
+  add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone", {0, 1e9});
+  add("--warmup", options.warmup, "share of the steps in which the learning rate rises", {0, 1});
+  add("--clip", options.clip, "largest norm of the gradient", {1e-9, 1e9});
   add("--seed", options.seed, "of all random numbers");
 
+  const Range<index_t> positive = {1, kMany};
+  CLI::App& app = line_->app;
   app.add_option("--epochs", options.epochs, "passes over the examples")
-      ->check(between(index_t{1}, kMany))
+      ->check(between(positive))
       ->capture_default_str();
   app.add_option("--max-steps", options.max_steps, "stop after so many steps of this call")
-      ->check(between(index_t{1}, kMany));
-  app.add_flag("--checkpoint-layers", options.checkpoint_layers,
+      ->check(between(positive));
+  add_for_call("--checkpoint-layers", options.checkpoint_layers,
                "less memory for a third more time; the same result");
-  app.add_option("--save", options.save, "folder for the checkpoint; --resume's if absent");
-  app.add_option("--resume", options.resume, "folder of a checkpoint to go on from");
-  app.add_option("--log", options.log, "file for a line of numbers a step, as CSV");
+  add_for_call("--save", options.save, "folder for the checkpoint; --resume's if absent");
+  add_for_call("--resume", options.resume, "folder of a checkpoint to go on from");
+  add_for_call("--log", options.log, "file for a line of numbers a step, as CSV");
 }
 
 void Program::resume() {
@@ -117,7 +194,7 @@ void Program::resume() {
     fail_file(resumed->file, "a checkpoint of ", printable(resumed->text("program")), ", not of ",
               name_);
   }
-  for (const Setting& setting : settings_) {
+  for (const CommandLine::Setting& setting : line_->settings) {
     const std::string name = setting.option->get_name();
     const std::vector<std::string> given = setting.option->results();
     const bool same = setting.restore(*resumed, kPrefix + name.substr(2));
@@ -130,7 +207,7 @@ void Program::resume() {
     fail_file(resumed->file, "--layers: ", options.layers, ", but there are only ",
               resumed->tensors.size(), " tensors");
   }
-  CLI::Option* const epochs = app.get_option("--epochs");
+  CLI::Option* const epochs = line_->app.get_option("--epochs");
   if (epochs->count() == 0) parse_again(epochs, resumed->text("epochs"), resumed->file);
   if (options.save.empty()) options.save = options.resume;
 }
@@ -139,7 +216,7 @@ nn::Checkpoint Program::settings() const {
   nn::Checkpoint checkpoint;
   checkpoint.set("program", name_);
   checkpoint.set("epochs", options.epochs);
-  for (const Setting& setting : settings_) {
+  for (const CommandLine::Setting& setting : line_->settings) {
     setting.store(checkpoint, kPrefix + setting.option->get_name().substr(2));
   }
   return checkpoint;
@@ -150,13 +227,13 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file over its limit is an error of that file
   std::string error;
   try {
-    app.parse(argc, argv);
+    line_->app.parse(argc, argv);
     if (!options.resume.empty()) resume();
     body();
     flush_output();
     return 0;
   } catch (const CLI::Success& done) {
-    return app.exit(done);  // --help
+    return line_->app.exit(done);  // --help
   } catch (const std::exception& e) {
     error = e.what();
   }

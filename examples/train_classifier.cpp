@@ -229,21 +229,17 @@ int main(int argc, char** argv) {
                              .batch_size = 64,
                              .learning_rate = 1e-3,
                              .weight_decay = 0.05});
-  CLI::App& app = program.app;
-  app.add_option("--train", c.train, "file of lines to learn from: label<TAB>text");
-  app.add_option("--test", c.test, "file of lines to be tested on at the end");
-  app.add_flag("--predict", c.predict, "name the class of each line of standard input");
-  program.add("--pooling", c.pooling, "how the words' vectors become one")
-      ->check(CLI::IsMember({"mean", "cls", "max"}));
-  program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training")
-      ->check(examples::between(0.0, 1.0));
-  program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes")
-      ->check(examples::between(0.0, 1.0));
-  program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first")
-      ->check(examples::between(1e-6, 1e6));
-  program.add("--min-count", c.min_count, "rarer words are unknown")
-      ->check(examples::between(1, 1000000));
-  program.add("--max-words", c.max_words, "a line is cut behind so many")
-      ->check(examples::between(1, 100000));
+  program.add_for_call("--train", c.train, "file of lines to learn from: label<TAB>text");
+  program.add_for_call("--test", c.test, "file of lines to be tested on at the end");
+  program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
+  program.add("--pooling", c.pooling, "how the words' vectors become one", {"mean", "cls", "max"});
+  program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",
+              {0, 1});
+  program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes",
+              {0, 1});
+  program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
+              {1e-6, 1e6});
+  program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
+  program.add("--max-words", c.max_words, "a line is cut behind so many", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });
 }

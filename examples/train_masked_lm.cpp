@@ -209,11 +209,11 @@ int main(int argc, char** argv) {
   examples::Program program(
       "train_masked_lm", "Learns a text by guessing what was hidden in it.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
-  program.app.add_option("--text", c.text, "file of UTF-8 text to learn");
-  program.app.add_option("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
-  program.add("--unit", c.unit, "what a token is")->check(CLI::IsMember({"characters", "words"}));
-  program.add("--length", c.length, "tokens of a sequence")->check(examples::between(2, 100000));
-  program.add("--vocabulary", c.vocabulary, "most tokens that are told apart")
-      ->check(examples::between(models::Vocabulary::kSpecialCount + 1, index_t{10000000}));
+  program.add_for_call("--text", c.text, "file of UTF-8 text to learn");
+  program.add_for_call("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
+  program.add("--unit", c.unit, "what a token is", {"characters", "words"});
+  program.add("--length", c.length, "tokens of a sequence", {2, 100'000});
+  program.add("--vocabulary", c.vocabulary, "most tokens that are told apart",
+              {Vocabulary::kSpecialCount + 1, 10'000'000});
   return program.run(argc, argv, [&] { run(program, c); });
 }

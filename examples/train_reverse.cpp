@@ -98,8 +98,8 @@ int main(int argc, char** argv) {
                              .dropout = 0,
                              .epochs = 5,
                              .learning_rate = 3e-3});
-  program.add("--length", length, "letters of a word")->check(examples::between(2, 64));
-  program.add("--words", count, "words to train on")->check(examples::between(1, 1'000'000));
+  program.add("--length", length, "letters of a word", {2, 64});
+  program.add("--words", count, "words to train on", {1, 1'000'000});
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
     const auto words = random_words(count, length, Rng(o.seed, 1));

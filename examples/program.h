@@ -1,0 +1,89 @@
+// The command line of a training program: its options, what of them a checkpoint keeps, and errors.
+//
+//   Program program("train_thing", "Trains a thing.", {.epochs = 10});
+//   program.add("--size", size, "of the thing", {1, 100});
+//   return program.run(argc, argv, [&] { ... });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/checkpoint.h"
+
+namespace tessera::examples {
+
+/// The options of every program, with the defaults of a small text.
+struct TrainingOptions {
+  index_t layers = 2;
+  index_t width = 128;
+  index_t heads = 4;
+  index_t feed_forward = 512;
+  double dropout = 0.1;
+  index_t epochs = 10;
+  index_t batch_size = 32;
+  double learning_rate = 1e-3;
+  double weight_decay = 0.01;
+  double warmup = 0.1;  // the share of the steps in which the learning rate rises
+  double clip = 1;      // the largest norm of the gradient
+  std::uint64_t seed = 0;
+
+  // Where and how long, which a resumed run may choose anew.
+  index_t max_steps = 0;           // of this call; 0: no limit
+  bool checkpoint_layers = false;  // compute layers again in the backward: the same bits
+  std::string save = "";
+  std::string resume = "";
+  std::string log = "";
+};
+
+/// The file in the folders that --save and --resume name.
+inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+
+/// The numbers that an option may be. NaN is in no range.
+template <class T>
+struct Range {
+  T low, high;
+};
+
+/// A command line, and what becomes of errors: one line on standard error and exit code 2.
+class Program {
+ public:
+  Program(std::string name, const std::string& description, const TrainingOptions& defaults);
+  ~Program();
+
+  /// Adds an option that belongs to the run: checkpoints hold it, and a resumed run takes it from
+  /// there, with the same checks. Giving it another value then is an error.
+  void add(const char* flag, index_t& value, const char* what, Range<index_t> range);
+  void add(const char* flag, double& value, const char* what, Range<double> range);
+  void add(const char* flag, std::uint64_t& value, const char* what);
+  void add(const char* flag, std::string& value, const char* what,
+           const std::vector<std::string>& choices);
+
+  /// Adds an option of this call alone.
+  void add_for_call(const char* flag, std::string& value, const char* what);
+  void add_for_call(const char* flag, bool& value, const char* what);
+
+  /// Parses the command line, loads the checkpoint that --resume names, takes the run's options
+  /// from it, and calls `body`.
+  int run(int argc, char** argv, const std::function<void()>& body);
+
+  /// The start of a checkpoint: whose it is, and the run's options.
+  nn::Checkpoint settings() const;
+
+  TrainingOptions options;
+  std::optional<nn::Checkpoint> resumed;
+
+ private:
+  struct CommandLine;  // of the library that parses it, which takes long to compile
+
+  void add_common_options();
+  void resume();
+
+  std::string name_;
+  std::unique_ptr<CommandLine> line_;
+};
+
+}  // namespace tessera::examples
