@@ -20,7 +20,7 @@ struct TokenEncoderOptions {
   EncoderOptions encoder;
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
-  double embedding_scale = 1;   // of the first embeddings beside the sines; sinusoidal alone
+  double embedding_scale = 1;   // of the embeddings at first, beside the sines
   double dropout = 0.1;         // of the embedded tokens
   bool embedding_norm = false;  // a layer norm on them, as BERT has
 };
@@ -40,7 +40,7 @@ struct TokenEncoderOptions {
 /// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: tokens of another rank, dtype or outside [0, V), or more than max_tokens of them;
 /// lengths that are not B numbers from 1 to T; an encoder with batch_first = false; an
-/// embedding_scale that is not a number above 0.
+/// embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
 struct TokenEncoder {
   struct Embeddings {

@@ -382,6 +382,28 @@ TEST_P(GemmTest, GivesTheSameBitsOnEveryThreadCount) {
   expect_same_bits_on_every_thread_count<double>();
 }
 
+/// A thread's last, smaller part must not pack more rows at a time than the others.
+template <class T>
+void expect_room_for_uneven_parts() {
+  for (index_t m : {294, 577, 774}) {
+    for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
+      for (index_t n : {64, 400}) {
+        Product<T> product{.m = m, .n = n, .k = 257, .a_layout = layout};
+        for (int threads : {2, 3}) {
+          set_thread_count(threads);
+          EXPECT_TRUE(product.is_exact());
+        }
+      }
+    }
+  }
+  set_thread_count(0);
+}
+
+TEST_P(GemmTest, HasRoomForUnevenParts) {
+  expect_room_for_uneven_parts<float>();
+  expect_room_for_uneven_parts<double>();
+}
+
 template <class T>
 void expect_row_alone_is_row_of_many() {
   Product<T> product{.m = 67, .n = 131, .k = 300, .bias = true, .whole_numbers = false};

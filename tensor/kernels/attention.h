@@ -124,8 +124,8 @@ inline void score_few(const QueryBlock<T>& block, const KeyTile<T>& tile, index_
   }
   const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
   const Panels<T> k = {scratch.keys, args.width * kPanel<T>, kPanel<T>, nullptr, 0};
-  multiply_block(block.count, whole_panels<T>(keys), args.width, TileRows<T>(q), k, scratch.few,
-                 kKeyTile, false);
+  multiply_block(block.count, args.width, TileRows<T>(q), k,
+                 TileTarget<T>{scratch.few, kKeyTile, whole_panels<T>(keys), false});
   for (index_t j = 0; j < keys; ++j) {
     T* const scores = scratch.scores + j * kQueryBlock;
     for (index_t i = 0; i < kPanel<T>; i += kLanes<T>) store(scores + i, Vec<T>{});
@@ -179,8 +179,8 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
       tile.copied ? Panels<T>{scratch.values, kPanel<T> * tile.count, kPanel<T>, nullptr, 0}
                   : Panels<T>{values.data, kPanel<T>, values.row, scratch.values, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
-  multiply_block(block.count, tile.copied ? row : args.v_width, keys, TileRows<T>(p), v,
-                 scratch.out, row, tile.first > 0);
+  multiply_block(block.count, keys, TileRows<T>(p), v,
+                 TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, tile.first > 0});
 }
 
 /// The same chain of additions, but terms of weight 0 are left out instead of adding 0 * NaN.

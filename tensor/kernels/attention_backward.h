@@ -80,9 +80,10 @@ inline void differentiate_tile(const QueryBlock<T>& block, index_t keys,
 template <class T>
 inline void multiply_columns(const QueryBlock<T>& block, index_t keys, index_t width, const T* rows,
                              const T* columns, T* out, RowsAhead<T>& ahead) {
-  multiply_block(keys, block.padded(), width, TileRows<T>(MatrixRef<T>{rows, width, 1}),
-                 Panels<T>{columns, kPanel<T> * width, kPanel<T>, nullptr, 0}, out, kQueryBlock,
-                 false, [&](index_t, index_t, index_t, index_t) { ahead(); });
+  multiply_block(keys, width, TileRows<T>(MatrixRef<T>{rows, width, 1}),
+                 Panels<T>{columns, kPanel<T> * width, kPanel<T>, nullptr, 0},
+                 TileTarget<T>{out, kQueryBlock, block.padded(), false},
+                 [&](index_t, index_t, index_t, index_t) { ahead(); });
 }
 
 /// `sums` (rows of whole panels) += A times `depth` rows in panels, which hold `step` rows each.
@@ -90,8 +91,9 @@ template <class T>
 inline void add_product(index_t rows, index_t width, index_t depth, MatrixRef<T> a, const T* panels,
                         index_t step, T* sums) {
   const index_t whole = whole_panels<T>(width);
-  multiply_block(rows, whole, depth, TileRows<T>(a),
-                 Panels<T>{panels, kPanel<T> * step, kPanel<T>, nullptr, 0}, sums, whole, true);
+  multiply_block(rows, depth, TileRows<T>(a),
+                 Panels<T>{panels, kPanel<T> * step, kPanel<T>, nullptr, 0},
+                 TileTarget<T>{sums, whole, whole, true});
 }
 
 /// Sums relative to the scores, times what scores were scaled by, to where they belong. Adding 0

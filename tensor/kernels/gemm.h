@@ -37,8 +37,9 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
-// A copy of a block of A pays where this many panels of B read it; where its rows are contiguous,
-// sooner, because then each step of k, and there are many, lies on another line.
+// A block of A is copied into strips where a chunk has so many panels of B, each of which reads it.
+// Rows whose elements are adjacent lie well in place: they are copied for many panels alone. In
+// A^T B, where those of a column are, each step of k reads other lines.
 inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsWorthTurning = 2;
@@ -47,7 +48,7 @@ inline constexpr index_t kLinesWorthTurning = 256;
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
 
-/// What is done to a finished tile of C at (i, j): + bias, the activation, + residual.
+/// What is done to a finished tile of C at (i, j), bias included: the activation, + residual.
 template <class T>
 inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_t rows,
                            index_t columns) {
@@ -57,7 +58,6 @@ inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_
       const index_t column = j + first;
       T* to = args.c + r * args.c_row + column;
       Vec<T> y = load_some(to, count);
-      if (args.bias != nullptr) y = y + load_some(args.bias + column, count);
       if (args.activated != nullptr) store_some(args.activated + r * args.c_row + column, y, count);
       switch (args.activation) {
         case Activation::kNone:
@@ -171,7 +171,7 @@ inline index_t block_rows(index_t rows) {
 /// at each step of k. Packed, it is one stream, which a core that others burden still predicts.
 template <class T>
 inline bool packs_a(const GemmArgs<T>& args, const Split& split) {
-  const index_t reads = split.columns / kPanel<T>;
+  const index_t reads = chunk_columns(args, split) / kPanel<T>;
   if (args.a_col == 1) return reads >= kReadsWorthPacking && split.rows >= kRowsWorthPacking;
   return args.a_row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
 }
@@ -199,15 +199,16 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return split.row_parts * split.column_parts * (room.a + room.b);
 }
 
-/// What of B is prefetched: in place some rows down. In packed panels the same line of the next one,
-/// if both fit into an L1 of 32 KiB, else the whole next panel, where the rows of A leave time.
+/// What of B is prefetched: in place some rows down. In packed panels the same line of the next
+/// one, if a panel fits into an L1 of 32 KiB, else in each tile a share of the next panel, where
+/// there are tiles for most shares.
 template <class T>
 inline void plan_prefetching(const GemmArgs<T>& args, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
-  constexpr index_t kShort = 32768 / sizeof(T);
+  constexpr index_t kElementsOfL1 = 32768 / sizeof(T);
   if (reads_b_in_place(args)) {
     panels.ahead = kRowsAhead * args.b_row;
-  } else if (kPanel<T> * args.k > kShort) {
+  } else if (kPanel<T> * args.k > kElementsOfL1) {
     panels.fetches_next = args.m >= kPrefetchers / 2 * kTileRows;
   } else if (args.m >= 2 * kTileRows) {
     panels.ahead = panels.panel_step;
@@ -247,28 +248,28 @@ inline TileRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
 /// [p, p + k), give.
 template <class T>
-inline void multiply_part(const GemmArgs<T>& args, TileRows<T> a, Panels<T> b, index_t i, index_t m,
-                          index_t j, index_t n, index_t p, index_t k) {
-  T* const c = args.c + i * args.c_row + j;
-  const bool accumulate = args.accumulate || p > 0;
-  const bool has_epilogue =
-      args.bias != nullptr || args.residual != nullptr || args.activation != Activation::kNone;
-  if (has_epilogue && p + k == args.k) {
+inline void multiply_part(const GemmArgs<T>& args, const TileRows<T>& a, const Panels<T>& b,
+                          index_t i, index_t m, index_t j, index_t n, index_t p, index_t k) {
+  const bool is_last = p + k == args.k;
+  TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, args.accumulate || p > 0};
+  if (is_last && args.bias != nullptr) out.bias = args.bias + j;
+  const bool has_epilogue = args.residual != nullptr || args.activation != Activation::kNone;
+  if (has_epilogue && is_last) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       apply_epilogue(args, i + row, j + column, rows, columns);
     };
-    multiply_block(m, n, k, a, b, c, args.c_row, accumulate, finish);
+    multiply_block(m, k, a, b, out, finish);
   } else {
-    multiply_block(m, n, k, a, b, c, args.c_row, accumulate);
+    multiply_block(m, k, a, b, out);
   }
 }
 
-/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C.
+/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C, by blocks of
+/// `rows` and chunks of `chunk` columns, which the buffers have room for.
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, index_t row, index_t row_end,
-                               index_t column, index_t column_end, index_t chunk, T* buffer_a,
-                               T* buffer_b) {
-  const index_t rows = block_rows(row_end - row);
+                               index_t column, index_t column_end, index_t rows, index_t chunk,
+                               T* buffer_a, T* buffer_b) {
   index_t p = 0;
   do {  // once even where k is 0
     const index_t k = at_most(args.k - p, block_k(args));
@@ -296,7 +297,7 @@ void gemm(const GemmArgs<T>& args) noexcept {
     const index_t column = part % split.column_parts * split.columns;
     T* const buffer = args.workspace + worker * (room.a + room.b);
     multiply_rectangle(args, row, at_most(row + split.rows, args.m), column,
-                       at_most(column + split.columns, args.n), chunk,
+                       at_most(column + split.columns, args.n), block_rows(split.rows), chunk,
                        room.a > 0 ? buffer : nullptr, buffer + room.a);
   });
 }

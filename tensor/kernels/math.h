@@ -299,13 +299,13 @@ template <class V>
   return x <= Element<V>{0} ? V{} : x;
 }
 
-/// What is below is as this: both GELUs are 0 from here on down, and their slopes constant from its
-/// negative on up.
+/// Smaller arguments are clamped to this: both GELUs are 0 there, their slopes 0 below and 1 above
+/// its negative.
 template <class T>
 inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
 
-/// 1 - Phi(a) for a in [2, -kGeluLowest]. The exponential is squared last: its root is a normal
-/// number where it is not.
+/// 1 - Phi(a) for a in [2, -kGeluLowest]. exp(-a^2 / 2) is multiplied in as its root, twice, which
+/// is a normal number where it is not.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V normal_tail(V a) {
   using C = MathConstants<T>;

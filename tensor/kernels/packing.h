@@ -7,6 +7,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
+// A tile of C: kTileRows rows by one panel of kTileVectors vectors, which fill the registers.
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
@@ -85,14 +86,15 @@ inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
 }
 
 /// The rows of the next tile where `left` are to do: all that fit, but the last two tiles share.
+/// What packs strips and what reads them cut alike by this.
 inline index_t next_rows(index_t left) {
   if (left >= 2 * kTileRows || left == kTileRows) return kTileRows;
   return left > kTileRows ? (left + 1) / 2 : left;
 }
 
 /// A tile's rows of A, in the order in which its steps of k broadcast them: element (r, p) goes to
-/// strip[p * rows + r]. Whole vectors are stored, and what one writes behind its end the next one
-/// mends: `strip` has room for kLanes elements more.
+/// strip[p * rows + r]. Whole vectors are stored, whose excess the next ones overwrite: `strip` has
+/// room for kLanes elements more.
 template <class T>
 inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   constexpr index_t kBlocks = (kTileRows + kLanes<T> - 1) / kLanes<T>;
@@ -144,7 +146,9 @@ inline TileRows<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) 
           const index_t count = at_most(rows - r, kLanes<T>);
           const Vec<T> v = load_some(a.data + p * a.col + i + r, count);
           T* const to = strips + i * k + p * rows + r;
-          if (p + 1 < k) {
+          // A vector's excess falls on this strip's next step, written later; behind the last step
+          // it would fall on the next strip, whose first steps are there already.
+          if (p * rows + r + kLanes<T> <= k * rows) {
             store(to, v);
           } else {
             store_some(to, v, count);

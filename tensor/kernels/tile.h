@@ -7,7 +7,7 @@
 //      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
 //        +--------+--------+
 //   a -> | c c c c|c c c c |     A is read where it lies, with any strides, or from strips;
-//   a -> | c c c c|c c c c |     B is packed into panels, whose rows follow each other
+//   a -> | c c c c|c c c c |     B in panels, packed or in place
 //
 // **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0
 // (or at the C that is accumulated into) and passes through memory unchanged from one call to the
@@ -32,24 +32,24 @@ struct TileSource {
   const T* next = nullptr;
 };
 
-/// This many tiles share a panel's prefetching: each takes one row in so many.
+/// This many tiles share a panel's prefetching: each asks for one row in so many.
 inline constexpr index_t kPrefetchers = 16;
 
 /// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
-/// and so do A's elements, along its rows or in a strip.
-enum class Layout { kAny, kRows, kStrip };
+/// and that A's elements are adjacent, those of a row or, as in strips, those of a column.
+enum class Layout { kAny, kRows, kColumns };
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
-/// Of 24 instructions a step 12 multiply. Known strides and four steps at a time leave 21, which
-/// tells where another thread shares the core: then it issues half as many a cycle.
+/// On AVX2 a step had 24 instructions, of which 12 multiply. Known strides and four steps at a time
+/// leave 21, which matters where another thread shares the core and takes half of its issue slots.
 template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
   const auto [b, panel_step, any_row_step, ahead, next] = source;
   const index_t row_step = kLayout == Layout::kAny ? any_row_step : kPanel<T>;
   if constexpr (kLayout == Layout::kRows) a.col = 1;
-  if constexpr (kLayout == Layout::kStrip) a = {a.data, 1, kRows};
+  if constexpr (kLayout == Layout::kColumns) a.row = 1;
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
@@ -70,13 +70,12 @@ template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
   }
 }
 
+/// All steps of a tile, with what it prefetches: a line ahead in each, or a line of its share of
+/// the next panel in every sixteenth.
 template <Layout kLayout, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                  Vec<T> (&sum)[kRows][kVectors]) {
-  if (kLayout == Layout::kAny || source.ahead != 0) {
-    multiply_steps<kLayout, true>(k, a, source, sum);
-    return;
-  }
+  if (source.ahead != 0) return multiply_steps<kLayout, true>(k, a, source, sum);
   const T* const first = source.b;
   const index_t steps = source.next == nullptr ? k : kPrefetchers;
   for (index_t p = 0; p < k; p += steps) {
@@ -86,21 +85,22 @@ template <Layout kLayout, class T, int kRows, int kVectors>
   }
 }
 
-/// Where a tile goes: C's first element, and how many of the tile's columns exist.
+/// Where a tile goes: C's first element, how many of the tile's columns exist, and what is added to
+/// each of its rows once the chains are complete.
 template <class T>
 struct TileTarget {
   T* c;
   index_t c_row;
   index_t columns;
   bool accumulate;
+  const T* bias = nullptr;
 };
 
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
-template <class T, int kRows, int kPanels>
+template <class T, int kRows, int kVectors>
 inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& source,
                          const TileTarget<T>& out) {
-  constexpr int kVectors = kPanels * kTileVectors;
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
     const index_t left = out.columns - v * kLanes<T>;
@@ -117,10 +117,19 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& 
   }
   if (source.row_step == kPanel<T> && a.col == 1) {
     multiply_tile<Layout::kRows>(k, a, source, sum);
-  } else if (source.row_step == kPanel<T> && a.row == 1 && a.col == kRows) {
-    multiply_tile<Layout::kStrip>(k, a, source, sum);
+  } else if (source.row_step == kPanel<T> && a.row == 1) {
+    multiply_tile<Layout::kColumns>(k, a, source, sum);
   } else {
     multiply_tile<Layout::kAny>(k, a, source, sum);
+  }
+  if (out.bias != nullptr) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const T* from = out.bias + v * kLanes<T>;
+      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) sum[r][v] += bias;
+    }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -145,28 +154,69 @@ inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>&
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
     }
     if (wide) {
-      compute_tile<T, kRows, tile_panels(kRows)>(k, a, source, out);
+      compute_tile<T, kRows, tile_panels(kRows) * kTileVectors>(k, a, source, out);
     } else {
-      compute_tile<T, kRows, 1>(k, a, source, out);
+      compute_tile<T, kRows, kTileVectors>(k, a, source, out);
     }
   }
 }
 
-/// C (m, n) (+)= A (m, k) B (k, n), in the calling thread and without cutting k: the part that gemm
-/// and attention share. Calls `finish(i, j, rows, columns)` on each tile that is stored, while it
-/// is still in L1.
+/// The same on one vector, of a last panel that has no more columns.
+template <class T, int kRows = kTileRows>
+inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a,
+                                const TileSource<T>& source, const TileTarget<T>& out) {
+  if constexpr (kRows > 0) {
+    if (rows != kRows) return compute_narrow_rows<T, kRows - 1>(rows, k, a, source, out);
+    compute_tile<T, kRows, 1>(k, a, source, out);
+  }
+}
+
+/// `out` from row i and column j on, as many columns as `columns`.
+template <class T>
+inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, index_t columns) {
+  return {out.c + i * out.c_row + j, out.c_row, columns, out.accumulate,
+          out.bias == nullptr ? nullptr : out.bias + j};
+}
+
+/// The last panel, which has fewer columns than the others, of multiply_block. Apart, because one
+/// case more among full panels costs them 3 to 10 %.
 template <class T, class Finish>
-inline void multiply_block(index_t m, index_t n, index_t k, TileRows<T> a, Panels<T> b, T* c,
-                           index_t c_row, bool accumulate, const Finish& finish) {
+[[gnu::noinline]] void multiply_tail(index_t m, index_t k, const TileRows<T>& a,
+                                     const TileSource<T>& source, const TileTarget<T>& panel,
+                                     const Finish& finish) {
+  index_t rows = 0;
+  for (index_t i = 0; i < m; i += rows) {
+    rows = next_rows(m - i);
+    const TileTarget<T> out = tile_of(panel, i, 0, panel.columns);
+    if (panel.columns <= kLanes<T>) {
+      compute_narrow_rows(rows, k, a.tile(i, rows, k), source, out);
+    } else {
+      compute_rows(rows, false, k, a.tile(i, rows, k), source, out);
+    }
+    finish(i, rows);
+  }
+}
+
+/// C (m, n) (+)= A (m, k) B (k, n) (+ bias), n being `out.columns`, in the calling thread and
+/// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
+/// each tile that is stored, while it is still in L1.
+template <class T, class Finish>
+inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Panels<T>& b,
+                           const TileTarget<T>& out, const Finish& finish) {
+  const index_t n = out.columns;
   const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
   index_t columns = 0;
   for (index_t j = 0; j < n; j += columns) {
     const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
     columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
-    const bool in_tail = columns < kPanel<T>;
+    if (columns < kPanel<T>) {
+      multiply_tail(m, k, a, TileSource<T>{b.tail, 0, b.tail_row_step, 0},
+                    tile_of(out, 0, j, columns),
+                    [&](index_t i, index_t rows) { finish(i, j, rows, columns); });
+      return;
+    }
     TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step,
                             b.ahead};
-    if (in_tail) source = {b.tail, 0, b.tail_row_step, 0};
     const bool fetches_next = b.fetches_next && j + kPanel<T> < n;
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
@@ -175,17 +225,16 @@ inline void multiply_block(index_t m, index_t n, index_t k, TileRows<T> a, Panel
         const index_t share = i / kTileRows % kPrefetchers;
         source.next = source.b + source.panel_step + share * source.row_step;
       }
-      compute_rows(rows, wide, k, a.tile(i, rows, k), source,
-                   TileTarget<T>{c + i * c_row + j, c_row, columns, accumulate});
+      compute_rows(rows, wide, k, a.tile(i, rows, k), source, tile_of(out, i, j, columns));
       finish(i, j, rows, columns);
     }
   }
 }
 
 template <class T>
-inline void multiply_block(index_t m, index_t n, index_t k, TileRows<T> a, Panels<T> b, T* c,
-                           index_t c_row, bool accumulate) {
-  multiply_block(m, n, k, a, b, c, c_row, accumulate, [](index_t, index_t, index_t, index_t) {});
+inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Panels<T>& b,
+                           const TileTarget<T>& out) {
+  multiply_block(m, k, a, b, out, [](index_t, index_t, index_t, index_t) {});
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

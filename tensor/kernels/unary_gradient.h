@@ -20,7 +20,8 @@ template <class V, class T = Element<V>>
   constexpr T kInvSqrtTwoPi = static_cast<T>(0.3989422804014327);
   const V x = gelu_range(input);
   const V cdf = normal_cdf(x);  // first: it branches, which would tear the sum below apart
-  const V density = exp_of_negative(rounded((x * x) * T{-0.5}));
+  // Not x * x, which normal_cdf has as well: shared, it might no longer fuse there.
+  const V density = exp_of_negative(rounded((x * T{-0.5}) * x));
   return rounded(rounded(x * kInvSqrtTwoPi) * density + cdf);
 }
 
