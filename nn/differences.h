@@ -1,4 +1,4 @@
-// What is wrong with a state that somebody wants to load.
+// Collects what differs between two states, for an error message.
 #pragma once
 
 #include <sstream>
@@ -8,8 +8,8 @@
 
 namespace tessera::nn {
 
-/// The differences of two states, a line each: the first thirty, because a wrong file differs
-/// everywhere, and how many more there are.
+/// Lists at most thirty differences, a line each, then how many more there are: a wrong file
+/// differs everywhere. No text: no difference.
 class Differences {
  public:
   template <class... Parts>

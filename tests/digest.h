@@ -1,4 +1,4 @@
-// One number for all bits of a tensor, and those that tests have written down.
+// One number for all bits of a tensor, and the form in which tests write such numbers down.
 #pragma once
 
 #include <array>

@@ -23,7 +23,7 @@ inline models::TokenEncoderOptions tiny_tokens(
           .embedding_norm = embedding_norm};
 }
 
-/// A model in evaluation mode, of which each call makes the same.
+/// A model in evaluation mode, the same at each call.
 template <class Model, class Options>
 Model make_model(const Options& options) {
   Rng rng(3);
