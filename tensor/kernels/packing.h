@@ -54,17 +54,23 @@ inline index_t at_least(index_t a, index_t limit) {
   return a > limit ? a : limit;
 }
 
+/// Copies rows [0, k) of kCount panels of B, whose columns are adjacent: a row of all of them, then
+/// the next, which may be in another page.
+template <int kCount, class T>
+inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
+  for (index_t p = 0; p < k; ++p) {
+    const T* const from = b.data + p * b.row;
+    for (int v = 0; v < kCount * kTileVectors; ++v) {
+      T* const panel = panels + v / kTileVectors * k * kPanel<T>;
+      store(panel + p * kPanel<T> + v % kTileVectors * kLanes<T>, load(from + v * kLanes<T>));
+    }
+  }
+}
+
 /// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
 template <class T>
 inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
-  if (b.col == 1 && n == kPanel<T>) {
-    for (index_t p = 0; p < k; ++p) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        store(panel + p * kPanel<T> + v * kLanes<T>, load(b.data + p * b.row + v * kLanes<T>));
-      }
-    }
-    return;
-  }
+  if (b.col == 1 && n == kPanel<T>) return pack_full_panels<1>(b, k, panel);
   if (b.row == 1) {
     copy_transposed(b.data, b.col, n, k, panel, kPanel<T>);
   } else {
@@ -80,7 +86,14 @@ inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
 /// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.
 template <class T>
 inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
-  for (index_t j = 0; j < n; j += kPanel<T>) {
+  constexpr int kTogether = 4;
+  index_t j = 0;
+  if (b.col == 1) {
+    for (; j + kTogether * kPanel<T> <= n; j += kTogether * kPanel<T>) {
+      pack_full_panels<kTogether>(b.at(0, j), k, panels + j * k);
+    }
+  }
+  for (; j < n; j += kPanel<T>) {
     pack_panel(b.at(0, j), k, at_most(n - j, kPanel<T>), panels + j * k);
   }
 }
