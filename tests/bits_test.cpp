@@ -173,7 +173,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"matmul",
      {{"c09026b6fcc12e90", "c273ba55502df523"}, {"c974e28e50e9e159", "e909aac8d3249650"}}},
     {"linear",
-     {{"4bbc8dab28036c49", "bee76399954522d2"}, {"aae34f96080330f9", "2af33e5e47de5bb6"}}},
+     {{"a88dfc674666e307", "efebedd128fcab8e"}, {"db7f020de773285c", "9e4b8528a99199a1"}}},
     {"attention",
      {{"8721adf50ff4ca78", "79f361f164ebe181"}, {"59bb6dc17dff7b79", "e333324d90397705"}}},
     {"layer_norm",
@@ -181,9 +181,9 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"softmax",
      {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
     {"post-norm encoder",
-     {{"a0fb0aa44a6ce0df", "05cd984542ffd623"}, {"64a3f90909fe4171", "b3ab524c40cda1d6"}}},
+     {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
     {"pre-norm encoder",
-     {{"78b78a9db955e993", "158300d7d48039af"}, {"5e33dd89de5813fc", "17b4c8d9a7deb4bf"}}},
+     {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
 };
 
 TEST_P(BitsTest, OneDigestForEveryWay) {

@@ -5,7 +5,7 @@
 // element's bits depend neither on the layout nor on its place in the row.
 #pragma once
 
-#include "tensor/kernels/math.h"
+#include "tensor/kernels/gelu.h"
 #include "tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -45,19 +45,25 @@ inline void for_each_block(index_t n, const Body& body) {
   }
 }
 
-template <class T, class F>
+/// y = f(x), f being of Vectors, of which a row gives kCount at a time and the rest one by one.
+template <int kCount, class T, class F>
 inline void map_row(index_t n, const T* x, index_t stride, T* y, const F& f) {
   RowBlocks<T> blocks(n, x, stride);
   for_each_block<T>(n, [&](index_t begin, index_t count) {
     const T* in = blocks.block(begin, count);
     T* out = y + begin;
+    const auto one = [&](Vec<T> v) { return f(Vectors<T, 1>{{v}}).at[0]; };
     index_t i = 0;
-    for (; i + kLanes<T> <= count; i += kLanes<T>) store(out + i, f(load(in + i)));
-    if (i < count) store_partial(out + i, f(load_partial(in + i, count - i)), count - i);
+    for (; i + kCount * kLanes<T> <= count; i += kCount * kLanes<T>) {
+      store_vectors(out + i, f(load_vectors<kCount>(in + i)));
+    }
+    for (; i + kLanes<T> <= count; i += kLanes<T>) store(out + i, one(load(in + i)));
+    if (i < count) store_partial(out + i, one(load_partial(in + i, count - i)), count - i);
   });
 }
 
-template <class T, class F>
+/// y = f(a, b), in the same way.
+template <int kCount, class T, class F>
 inline void map_rows(index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride, T* y,
                      const F& f) {
   RowBlocks<T> a_blocks(n, a, a_stride);
@@ -66,13 +72,19 @@ inline void map_rows(index_t n, const T* a, index_t a_stride, const T* b, index_
     const T* left = a_blocks.block(begin, count);
     const T* right = b_blocks.block(begin, count);
     T* out = y + begin;
+    const auto one = [&](Vec<T> p, Vec<T> q) {
+      return f(Vectors<T, 1>{{p}}, Vectors<T, 1>{{q}}).at[0];
+    };
     index_t i = 0;
+    for (; i + kCount * kLanes<T> <= count; i += kCount * kLanes<T>) {
+      store_vectors(out + i, f(load_vectors<kCount>(left + i), load_vectors<kCount>(right + i)));
+    }
     for (; i + kLanes<T> <= count; i += kLanes<T>) {
-      store(out + i, f(load(left + i), load(right + i)));
+      store(out + i, one(load(left + i), load(right + i)));
     }
     if (i == count) return;
     const index_t rest = count - i;
-    store_partial(out + i, f(load_partial(left + i, rest), load_partial(right + i, rest)), rest);
+    store_partial(out + i, one(load_partial(left + i, rest), load_partial(right + i, rest)), rest);
   });
 }
 
@@ -85,7 +97,9 @@ inline V sign(V v) {
 template <class T>
 void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
   using V = Vec<T>;
-  const auto map = [&](const auto& f) { map_row(n, x, stride, y, f); };
+  const auto map = [&](const auto& f) {
+    map_row<1>(n, x, stride, y, [&](const auto& v) { return each(f, v); });
+  };
   switch (op) {
     case UnaryOp::kNeg:
       return map([](V v) { return -v; });
@@ -112,7 +126,7 @@ void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
     case UnaryOp::kRelu:
       return map([](V v) { return relu(v); });
     case UnaryOp::kGelu:
-      return map([](V v) { return gelu_erf(v); });
+      return map_row<kInLockstep>(n, x, stride, y, [](const auto& v) { return gelu_erf(v); });
     case UnaryOp::kGeluTanh:
       return map([](V v) { return gelu_tanh(v); });
   }
@@ -122,7 +136,10 @@ template <class T>
 void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
             T* y) noexcept {
   using V = Vec<T>;
-  const auto map = [&](const auto& f) { map_rows(n, a, a_stride, b, b_stride, y, f); };
+  const auto map = [&](const auto& f) {
+    const auto each_pair = [&](const auto& p, const auto& q) { return each(f, p, q); };
+    map_rows<1>(n, a, a_stride, b, b_stride, y, each_pair);
+  };
   switch (op) {
     case BinaryOp::kAdd:
       return map([](V p, V q) { return p + q; });

@@ -15,7 +15,7 @@
 // Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
-#include "tensor/kernels/math.h"
+#include "tensor/kernels/gelu.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
@@ -48,35 +48,66 @@ inline constexpr index_t kLinesWorthTurning = 256;
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
 
+template <class T, int kCount>
+[[gnu::always_inline]] inline Vectors<T, kCount> activate(Activation activation,
+                                                          const Vectors<T, kCount>& x) {
+  using V = Vec<T>;
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return each([](V v) { return relu(v); }, x);
+    case Activation::kGelu:
+      return gelu_erf(x);
+    case Activation::kGeluTanh:
+      return each([](V v) { return gelu_tanh(v); }, x);
+  }
+  return x;
+}
+
+/// apply_epilogue for kRows rows by one panel, of which `columns` columns exist.
+template <int kRows, class T>
+[[gnu::always_inline]] inline void finish_rows(const GemmArgs<T>& args, index_t i, index_t j,
+                                               index_t columns) {
+  constexpr int kCount = kRows * kTileVectors;
+  const auto width = [&](int n) {
+    return at_least(at_most(columns - n % kTileVectors * kLanes<T>, kLanes<T>), 0);
+  };
+  const auto at = [&](auto* matrix, index_t row_step, int n) {
+    return matrix + (i + n / kTileVectors) * row_step + j + n % kTileVectors * kLanes<T>;
+  };
+  Vectors<T, kCount> y;
+#pragma GCC unroll 8
+  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(at(args.c, args.c_row, n), width(n));
+  if (args.activated != nullptr) {
+#pragma GCC unroll 8
+    for (int n = 0; n < kCount; ++n) {
+      store_some(at(args.activated, args.c_row, n), y.at[n], width(n));
+    }
+  }
+  y = activate(args.activation, y);
+  if (args.residual != nullptr) {
+#pragma GCC unroll 8
+    for (int n = 0; n < kCount; ++n) {
+      y.at[n] = y.at[n] + load_some(at(args.residual, args.residual_row, n), width(n));
+    }
+  }
+#pragma GCC unroll 8
+  for (int n = 0; n < kCount; ++n) store_some(at(args.c, args.c_row, n), y.at[n], width(n));
+}
+
 /// What is done to a finished tile of C at (i, j), bias included: the activation, + residual.
 template <class T>
 inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_t rows,
                            index_t columns) {
-  for (index_t r = i; r < i + rows; ++r) {
-    for (index_t first = 0; first < columns; first += kLanes<T>) {
-      const index_t count = at_most(columns - first, kLanes<T>);
-      const index_t column = j + first;
-      T* to = args.c + r * args.c_row + column;
-      Vec<T> y = load_some(to, count);
-      if (args.activated != nullptr) store_some(args.activated + r * args.c_row + column, y, count);
-      switch (args.activation) {
-        case Activation::kNone:
-          break;
-        case Activation::kRelu:
-          y = relu(y);
-          break;
-        case Activation::kGelu:
-          y = gelu_erf(y);
-          break;
-        case Activation::kGeluTanh:
-          y = gelu_tanh(y);
-          break;
-      }
-      if (args.residual != nullptr) {
-        y = y + load_some(args.residual + r * args.residual_row + column, count);
-      }
-      store_some(to, y, count);
+  constexpr int kRows = 2;
+  for (index_t first = 0; first < columns; first += kPanel<T>) {
+    const index_t left = columns - first;
+    index_t r = 0;
+    for (; left >= kPanel<T> && r + kRows <= rows; r += kRows) {
+      finish_rows<kRows>(args, i + r, j + first, kPanel<T>);
     }
+    for (; r < rows; ++r) finish_rows<1>(args, i + r, j + first, at_most(left, kPanel<T>));
   }
 }
 

@@ -9,8 +9,8 @@
 //     float     1.05   0.93   1.51   1.44   2.41
 //     double    0.98   1.32   1.51   1.87   2.44
 //
-// For x >= -3, gelu_erf stays within 36 and gelu_tanh within 24; below, the error follows the
-// rounding of their exponent, and with it x^2.
+// For x >= -3, gelu_tanh stays within 24; below, the error follows the rounding of its exponent, and
+// with it x^2.
 //
 // **The same bits.** Sums of products are written `sum * x + c`, one product each, so that every
 // compiler fuses the same ones; a product that a caller might add to something is `rounded` first.
@@ -60,15 +60,12 @@ struct MathConstants<float> {
   static constexpr float kErfcScale = 0.4F;
   static constexpr float kErfc[] = {-0.116387084F, 0.243843868F, 0.00811289623F, 0.213074967F,
                                     0.198792055F,  0.226688609F, 0.225627407F};
-  // (Phi(x) - 1/2) / x in powers of x^2 - 2, for |x| <= 2; Phi is the normal distribution
-  static constexpr float kNormalNear[] = {-1.54126543e-08F, 2.86427166e-07F, -4.09990389e-06F,
-                                          5.15497741e-05F,  -0.00055461697F, 0.00500018196F,
-                                          -0.0377942696F,   0.297939718F};
-  // (1 - Phi(a)) exp(a^2 / 2) / t in powers of t = 1 / (1 + kNormalScale a), for a >= 2
+  // (1 - Phi(a)) exp(a^2 / 2) / t in powers of t = 1 / (1 + kNormalScale a), for a >= 0; Phi is the
+  // normal distribution
   static constexpr float kNormalScale = 0.3F;
-  static constexpr float kNormalFar[] = {-0.0481019989F, 0.0666545257F, 0.0431354716F,
-                                         0.0894447938F,  0.109103121F,  0.119594038F,
-                                         0.119689897F};
+  static constexpr float kNormalQuotient[] = {0.0367843881F,  -0.161609426F, 0.213515624F,
+                                              -0.0598159507F, 0.131521776F,  0.0991172642F,
+                                              0.120862737F,   0.119623616F};
   static constexpr float kGeluLowest = -18.0F;
 };
 
@@ -124,19 +121,13 @@ struct MathConstants<double> {
       -0.059386189199533791,  0.043107249117775158, 0.038117296692369886, 0.071315562698841359,
       0.098061068792840919,   0.12460551612329733,  0.14640554770530922,  0.16164040949762967,
       0.16925687181857388,    0.16925687511574156};
-  static constexpr double kNormalNear[] = {
-      3.5638951138007161e-18,  -1.1578509085876793e-16, 3.2331426988553623e-15,
-      -8.4790317485186587e-14, 2.058413109737233e-12,   -4.5908231666006997e-11,
-      9.3360232330103542e-10,  -1.7158130719217957e-08, 2.8195240675146079e-07,
-      -4.0896637543500072e-06, 5.1554190048385782e-05,  -0.00055463178908001225,
-      0.0050001828731355176,   -0.037794264857318037,   0.29793972260301205};
-  static constexpr double kNormalScale = 0.25;
-  static constexpr double kNormalFar[] = {
-      -0.0066410130161616322, 0.038679574085410028,  -0.094294245975867719, 0.12209549942464878,
-      -0.092039427979760072,  0.050415124651563996,  -0.023636842251113271, -0.0025416776505355261,
-      -0.003210110065096204,  0.0069323428621674617, 0.023504308349066434,  0.043221021858008898,
-      0.063507039097591964,   0.081034796465778422,  0.09350212007499413,   0.099735569214289513,
-      0.099735570115506642};
+  static constexpr double kNormalScale = 0.2;
+  static constexpr double kNormalQuotient[] = {
+      0.0014716778004389126, -0.016667102044617268, 0.085499717189913407, -0.26192932753889858,
+      0.53432032692049691,   -0.7732610827017895,   0.83606354925631976,  -0.70240522866414046,
+      0.45995531115890104,   -0.24030919407937057,  0.1083034773392815,   -0.018911217894756492,
+      0.034725804683990731,  0.035667445764479763,  0.050101528074359289, 0.060983335845399618,
+      0.070217359131999529,  0.076596699454812817,  0.079788464367380407, 0.079788455935799169};
   static constexpr double kGeluLowest = -40.0;
 };
 
@@ -299,44 +290,10 @@ template <class V>
   return x <= Element<V>{0} ? V{} : x;
 }
 
-/// Smaller arguments are clamped to this: both GELUs are 0 there, their slopes 0 below and 1 above
-/// its negative.
+/// Arguments beyond this are clamped: both GELUs are 0 there, their slopes 0, and above its negative
+/// they are x and 1.
 template <class T>
 inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
-
-/// 1 - Phi(a) for a in [2, -kGeluLowest]. exp(-a^2 / 2) is multiplied in as its root, twice, which
-/// is a normal number where it is not.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V normal_tail(V a) {
-  using C = MathConstants<T>;
-  V r;
-  const V shifted = reduce_exp(rounded((a * a) * T{-0.25}), r);
-  const V root = scaled_normal_exp(shifted, r);
-  const V t = broadcast(T{1}) / (a * C::kNormalScale + T{1});
-  return rounded((t * horner(t, C::kNormalFar) * root) * root);
-}
-
-/// The normal distribution Phi(x) = (1 + erf(x / sqrt 2)) / 2, for x >= kGeluLowest. Far below 0 it
-/// keeps its digits, which the formula as it stands loses.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V normal_cdf(V x) {
-  using C = MathConstants<T>;
-  const V a = abs(x);
-  V phi = horner(x * x - T{2}, C::kNormalNear) * x + T{0.5};
-  const Mask<T> is_far = a >= T{2};
-  if (any_lane<T>(is_far)) {  // most activations are near, and the far formula costs twice as much
-    const V tail = normal_tail(min(a, broadcast(-C::kGeluLowest)));
-    phi = is_far ? (x < T{0} ? tail : T{1} - tail) : phi;
-  }
-  return phi;
-}
-
-/// x Phi(x).
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_erf(V x) {
-  x = x < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : x;
-  return rounded(x * normal_cdf(x));
-}
 
 /// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2 u).
 template <class V, class T = Element<V>>

@@ -6,23 +6,12 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// x where both GELUs still curve: their slopes are 0 below and 1 above.
+/// x where GELU still curves: its slope is 0 below and 1 above.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V gelu_range(V x) {
   constexpr T kLowest = kGeluLowest<T>;
   const V above = x < kLowest ? broadcast(kLowest) : x;
   return x > -kLowest ? broadcast(-kLowest) : above;
-}
-
-/// d/dx x Phi(x) = Phi(x) + x phi(x), phi being the normal density.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_erf_slope(V input) {
-  constexpr T kInvSqrtTwoPi = static_cast<T>(0.3989422804014327);
-  const V x = gelu_range(input);
-  const V cdf = normal_cdf(x);  // first: it branches, which would tear the sum below apart
-  // Not x * x, which normal_cdf has as well: shared, it might no longer fuse there.
-  const V density = exp_of_negative(rounded((x * T{-0.5}) * x));
-  return rounded(rounded(x * kInvSqrtTwoPi) * density + cdf);
 }
 
 /// d/dx x sigmoid(v) = sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx, v = 2 sqrt(2 / pi) (x + 0.044715 x^3).
@@ -47,7 +36,10 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
                     index_t dy_stride, T* dx) noexcept {
   using V = Vec<T>;
   constexpr T kTwoOverSqrtPi = static_cast<T>(1.1283791670955126);
-  const auto map = [&](const auto& f) { map_rows(n, x_or_y, stride, dy, dy_stride, dx, f); };
+  const auto map = [&](const auto& f) {
+    const auto each_pair = [&](const auto& v, const auto& d) { return each(f, v, d); };
+    map_rows<1>(n, x_or_y, stride, dy, dy_stride, dx, each_pair);
+  };
   switch (op) {
     case UnaryOp::kNeg:
       return map([](V, V d) { return -d; });
@@ -74,7 +66,10 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
     case UnaryOp::kRelu:  // passes a NaN on
       return map([](V y, V d) { return y <= T{0} ? V{} : d; });
     case UnaryOp::kGelu:
-      return map([](V x, V d) { return d * gelu_erf_slope(x); });
+      return map_rows<kInLockstep>(
+          n, x_or_y, stride, dy, dy_stride, dx, [](const auto& x, const auto& d) {
+            return each([](V slope, V v) { return v * slope; }, gelu_erf_slope(x), d);
+          });
     case UnaryOp::kGeluTanh:
       return map([](V x, V d) { return d * gelu_tanh_slope(x); });
   }

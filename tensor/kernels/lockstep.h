@@ -1,0 +1,58 @@
+// Functions of several vectors at once, in lockstep: each operation on all of them, then the next.
+//
+// The operations of a function wait for each other, and a processor looks only so many instructions
+// ahead for some that need not wait: taken one after the other, vectors leave its units half idle.
+#pragma once
+
+#include "tensor/kernels/simd.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// kCount vectors that are computed in lockstep.
+template <class T, int kCount>
+struct Vectors {
+  Vec<T> at[kCount];
+};
+
+/// f of each vector, or of each of x and those beside it. A function of a few operations: the next
+/// vector waits for all of them.
+template <class F, class T, int kCount, class... More>
+[[gnu::always_inline]] inline Vectors<T, kCount> each(const F& f, const Vectors<T, kCount>& x,
+                                                      const More&... more) {
+  Vectors<T, kCount> y;
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) y.at[i] = f(x.at[i], more.at[i]...);
+  return y;
+}
+
+/// The kCount vectors from p on.
+template <int kCount, class T>
+[[gnu::always_inline]] inline Vectors<T, kCount> load_vectors(const T* p) {
+  Vectors<T, kCount> x;
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) x.at[i] = load(p + i * kLanes<T>);
+  return x;
+}
+
+template <class T, int kCount>
+[[gnu::always_inline]] inline void store_vectors(T* p, const Vectors<T, kCount>& x) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) store(p + i * kLanes<T>, x.at[i]);
+}
+
+/// c[0] x^(N-1) + ... + c[N-1].
+template <class T, int kCount, int N>
+[[gnu::always_inline]] inline Vectors<T, kCount> horner(const Vectors<T, kCount>& x,
+                                                        const T (&c)[N]) {
+  Vectors<T, kCount> sum;
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) sum.at[i] = broadcast(c[0]);
+#pragma GCC unroll 32
+  for (int term = 1; term < N; ++term) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) sum.at[i] = sum.at[i] * x.at[i] + c[term];
+  }
+  return sum;
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
