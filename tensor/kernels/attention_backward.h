@@ -37,14 +37,14 @@ template <class T, int kKeys>
   const auto at = [](int i) {
     return i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
   };
-  Vec<T> p[kCount];
+  Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p[i] = load(weights + at(i)) - maximum[i % kTileVectors];
-  exp2_of_negatives<T>(p);
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + at(i)) - maximum[i % kTileVectors];
+  p = exp2_of_negatives(p);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
-    const Mask<T> used = p[i] != Vec<T>{};
-    const Vec<T> weight = p[i] * scale[i % kTileVectors];
+    const Mask<T> used = p.at[i] != Vec<T>{};
+    const Vec<T> weight = p.at[i] * scale[i % kTileVectors];
     const Vec<T> d_score = weight * (load(d_scores + at(i)) - delta[i % kTileVectors]);
     store(weights + at(i), used ? weight : Vec<T>{});
     store(d_scores + at(i), used ? d_score : Vec<T>{});

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
+#include "tensor/kernels/lockstep.h"
 #include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -29,34 +30,23 @@ struct PowerOfTwo<double> {
       0.2402265069591013,     0.6931471805599453,    1};
 };
 
-/// x = 2^x for x <= 0, in kCount vectors at once, so that one's operations fill the time another's
-/// take. Within 2.03 (double: 0.95) units in the last place; what is below 2^-126.5 (double:
-/// 2^-1022.5) is 0; NaN gives NaN.
+/// 2^x for x <= 0. Within 2.03 (double: 0.95) units in the last place; what is below 2^-126.5
+/// (double: 2^-1022.5) is 0; NaN gives NaN.
 template <class T, int kCount>
-[[gnu::always_inline]] inline void exp2_of_negatives(Vec<T> (&x)[kCount]) {
+[[gnu::always_inline]] inline Vectors<T, kCount> exp2_of_negatives(const Vectors<T, kCount>& x) {
   using C = MathConstants<T>;
+  using V = Vec<T>;
   // x + kRound has in its last bits the integer n nearest to x, and the exponent's bias with it.
   constexpr T kRound = C::kRoundToInteger + C::kExponentBias;
-  const Vec<T> lowest = rounded(broadcast(T{-C::kExponentBias}));  // n of 2^n = 0
-  Vec<T> shifted[kCount], power[kCount];
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) x[i] = max(lowest, x[i]);
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) shifted[i] = x[i] + kRound;
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) x[i] = x[i] - (shifted[i] - kRound);
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) power[i] = broadcast(PowerOfTwo<T>::kTerms[0]);
-#pragma GCC unroll 16
-  for (unsigned term = 1; term < sizeof(PowerOfTwo<T>::kTerms) / sizeof(T); ++term) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kCount; ++i) power[i] = power[i] * x[i] + PowerOfTwo<T>::kTerms[term];
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) {
-    const BitsVec<T> exponent = bit_cast<BitsVec<T>>(shifted[i]) << C::kFractionBits;
-    x[i] = rounded(power[i] * bit_cast<Vec<T>>(exponent));
-  }
+  const V lowest = rounded(broadcast(T{-C::kExponentBias}));  // n of 2^n = 0
+  const auto clamped = each([&](V v) { return max(lowest, v); }, x);
+  const auto shifted = each([](V v) { return v + kRound; }, clamped);
+  const auto r = each([](V v, V s) { return v - (s - kRound); }, clamped, shifted);
+  const auto scale = [](V power, V s) {
+    const BitsVec<T> exponent = bit_cast<BitsVec<T>>(s) << C::kFractionBits;
+    return rounded(power * bit_cast<V>(exponent));
+  };
+  return each(scale, horner(r, PowerOfTwo<T>::kTerms), shifted);
 }
 
 /// kKeys rows of scores, two vectors of queries in each: weights relative to `shift`, added to
@@ -68,14 +58,14 @@ template <class T, int kKeys>
   const auto at = [&](int i) {
     return scores + i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
   };
-  Vec<T> p[kCount];
+  Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p[i] = load(at(i)) - shift[i % kTileVectors];
-  exp2_of_negatives<T>(p);
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(at(i)) - shift[i % kTileVectors];
+  p = exp2_of_negatives(p);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
-    store(at(i), p[i]);
-    sum[i % kTileVectors] = sum[i % kTileVectors] + p[i];
+    store(at(i), p.at[i]);
+    sum[i % kTileVectors] = sum[i % kTileVectors] + p.at[i];
   }
 }
 
@@ -97,11 +87,10 @@ inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, 
     store(maximum + i, now);
     // A query that has seen no key yet: -inf - -inf would be NaN.
     shift[v] = now == broadcast(-kInfinity<T>) ? Vec<T>{} : now;
-    Vec<T> scale[1] = {before - shift[v]};
-    exp2_of_negatives<T>(scale);
-    store(scales + i, scale[0]);
-    rescale = rescale | (scale[0] != broadcast(T{1}));
-    sum[v] = rounded(load(sums + i) * scale[0]);
+    const Vec<T> scale = exp2_of_negatives(Vectors<T, 1>{{before - shift[v]}}).at[0];
+    store(scales + i, scale);
+    rescale = rescale | (scale != broadcast(T{1}));
+    sum[v] = rounded(load(sums + i) * scale);
   }
   constexpr int kAtOnce = 2;
   index_t j = 0;
