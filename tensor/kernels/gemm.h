@@ -127,15 +127,23 @@ void pack_b(index_t k, index_t n, const T* b, index_t b_row, index_t b_col, T* p
   });
 }
 
+/// Whether all of B, in full panels, fits into half of an L1 of 32 KiB.
+template <class T>
+inline bool has_small_b(const GemmArgs<T>& args) {
+  constexpr index_t kHalfOfL1 = 16384 / sizeof(T);
+  return args.n % kPanel<T> == 0 && args.k * args.n <= kHalfOfL1;
+}
+
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
-/// pay back. But rows that are pages apart fall on the same few places of a cache, so that a second
-/// tile of rows would find nothing there of what the first one has read.
+/// pay back, nor a B that L1 keeps. But rows that are pages apart fall on the same few places of a
+/// cache, so that a second tile of rows would find nothing there of what the first one has read.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
   if (args.packed_b != nullptr || args.b_col != 1) return false;
   constexpr index_t kPage = 4096;
   const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
-  return args.m <= (collides ? 1 : 6) * kTileRows;
+  if (collides) return args.m <= kTileRows;
+  return args.m <= 6 * kTileRows || has_small_b(args);
 }
 
 template <class T>
@@ -230,15 +238,15 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return split.row_parts * split.column_parts * (room.a + room.b);
 }
 
-/// What of B is prefetched: in place some rows down. In packed panels the same line of the next
-/// one, if a panel fits into an L1 of 32 KiB, else in each tile a share of the next panel, where
-/// there are tiles for most shares.
+/// What of B is prefetched: in place some rows down, unless it is small. In packed panels the same
+/// line of the next one, if a panel fits into an L1 of 32 KiB, else in each tile a share of the next
+/// panel, where there are tiles for most shares.
 template <class T>
 inline void plan_prefetching(const GemmArgs<T>& args, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
   constexpr index_t kElementsOfL1 = 32768 / sizeof(T);
   if (reads_b_in_place(args)) {
-    panels.ahead = kRowsAhead * args.b_row;
+    panels.ahead = has_small_b(args) ? 0 : kRowsAhead * args.b_row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {
     panels.fetches_next = args.m >= kPrefetchers / 2 * kTileRows;
   } else if (args.m >= 2 * kTileRows) {
