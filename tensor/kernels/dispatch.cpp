@@ -15,6 +15,8 @@ const KernelTable& table() noexcept;
 namespace avx2 {
 const KernelTable& table() noexcept;
 }
+#endif
+#if defined(TESSERA_HAS_AVX512)
 namespace avx512 {
 const KernelTable& table() noexcept;
 }
@@ -35,10 +37,12 @@ std::vector<Isa> detect() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     isas.push_back({"avx2", avx2::table});
+#if defined(TESSERA_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
       isas.push_back({"avx512", avx512::table});
     }
+#endif
   }
 #endif
   return isas;
