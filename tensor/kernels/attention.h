@@ -64,7 +64,8 @@ inline void copy_rows(const T* first, index_t stride, index_t rows, index_t widt
 
 /// Prefetches `rows` rows.
 template <Fetch kFetch, class T>
-inline void prefetch_rows(const T* first, index_t stride, index_t rows, index_t width) {
+[[gnu::always_inline]] inline void prefetch_rows(const T* first, index_t stride, index_t rows,
+                                                 index_t width) {
   constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
   for (index_t i = 0; i < rows; ++i) {
     for (index_t p = 0; p < width; p += kLine) prefetch<kFetch>(first, i * stride + p);
@@ -74,7 +75,8 @@ inline void prefetch_rows(const T* first, index_t stride, index_t rows, index_t 
 /// Asks for the values of `rows` keys from `key` on, and for the keys that the next tile has in
 /// their place. A few rows at a time, between other work: a burst would fill the queues.
 template <class T>
-inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key, index_t rows) {
+[[gnu::always_inline]] inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key,
+                                                      index_t rows) {
   const AttentionArgs<T>& args = block.args;
   const index_t next = key + kKeyTile;
   prefetch_rows<Fetch::kForL1>(block.v(key), args.v_strides[2], rows, args.v_width);

@@ -109,8 +109,8 @@ inline void store(T* p, Vec<T> v) {
 /// What a cache line is prefetched for: to be read from L1, or from L2, or to be written.
 enum class Fetch { kForL1, kForL2, kForWriting };
 
-/// Prefetches the cache line at p[offset], which need not exist. Always inlined: GCC takes a
-/// function that does nothing else for one without effect, and drops calls of it.
+/// Prefetches the cache line at p[offset], which need not exist. Always inlined, as whatever
+/// only calls it must be: GCC takes such a function for one without effect, and drops its calls.
 template <Fetch kFetch = Fetch::kForL1, class T>
 [[gnu::always_inline]] inline void prefetch(const T* p, index_t offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
