@@ -34,20 +34,20 @@ template <class T, int kKeys>
                                                  const Vec<T> (&scale)[kTileVectors],
                                                  const Vec<T> (&delta)[kTileVectors]) {
   constexpr int kCount = kKeys * kTileVectors;
-  const auto at = [](int i) {
+  const auto offset = [](int i) {
     return i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
   };
   Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + at(i)) - maximum[i % kTileVectors];
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + offset(i)) - maximum[i % kTileVectors];
   p = exp2_of_negatives(p);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     const Mask<T> used = p.at[i] != Vec<T>{};
     const Vec<T> weight = p.at[i] * scale[i % kTileVectors];
-    const Vec<T> d_score = weight * (load(d_scores + at(i)) - delta[i % kTileVectors]);
-    store(weights + at(i), used ? weight : Vec<T>{});
-    store(d_scores + at(i), used ? d_score : Vec<T>{});
+    const Vec<T> d_score = weight * (load(d_scores + offset(i)) - delta[i % kTileVectors]);
+    store(weights + offset(i), used ? weight : Vec<T>{});
+    store(d_scores + offset(i), used ? d_score : Vec<T>{});
   }
 }
 

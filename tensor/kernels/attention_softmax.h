@@ -8,7 +8,6 @@
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
-#include "tensor/kernels/lockstep.h"
 #include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -55,16 +54,16 @@ template <class T, int kKeys>
 [[gnu::always_inline]] inline void exponentiate(T* scores, const Vec<T> (&shift)[kTileVectors],
                                                 Vec<T> (&sum)[kTileVectors]) {
   constexpr int kCount = kKeys * kTileVectors;
-  const auto at = [&](int i) {
+  const auto address = [&](int i) {
     return scores + i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
   };
   Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p.at[i] = load(at(i)) - shift[i % kTileVectors];
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(address(i)) - shift[i % kTileVectors];
   p = exp2_of_negatives(p);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
-    store(at(i), p.at[i]);
+    store(address(i), p.at[i]);
     sum[i % kTileVectors] = sum[i % kTileVectors] + p.at[i];
   }
 }
@@ -92,7 +91,7 @@ inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, 
     rescale = rescale | (scale != broadcast(T{1}));
     sum[v] = rounded(load(sums + i) * scale);
   }
-  constexpr int kAtOnce = 2;
+  constexpr int kAtOnce = kInLockstep / kTileVectors;
   index_t j = 0;
   for (; j + kAtOnce <= keys; j += kAtOnce) {
     exponentiate<T, kAtOnce>(scores + j * kQueryBlock, shift, sum);

@@ -9,7 +9,7 @@
 namespace tessera {
 
 /// The instruction sets this build has and this processor can run, narrowest first:
-/// "baseline", then "avx2" and "avx512" on x86-64.
+/// "baseline", then on x86-64 "avx2" and, unless TESSERA_AVX512 was off, "avx512".
 std::vector<std::string> available_isas();
 
 /// The instruction set in use: the last of available_isas, or what the environment variable

@@ -45,7 +45,8 @@ inline void for_each_block(index_t n, const Body& body) {
   }
 }
 
-/// y = f(x), f being of Vectors, of which a row gives kCount at a time and the rest one by one.
+/// y = f(x). f takes Vectors, kCount of them where the row has so many, else one; an element's bits
+/// must not depend on which.
 template <int kCount, class T, class F>
 inline void map_row(index_t n, const T* x, index_t stride, T* y, const F& f) {
   RowBlocks<T> blocks(n, x, stride);
@@ -62,7 +63,7 @@ inline void map_row(index_t n, const T* x, index_t stride, T* y, const F& f) {
   });
 }
 
-/// y = f(a, b), in the same way.
+/// y = f(a, b), likewise.
 template <int kCount, class T, class F>
 inline void map_rows(index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride, T* y,
                      const F& f) {

@@ -1,22 +1,24 @@
-// GELU by the normal distribution Phi, and its slope.
+// GELU by the normal distribution Phi, its approximation by tanh, and their slopes.
 //
-// With a = |x| and Q(a) = (1 - Phi(a)) exp(a^2 / 2), which falls slowly from 1/2,
+// With a = |x| and Q(a) = (1 - Phi(a)) exp(a^2 / 2), Mills' ratio over sqrt(2 pi), which falls
+// slowly from 1/2,
 //
 //     x Phi(x)      = max(x, 0) - a exp(-a^2 / 2) Q(a)
 //     d/dx x Phi(x) = exp(-a^2 / 2) (Q(a) - a / sqrt(2 pi)) for x < 0, and 1 minus that for x > 0
 //
 // One formula for all x takes the same time for all, and far below 0 it keeps its digits, which
-// (1 + erf(x / sqrt 2)) / 2 loses: within 10 units in the last place for x >= -3; below, the error
-// follows the rounding of the exponent, and with it x^2.
+// (1 + erf(x / sqrt 2)) / 2 loses. For x >= -3, x Phi(x) stays within 10 units in the last place,
+// the form with tanh within 24; below, the errors follow the rounding of the exponent, and with it
+// x^2.
 #pragma once
 
-#include "tensor/kernels/lockstep.h"
 #include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The vectors that a loop takes at a time where it can.
-inline constexpr int kInLockstep = 4;
+/// Both GELUs and their slopes are 0 below this, and above its negative x and 1.
+template <class T>
+inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
 
 /// |x| as far as the tail is not 0; NaN of NaN.
 template <class T, int kCount>
@@ -26,14 +28,14 @@ template <class T, int kCount>
   return each([&](V v) { return min(farthest, abs(v)); }, x);
 }
 
-/// The argument t of Q's polynomial.
+/// t = 1 / (1 + kNormalScale a), in powers of which Q(a) / t is a polynomial.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> quotient_argument(const Vectors<T, kCount>& a) {
   using C = MathConstants<T>;
   return each([](Vec<T> v) { return broadcast(T{1}) / (v * C::kNormalScale + T{1}); }, a);
 }
 
-/// Q(a).
+/// Q(a), of t = quotient_argument(a).
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> normal_quotient(const Vectors<T, kCount>& t) {
   using V = Vec<T>;
@@ -69,7 +71,8 @@ template <class T, int kCount>
   const auto t = quotient_argument(a);  // early: a division takes its time
   const auto root = normal_root(a);
   const auto tail = times_square(normal_quotient(t), root);
-  return each([](V v, V b, V p) { return rounded(relu(v) - b * p); }, x, a, tail);
+  // max(0, NaN) is NaN, and max(0, -0) is -0.
+  return each([](V v, V b, V p) { return rounded(max(V{}, v) - b * p); }, x, a, tail);
 }
 
 /// Its slope, Phi(x) + x phi(x) with the normal density phi.
@@ -82,6 +85,37 @@ template <class T, int kCount>
   const auto root = normal_root(a);
   const auto rest = each([](V q, V b) { return q - b * kInvSqrtTwoPi; }, normal_quotient(t), a);
   return each([](V v, V p) { return v < T{0} ? p : T{1} - p; }, x, times_square(rest, root));
+}
+
+// By tanh: x (1 + tanh(v / 2)) / 2 = x sigmoid(v) with v = x (kGeluLinear + kGeluCubic x^2), that is
+// 2 sqrt(2 / pi) (x + 0.044715 x^3).
+template <class T>
+inline constexpr T kGeluLinear = static_cast<T>(1.5957691216057308);
+template <class T>
+inline constexpr T kGeluCubic = static_cast<T>(0.044715 * 1.5957691216057308);
+
+/// x sigmoid(v).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_tanh(V x) {
+  x = x < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : x;
+  const V cubic = (x * x) * kGeluCubic<T> + kGeluLinear<T>;
+  return rounded(x * sigmoid(x * cubic));
+}
+
+/// Its slope, sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V gelu_tanh_slope(V input) {
+  const V above = input < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : input;
+  const V x = input > -kGeluLowest<T> ? broadcast(-kGeluLowest<T>) : above;
+  const V square = rounded(x * x);
+  const V v = rounded(x * (square * kGeluCubic<T> + kGeluLinear<T>));
+  const V slope = square * (3 * kGeluCubic<T>)+kGeluLinear<T>;
+  const V e = exp_of_negative(-abs(v));
+  const V one_more = e + T{1};
+  const V sigmoid = (v < T{0} ? e : broadcast(T{1})) / one_more;
+  // Of sigmoid(v) and sigmoid(-v), no digit lost.
+  const V product = e / rounded(one_more * one_more);
+  return rounded(rounded(x * slope) * product + sigmoid);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

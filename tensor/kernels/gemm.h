@@ -45,9 +45,12 @@ inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsWorthTurning = 2;
 inline constexpr index_t kLinesWorthTurning = 256;
 
+inline constexpr index_t kL1Bytes = index_t{32} << 10;
+
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
 
+/// The activation of each element.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> activate(Activation activation,
                                                           const Vectors<T, kCount>& x) {
@@ -73,34 +76,34 @@ template <int kRows, class T>
   const auto width = [&](int n) {
     return at_least(at_most(columns - n % kTileVectors * kLanes<T>, kLanes<T>), 0);
   };
-  const auto at = [&](auto* matrix, index_t row_step, int n) {
+  const auto address = [&](auto* matrix, index_t row_step, int n) {
     return matrix + (i + n / kTileVectors) * row_step + j + n % kTileVectors * kLanes<T>;
   };
   Vectors<T, kCount> y;
 #pragma GCC unroll 8
-  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(at(args.c, args.c_row, n), width(n));
+  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(address(args.c, args.c_row, n), width(n));
   if (args.activated != nullptr) {
 #pragma GCC unroll 8
     for (int n = 0; n < kCount; ++n) {
-      store_some(at(args.activated, args.c_row, n), y.at[n], width(n));
+      store_some(address(args.activated, args.c_row, n), y.at[n], width(n));
     }
   }
   y = activate(args.activation, y);
   if (args.residual != nullptr) {
 #pragma GCC unroll 8
     for (int n = 0; n < kCount; ++n) {
-      y.at[n] = y.at[n] + load_some(at(args.residual, args.residual_row, n), width(n));
+      y.at[n] = y.at[n] + load_some(address(args.residual, args.residual_row, n), width(n));
     }
   }
 #pragma GCC unroll 8
-  for (int n = 0; n < kCount; ++n) store_some(at(args.c, args.c_row, n), y.at[n], width(n));
+  for (int n = 0; n < kCount; ++n) store_some(address(args.c, args.c_row, n), y.at[n], width(n));
 }
 
 /// What is done to a finished tile of C at (i, j), bias included: the activation, + residual.
 template <class T>
 inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_t rows,
                            index_t columns) {
-  constexpr int kRows = 2;
+  constexpr int kRows = kInLockstep / kTileVectors;
   for (index_t first = 0; first < columns; first += kPanel<T>) {
     const index_t left = columns - first;
     index_t r = 0;
@@ -127,11 +130,12 @@ void pack_b(index_t k, index_t n, const T* b, index_t b_row, index_t b_col, T* p
   });
 }
 
-/// Whether all of B, in full panels, fits into half of an L1 of 32 KiB.
+/// Whether B has no narrow last panel to copy, and its rows, with what lies between them, fill at
+/// most half of L1; the rest is for A and C.
 template <class T>
 inline bool has_small_b(const GemmArgs<T>& args) {
-  constexpr index_t kHalfOfL1 = 16384 / sizeof(T);
-  return args.n % kPanel<T> == 0 && args.k * args.n <= kHalfOfL1;
+  constexpr index_t kHalfOfL1 = kL1Bytes / 2 / static_cast<index_t>(sizeof(T));
+  return args.n % kPanel<T> == 0 && args.b_row >= args.n && args.k * args.b_row <= kHalfOfL1;
 }
 
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
@@ -239,12 +243,12 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
 }
 
 /// What of B is prefetched: in place some rows down, unless it is small. In packed panels the same
-/// line of the next one, if a panel fits into an L1 of 32 KiB, else in each tile a share of the next
+/// line of the next one, if a panel fits into L1, else in each tile a share of the next
 /// panel, where there are tiles for most shares.
 template <class T>
 inline void plan_prefetching(const GemmArgs<T>& args, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
-  constexpr index_t kElementsOfL1 = 32768 / sizeof(T);
+  constexpr index_t kElementsOfL1 = kL1Bytes / static_cast<index_t>(sizeof(T));
   if (reads_b_in_place(args)) {
     panels.ahead = has_small_b(args) ? 0 : kRowsAhead * args.b_row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {

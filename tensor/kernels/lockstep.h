@@ -8,14 +8,17 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
+/// The vectors that loops take in lockstep: fewer wait for each other, six spill AVX2's registers.
+inline constexpr int kInLockstep = 4;
+
 /// kCount vectors that are computed in lockstep.
 template <class T, int kCount>
 struct Vectors {
   Vec<T> at[kCount];
 };
 
-/// f of each vector, or of each of x and those beside it. A function of a few operations: the next
-/// vector waits for all of them.
+/// f of each vector, or of each of x and those beside it. Within f a vector's operations follow
+/// each other: what is to run in lockstep is cut into several calls, of a few operations each.
 template <class F, class T, int kCount, class... More>
 [[gnu::always_inline]] inline Vectors<T, kCount> each(const F& f, const Vectors<T, kCount>& x,
                                                       const More&... more) {

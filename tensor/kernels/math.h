@@ -9,9 +9,6 @@
 //     float     1.05   0.93   1.51   1.44   2.41
 //     double    0.98   1.32   1.51   1.87   2.44
 //
-// For x >= -3, gelu_tanh stays within 24; below, the error follows the rounding of its exponent, and
-// with it x^2.
-//
 // **The same bits.** Sums of products are written `sum * x + c`, one product each, so that every
 // compiler fuses the same ones; a product that a caller might add to something is `rounded` first.
 //
@@ -19,7 +16,7 @@
 // Functions", 3rd edition, ch. 11); the coefficients are minimax fits (Remez) made for these forms.
 #pragma once
 
-#include "tensor/kernels/simd.h"
+#include "tensor/kernels/lockstep.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
@@ -134,10 +131,7 @@ struct MathConstants<double> {
 /// c[0] x^(N-1) + ... + c[N-1].
 template <class T, int N>
 [[gnu::always_inline]] inline Vec<T> horner(Vec<T> x, const T (&c)[N]) {
-  Vec<T> sum = broadcast(c[0]);
-#pragma GCC unroll 32
-  for (int i = 1; i < N; ++i) sum = sum * x + c[i];
-  return sum;
+  return horner(Vectors<T, 1>{{x}}, c).at[0];
 }
 
 /// The sign of `sign` on `magnitude`, which is not negative.
@@ -288,20 +282,6 @@ template <class V, class T = Element<V>>
 template <class V>
 [[gnu::always_inline]] inline V relu(V x) {
   return x <= Element<V>{0} ? V{} : x;
-}
-
-/// Arguments beyond this are clamped: both GELUs are 0 there, their slopes 0, and above its negative
-/// they are x and 1.
-template <class T>
-inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
-
-/// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x sigmoid(2 u).
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_tanh(V x) {
-  constexpr T kTwiceSqrtTwoOverPi = static_cast<T>(1.5957691216057308);
-  x = x < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : x;
-  const V cubic = (x * x) * static_cast<T>(0.044715 * 1.5957691216057308) + kTwiceSqrtTwoOverPi;
-  return rounded(x * sigmoid(x * cubic));
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

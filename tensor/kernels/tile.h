@@ -41,8 +41,8 @@ enum class Layout { kAny, kRows, kColumns };
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
-/// On AVX2 a step had 24 instructions, of which 12 multiply. Known strides and four steps at a time
-/// leave 21, which matters where another thread shares the core and takes half of its issue slots.
+/// Strides known and four steps at a time make 21 instructions a step on AVX2, of which 12
+/// multiply, instead of 24: it matters where another thread takes half of the core's issue slots.
 template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
@@ -96,6 +96,8 @@ struct TileTarget {
   const T* bias = nullptr;
 };
 
+// One tile of C: zeroed or loaded, multiplied, bias added, stored.
+//
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
 template <class T, int kRows, int kVectors>

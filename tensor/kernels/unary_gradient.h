@@ -6,31 +6,6 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// x where GELU still curves: its slope is 0 below and 1 above.
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_range(V x) {
-  constexpr T kLowest = kGeluLowest<T>;
-  const V above = x < kLowest ? broadcast(kLowest) : x;
-  return x > -kLowest ? broadcast(-kLowest) : above;
-}
-
-/// d/dx x sigmoid(v) = sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx, v = 2 sqrt(2 / pi) (x + 0.044715 x^3).
-template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V gelu_tanh_slope(V input) {
-  constexpr T kLinear = static_cast<T>(1.5957691216057308);
-  constexpr T kCubic = static_cast<T>(0.044715 * 1.5957691216057308);
-  const V x = gelu_range(input);
-  const V square = rounded(x * x);
-  const V v = rounded(x * (square * kCubic + kLinear));
-  const V slope = square * (3 * kCubic) + kLinear;
-  const V e = exp_of_negative(-abs(v));
-  const V one_more = e + T{1};
-  const V sigmoid = (v < T{0} ? e : broadcast(T{1})) / one_more;
-  const V product =
-      e / rounded(one_more * one_more);  // of sigmoid(v) and sigmoid(-v), no digit lost
-  return rounded(rounded(x * slope) * product + sigmoid);
-}
-
 template <class T>
 void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, const T* dy,
                     index_t dy_stride, T* dx) noexcept {
