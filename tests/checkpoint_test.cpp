@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <limits>
 
 #include "nn/feed_forward.h"
@@ -215,15 +218,32 @@ class Saver {
   int reports_ = -1;
 };
 
+/// How long a new process takes until it has saved once, the slowest of a few, in microseconds.
+std::uint32_t time_to_save(const std::filesystem::path& path) {
+  using Clock = std::chrono::steady_clock;
+  Clock::duration slowest{};
+  for (int i = 0; i < 5; ++i) {
+    const Clock::time_point start = Clock::now();
+    const Saver saver(path, 1);
+    EXPECT_EQ(saver.next_report(), 1);
+    slowest = std::max(slowest, Clock::now() - start);
+    saver.kill();
+  }
+  using Microseconds = std::chrono::duration<std::uint32_t, std::micro>;
+  return std::chrono::duration_cast<Microseconds>(slowest).count() + 1;
+}
+
 TEST(SaveCheckpoint, KilledAtAnyMomentLeavesTheOldOneOrTheNew) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "c.safetensors";
+  // About half of the kills find something saved, and all of them end in time.
+  const std::uint32_t reach = std::min(2 * time_to_save(path), std::uint32_t{100000});
   index_t newest = 1;
   save_checkpoint(path, generation(newest));
   Rng rng(7);
   for (int kill = 0; kill < 200; ++kill) {
     const Saver saver(path, newest + 1);
-    ::usleep(rng.next_u32() % 8000);
+    ::usleep(rng.next_u32() % reach);
     saver.kill();
     index_t reported = newest;
     while (const index_t number = saver.next_report()) reported = number;
