@@ -1,0 +1,158 @@
+// What a product's sizes and strides decide before it starts: which operands are copied, and how C
+// is cut for threads and caches. None of it changes a bit.
+#pragma once
+
+#include "tensor/kernels/table.h"
+#include "tensor/kernels/tile.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+// The blocks. With k in blocks of 1024 a panel of B exceeds L1 and streams from L2, which the
+// hardware's prefetcher predicts; shorter blocks, whose panels L1 keeps, load and store C more
+// often, which costs more. Rows of a B in place are not predicted. (On AVX-512 256, not yet
+// measured.)
+inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 1024;
+inline constexpr index_t kBlockKInPlace = kVectorBytes == 64 ? 256 : 384;
+inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
+inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read all of B again
+
+// The bytes of B that are packed at a time. With one block of rows half of an L2 of 512 KiB, which
+// keeps them until they are used; with more as many as a thread's share of L3, so that A is read
+// seldom.
+inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
+inline constexpr index_t kChunkForMore = index_t{1536} << 10;
+
+// A block of A is copied into strips where a chunk has so many panels of B, each of which reads it.
+// Rows whose elements are adjacent lie well in place: they are copied for many panels alone. In
+// A^T B, where those of a column are, each step of k reads other lines.
+inline constexpr index_t kReadsWorthPacking = 24;
+inline constexpr index_t kRowsWorthPacking = 48;
+inline constexpr index_t kReadsWorthTurning = 2;
+inline constexpr index_t kLinesWorthTurning = 256;
+
+inline constexpr index_t kL1Bytes = index_t{32} << 10;
+
+/// A thread more is worth this number of multiply-adds, about three microseconds.
+inline constexpr index_t kGemmGrain = index_t{1} << 17;
+
+/// The number of elements of a (k, n) matrix in panels.
+template <class T>
+index_t packed_size(index_t k, index_t n) noexcept {
+  return round_up(n, kPanel<T>) * k;
+}
+
+/// How C is cut into rectangles, one for each thread.
+struct Split {
+  index_t row_parts, column_parts;
+  index_t rows, columns;  // of a rectangle; the last ones are smaller
+};
+
+/// What is copied, who computes what, and in which steps.
+struct GemmPlan {
+  bool b_in_place;  // B is neither packed ahead nor now
+  bool small_b;     // in place, and L1 keeps it
+  bool packs_b;
+  bool packs_a;
+  Split split;
+  // What a thread takes of its rectangle at a time:
+  index_t block_k;     // steps of k
+  index_t chunk;       // columns of B
+  index_t block_rows;  // rows of A
+  // The elements of its buffer: a block of A in strips, and a chunk of B or the last, narrow panel
+  // of a B in place.
+  index_t room_a, room_b;
+
+  index_t threads() const { return split.row_parts * split.column_parts; }
+};
+
+/// Whether B has no narrow last panel to copy, and its rows, with what lies between them, fill at
+/// most half of L1; the rest is for A and C.
+template <class T>
+inline bool has_small_b(const GemmArgs<T>& args) {
+  constexpr index_t kHalfOfL1 = kL1Bytes / 2 / static_cast<index_t>(sizeof(T));
+  return args.n % kPanel<T> == 0 && args.b_row >= args.n && args.k * args.b_row <= kHalfOfL1;
+}
+
+/// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
+/// pay back, nor a B that L1 keeps. But rows that are pages apart fall on the same few places of a
+/// cache, so that a second tile of rows would find nothing there of what the first one has read.
+template <class T>
+inline bool reads_b_in_place(const GemmArgs<T>& args) {
+  if (args.packed_b != nullptr || args.b_col != 1) return false;
+  constexpr index_t kPage = 4096;
+  const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
+  if (collides) return args.m <= kTileRows;
+  return args.m <= 6 * kTileRows || has_small_b(args);
+}
+
+/// The split whose largest rectangle costs least per step of k, in multiply-adds.
+template <class T>
+inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
+  // Reading an element of A or B costs as much as 16 multiply-adds, packing one of B as much as 48:
+  // measured on AVX2.
+  constexpr index_t kReading = 16;
+  constexpr index_t kPacking = 48;
+  const index_t tiles = ceil_div(args.m, kTileRows);
+  const index_t panels = ceil_div(args.n, kPanel<T>);
+  const index_t worthwhile = args.m * args.n * args.k / kGemmGrain;
+  const index_t threads = worthwhile <= 1 ? 1 : at_most(args.workers, worthwhile);
+  Split best = {};
+  index_t least = 0;
+  for (index_t row_parts = 1; row_parts <= at_most(threads, tiles); ++row_parts) {
+    const index_t rows = ceil_div(tiles, row_parts) * kTileRows;
+    const index_t columns = ceil_div(panels, threads / row_parts) * kPanel<T>;
+    const index_t cost =
+        rows * columns + kReading * rows + (packs_b ? kPacking : kReading) * columns;
+    if (row_parts == 1 || cost < least) {
+      least = cost;
+      best = {ceil_div(args.m, rows), ceil_div(args.n, columns), rows, columns};
+    }
+  }
+  return best;
+}
+
+/// The columns of B that are packed at a time for a rectangle.
+template <class T>
+inline index_t packed_columns(const Split& split, index_t block_k) {
+  const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
+  const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
+  // Rounded up, to one panel at least; k may be 0.
+  return at_most(split.columns, ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>);
+}
+
+/// The rows of C that are taken at a time, of a rectangle's `rows`.
+inline index_t rows_of_block(index_t rows) {
+  const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
+  return round_up(ceil_div(rows, blocks), kTileRows);
+}
+
+/// Whether a block of A is packed into strips before it is used. In place a tile reads a line from
+/// each of its rows at a time, and in a product A^T B, as in the gradient of a weight, another line
+/// at each step of k. Packed, it is one stream, which a core that others burden still predicts.
+template <class T>
+inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
+  const index_t reads = chunk / kPanel<T>;
+  if (args.a_col == 1) return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
+  return args.a_row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
+}
+
+/// The plan of a product that is not empty.
+template <class T>
+inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
+  constexpr index_t kLine = 64 / sizeof(T);
+  GemmPlan plan;
+  plan.b_in_place = reads_b_in_place(args);
+  plan.small_b = plan.b_in_place && has_small_b(args);
+  plan.packs_b = args.packed_b == nullptr && !plan.b_in_place;
+  plan.split = split_work(args, plan.packs_b);
+  plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
+  plan.chunk = plan.packs_b ? packed_columns<T>(plan.split, plan.block_k) : plan.split.columns;
+  plan.block_rows = rows_of_block(plan.split.rows);
+  plan.packs_a = packs_a(args, plan.split.rows, plan.chunk);
+  plan.room_a = plan.packs_a ? round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine) : 0;
+  const index_t packed = plan.packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
+  plan.room_b = packed_size<T>(plan.block_k, packed);
+  return plan;
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
