@@ -45,48 +45,32 @@ inline void for_each_block(index_t n, const Body& body) {
   }
 }
 
-/// y = f(x). f takes Vectors, kCount of them where the row has so many, else one; an element's bits
-/// must not depend on which.
-template <int kCount, class T, class F>
-inline void map_row(index_t n, const T* x, index_t stride, T* y, const F& f) {
-  RowBlocks<T> blocks(n, x, stride);
+/// out = f(in...), blocks of `count` adjacent elements. f takes Vectors, kCount of them while there
+/// are so many, then one; an element's bits must not depend on which.
+template <int kCount, class T, class F, class... In>
+inline void map_block(index_t count, T* out, const F& f, const In*... in) {
+  const auto one = [&](const auto&... v) { return f(Vectors<T, 1>{{v}}...).at[0]; };
+  index_t i = 0;
+  for (; i + kCount * kLanes<T> <= count; i += kCount * kLanes<T>) {
+    store_vectors(out + i, f(load_vectors<kCount>(in + i)...));
+  }
+  for (; i + kLanes<T> <= count; i += kLanes<T>) store(out + i, one(load(in + i)...));
+  if (i < count) store_partial(out + i, one(load_partial(in + i, count - i)...), count - i);
+}
+
+/// y = f(x...), rows of n; f as in map_block.
+template <int kCount, class T, class F, class... Rows>
+inline void map_vectors(index_t n, T* y, const F& f, Rows&... x) {
   for_each_block<T>(n, [&](index_t begin, index_t count) {
-    const T* in = blocks.block(begin, count);
-    T* out = y + begin;
-    const auto one = [&](Vec<T> v) { return f(Vectors<T, 1>{{v}}).at[0]; };
-    index_t i = 0;
-    for (; i + kCount * kLanes<T> <= count; i += kCount * kLanes<T>) {
-      store_vectors(out + i, f(load_vectors<kCount>(in + i)));
-    }
-    for (; i + kLanes<T> <= count; i += kLanes<T>) store(out + i, one(load(in + i)));
-    if (i < count) store_partial(out + i, one(load_partial(in + i, count - i)), count - i);
+    map_block<kCount>(count, y + begin, f, x.block(begin, count)...);
   });
 }
 
-/// y = f(a, b), likewise.
-template <int kCount, class T, class F>
-inline void map_rows(index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride, T* y,
-                     const F& f) {
-  RowBlocks<T> a_blocks(n, a, a_stride);
-  RowBlocks<T> b_blocks(n, b, b_stride);
-  for_each_block<T>(n, [&](index_t begin, index_t count) {
-    const T* left = a_blocks.block(begin, count);
-    const T* right = b_blocks.block(begin, count);
-    T* out = y + begin;
-    const auto one = [&](Vec<T> p, Vec<T> q) {
-      return f(Vectors<T, 1>{{p}}, Vectors<T, 1>{{q}}).at[0];
-    };
-    index_t i = 0;
-    for (; i + kCount * kLanes<T> <= count; i += kCount * kLanes<T>) {
-      store_vectors(out + i, f(load_vectors<kCount>(left + i), load_vectors<kCount>(right + i)));
-    }
-    for (; i + kLanes<T> <= count; i += kLanes<T>) {
-      store(out + i, one(load(left + i), load(right + i)));
-    }
-    if (i == count) return;
-    const index_t rest = count - i;
-    store_partial(out + i, one(load_partial(left + i, rest), load_partial(right + i, rest)), rest);
-  });
+/// The same for an f of one vector of each row.
+template <class T, class F, class... Rows>
+inline void map_each(index_t n, T* y, const F& f, Rows&... x) {
+  map_vectors<1>(
+      n, y, [&](const auto&... v) { return each(f, v...); }, x...);
 }
 
 template <class V, class T = Element<V>>
@@ -98,9 +82,8 @@ inline V sign(V v) {
 template <class T>
 void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
   using V = Vec<T>;
-  const auto map = [&](const auto& f) {
-    map_row<1>(n, x, stride, y, [&](const auto& v) { return each(f, v); });
-  };
+  RowBlocks<T> in(n, x, stride);
+  const auto map = [&](const auto& f) { map_each(n, y, f, in); };
   switch (op) {
     case UnaryOp::kNeg:
       return map([](V v) { return -v; });
@@ -127,7 +110,8 @@ void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
     case UnaryOp::kRelu:
       return map([](V v) { return relu(v); });
     case UnaryOp::kGelu:
-      return map_row<kInLockstep>(n, x, stride, y, [](const auto& v) { return gelu_erf(v); });
+      return map_vectors<kInLockstep>(
+          n, y, [](const auto& v) { return gelu_erf(v); }, in);
     case UnaryOp::kGeluTanh:
       return map([](V v) { return gelu_tanh(v); });
   }
@@ -137,10 +121,9 @@ template <class T>
 void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
             T* y) noexcept {
   using V = Vec<T>;
-  const auto map = [&](const auto& f) {
-    const auto each_pair = [&](const auto& p, const auto& q) { return each(f, p, q); };
-    map_rows<1>(n, a, a_stride, b, b_stride, y, each_pair);
-  };
+  RowBlocks<T> left(n, a, a_stride);
+  RowBlocks<T> right(n, b, b_stride);
+  const auto map = [&](const auto& f) { map_each(n, y, f, left, right); };
   switch (op) {
     case BinaryOp::kAdd:
       return map([](V p, V q) { return p + q; });

@@ -11,10 +11,9 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
                     index_t dy_stride, T* dx) noexcept {
   using V = Vec<T>;
   constexpr T kTwoOverSqrtPi = static_cast<T>(1.1283791670955126);
-  const auto map = [&](const auto& f) {
-    const auto each_pair = [&](const auto& v, const auto& d) { return each(f, v, d); };
-    map_rows<1>(n, x_or_y, stride, dy, dy_stride, dx, each_pair);
-  };
+  RowBlocks<T> values(n, x_or_y, stride);
+  RowBlocks<T> gradients(n, dy, dy_stride);
+  const auto map = [&](const auto& f) { map_each(n, dx, f, values, gradients); };
   switch (op) {
     case UnaryOp::kNeg:
       return map([](V, V d) { return -d; });
@@ -41,10 +40,12 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
     case UnaryOp::kRelu:  // passes a NaN on
       return map([](V y, V d) { return y <= T{0} ? V{} : d; });
     case UnaryOp::kGelu:
-      return map_rows<kInLockstep>(
-          n, x_or_y, stride, dy, dy_stride, dx, [](const auto& x, const auto& d) {
+      return map_vectors<kInLockstep>(
+          n, dx,
+          [](const auto& x, const auto& d) {
             return each([](V slope, V v) { return v * slope; }, gelu_erf_slope(x), d);
-          });
+          },
+          values, gradients);
     case UnaryOp::kGeluTanh:
       return map([](V x, V d) { return d * gelu_tanh_slope(x); });
   }
