@@ -1,9 +1,10 @@
 // Matrix multiplication: the blocks around the register tile, and the threads around the blocks.
+// How large they are, gemm_plan.h decides.
 //
 //     each thread:  a rectangle of C
-//       block of k:  kBlockK
+//       block of k
 //         chunk of B:  packed into panels, unless it came packed
-//           block of rows:  kBlockRows, whose part of A stays in L2, in place or in strips
+//           block of rows:  their part of A stays in L2, in place or in strips
 //             panels, tiles:  multiply_block of tile.h
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
@@ -18,6 +19,8 @@
 #include "tensor/kernels/gelu.h"
 #include "tensor/kernels/gemm_plan.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
+#include "tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
