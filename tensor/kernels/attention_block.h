@@ -15,9 +15,9 @@ inline constexpr index_t kKeyTile = 128;
 inline constexpr index_t kFewQueries = 4;  // fewer than would fill the lanes of a panel
 
 // A worker's task is a span of query blocks: they share the copies of a tile of keys and values.
-// Its queries and outputs are 512 KiB at most; they go by in order, once for each tile, while the
-// second cache keeps the tile.
-inline constexpr index_t kSpanBytes = index_t{512} << 10;
+// Its queries and outputs, 2 MiB at most, a share of L3, go by in order, once for each tile, while
+// L2 keeps the tile.
+inline constexpr index_t kSpanBytes = index_t{2} << 20;
 
 template <class T>
 inline index_t whole_panels(index_t n) {
