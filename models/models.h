@@ -7,6 +7,7 @@
 #include "models/encoder_layer.h"
 #include "models/masked_lm.h"
 #include "models/masked_tokens.h"
+#include "models/pair_classifier.h"
 #include "models/text_file.h"
 #include "models/token_encoder.h"
 #include "models/vocabulary.h"
