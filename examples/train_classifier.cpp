@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct ClassifierOptions {
   double word_dropout = 0.1;
   double label_smoothing = 0;
   double embedding_scale = 0.4;  // rare words hardly leave their random start
+  double pair_share = 0.8;       // the encoder is surer of itself than it is right
   index_t min_count = 1;
   index_t max_words = 256;
 };
@@ -96,8 +98,29 @@ Tensor drop_words(const Tensor& tokens, double chance) {
   return where(keep, tokens, full({}, Vocabulary::kUnknown, kInt64));
 }
 
+/// An encoder and, beside it, a linear model of words and pairs. They learn side by side and vote.
+struct Classifier {
+  models::SequenceClassifier encoder;
+  std::optional<models::PairClassifier> pairs;
+  double pair_share;
+
+  /// The logarithms of both models' probabilities, `pair_share` of the linear one's: (B, C).
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const {
+    const Tensor scores = encoder(tokens, lengths);
+    if (!pairs) return scores;
+    return log_softmax(scores) * (1 - pair_share) +
+           log_softmax((*pairs)(tokens, lengths)) * pair_share;
+  }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    models::SequenceClassifier::visit(self.encoder, visitor);
+    visitor("pairs", self.pairs);
+  }
+};
+
 /// The class of each example.
-std::vector<index_t> classes_of(const models::SequenceClassifier& model,
+std::vector<index_t> classes_of(const Classifier& model,
                                 const std::vector<models::Example>& examples) {
   models::BatchSampler sampler(models::lengths_of(examples), {.batch_size = 64, .shuffle = false});
   std::vector<index_t> classes(examples.size());
@@ -114,7 +137,7 @@ std::vector<index_t> classes_of(const models::SequenceClassifier& model,
 }
 
 /// The confusion matrix, and the accuracy as the last line.
-void test(const models::SequenceClassifier& model, const std::vector<models::Example>& examples,
+void test(const Classifier& model, const std::vector<models::Example>& examples,
           const std::vector<std::string>& labels) {
   const std::vector<index_t> classes = classes_of(model, examples);
   std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
@@ -142,7 +165,7 @@ void test(const models::SequenceClassifier& model, const std::vector<models::Exa
 }
 
 /// Prints each line of standard input with the class that the model gives it in front.
-void predict(const models::SequenceClassifier& model, const Names& names, index_t max_words) {
+void predict(const Classifier& model, const Names& names, index_t max_words) {
   index_t number = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
@@ -158,23 +181,32 @@ void predict(const models::SequenceClassifier& model, const Names& names, index_
   if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }
 
-models::SequenceClassifier make_model(const examples::TrainingOptions& o, const Names& names,
-                                      const ClassifierOptions& c) {
+Classifier make_model(const examples::TrainingOptions& o, const Names& names,
+                      const ClassifierOptions& c) {
   manual_seed(o.seed);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
   tokens.max_tokens = c.max_words + 1;
   tokens.embedding_scale = c.embedding_scale;
-  return models::SequenceClassifier({.tokens = tokens,
-                                     .classes = std::ssize(names.labels),
-                                     .pooling = c.pooling == "cls"   ? models::Pooling::kCls
-                                                : c.pooling == "max" ? models::Pooling::kMax
-                                                                     : models::Pooling::kMean,
-                                     .dropout = o.dropout});
+  const index_t classes = std::ssize(names.labels);
+  Classifier model{
+      models::SequenceClassifier({.tokens = tokens,
+                                  .classes = classes,
+                                  .pooling = c.pooling == "cls"   ? models::Pooling::kCls
+                                             : c.pooling == "max" ? models::Pooling::kMax
+                                                                  : models::Pooling::kMean,
+                                  .dropout = o.dropout}),
+      {},
+      c.pair_share};
+  if (c.pair_share > 0) {
+    model.pairs.emplace(
+        models::PairClassifierOptions{.vocabulary_size = names.words.size(), .classes = classes});
+  }
+  return model;
 }
 
 /// Trains to the end; false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
-           const std::vector<models::LabelledText>& lines, models::SequenceClassifier& model) {
+           const std::vector<models::LabelledText>& lines, Classifier& model) {
   const auto examples = examples_of(lines, c.train, names, c.max_words);
   std::cout << lines.size() << " lines, " << names.words.size() << " words, " << names.labels.size()
             << " classes, " << nn::parameter_count(model) << " parameters" << std::endl;
@@ -182,9 +214,13 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
                               examples::digest_of(examples), notes_of(names));
   return training.run({.loss = [&](std::span<const index_t> chosen) {
     const models::Batch batch = models::make_batch(examples, chosen);
-    const Tensor scores = model(drop_words(batch.tokens, c.word_dropout), batch.lengths);
+    const Tensor scores = model.encoder(drop_words(batch.tokens, c.word_dropout), batch.lengths);
+    Tensor loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
+    if (model.pairs) {
+      loss = loss + nn::cross_entropy((*model.pairs)(batch.tokens, batch.lengths), batch.labels);
+    }
     return examples::BatchResult{
-        .loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing}),
+        .loss = loss,
         .count = std::ssize(chosen),
         .correct = sum(eq(argmax(scores.detach(), {-1}), batch.labels)).item<index_t>(),
     };
@@ -206,7 +242,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
     tested = examples_of(models::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
 
-  models::SequenceClassifier model = make_model(program.options, names, c);
+  Classifier model = make_model(program.options, names, c);
   if (c.train.empty()) {
     nn::load_group(*program.resumed, "model", model);
   } else if (!train(program, c, names, lines, model)) {
@@ -239,6 +275,8 @@ int main(int argc, char** argv) {
               {0, 1});
   program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
               {1e-6, 1e6});
+  program.add("--pair-share", c.pair_share, "of a linear model of words and pairs in the vote",
+              {0, 1});
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
   program.add("--max-words", c.max_words, "a line is cut behind so many", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });

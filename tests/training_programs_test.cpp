@@ -102,6 +102,18 @@ TEST_F(TrainingPrograms, SayHowTheyAreUsed) {
   }
 }
 
+TEST_F(TrainingPrograms, TheClassifierVotesWithPairsUnlessToldNotTo) {
+  const auto has_pairs = [&](const std::string& share, const std::string& folder) {
+    const Outcome outcome =
+        run("train_classifier", kClassifier + "--pair-share " + share + " --save " + folder);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    return nn::load_checkpoint(folder_ / folder / "checkpoint.safetensors")
+        .tensors.contains("model.pairs.weight");
+  };
+  EXPECT_TRUE(has_pairs("0.5", "both"));
+  EXPECT_FALSE(has_pairs("0", "encoder"));
+}
+
 TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
   const Outcome outcome = run("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
@@ -268,6 +280,7 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--width 9", "2 heads"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--pair-share 1.5", "--pair-share"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--seed -1", "--seed"));
