@@ -15,6 +15,7 @@
 #include "models/models.h"
 #include "models/utf8.h"
 #include "nn/nn.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
@@ -104,12 +105,14 @@ struct Classifier {
   std::optional<models::PairClassifier> pairs;
   double pair_share;
 
-  /// The logarithms of both models' probabilities, `pair_share` of the linear one's: (B, C).
   Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const {
-    const Tensor scores = encoder(tokens, lengths);
+    return vote(encoder(tokens, lengths), pairs ? (*pairs)(tokens, lengths) : Tensor());
+  }
+
+  /// The logarithms of both models' probabilities, `pair_share` of the linear one's: (B, C).
+  Tensor vote(const Tensor& scores, const Tensor& pair_scores) const {
     if (!pairs) return scores;
-    return log_softmax(scores) * (1 - pair_share) +
-           log_softmax((*pairs)(tokens, lengths)) * pair_share;
+    return log_softmax(scores) * (1 - pair_share) + log_softmax(pair_scores) * pair_share;
   }
 
   template <class Self, class Visitor>
@@ -216,13 +219,17 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
     const models::Batch batch = models::make_batch(examples, chosen);
     const Tensor scores = model.encoder(drop_words(batch.tokens, c.word_dropout), batch.lengths);
     Tensor loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
+    Tensor pair_scores;
     if (model.pairs) {
-      loss = loss + nn::cross_entropy((*model.pairs)(batch.tokens, batch.lengths), batch.labels);
+      pair_scores = (*model.pairs)(batch.tokens, batch.lengths);
+      loss = loss + nn::cross_entropy(pair_scores, batch.labels);
     }
+    const NoGrad counting_only;
+    const Tensor votes = model.vote(scores, pair_scores);
     return examples::BatchResult{
         .loss = loss,
         .count = std::ssize(chosen),
-        .correct = sum(eq(argmax(scores.detach(), {-1}), batch.labels)).item<index_t>(),
+        .correct = sum(eq(argmax(votes, {-1}), batch.labels)).item<index_t>(),
     };
   }});
 }
