@@ -1,4 +1,4 @@
-// An encoder learns to sort lines of text into classes.
+// An encoder, and a linear model beside it, learn to sort lines of text into classes.
 //
 //   train_classifier --train train.tsv --test test.tsv --save run
 //   train_classifier --resume run --predict < lines.txt
@@ -33,7 +33,7 @@ struct ClassifierOptions {
   double word_dropout = 0.1;
   double label_smoothing = 0;
   double embedding_scale = 0.4;  // rare words hardly leave their random start
-  double pair_share = 0.8;       // the encoder is surer of itself than it is right
+  double pair_share = 0.8;
   index_t min_count = 1;
   index_t max_words = 256;
 };
@@ -184,6 +184,17 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
   if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }
 
+/// Scores for words and pairs: as many rows for pairs as memory for the scores of words leaves.
+models::PairClassifier make_pairs(index_t words, index_t classes) {
+  constexpr index_t kMostScores = index_t{16} << 20;  // AdamW keeps two more numbers of each
+  constexpr index_t kFewestRows = 1024;
+  const index_t rows = kMostScores / classes - words;
+  require(rows >= kFewestRows, "train_classifier", words, " words for ", classes,
+          " classes are too many scores; --pair-share 0 trains the encoder alone");
+  return models::PairClassifier(
+      {.vocabulary_size = words, .classes = classes, .buckets = std::min(rows, index_t{131'072})});
+}
+
 Classifier make_model(const examples::TrainingOptions& o, const Names& names,
                       const ClassifierOptions& c) {
   manual_seed(o.seed);
@@ -200,10 +211,7 @@ Classifier make_model(const examples::TrainingOptions& o, const Names& names,
                                   .dropout = o.dropout}),
       {},
       c.pair_share};
-  if (c.pair_share > 0) {
-    model.pairs.emplace(
-        models::PairClassifierOptions{.vocabulary_size = names.words.size(), .classes = classes});
-  }
+  if (c.pair_share > 0) model.pairs = make_pairs(names.words.size(), classes);
   return model;
 }
 
@@ -282,8 +290,8 @@ int main(int argc, char** argv) {
               {0, 1});
   program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
               {1e-6, 1e6});
-  program.add("--pair-share", c.pair_share, "of a linear model of words and pairs in the vote",
-              {0, 1});
+  program.add("--pair-share", c.pair_share,
+              "of a linear model of words and pairs in the vote; 0: none", {0, 1});
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
   program.add("--max-words", c.max_words, "a line is cut behind so many", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });

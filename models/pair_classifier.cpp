@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kOp = "PairClassifier";
 
-/// A number from [0, buckets) for two words: SplitMix64's mixing.
+/// A number from [0, buckets) for two words, mixed as by SplitMix64 but for its first shift.
+/// Checkpoints rest on it.
 index_t bucket_of(index_t first, index_t second, index_t buckets) {
   auto x = static_cast<std::uint64_t>(first) << 32 ^ static_cast<std::uint64_t>(second);
   x = (x + 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
@@ -43,10 +44,13 @@ Tensor PairClassifier::operator()(const Tensor& tokens, const Tensor& lengths) c
   const index_t batch = tokens.size(0), width = tokens.size(1);
   require(width > 0, kOp, "no token in ", tokens.shape());
   require(!lengths.defined() || (lengths.shape() == Shape{batch} && lengths.dtype() == kInt64), kOp,
-          "expected lengths ", Shape{batch}, " of int64");
+          "expected lengths ", Shape{batch}, " of int64, not ", lengths.shape(), " of ",
+          lengths.dtype());
   const Tensor counts =
       lengths.defined() ? lengths : full({batch}, static_cast<double>(width), kInt64);
   const index_t buckets = weight.size(0) - vocabulary_size;
+  require(buckets > 0, kOp, "a weight ", weight.shape(), " has no rows for pairs behind those of ",
+          vocabulary_size, " words");
   const auto slots = static_cast<std::size_t>(2 * batch * width);
   std::vector<index_t> rows(slots);    // a word, the pair that it ends, the next word, ...
   std::vector<double> factors(slots);  // 0 where there is no word or pair

@@ -16,8 +16,8 @@ struct PairClassifierOptions {
 /// of n words.
 ///
 /// It knows nothing of order beyond its pairs, but learns each from few examples, so that it errs on
-/// other texts than an encoder does. All pairs share the rows behind the vocabulary's, and now and
-/// then two of them one row.
+/// other texts than an encoder does. All pairs share the rows behind the vocabulary's: with half as
+/// many pairs as buckets, two of five share theirs with another.
 ///
 /// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, C); weight (V + buckets, C), zeros at
 /// first. What lies behind a length changes no bit; without lengths all is real.

@@ -71,6 +71,8 @@ TEST(PairClassifier, PairsHaveRowsOfTheirOwn) {
   }
   EXPECT_GT(rows.size(), 44U);  // of 49: chance makes one or two meet
   EXPECT_NE(row_of(4, 5), row_of(5, 4));
+  EXPECT_EQ(row_of(4, 5), 696);  // checkpoints rest on them
+  EXPECT_EQ(row_of(5, 4), 801);
 }
 
 TEST(PairClassifier, PaddingAndBatchDoNotChangeTheBits) {
@@ -97,11 +99,14 @@ TEST(PairClassifier, Errors) {
   EXPECT_TRUE(throws("PairClassifier", {"(B, T)"}, [&] { model(Tensor()); }));
   EXPECT_TRUE(throws("PairClassifier", {"float32"}, [&] { model(zeros({1, 2})); }));
   EXPECT_TRUE(throws("PairClassifier", {"no token"}, [&] { model(zeros({2, 0}, kInt64)); }));
-  EXPECT_TRUE(throws("PairClassifier", {"(2,)"}, [&] { model(kTokens, tensor({5})); }));
+  EXPECT_TRUE(throws("PairClassifier", {"(2,)", "(1,)"}, [&] { model(kTokens, tensor({5})); }));
   EXPECT_TRUE(throws("PairClassifier", {"6", "5"}, [&] { model(kTokens, tensor({5, 6})); }));
   EXPECT_TRUE(throws("PairClassifier", {"11"}, [&] { model(tensor({{11}})); }));
   EXPECT_TRUE(throws("PairClassifier", {"-1"}, [&] { model(tensor({{-1}})); }));
-  for (double scale : {0.0, -1.0, std::nan("")}) {
+  PairClassifier cut = model;
+  cut.weight = cut.weight.slice(0, 0, kWords);
+  EXPECT_TRUE(throws("PairClassifier", {"(11, 3)"}, [&] { cut(kTokens, kLengths); }));
+  for (double scale : {0.0, -1.0, HUGE_VAL, std::nan("")}) {
     EXPECT_TRUE(throws("PairClassifier", {"scale"}, [&] {
       PairClassifier({.vocabulary_size = 5, .classes = 2, .scale = scale});
     }));

@@ -276,6 +276,10 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_classifier", "--train bare.tsv" + rest, "bare.tsv: line 2"));
   write("bytes.tsv", "a\tone\nb\t\xff\n");
   EXPECT_TRUE(fails("train_classifier", "--train bytes.tsv" + rest, "bytes.tsv: line 2"));
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += "class" + std::to_string(i) + "\tone\n";
+  write("many.tsv", many);
+  EXPECT_TRUE(fails("train_classifier", "--train many.tsv" + rest, "20000 classes"));
   write("other.tsv", "metal\tiron\n");
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));
