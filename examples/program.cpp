@@ -238,7 +238,9 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
     error = e.what();
   }
   std::cout.flush();
-  std::cerr << name_ << ": " << one_line(error) << std::endl;
+  // What the program refuses by itself begins with its name already.
+  if (!error.starts_with(format(name_, ": "))) error = format(name_, ": ", error);
+  std::cerr << one_line(error) << std::endl;
   return 2;
 }
 

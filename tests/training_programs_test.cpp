@@ -75,6 +75,7 @@ class TrainingPrograms : public ::testing::Test {
     const Outcome outcome = run(program, arguments);
     const auto lines = std::count(outcome.errors.begin(), outcome.errors.end(), '\n');
     if (outcome.status == 2 && lines == 1 && outcome.errors.starts_with(program + ": ") &&
+        outcome.errors.rfind(program + ": ") == 0 &&
         outcome.errors.find(words) != std::string::npos) {
       return ::testing::AssertionSuccess();
     }
