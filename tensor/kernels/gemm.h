@@ -174,7 +174,7 @@ inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const 
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, index_t row,
                                index_t row_end, index_t column, index_t column_end, T* buffer) {
-  T* const strips = plan.packs_a ? buffer : nullptr;
+  T* const strips = plan.room_a > 0 ? buffer : nullptr;
   T* const panels = buffer + plan.room_a;
   index_t p = 0;
   do {  // once even where k is 0

@@ -51,15 +51,13 @@ struct Split {
 struct GemmPlan {
   bool b_in_place;  // B is neither packed ahead nor now
   bool small_b;     // in place, and L1 keeps it
-  bool packs_b;
-  bool packs_a;
   Split split;
   // What a thread takes of its rectangle at a time:
   index_t block_k;     // steps of k
   index_t chunk;       // columns of B
   index_t block_rows;  // rows of A
-  // The elements of its buffer: a block of A in strips, and a chunk of B or the last, narrow panel
-  // of a B in place.
+  // The elements of its buffer: a block of A in strips, unless A stays in place, and a chunk of B or
+  // the last, narrow panel of a B in place.
   index_t room_a, room_b;
 
   index_t threads() const { return split.row_parts * split.column_parts; }
@@ -143,14 +141,14 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  plan.packs_b = args.packed_b == nullptr && !plan.b_in_place;
-  plan.split = split_work(args, plan.packs_b);
+  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place;
+  plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
-  plan.chunk = plan.packs_b ? packed_columns<T>(plan.split, plan.block_k) : plan.split.columns;
+  plan.chunk = packs_b ? packed_columns<T>(plan.split, plan.block_k) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
-  plan.packs_a = packs_a(args, plan.split.rows, plan.chunk);
-  plan.room_a = plan.packs_a ? round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine) : 0;
-  const index_t packed = plan.packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
+  const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
+  plan.room_a = packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
+  const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);
   return plan;
 }
