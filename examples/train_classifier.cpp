@@ -191,8 +191,9 @@ models::PairClassifier make_pairs(index_t words, index_t classes) {
   const index_t rows = kMostScores / classes - words;
   require(rows >= kFewestRows, "train_classifier", words, " words for ", classes,
           " classes are too many scores; --pair-share 0 trains the encoder alone");
-  return models::PairClassifier(
-      {.vocabulary_size = words, .classes = classes, .buckets = std::min(rows, index_t{131'072})});
+  models::PairClassifierOptions options = {.vocabulary_size = words, .classes = classes};
+  options.buckets = std::min(options.buckets, rows);
+  return models::PairClassifier(options);
 }
 
 Classifier make_model(const examples::TrainingOptions& o, const Names& names,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/lengths.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -38,30 +39,22 @@ PairClassifier::PairClassifier(const PairClassifierOptions& options)
 }
 
 Tensor PairClassifier::operator()(const Tensor& tokens, const Tensor& lengths) const {
-  require(tokens.defined() && tokens.rank() == 2 && tokens.dtype() == kInt64, kOp,
-          "expected tokens (B, T) of int64",
-          tokens.defined() ? format(", not ", tokens.shape(), " of ", tokens.dtype()) : "");
+  check_lengths(kOp, tokens, lengths);
+  require(tokens.dtype() == kInt64, kOp, "expected tokens of int64, not of ", tokens.dtype());
   const index_t batch = tokens.size(0), width = tokens.size(1);
   require(width > 0, kOp, "no token in ", tokens.shape());
-  require(!lengths.defined() || (lengths.shape() == Shape{batch} && lengths.dtype() == kInt64), kOp,
-          "expected lengths ", Shape{batch}, " of int64, not ", lengths.shape(), " of ",
-          lengths.dtype());
-  const Tensor counts =
-      lengths.defined() ? lengths : full({batch}, static_cast<double>(width), kInt64);
   const index_t buckets = weight.size(0) - vocabulary_size;
   require(buckets > 0, kOp, "a weight ", weight.shape(), " has no rows for pairs behind those of ",
           vocabulary_size, " words");
-  const auto slots = static_cast<std::size_t>(2 * batch * width);
-  std::vector<index_t> rows(slots);    // a word, the pair that it ends, the next word, ...
-  std::vector<double> factors(slots);  // 0 where there is no word or pair
+  const std::vector<index_t> words = tokens.to_vector<index_t>();
+  std::vector<index_t> rows(2 * words.size());  // a word, the pair that it ends, the next word, ...
+  std::vector<double> factors(2 * words.size());  // 0 where there is no word or pair
   for (index_t b = 0; b < batch; ++b) {
-    const auto n = counts.item_at<index_t>({b});
-    require(1 <= n && n <= width, kOp, "a length of ", n, " in a batch with ", width,
-            " tokens a row");
+    const index_t n = lengths.defined() ? lengths.item_at<index_t>({b}) : width;
     const double factor = scale / std::sqrt(2 * static_cast<double>(n) - 1);
     for (index_t t = 0; t < n; ++t) {
       const auto at = static_cast<std::size_t>(2 * (b * width + t));
-      const auto word = tokens.item_at<index_t>({b, t});
+      const index_t word = words[at / 2];
       require(0 <= word && word < vocabulary_size, kOp, "token ", word,
               " is not in a vocabulary of ", vocabulary_size);
       rows[at] = word;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/lengths.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -13,17 +14,8 @@ constexpr const char* kOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
 AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
-  require(tokens.defined() && tokens.rank() == 2, kOp, "expected tokens (B, T)",
-          tokens.defined() ? format(", not ", tokens.shape()) : "");
-  if (!lengths.defined()) return {};
-  require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == tokens.size(0),
-          kOp, "expected lengths ", Shape{tokens.size(0)}, " of int64, not ", lengths.shape(),
-          " of ", lengths.dtype());
-  for (index_t length : lengths.to_vector<index_t>()) {
-    require(1 <= length && length <= tokens.size(1), kOp, "a length of ", length,
-            " in a batch with ", tokens.size(1), " tokens a row");
-  }
-  return length_mask(lengths);
+  check_lengths(kOp, tokens, lengths);
+  return lengths.defined() ? length_mask(lengths) : AttentionMask();
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ class TrainingPrograms : public ::testing::Test {
                                    const std::string& words) const {
     const Outcome outcome = run(program, arguments);
     const auto lines = std::count(outcome.errors.begin(), outcome.errors.end(), '\n');
-    if (outcome.status == 2 && lines == 1 && outcome.errors.starts_with(program + ": ") &&
-        outcome.errors.rfind(program + ": ") == 0 &&
+    const bool names_it_once = outcome.errors.rfind(program + ": ") == 0;
+    if (outcome.status == 2 && lines == 1 && names_it_once &&
         outcome.errors.find(words) != std::string::npos) {
       return ::testing::AssertionSuccess();
     }
