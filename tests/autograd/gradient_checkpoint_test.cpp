@@ -1,0 +1,313 @@
+// Computing again instead of keeping: the bits are the same, the memory is not.
+#include "tensor/autograd/gradient_checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/encoder.h"
+#include "nn/nn.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+#include "tensor/storage.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera {
+namespace {
+
+using test::random_tensor;
+using test::same_bits;
+using test::throws;
+
+struct Named {
+  std::string name;
+  Tensor tensor;
+};
+
+void expect_same(const std::vector<Named>& got, const std::vector<Named>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].tensor.defined(), want[i].tensor.defined()) << want[i].name;
+    if (want[i].tensor.defined()) {
+      EXPECT_TRUE(same_bits(got[i].tensor, want[i].tensor)) << want[i].name;
+    }
+  }
+}
+
+models::Encoder make_encoder(bool checkpointed, bool norm_first, double dropout = 0.3) {
+  Rng rng(5);
+  models::Encoder encoder({.layer = {.d_model = 12,
+                                     .nhead = 3,
+                                     .dim_feedforward = 20,
+                                     .dropout = dropout,
+                                     .activation = nn::Activation::kGelu,
+                                     .norm_first = norm_first,
+                                     .gradient_checkpoint = checkpointed},
+                           .num_layers = 3,
+                           .final_norm = norm_first},
+                          rng);
+  nn::set_requires_grad(encoder);
+  return encoder;
+}
+
+/// What an encoder gives: its output, the gradients of its input, of an additive mask and of all
+/// parameters, and where the generator stands after each pass. x and the mask are computed on the
+/// tape and used there once more, so that gradients meet in them.
+std::vector<Named> run_encoder(bool checkpointed, bool norm_first, double dropout,
+                               const AttentionMask& mask = {}) {
+  const models::Encoder encoder = make_encoder(checkpointed, norm_first, dropout);
+  const Tensor start = random_tensor({2, 9, 12}, kFloat32, 1).set_requires_grad();
+  const Tensor scores = random_tensor({9, 9}, kFloat32, 2).set_requires_grad();
+  manual_seed(17);
+  Tape tape;
+  const Tensor x = start * 2;
+  const Tensor bias = tanh(scores);
+  const Tensor y = encoder(x, mask & additive_mask(bias));
+  const auto after_forward = static_cast<double>(default_rng().state().position);
+  tape.backward(sum(y * random_tensor({2, 9, 12}, kFloat32, 3)) + sum(square(x)) + sum(exp(bias)));
+  const auto after_backward = static_cast<double>(default_rng().state().position);
+  std::vector<Named> found = {{"output", y.detach()},
+                              {"dx", start.grad()},
+                              {"d bias", scores.grad()},
+                              {"generator", from_vector<double>({after_forward, after_backward})}};
+  nn::for_each_parameter(encoder, [&](const std::string& name, const Tensor& parameter) {
+    found.push_back({name, parameter.grad()});
+  });
+  return found;
+}
+
+using GradientCheckpointTest = test::IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, GradientCheckpointTest, test::each_isa(), test::isa_name);
+
+TEST_P(GradientCheckpointTest, AnEncodersBitsStay) {
+  for (const bool norm_first : {false, true}) {
+    for (const double dropout : {0.0, 0.3}) {
+      for (const AttentionMask& mask : {AttentionMask(), causal_mask(), length_mask({9, 4}),
+                                        keep_keys_mask(ones({2, 9}, kBool))}) {
+        SCOPED_TRACE(format("norm first ", norm_first, ", dropout ", dropout, ", causal ",
+                            mask.causal(), ", lengths ", mask.lengths().defined()));
+        expect_same(run_encoder(true, norm_first, dropout, mask),
+                    run_encoder(false, norm_first, dropout, mask));
+      }
+    }
+  }
+}
+
+/// The weights after ten steps, and each step's loss.
+std::vector<Named> train(bool checkpointed) {
+  const models::Encoder encoder = make_encoder(checkpointed, true);
+  nn::AdamW optimizer(nn::split_weight_decay(encoder), {.lr = 0.01});
+  manual_seed(3);
+  std::vector<Named> found;
+  for (std::uint64_t step = 0; step < 10; ++step) {
+    const Tensor x = random_tensor({4, 7, 12}, kFloat32, 20 + step);
+    Tape tape;
+    const Tensor loss = mean(square(encoder(x, length_mask({7, 5, 1, 3})) - x));
+    tape.backward(loss);
+    nn::clip_grad_norm(optimizer, 0.5);
+    optimizer.step();
+    optimizer.zero_grad();
+    found.push_back({format("loss ", step), loss.detach()});
+  }
+  for (const auto& [name, tensor] : nn::state_dict(encoder)) {
+    found.push_back({name, tensor.detach()});
+  }
+  return found;
+}
+
+// x wants no gradient here: the first layer is recorded for the sake of its parameters.
+TEST_P(GradientCheckpointTest, TenStepsOfTrainingHaveTheSameBits) {
+  const auto plain = train(false);
+  expect_same(train(true), plain);
+  EXPECT_LT(plain[9].tensor.item(), plain[0].tensor.item());
+}
+
+struct Memory {
+  index_t kept;  // by the tape, between forward and backward
+  index_t peak;  // while computing, beyond what was there before
+};
+
+Memory memory_of(bool checkpointed) {
+  constexpr index_t kLayers = 6;
+  models::Encoder encoder({.layer = {.d_model = 32,
+                                     .nhead = 4,
+                                     .dim_feedforward = 128,
+                                     .gradient_checkpoint = checkpointed},
+                           .num_layers = kLayers});
+  nn::set_requires_grad(encoder);
+  const Tensor x = random_tensor({4, 64, 32}, kFloat32, 1);
+  const auto pass = [&] {
+    Tape tape;
+    const index_t before = memory_stats().in_use;
+    const Tensor loss = sum(encoder(x));
+    const index_t kept = memory_stats().in_use - before;
+    tape.backward(loss);
+    return kept;
+  };
+  pass();  // makes the gradients
+  const index_t before = memory_stats().in_use;
+  const index_t kept = pass();
+  EXPECT_EQ(memory_stats().in_use, before) << "something stays";
+  return {kept, memory_stats().peak - before};
+}
+
+TEST(GradientCheckpoint, HoldsTheInputsOfLayersAlone) {
+  const Memory checkpointed = memory_of(true);  // first, for the peak never falls
+  const Memory plain = memory_of(false);
+  const index_t input = 4 * 64 * 32 * 4;
+  EXPECT_LT(checkpointed.kept, 6 * 2 * input);
+  EXPECT_GT(plain.kept, 8 * checkpointed.kept);
+  EXPECT_GT(plain.peak, 3 * checkpointed.peak);
+}
+
+TEST(GradientCheckpoint, LeavesOneEntryALayer) {
+  const models::Encoder encoder = make_encoder(true, false);
+  const Tensor x = random_tensor({2, 5, 12}, kFloat32, 1);
+  Tape tape;
+  const Tensor y = encoder(x);
+  EXPECT_EQ(tape.size(), 3);
+  EXPECT_TRUE(y.requires_grad());
+}
+
+TEST(GradientCheckpoint, NothingIsRecordedWhereNoTapeRecords) {
+  const models::Encoder encoder = make_encoder(true, false);
+  const models::Encoder plain = make_encoder(false, false);
+  const Tensor x = random_tensor({2, 5, 12}, kFloat32, 1).set_requires_grad();
+  const auto output = [&](const models::Encoder& of) {
+    manual_seed(2);
+    return of(x);
+  };
+  EXPECT_TRUE(same_bits(output(encoder), output(plain)));
+  EXPECT_FALSE(output(encoder).requires_grad());
+  Tape tape;
+  const NoGrad pause;
+  EXPECT_TRUE(same_bits(output(encoder), output(plain)));
+  EXPECT_FALSE(output(encoder).requires_grad());
+  EXPECT_EQ(tape.size(), 0);
+}
+
+TEST(GradientCheckpoint, NothingIsRecordedWhereNothingWantsAGradient) {
+  models::Encoder encoder = make_encoder(true, false);
+  nn::set_requires_grad(encoder, false);
+  Tape tape;
+  EXPECT_FALSE(encoder(random_tensor({2, 5, 12}, kFloat32, 1)).requires_grad());
+  EXPECT_EQ(tape.size(), 0);
+}
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+Tensor leaf(const Nested& values) {
+  return tensor(values, kFloat64).set_requires_grad();
+}
+
+/// The gradient of x where f stands in the middle of a computation.
+Tensor gradient_of(const Function& f) {
+  const Tensor x = leaf({0.5, -1.25, 3.0});
+  Tape tape;
+  const Tensor z = x * x;
+  tape.backward(sum(f(z) * tensor({1.0, 2.0, 3.0}, kFloat64)));
+  return x.grad();
+}
+
+TEST(GradientCheckpoint, OfAnyFunction) {
+  const auto checkpointed = [](const Function& f) {
+    return [f](const Tensor& x) { return gradient_checkpoint(f, x); };
+  };
+  const std::vector<Function> functions = {
+      [](const Tensor& x) { return x; },
+      [](const Tensor& x) { return x.unsqueeze(0).squeeze(0); },
+      [](const Tensor& x) { return sum(x); },
+      [](const Tensor& x) { return exp(x) * x + tanh(x); },
+      [](const Tensor& x) { return where(bernoulli(x.shape(), 0.5), x, x * 3); },
+  };
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    SCOPED_TRACE(i);
+    manual_seed(4);
+    const Tensor want = gradient_of(functions[i]);
+    manual_seed(4);
+    EXPECT_TRUE(same_bits(gradient_of(checkpointed(functions[i])), want));
+    manual_seed(4);
+    EXPECT_TRUE(same_bits(gradient_of(checkpointed(checkpointed(functions[i]))), want)) << "nested";
+  }
+}
+
+TEST(GradientCheckpoint, OfALeafThatOnlyTheFunctionKnows) {
+  const Tensor w = leaf({1.0, 2.0});
+  const Tensor x = tensor({3.0, 4.0}, kFloat64);
+  Tape tape;
+  tape.backward(sum(gradient_checkpoint([&](const Tensor& a) { return w * a; }, x)));
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{3, 4}));
+  tape.backward(sum(gradient_checkpoint([&](const Tensor&) { return w; }, x)));
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{4, 5}));
+}
+
+TEST(GradientCheckpoint, AVariableOfTheTapeMustBeAnInput) {
+  const Tensor w = leaf({1.0, 2.0});
+  Tape tape;
+  const Tensor a = w * 2;
+  const Tensor x = w * 3;
+  EXPECT_TRUE(throws("mul", {"another tape"},
+                     [&] { gradient_checkpoint([&](const Tensor& b) { return a * b; }, x); }));
+  const auto product = [](std::span<const Tensor> in) { return in[0] * in[1]; };
+  tape.backward(sum(gradient_checkpoint(product, {a, x})));
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{12, 24}));
+}
+
+TEST(GradientCheckpoint, AWriteBeforeTheBackwardIsAnError) {
+  for (int what = 0; what < 3; ++what) {
+    SCOPED_TRACE(what);
+    const models::Encoder encoder = make_encoder(true, false);
+    const Tensor x = random_tensor({2, 5, 12}, kFloat32, 1);
+    const Tensor lengths = from_vector<index_t>({5, 3});
+    Tape tape;
+    const Tensor loss = sum(encoder(x, length_mask(lengths)));
+    Tensor written = what == 0 ? x : what == 1 ? lengths : encoder.layers[1].norm2.bias.detach();
+    written.fill(1);
+    EXPECT_TRUE(throws("backward", {"gradient_checkpoint"}, [&] { tape.backward(loss); }));
+    EXPECT_EQ(tape.size(), 0);
+  }
+}
+
+TEST(GradientCheckpoint, TheLayerMayChangeOrGoBeforeTheBackward) {
+  const auto gradient = [](bool checkpointed, bool changed) {
+    const Tensor x = random_tensor({2, 5, 12}, kFloat32, 1).set_requires_grad();
+    models::Encoder encoder = make_encoder(checkpointed, false);
+    manual_seed(8);
+    Tape tape;
+    const Tensor loss = sum(square(encoder(x)));
+    if (changed) nn::eval(encoder);
+    if (changed) encoder.layers.clear();
+    tape.backward(loss);
+    return x.grad();
+  };
+  EXPECT_TRUE(same_bits(gradient(true, true), gradient(false, false)));
+}
+
+TEST(GradientCheckpoint, AnErrorInTheBackwardLeavesTheGeneratorWhereItIs) {
+  const Tensor x = leaf({1.0, 2.0});
+  Tape tape;
+  bool fails = false;
+  const Tensor y = gradient_checkpoint(
+      [&](const Tensor& a) {
+        const Tensor result = a * rand(a.shape(), kFloat64);
+        require(!fails, "f", "failed");
+        return result;
+      },
+      x);
+  fails = true;
+  rand({5});
+  const Rng::State before = default_rng().state();
+  EXPECT_TRUE(throws("f", {"failed"}, [&] { tape.backward(sum(y)); }));
+  EXPECT_EQ(default_rng().state(), before);
+  EXPECT_EQ(tape.size(), 0);
+  EXPECT_TRUE((x * 2).requires_grad()) << "the tape no longer records";
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,126 @@
+#include "tensor/io/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/support/file_support.h"
+
+namespace tessera {
+namespace {
+
+using test::file_error;
+using test::TemporaryFolder;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span<const char>(text));
+}
+
+TEST(InputFile, ReadsByPosition) {
+  const TemporaryFolder folder;
+  const InputFile file(folder.write("a", "0123456789"));
+  EXPECT_EQ(file.size(), 10);
+  std::string text(4, ' ');
+  file.read(3, text.data(), 4);
+  EXPECT_EQ(text, "3456");
+  file.read(10, text.data(), 0);
+}
+
+TEST(InputFile, ReadingPastTheEndNamesThePlace) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a", "0123456789");
+  const InputFile file(path);
+  std::string text(8, ' ');
+  EXPECT_EQ(file_error([&] { file.read(5, text.data(), 8); }),
+            path.string() + ": byte 10: the file ends, but 3 more are needed");
+}
+
+TEST(InputFile, WantsARegularFile) {
+  const TemporaryFolder folder;
+  const auto open = [&](const char* name) { InputFile file(folder.path() / name); };
+  EXPECT_EQ(file_error([&] { open("absent"); }),
+            (folder.path() / "absent").string() + ": cannot open: No such file or directory");
+  EXPECT_NE(file_error([&] { open("."); }).find("not a regular file"), std::string::npos);
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(file_error([&] { open("pipe"); }).find("not a regular file"), std::string::npos);
+}
+
+TEST(FileRegion, StaysWithinItself) {
+  const TemporaryFolder folder;
+  const InputFile file(folder.write("a", "0123456789"));
+  const FileRegion region(file, 2, 5, "part");
+  std::string text(5, ' ');
+  region.read(0, text.data(), 5);
+  EXPECT_EQ(text, "23456");
+  EXPECT_EQ(file_error([&] { region.read(1, text.data(), 5); }),
+            "part: byte 1: wanted 5 bytes of 5");
+  EXPECT_FALSE(file_error([&] { region.read(-1, text.data(), 1); }).empty());
+}
+
+TEST(Printable, HidesControlCharactersAndLength) {
+  EXPECT_EQ(printable("plain"), "'plain'");
+  EXPECT_EQ(printable(std::string("a\x1b[2J\0\xff", 7)), "'a\\x1b[2J\\x00\\xff'");
+  EXPECT_EQ(printable(std::string(81, 'x')), "'" + std::string(80, 'x') + "...'");
+}
+
+TEST(WriteFile, WritesAndReplaces) {
+  const TemporaryFolder folder;
+  const std::string a = "first ";
+  const std::string b = "second";
+  write_file(folder.path() / "f", {bytes_of(a), bytes_of(b)});
+  EXPECT_EQ(folder.read("f"), "first second");
+  write_file(folder.path() / "f", {bytes_of(b)});
+  EXPECT_EQ(folder.read("f"), "second");
+  EXPECT_EQ(folder.file_count(), 1);  // nothing temporary stays
+}
+
+TEST(WriteFile, FailureLeavesTheOldFileAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string text = "x";
+  std::filesystem::create_directory(folder.path() / "d");
+  folder.write("d/inside", "old");
+  const std::string error = file_error([&] { write_file(folder.path() / "d", {bytes_of(text)}); });
+  EXPECT_NE(error.find((folder.path() / "d").string() + ": cannot replace"), std::string::npos);
+  EXPECT_EQ(folder.read("d/inside"), "old");
+  EXPECT_EQ(folder.file_count(), 1);
+  EXPECT_NE(file_error([&] {
+              write_file(folder.path() / "absent" / "f", {bytes_of(text)});
+            }).find("cannot create"),
+            std::string::npos);
+}
+
+TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
+  const TemporaryFolder folder;
+  const std::string text = "x";
+  folder.write(".tessera-1-0.tmp", "half a f");
+  folder.write(".tessera-1-0.tmp.txt", "not ours");
+  folder.write("tessera-1-0.tmp", "not ours");
+  write_file(folder.path() / "f", {bytes_of(text)});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".tessera-1-0.tmp"));
+  EXPECT_EQ(folder.file_count(), 3);
+}
+
+TEST(WriteFile, WritersAtWorkDoNotDisturbEachOther) {
+  const TemporaryFolder folder;
+  constexpr int kWriters = 4;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 100; ++i) {
+        const std::string text(static_cast<std::size_t>(20000 + i),
+                               static_cast<char>('a' + writer));
+        write_file(folder.path() / "shared", {bytes_of(text)});
+        write_file(folder.path() / std::to_string(writer), {bytes_of(text)});
+        const std::string read = folder.read("shared");
+        EXPECT_EQ(read, std::string(read.size(), read.at(0)));
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(folder.file_count(), 1 + kWriters);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,216 @@
+#include "tensor/io/npz.h"
+
+#include <gtest/gtest.h>
+
+#include "tensor/create.h"
+#include "tensor/io/npy.h"
+#include "tests/support/file_support.h"
+
+namespace tessera {
+namespace {
+
+using test::file_error;
+using test::little_endian;
+using test::TemporaryFolder;
+
+/// CRC-32 bit by bit.
+std::uint32_t crc32(const std::string& bytes) {
+  std::uint32_t sum = 0xffffffff;
+  for (const char c : bytes) {
+    sum ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) sum = sum >> 1 ^ ((sum & 1) != 0 ? 0xedb88320 : 0);
+  }
+  return ~sum;
+}
+
+std::string npy_bytes(const Tensor& tensor) {
+  const TemporaryFolder folder;
+  save_npy(folder.path() / "x.npy", tensor);
+  return folder.read("x.npy");
+}
+
+/// One entry of an archive and its possible oddities.
+struct Member {
+  std::string name;
+  std::string data;
+  std::uint64_t method = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t checksum_error = 0;
+  bool zip64 = false;  // sizes and offset in the zip64 field
+};
+
+constexpr std::uint64_t kFull32 = 0xffffffff;
+
+/// Version, flags, method, time, date, checksum, stored size, size, name length: what the local and
+/// the central header have in common.
+std::string common(const Member& m, bool local) {
+  // numpy.savez writes every local header for zip64.
+  const std::uint64_t size = local || m.zip64 ? kFull32 : m.data.size();
+  return little_endian(45, 2) + little_endian(m.flags, 2) + little_endian(m.method, 2) +
+         little_endian(0, 4) + little_endian(crc32(m.data) ^ m.checksum_error, 4) +
+         little_endian(size, 4) + little_endian(size, 4) + little_endian(m.name.size(), 2);
+}
+
+std::string sizes64(const Member& m) {
+  return little_endian(m.data.size(), 8) + little_endian(m.data.size(), 8);
+}
+
+std::string archive(const std::vector<Member>& members, bool zip64_end = false,
+                    const std::string& comment = "") {
+  std::string bytes;
+  std::string list;
+  for (const Member& m : members) {
+    const std::uint64_t offset = bytes.size();
+    bytes += "PK\3\4" + common(m, true) + little_endian(20, 2) + m.name + little_endian(1, 2) +
+             little_endian(16, 2) + sizes64(m) + m.data;
+    std::string extra = little_endian(0xcafe, 2) + little_endian(3, 2) + "abc";  // somebody's own
+    if (m.zip64) {
+      extra += little_endian(1, 2) + little_endian(24, 2) + sizes64(m) + little_endian(offset, 8);
+    }
+    list += "PK\1\2" + little_endian(45, 2) + common(m, false) + little_endian(extra.size(), 2) +
+            little_endian(0, 2 + 2 + 2 + 4) + little_endian(m.zip64 ? kFull32 : offset, 4) +
+            m.name + extra;
+  }
+  const std::uint64_t list_offset = bytes.size();
+  bytes += list;
+  if (zip64_end) {
+    const std::uint64_t end64 = bytes.size();
+    bytes += "PK\6\6" + little_endian(44, 8) + little_endian(45, 2) + little_endian(45, 2) +
+             little_endian(0, 8) + little_endian(members.size(), 8) +
+             little_endian(members.size(), 8) + little_endian(list.size(), 8) +
+             little_endian(list_offset, 8);
+    bytes += "PK\6\7" + little_endian(0, 4) + little_endian(end64, 8) + little_endian(1, 4);
+  }
+  const std::uint64_t count = zip64_end ? 0xffff : members.size();
+  bytes += "PK\5\6" + little_endian(0, 4) + little_endian(count, 2) + little_endian(count, 2) +
+           little_endian(zip64_end ? kFull32 : list.size(), 4) +
+           little_endian(zip64_end ? kFull32 : list_offset, 4) + little_endian(comment.size(), 2) +
+           comment;
+  return bytes;
+}
+
+std::map<std::string, Tensor> load(const std::string& bytes) {
+  const TemporaryFolder folder;
+  return load_npz(folder.write("x.npz", bytes));
+}
+
+std::string error_of(const std::string& bytes) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("x.npz", bytes);
+  const std::string text = file_error([&] { load_npz(path); });
+  EXPECT_EQ(text.rfind(path.string() + ": ", 0), 0u) << text;
+  return text.substr(std::min(text.size(), path.string().size() + 2));
+}
+
+std::vector<Member> two_members() {
+  return {{.name = "w.npy", .data = npy_bytes(tensor({{1.0, 2.0}, {3.0, 4.0}}))},
+          {.name = "layer/b.npy", .data = npy_bytes(tensor({5, 6, 7}))}};
+}
+
+void expect_two(const std::map<std::string, Tensor>& arrays) {
+  ASSERT_EQ(arrays.size(), 2u);
+  EXPECT_EQ(arrays.at("w").to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(arrays.at("w").shape(), (Shape{2, 2}));
+  EXPECT_EQ(arrays.at("layer/b").to_vector<index_t>(), (std::vector<index_t>{5, 6, 7}));
+}
+
+TEST(LoadNpz, NamedArrays) {
+  expect_two(load(archive(two_members())));
+  EXPECT_TRUE(load(archive({})).empty());
+}
+
+TEST(LoadNpz, AComment) {
+  expect_two(load(archive(two_members(), false, "saved on a PK\5\6 Monday, with some words more")));
+}
+
+TEST(LoadNpz, Zip64) {
+  std::vector<Member> members = two_members();
+  expect_two(load(archive(members, true)));
+  members[1].zip64 = true;
+  expect_two(load(archive(members)));
+  expect_two(load(archive(members, true)));
+}
+
+TEST(LoadNpz, LargeEntriesAreChecksummedWhole) {
+  const Tensor x = arange(40000);
+  EXPECT_EQ(load(archive({{.name = "x.npy", .data = npy_bytes(x)}})).at("x").to_vector<index_t>(),
+            x.to_vector<index_t>());
+}
+
+TEST(LoadNpz, EntriesThatAreRefused) {
+  const std::string data = npy_bytes(tensor({1.0}));
+  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = "squeezed", .method = 8}})),
+            "entry 'a.npy': it is compressed; save with numpy.savez, not numpy.savez_compressed");
+  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data, .flags = 1}})),
+            "entry 'a.npy': it is encrypted");
+  EXPECT_EQ(error_of(archive({{.name = "a.txt", .data = data}})), "entry 'a.txt': not a .npy file");
+  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data}, {.name = "a.npy", .data = data}})),
+            "entry 'a.npy': a second entry of this name");
+  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data, .checksum_error = 1}})),
+            "entry 'a.npy': its checksum is wrong: damaged data");
+  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = "nothing of that kind"}})),
+            "entry 'a.npy': byte 0: not a .npy file: it does not begin with \\x93NUMPY");
+}
+
+TEST(LoadNpz, EntriesMustNotShareBytes) {
+  // A second line of the list that points to the first entry's data.
+  std::string bytes =
+      archive({{.name = "a.npy", .data = npy_bytes(zeros({100}))}, {.name = "b.npy", .data = ""}});
+  const std::size_t first = bytes.find("PK\1\2");
+  const std::size_t second = bytes.find("PK\1\2", first + 1);
+  bytes.replace(second + 16, 12, bytes, first + 16, 12);
+  EXPECT_EQ(error_of(bytes), "entry 'b.npy': the entries together are larger than the file");
+}
+
+TEST(LoadNpz, NotAnArchive) {
+  const std::string missing =
+      "not a .npz file, or cut short: a zip archive's end record is missing";
+  EXPECT_EQ(error_of(""), missing);
+  EXPECT_EQ(error_of(npy_bytes(tensor({1.0}))), missing);
+  EXPECT_EQ(error_of(std::string(100000, 'P')), missing);
+}
+
+TEST(LoadNpz, CutAtEveryByte) {
+  for (const bool zip64 : {false, true}) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("x.npz", archive(two_members(), zip64));
+    for (std::uintmax_t n = std::filesystem::file_size(path); n-- > 0;) {
+      std::filesystem::resize_file(path, n);
+      EXPECT_FALSE(file_error([&] { load_npz(path); }).empty()) << n;
+    }
+  }
+}
+
+TEST(LoadNpz, EveryByteChanged) {
+  const TemporaryFolder folder;
+  std::vector<Member> members = two_members();
+  members[1].zip64 = true;
+  const std::string bytes = archive(members, true);
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    for (const int flip : {1, 0x80, 0xff}) {
+      std::string changed = bytes;
+      changed[n] = static_cast<char>(changed[n] ^ flip);
+      const auto path = folder.write("x.npz", changed);
+      try {
+        // A field that says nothing about the arrays, or a letter of a name.
+        EXPECT_EQ(load_npz(path).size(), 2u) << n;
+      } catch (const std::runtime_error& error) {
+        EXPECT_LE(std::string(error.what()).size(), 512u);
+      }
+    }
+  }
+}
+
+TEST(LoadNpz, ChangedDataIsNeverLoaded) {
+  const std::vector<Member> members = two_members();
+  const std::string bytes = archive(members);
+  const std::size_t begin = bytes.find(members[0].data);
+  for (std::size_t i = 0; i < members[0].data.size(); i += 3) {
+    std::string changed = bytes;
+    changed[begin + i] = static_cast<char>(changed[begin + i] ^ 4);
+    EXPECT_EQ(error_of(changed), "entry 'w.npy': its checksum is wrong: damaged data") << i;
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,337 @@
+#include "tensor/io/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera {
+namespace {
+
+using test::file_error;
+using test::little_endian;
+using test::TemporaryFolder;
+using Tensors = std::map<std::string, Tensor>;
+
+std::string file_of(const std::string& header, const std::string& data) {
+  return little_endian(header.size(), 8) + header + data;
+}
+
+std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+}
+
+Safetensors load(const std::string& bytes) {
+  const TemporaryFolder folder;
+  return load_safetensors(folder.write("x.safetensors", bytes));
+}
+
+/// The error of loading `bytes`, without the file's name in front.
+std::string error_of(const std::string& bytes) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("x.safetensors", bytes);
+  const std::string text = file_error([&] { load_safetensors(path); });
+  EXPECT_EQ(text.rfind(path.string() + ": ", 0), 0u) << text;
+  return text.substr(std::min(text.size(), path.string().size() + 2));
+}
+
+/// The error for a file whose header is `json` and whose data are `size` zero bytes.
+std::string header_error(const std::string& json, std::size_t size = 8) {
+  return error_of(file_of(json, std::string(size, '\0')));
+}
+
+/// The error for one tensor "w" with this entry, in a file with 8 bytes of data.
+std::string entry_error(const std::string& value) {
+  return header_error(R"({"w":)" + value + "}");
+}
+
+// Written by hand from the format's description: two tensors out of order, text about them, spaces
+// behind the JSON and a header whose length is no multiple of 8.
+TEST(LoadSafetensors, ReadsAFileWrittenByHand) {
+  const std::string header = R"({ "b" : {"data_offsets":[8,20],"shape":[3],"dtype":"F32"},)"
+                             R"("__metadata__":{"format":"pt","who":"\u00e9\n"},)"
+                             R"("a":{"dtype":"I64","shape":[],"data_offsets":[0,8]}}   )";
+  const std::string one = {'\0', '\0', '\x80', '\x3f'};  // 1.0f
+  const std::string half = {'\0', '\0', '\0', '\xbf'};   // -0.5f
+  const std::string nan = {'\0', '\0', '\xc0', '\x7f'};
+  ASSERT_NE(header.size() % 8, 0u);
+  const Safetensors file =
+      load(file_of(header, "\x05" + std::string(7, '\xff') + one + half + nan));
+  ASSERT_EQ(file.tensors.size(), 2u);
+  const Tensor a = file.tensors.at("a");
+  EXPECT_EQ(a.dtype(), kInt64);
+  EXPECT_EQ(a.shape(), Shape{});
+  EXPECT_EQ(a.item<index_t>(), 5 - 256);
+  const Tensor b = file.tensors.at("b");
+  EXPECT_EQ(b.dtype(), kFloat32);
+  EXPECT_EQ(b.shape(), Shape{3});
+  EXPECT_EQ(b.item_at<float>({0}), 1.0F);
+  EXPECT_EQ(b.item_at<float>({1}), -0.5F);
+  EXPECT_TRUE(std::isnan(b.item_at<float>({2})));
+  const std::map<std::string, std::string> texts = {{"format", "pt"}, {"who", "\xc3\xa9\n"}};
+  EXPECT_EQ(file.metadata, texts);
+}
+
+TEST(LoadSafetensors, ConvertsEveryElementType) {
+  const auto one = [](const std::string& dtype, const std::string& bytes) {
+    const std::string header =
+        R"({"w":)" + entry(dtype, "[1]", "[0," + std::to_string(bytes.size()) + "]") + "}";
+    return load(file_of(header, bytes)).tensors.at("w");
+  };
+  const auto check = [&](const std::string& dtype, const std::string& bytes, DType wanted,
+                         double value) {
+    const Tensor w = one(dtype, bytes);
+    EXPECT_EQ(w.dtype(), wanted) << dtype;
+    EXPECT_EQ(w.item<double>(), value) << dtype;
+  };
+  check("BOOL", {'\1'}, kBool, 1);
+  check("BOOL", {'\0'}, kBool, 0);
+  check("U8", {'\xfe'}, kInt64, 254);
+  check("I8", {'\xfe'}, kInt64, -2);
+  check("U16", {'\xfe', '\xff'}, kInt64, 65534);
+  check("I16", {'\xfe', '\xff'}, kInt64, -2);
+  check("U32", "\xfe\xff\xff\xff", kInt64, 4294967294.0);
+  check("I32", "\xfe\xff\xff\xff", kInt64, -2);
+  check("I64", "\xfe\xff\xff\xff\xff\xff\xff\xff", kInt64, -2);
+  check("F16", {'\x00', '\xc1'}, kFloat32, -2.5);
+  check("BF16", {'\x20', '\xc0'}, kFloat32, -2.5);
+  check("F32", {'\0', '\0', '\x20', '\xc0'}, kFloat32, -2.5);
+  check("F64", {'\0', '\0', '\0', '\0', '\0', '\0', '\x04', '\xc0'}, kFloat64, -2.5);
+}
+
+TEST(SaveSafetensors, WritesTheseBytes) {
+  const TemporaryFolder folder;
+  const Tensors tensors = {{"a\"", tensor({true, false, true})},
+                           {"b", tensor({{1.0, 2.0}})},
+                           {"c", tensor({3})},
+                           {"d", tensor({0.5}, kFloat64)},
+                           {"e", tensor({4.0})}};
+  save_safetensors(folder.path() / "f", tensors, {{"note", "x\ty"}});
+  std::string header = R"({"__metadata__":{"format":"pt","note":"x\ty"},)"
+                       R"("c":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
+                       R"("d":{"dtype":"F64","shape":[1],"data_offsets":[8,16]},)"
+                       R"("b":{"dtype":"F32","shape":[1,2],"data_offsets":[16,24]},)"
+                       R"("e":{"dtype":"F32","shape":[1],"data_offsets":[24,28]},)"
+                       R"("a\"":{"dtype":"BOOL","shape":[3],"data_offsets":[28,31]}})";
+  header.append((8 - header.size() % 8) % 8, ' ');
+  const std::string data = little_endian(3, 8) + little_endian(0x3fe0000000000000, 8) +
+                           little_endian(0x3f800000, 4) + little_endian(0x40000000, 4) +
+                           little_endian(0x40800000, 4) + std::string("\1\0\1", 3);
+  EXPECT_EQ(folder.read("f"), file_of(header, data));
+  EXPECT_EQ(folder.file_count(), 1);
+}
+
+TEST(SaveSafetensors, RoundTripsDtypesShapesViewsAndTexts) {
+  const TemporaryFolder folder;
+  const Tensor x = tensor({{1.0, -2.0, 3.0}, {4.0, 5.0, std::numeric_limits<double>::infinity()}});
+  const Tensors tensors = {{"float32", x},
+                           {"float64", x.to(kFloat64)},
+                           {"int64", tensor({{-1, 2}, {3, 4}})},
+                           {"bool", tensor({true, false})},
+                           {"scalar", tensor(7.0)},
+                           {"none", zeros({0, 3})},
+                           {"none too", zeros({2, 0}, kFloat64)},
+                           {"a view", x.transpose(0, 1).slice(0, {}, {}, -2)},
+                           {"broadcast", tensor({1.0}).expand({4})}};
+  const std::map<std::string, std::string> texts = {
+      {"format", "tessera"}, {"", ""}, {"long", std::string(5000, 'x') + "\"\\\x01\xe2\x82\xac"}};
+  EXPECT_TRUE(test::throws("save_safetensors", {"1 to"},
+                           [&] { save_safetensors(folder.path() / "f", tensors, texts); }));
+  auto named = texts;
+  named.erase("");
+  save_safetensors(folder.path() / "f", tensors, named);
+  const Safetensors file = load_safetensors(folder.path() / "f");
+  EXPECT_EQ(file.metadata, named);
+  ASSERT_EQ(file.tensors.size(), tensors.size());
+  for (const auto& [name, wanted] : tensors) {
+    const Tensor& got = file.tensors.at(name);
+    EXPECT_EQ(got.dtype(), wanted.dtype()) << name;
+    ASSERT_EQ(got.shape(), wanted.shape()) << name;
+    EXPECT_EQ(got.to(kFloat64).to_vector<double>(), wanted.to(kFloat64).to_vector<double>())
+        << name;
+  }
+}
+
+TEST(SaveSafetensors, LeavesNoTraceOnATape) {
+  const TemporaryFolder folder;
+  const Tensor w = tensor({{1.0, 2.0}, {3.0, 4.0}}).set_requires_grad();
+  const Tape tape;
+  const Tensor transposed = w.t();
+  const index_t recorded = tape.size();
+  save_safetensors(folder.path() / "f", {{"w", transposed}});
+  EXPECT_EQ(tape.size(), recorded);
+}
+
+TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
+  const TemporaryFolder folder;
+  const auto refuses = [&](const std::string& part, const Tensors& tensors) {
+    EXPECT_TRUE(test::throws("save_safetensors", {part},
+                             [&] { save_safetensors(folder.path() / "f", tensors); }));
+  };
+  refuses("'w' is undefined", {{"w", Tensor()}});
+  refuses("not UTF-8: 'w\\xff'", {{"w\xff", zeros({1})}});
+  refuses("__metadata__", {{"__metadata__", zeros({1})}});
+  refuses("1 to 4096 bytes", {{"", zeros({1})}});
+  refuses("1 to 4096 bytes", {{std::string(4097, 'x'), zeros({1})}});
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST(LoadSafetensors, ChecksTheHeadersLength) {
+  EXPECT_EQ(error_of("1234567"), "not a .safetensors file: only 7 bytes");
+  EXPECT_EQ(error_of(little_endian(100'000'001, 8)),
+            "byte 0: a header of 100000001 bytes; at most 100000000");
+  EXPECT_EQ(error_of(little_endian(~std::uint64_t{0}, 8)),
+            "byte 0: a header of 18446744073709551615 bytes; at most 100000000");
+  EXPECT_EQ(error_of(little_endian(3, 8) + "{}"),
+            "byte 0: a header of 3 bytes, but the file has 2 more");
+  EXPECT_EQ(error_of(little_endian(0, 8)), "byte 8: the header does not begin with '{'");
+  EXPECT_TRUE(load(file_of("{}", "")).tensors.empty());
+}
+
+TEST(LoadSafetensors, WantsTheFormatsJson) {
+  EXPECT_EQ(header_error(" {}"), "byte 8: the header does not begin with '{'");
+  EXPECT_NE(header_error("{").find("header, byte 1: not JSON as the format has it"),
+            std::string::npos);
+  EXPECT_NE(header_error("{} {}").find("not JSON"), std::string::npos);
+  EXPECT_EQ(header_error(std::string("{}\0", 3)), "header, byte 2: a zero byte");
+  EXPECT_NE(header_error("{\"\xff\":1}").find("not JSON"), std::string::npos);
+  EXPECT_NE(header_error("{\"\\ud800\":1}").find("not JSON"), std::string::npos);
+  EXPECT_EQ(header_error(R"({"w":1})"), "header: 'w' should be an object, not a number");
+  EXPECT_EQ(header_error(R"({"w":[]})"), "header: 'w' should be an object, not a list");
+  EXPECT_EQ(header_error(R"({"w":null})"), "header: 'w' should be an object, not null");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":1}})"),
+            "header: __metadata__: 'a' should be a text, not a number");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":{}}})"),
+            "header: __metadata__: 'a' should be a text, not an object");
+  EXPECT_EQ(header_error(R"({"__metadata__":[]})"),
+            "header: '__metadata__' should be an object, not a list");
+  EXPECT_NE(header_error("{\"w\":" + std::string(1000000, '[')).find("not a list"),
+            std::string::npos);
+  EXPECT_NE(header_error("{\"" + std::string(5000, 'n') + "\":{}}").find("more than 4096 bytes"),
+            std::string::npos);
+  EXPECT_LE(header_error("{\"" + std::string(100000, '\x7f')).size(), 512u);
+}
+
+TEST(LoadSafetensors, RefusesTheSameKeyTwice) {
+  const std::string empty = entry("F32", "[0]", "[0,0]");
+  EXPECT_EQ(header_error("{\"a\":" + empty + ",\"\\u0061\":" + empty + "}", 0),
+            "header: the name 'a' stands here twice");
+  EXPECT_EQ(header_error(R"({"__metadata__":{},"__metadata__":{}})"),
+            "header: the name '__metadata__' stands here twice");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":"","a":""}})"),
+            "header: __metadata__: 'a' stands here twice");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32","dtype":"F32"})"),
+            "header: tensor 'w': 'dtype' stands here twice");
+}
+
+TEST(LoadSafetensors, WantsWholeEntries) {
+  EXPECT_EQ(entry_error("{}"), "header: tensor 'w': there is no 'dtype'");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32"})"), "header: tensor 'w': there is no 'shape'");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32","shape":[2]})"),
+            "header: tensor 'w': there are no 'data_offsets'");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32","strides":[1]})"),
+            "header: tensor 'w': unknown key 'strides'");
+  EXPECT_EQ(entry_error(R"({"dtype":["F32"]})"),
+            "header: tensor 'w': 'dtype' should be a text, not a list");
+  EXPECT_EQ(entry_error(R"({"shape":2})"),
+            "header: tensor 'w': 'shape' should be a list, not a number");
+  EXPECT_EQ(entry_error(entry("F32", "[2]", "[0]")), "header: tensor 'w': wanted 2 data_offsets");
+  EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,8,8]")),
+            "header: tensor 'w': wanted 2 data_offsets");
+}
+
+TEST(LoadSafetensors, WantsPlainUnsignedNumbers) {
+  for (const std::string number : {"2.0", "2e0", "1E1", "18446744073709551616"}) {
+    EXPECT_EQ(entry_error(entry("F32", "[" + number + "]", "[0,8]")),
+              "header: tensor 'w': 'shape' should hold unsigned integers, not a number that is no "
+              "unsigned 64-bit integer, '" +
+                  number + "',");
+  }
+  for (const std::string number : {"-0", "-1"}) {
+    EXPECT_EQ(entry_error(entry("F32", "[2]", "[" + number + ",8]")),
+              "header: tensor 'w': 'data_offsets' should hold unsigned integers, not a number with "
+              "a sign");
+  }
+  EXPECT_NE(entry_error(entry("F32", "[02]", "[0,8]")).find("not JSON"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", R"(["2"])", "[0,8]")).find("not a text"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[[2]]", "[0,8]")).find("not a list"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[true]", "[0,8]")).find("true or false"), std::string::npos);
+}
+
+TEST(LoadSafetensors, RefusesOtherDtypes) {
+  EXPECT_EQ(entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
+            "tensor 'w': cannot load dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
+            "BF16, F32 or F64");
+  EXPECT_NE(entry_error(entry("U64", "[1]", "[0,8]")).find("'U64'"), std::string::npos);
+}
+
+TEST(LoadSafetensors, ChecksProductsAndSizes) {
+  // Products of these sizes wrap around to 0 or to 8 bytes in 64-bit arithmetic.
+  for (const std::string shape :
+       {"[281474976710656,281474976710656]", "[4294967297,4294967297,4294967297]",
+        "[0,281474976710656,281474976710656]", "[281474976710656,65536]"}) {
+    EXPECT_NE(entry_error(entry("F32", shape, "[0,8]")).find("more elements than can be addressed"),
+              std::string::npos)
+        << shape;
+  }
+  EXPECT_EQ(entry_error(entry("F32", "[2,18446744073709551614]", "[0,8]")),
+            "header: tensor 'w': a size above 2^48: 18446744073709551614");
+  EXPECT_EQ(entry_error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
+            "header: tensor 'w': more than 8 axes");
+  EXPECT_EQ(entry_error(entry("F32", "[4294967298]", "[0,8]")),
+            "tensor 'w': shape (4294967298,) of F32 needs 17179869192 bytes, but its offsets are 0 "
+            "to 8 of 8");
+}
+
+TEST(LoadSafetensors, ChecksOffsets) {
+  const auto two = [](const std::string& a, const std::string& b) {
+    return R"({"a":)" + entry("F32", "[1]", a) + R"(,"b":)" + entry("F32", "[1]", b) + "}";
+  };
+  EXPECT_EQ(load(file_of(two("[4,8]", "[0,4]"), "12345678")).tensors.size(), 2u);
+  EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,7]")),
+            "tensor 'w': shape (2,) of F32 needs 8 bytes, but its offsets are 0 to 7 of 8");
+  EXPECT_NE(entry_error(entry("F32", "[2]", "[8,0]")).find("8 to 0"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[2]", "[4,12]")).find("4 to 12 of 8"), std::string::npos);
+  EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,9223372036854775808]")),
+            "header: tensor 'w': an offset above 2^62: 9223372036854775808");
+  EXPECT_EQ(header_error(two("[0,4]", "[0,4]"), 8),
+            "tensor 'b': begins at byte 0 of the data, but another tensor ends at 4");
+  EXPECT_EQ(header_error(two("[0,4]", "[5,9]"), 9),
+            "tensor 'b': begins at byte 5 of the data, but the one before ends at 4");
+  EXPECT_EQ(header_error(R"({"a":)" + entry("F32", "[1]", "[4,8]") + "}", 8),
+            "tensor 'a': begins at byte 4 of the data, but the one before ends at 0");
+  EXPECT_EQ(header_error(two("[0,4]", "[4,8]"), 9),
+            "the tensors end at byte 8 of the data, but there are 9 bytes");
+  EXPECT_EQ(header_error("{}", 1), "the tensors end at byte 0 of the data, but there are 1 bytes");
+}
+
+TEST(LoadSafetensors, SurvivesEveryCutAndEveryChangedByte) {
+  const TemporaryFolder folder;
+  save_safetensors(folder.path() / "f", {{"ab", tensor({{1.0, 2.0}})}, {"c", tensor({true})}});
+  const std::string whole = folder.read("f");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(error_of(whole.substr(0, size)).empty());
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const int flip : {1, 2, 32, 128, 255}) {
+      std::string bytes = whole;
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      const auto path = folder.write("g", bytes);
+      try {
+        load_safetensors(path);  // a changed element or name is fine, all else must be seen
+      } catch (const std::runtime_error& error) {
+        EXPECT_LE(std::string(error.what()).size(), 512u);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,453 @@
+// The gemm kernel against exact integer products, the chain of fused multiply-adds it promises, and
+// its error bound, on every instruction set.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tensor/kernels/table.h"
+#include "tests/support/support.h"
+
+namespace tessera::test {
+namespace {
+
+enum class Layout { RowMajor, Padded, Transposed, Spaced, Backwards, SameRow, SameColumn };
+constexpr int kLayouts = 7;
+
+/// A matrix of random values somewhere in guarded memory.
+template <class T>
+struct Matrix {
+  index_t first = 0;
+  index_t row = 0;
+  index_t col = 0;
+  index_t count = 0;  // of elements in memory
+  Guarded<T> memory;
+
+  Matrix(index_t rows, index_t columns, Layout layout, index_t offset, std::uint64_t seed)
+      : memory(place(rows, columns, layout), offset) {
+    const std::vector<T> values = random_values<T>(count, seed);
+    std::copy(values.begin(), values.end(), memory.data());
+  }
+
+  /// Whole numbers in [-8, 8], whose products add up exactly.
+  void round() {
+    for (index_t i = 0; i < count; ++i) memory[i] = std::nearbyint(8 * memory[i]);
+  }
+
+  const T* data() const { return memory.data() + first; }
+  T at(index_t i, index_t j) const { return data()[i * row + j * col]; }
+
+ private:
+  index_t place(index_t rows, index_t columns, Layout layout) {
+    const index_t n = rows * columns;
+    switch (layout) {
+      case Layout::RowMajor:
+        return set(0, columns, 1, n);
+      case Layout::Padded:
+        return set(1, columns + 3, 1, rows * (columns + 3) + 1);
+      case Layout::Transposed:
+        return set(0, 1, rows, n);
+      case Layout::Spaced:
+        return set(0, 2 * columns + 1, 2, rows * (2 * columns + 1));
+      case Layout::Backwards:
+        return set(n > 0 ? n - 1 : 0, -columns, -1, n);
+      case Layout::SameRow:
+        return set(0, 0, 1, columns);
+      case Layout::SameColumn:
+        return set(0, 1, 0, rows);
+    }
+    return 0;
+  }
+  index_t set(index_t start, index_t row_step, index_t col_step, index_t size) {
+    first = start;
+    row = row_step;
+    col = col_step;
+    return count = size;
+  }
+};
+
+/// C, its guarded memory, and how gemm is called.
+template <class T>
+struct Product {
+  index_t m, n, k;
+  Layout a_layout = Layout::RowMajor;
+  Layout b_layout = Layout::RowMajor;
+  index_t offset = 0;  // of every buffer, from 64 bytes
+  index_t c_gap = 0;   // between C's rows
+  bool accumulate = false;
+  bool bias = false;
+
+  Matrix<T> a{m, k, a_layout, offset, 1};
+  Matrix<T> b{k, n, b_layout, offset, 2};
+  Matrix<T> addend{1, n, Layout::RowMajor, offset, 3};
+  Matrix<T> start{m, n, Layout::RowMajor, offset, 4};
+  Guarded<T> c{m * (n + c_gap), offset};
+
+  index_t c_row() const { return n + c_gap; }
+
+  void round() {
+    for (Matrix<T>* matrix : {&a, &b, &addend, &start}) matrix->round();
+  }
+
+  ::testing::AssertionResult run() {
+    for (index_t i = 0; i < m * c_row(); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
+    for (index_t i = 0; accumulate && i < m; ++i) {
+      for (index_t j = 0; j < n; ++j) c[i * c_row() + j] = start.at(i, j);
+    }
+    kernels::GemmArgs<T> args = {.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .a = a.data(),
+                                 .a_row = a.row,
+                                 .a_col = a.col,
+                                 .b = b.data(),
+                                 .b_row = b.row,
+                                 .b_col = b.col,
+                                 .c = c.data(),
+                                 .c_row = c_row(),
+                                 .accumulate = accumulate,
+                                 .bias = bias ? addend.data() : nullptr,
+                                 .workers = thread_count()};
+    const auto& table = kernels::table().of<T>();
+    Guarded<T> workspace(table.gemm_workspace(args));
+    for (index_t i = 0; i < table.gemm_workspace(args); ++i) {
+      workspace[i] = std::numeric_limits<T>::quiet_NaN();
+    }
+    args.workspace = workspace.data();
+    table.gemm(args);
+    if (auto result = workspace.intact(); !result) return result << " (workspace)";
+    if (auto result = c.intact(); !result) return result << " (C)";
+    for (index_t i = 0; i < m; ++i) {
+      for (index_t j = n; j < c_row(); ++j) {
+        if (!std::isnan(c[i * c_row() + j])) return wrong(i, j) << "the gap behind row was written";
+      }
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  ::testing::AssertionResult wrong(index_t i, index_t j) const {
+    return ::testing::AssertionFailure()
+           << "C[" << i << "][" << j << "] of (" << m << ", " << k << ") x (" << k << ", " << n
+           << "), layouts " << static_cast<int>(a_layout) << " and " << static_cast<int>(b_layout)
+           << ", offset " << offset << ", accumulate " << accumulate << ", bias " << bias << ", "
+           << circumstances() << ": ";
+  }
+
+  /// Runs and compares each element with `want(i, j)`, which is exact.
+  template <class Want>
+  ::testing::AssertionResult run_and_compare(const Want& want) {
+    if (auto result = run(); !result) return wrong(0, 0) << result.message();
+    for (index_t i = 0; i < m; ++i) {
+      for (index_t j = 0; j < n; ++j) {
+        const T got = c[i * c_row() + j];
+        const T wanted = want(i, j);
+        if (got != wanted) return wrong(i, j) << "got " << got << ", want " << wanted;
+      }
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  /// Rounds to whole numbers, whose products add up exactly, and compares with those of integers.
+  ::testing::AssertionResult is_exact() {
+    round();
+    std::vector<int> rows;
+    for (index_t i = 0; i < m; ++i) {
+      for (index_t p = 0; p < k; ++p) rows.push_back(static_cast<int>(a.at(i, p)));
+    }
+    std::vector<int> columns;
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t p = 0; p < k; ++p) columns.push_back(static_cast<int>(b.at(p, j)));
+    }
+    return run_and_compare([&](index_t i, index_t j) {
+      const auto row = rows.begin() + i * k;
+      int sum = std::inner_product(row, row + k, columns.begin() + j * k, 0);
+      if (accumulate) sum += static_cast<int>(start.at(i, j));
+      if (bias) sum += static_cast<int>(addend.at(0, j));
+      return static_cast<T>(sum);
+    });
+  }
+
+  std::vector<T> values() {
+    EXPECT_TRUE(run());
+    return c.values();
+  }
+};
+
+/// acc + a * b as the kernels of the current instruction set round it: once where it has FMA.
+template <class T>
+T multiply_add(T a, T b, T acc) {
+#if defined(__x86_64__)
+  if (current_isa() == "baseline") {
+    const volatile T product = a * b;
+    return product + acc;
+  }
+#endif
+  return std::fma(a, b, acc);
+}
+
+class GemmTest : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, GemmTest, each_isa(), isa_name);
+
+template <class T>
+void expect_exact_at_every_small_size() {
+  for (index_t m = 0; m <= 40; ++m) {
+    for (index_t n = 0; n <= 40; ++n) {
+      Product<T> product{.m = m, .n = n, .k = (m + n) % 4, .c_gap = (m + n) % 3};
+      ASSERT_TRUE(product.is_exact());
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactAtEverySmallSize) {
+  expect_exact_at_every_small_size<float>();
+  expect_exact_at_every_small_size<double>();
+}
+
+/// One product; `number` chooses layouts and options in turn.
+template <class T>
+::testing::AssertionResult is_exact(index_t m, index_t n, index_t k, int number) {
+  Product<T> product{.m = m,
+                     .n = n,
+                     .k = k,
+                     .a_layout = static_cast<Layout>(number % kLayouts),
+                     .b_layout = static_cast<Layout>(number / kLayouts % kLayouts),
+                     .offset = number % 5,
+                     .c_gap = number % 2,
+                     .accumulate = number % 3 == 0,
+                     .bias = number % 4 < 2};
+  return product.is_exact();
+}
+
+template <class T>
+void expect_exact_around_tiles_and_blocks() {
+  int number = 0;
+  for (index_t m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 25, 37, 143, 145}) {
+    for (index_t n : {1, 4, 7, 8, 9, 15, 16, 17, 32, 33, 63, 64, 65, 97, 130}) {
+      for (index_t k : {0, 1, 2, 255, 257, 383, 384, 385, 769}) {
+        ASSERT_TRUE(is_exact<T>(m, n, k, ++number));
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactAroundTilesAndBlocks) {
+  expect_exact_around_tiles_and_blocks<float>();
+  expect_exact_around_tiles_and_blocks<double>();
+}
+
+/// Several blocks of k on every instruction set, and few and many rows, packed and in place.
+template <class T>
+void expect_exact_past_blocks_of_k() {
+  int turn = 0;
+  for (index_t m : {36, 150}) {
+    for (index_t k : {1023, 1024, 1025, 2049}) {
+      for (int b_layout = 0; b_layout < kLayouts; ++b_layout) {
+        ASSERT_TRUE(is_exact<T>(m, 33, k, b_layout * kLayouts + ++turn % kLayouts));
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactPastBlocksOfK) {
+  expect_exact_past_blocks_of_k<float>();
+  expect_exact_past_blocks_of_k<double>();
+}
+
+/// Enough panels of B to pack A, whose last tiles are narrower.
+template <class T>
+void expect_exact_with_strips() {
+  const index_t n = 24 * 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(T)) + 5;
+  int number = 0;
+  for (index_t m : {48, 61, 150}) {
+    for (index_t k : {0, 1, 7, 16, 257, 1030}) {
+      for (int a_layout = 0; a_layout < kLayouts; ++a_layout) {
+        ASSERT_TRUE(is_exact<T>(m, n, k, a_layout + kLayouts * ++number));
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactWithStrips) {
+  expect_exact_with_strips<float>();
+  expect_exact_with_strips<double>();
+}
+
+template <class T>
+void expect_exact_in_every_layout() {
+  for (int a = 0; a < kLayouts; ++a) {
+    for (int b = 0; b < kLayouts; ++b) {
+      for (index_t m : {1, 13, 30}) {
+        for (index_t offset : {0, 1, 3}) {
+          Product<T> product{.m = m,
+                             .n = 37,
+                             .k = 19,
+                             .a_layout = static_cast<Layout>(a),
+                             .b_layout = static_cast<Layout>(b),
+                             .offset = offset};
+          ASSERT_TRUE(product.is_exact());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, IsExactInEveryLayout) {
+  expect_exact_in_every_layout<float>();
+  expect_exact_in_every_layout<double>();
+}
+
+template <class T>
+void expect_exact_with_every_option() {
+  for (index_t k : {0, 5, 300}) {
+    for (bool accumulate : {false, true}) {
+      for (bool bias : {false, true}) {
+        for (index_t m : {3, 30}) {
+          Product<T> product{
+              .m = m, .n = 41, .k = k, .c_gap = 2, .accumulate = accumulate, .bias = bias};
+          ASSERT_TRUE(product.is_exact());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, AccumulatesAndAddsTheBias) {
+  expect_exact_with_every_option<float>();
+  expect_exact_with_every_option<double>();
+}
+
+template <class T>
+void expect_one_chain() {
+  for (index_t k : {1, 37, 256, 600, 1025, 2049}) {
+    for (bool accumulate : {false, true}) {
+      Product<T> product{
+          .m = accumulate ? 29 : 40, .n = 43, .k = k, .accumulate = accumulate, .bias = true};
+      ASSERT_TRUE(product.run_and_compare([&](index_t i, index_t j) {
+        T sum = accumulate ? product.start.at(i, j) : T{0};
+        for (index_t p = 0; p < k; ++p) {
+          sum = multiply_add(product.a.at(i, p), product.b.at(p, j), sum);
+        }
+        return sum + product.addend.at(0, j);
+      }));
+    }
+  }
+}
+
+TEST_P(GemmTest, EachElementIsOneChainOfMultiplyAdds) {
+  expect_one_chain<float>();
+  expect_one_chain<double>();
+}
+
+/// |error| <= gamma_K |A| |B|, gamma_K = K u / (1 - K u): Higham, "Accuracy and Stability of
+/// Numerical Algorithms", 2002, eq. 3.13.
+template <class T>
+void expect_within_the_error_bound() {
+  for (index_t k : {1, 100, 1000}) {
+    Product<T> product{.m = 31, .n = 45, .k = k};
+    ASSERT_TRUE(product.run());
+    const Wide<T> u = std::numeric_limits<T>::epsilon() / 2;
+    const Wide<T> gamma = static_cast<Wide<T>>(k) * u / (1 - static_cast<Wide<T>>(k) * u);
+    for (index_t i = 0; i < product.m; ++i) {
+      for (index_t j = 0; j < product.n; ++j) {
+        Wide<T> sum = 0;
+        Wide<T> magnitude = 0;
+        for (index_t p = 0; p < k; ++p) {
+          const Wide<T> term = Wide<T>{product.a.at(i, p)} * product.b.at(p, j);
+          sum += term;
+          magnitude += std::fabs(term);
+        }
+        const Wide<T> error = std::fabs(product.c[i * product.n + j] - sum);
+        ASSERT_LE(error, gamma * magnitude) << product.wrong(i, j).message();
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, StaysWithinTheErrorBound) {
+  expect_within_the_error_bound<float>();
+  expect_within_the_error_bound<double>();
+}
+
+template <class T>
+void expect_same_bits_on_every_thread_count() {
+  const index_t sizes[][3] = {{1, 700, 900},  {8, 520, 300}, {250, 130, 300},
+                              {601, 17, 270}, {40, 512, 8},  {294, 64, 64}};
+  for (const auto& [m, n, k] : sizes) {
+    for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
+      Product<T> product{.m = m, .n = n, .k = k, .b_layout = layout};
+      set_thread_count(1);
+      const auto want = product.values();
+      for (int threads : {2, 3, 4, 7, 8}) {
+        set_thread_count(threads);
+        ASSERT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST_P(GemmTest, GivesTheSameBitsOnEveryThreadCount) {
+  expect_same_bits_on_every_thread_count<float>();
+  expect_same_bits_on_every_thread_count<double>();
+}
+
+/// A thread's last, smaller part must not pack more rows at a time than the others.
+template <class T>
+void expect_room_for_uneven_parts() {
+  for (index_t m : {294, 577, 774}) {
+    for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
+      for (index_t n : {64, 400}) {
+        Product<T> product{.m = m, .n = n, .k = 257, .a_layout = layout};
+        set_thread_count(3);
+        EXPECT_TRUE(product.is_exact());
+        const auto want = product.values();
+        set_thread_count(2);
+        EXPECT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+      }
+    }
+  }
+  set_thread_count(0);
+}
+
+TEST_P(GemmTest, HasRoomForUnevenParts) {
+  expect_room_for_uneven_parts<float>();
+  expect_room_for_uneven_parts<double>();
+}
+
+template <class T>
+void expect_row_alone_is_row_of_many() {
+  Product<T> product{.m = 67, .n = 131, .k = 300, .bias = true};
+  const auto want = product.values();
+  for (index_t rows : {1, 2, 8, 25}) {
+    for (index_t i = 0; i + rows <= product.m; i += rows) {
+      Guarded<T> c(rows * product.n);
+      kernels::GemmArgs<T> args = {.m = rows,
+                                   .n = product.n,
+                                   .k = product.k,
+                                   .a = product.a.data() + i * product.k,
+                                   .a_row = product.k,
+                                   .a_col = 1,
+                                   .b = product.b.data(),
+                                   .b_row = product.n,
+                                   .b_col = 1,
+                                   .c = c.data(),
+                                   .c_row = product.n,
+                                   .bias = product.addend.data()};
+      const auto& table = kernels::table().of<T>();
+      Guarded<T> workspace(table.gemm_workspace(args));
+      args.workspace = workspace.data();
+      table.gemm(args);
+      const auto part = want.begin() + i * product.n;
+      ASSERT_TRUE(same_bits(c.values(), std::vector<T>(part, part + rows * product.n)))
+          << rows << " rows from " << i;
+    }
+  }
+}
+
+TEST_P(GemmTest, ARowAloneHasTheBitsItHasAmongOthers) {
+  expect_row_alone_is_row_of_many<float>();
+  expect_row_alone_is_row_of_many<double>();
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,198 @@
+#include <array>
+
+#include "tests/support/support.h"
+
+namespace tessera::test {
+namespace {
+
+using kernels::ReduceOp;
+
+class ReduceKernelsTest : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, ReduceKernelsTest, each_isa(), isa_name);
+
+constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin,
+                             ReduceOp::kSquaredDeviations};
+// Around sixteen lanes and around the blocks of long rows.
+constexpr std::array<index_t, 20> kLengths = {0,  1,  2,  3,   7,   8,   9,   15,  16,   17,
+                                              31, 32, 33, 100, 511, 512, 513, 528, 1025, 3000};
+
+template <class T>
+const kernels::FloatKernels<T>& table() {
+  return kernels::table().of<T>();
+}
+
+template <class T>
+Wide<T> reference(ReduceOp op, const std::vector<T>& x) {
+  Wide<T> sum = 0;
+  Wide<T> largest = -std::numeric_limits<Wide<T>>::infinity();
+  Wide<T> smallest = -largest;
+  for (const T value : x) {
+    sum += static_cast<Wide<T>>(value);
+    largest = std::max(largest, static_cast<Wide<T>>(value));
+    smallest = std::min(smallest, static_cast<Wide<T>>(value));
+  }
+  const Wide<T> mean = sum / static_cast<Wide<T>>(x.size());
+  Wide<T> squares = 0;
+  for (const T value : x) {
+    squares += (static_cast<Wide<T>>(value) - mean) * (static_cast<Wide<T>>(value) - mean);
+  }
+  switch (op) {
+    case ReduceOp::kSum:
+      return sum;
+    case ReduceOp::kMax:
+      return largest;
+    case ReduceOp::kMin:
+      return smallest;
+    case ReduceOp::kSquaredDeviations:
+      return squares;
+  }
+  return 0;
+}
+
+template <class T>
+void expect_rows() {
+  for (const index_t n : kLengths) {
+    const std::vector<T> values = random_values<T>(n, 21, -1, 3);
+    for (const ReduceOp op : kOps) {
+      SCOPED_TRACE("n " + std::to_string(n) + ", op " + std::to_string(static_cast<int>(op)));
+      Guarded<T> x(values, n % 5);
+      const T got = table<T>().reduce(op, n, x.data(), 1);
+      ASSERT_TRUE(near<T>({got}, {reference(op, values)}, 40));
+      for (const index_t stride : {index_t{2}, index_t{7}, index_t{-3}}) {
+        const index_t span = n == 0 ? 0 : (n - 1) * std::abs(stride) + 1;
+        Guarded<T> spread(span, n % 3);
+        T* first = spread.data() + (stride < 0 && n > 0 ? span - 1 : 0);
+        for (index_t i = 0; i < n; ++i) first[i * stride] = values[static_cast<std::size_t>(i)];
+        ASSERT_TRUE(same_bits<T>({table<T>().reduce(op, n, first, stride)}, {got}))
+            << "stride " << stride;
+      }
+    }
+  }
+}
+
+TEST_P(ReduceKernelsTest, RowsOfFloats) {
+  expect_rows<float>();
+}
+TEST_P(ReduceKernelsTest, RowsOfDoubles) {
+  expect_rows<double>();
+}
+
+template <class T>
+void expect_columns(index_t rows, index_t columns) {
+  const index_t x_row = columns + 3;
+  const std::vector<T> values = random_values<T>(rows * x_row, 22, -1, 3);
+  const index_t elements = rows == 0 ? 0 : (rows - 1) * x_row + columns;
+  Guarded<T> x(std::vector<T>(values.begin(), values.begin() + elements), columns % 5);
+  for (const ReduceOp op : kOps) {
+    Guarded<T> y(columns, columns % 3);
+    table<T>().reduce_columns(op, rows, columns, x.data(), x_row, y.data());
+    std::vector<T> want;
+    for (index_t j = 0; j < columns; ++j) {
+      want.push_back(table<T>().reduce(op, rows, x.data() + j, x_row));
+    }
+    ASSERT_TRUE(same_bits(y.values(), want))
+        << rows << " rows, " << columns << " columns, op " << static_cast<int>(op);
+    ASSERT_TRUE(y.intact());
+  }
+}
+
+TEST_P(ReduceKernelsTest, ColumnsHaveTheBitsOfRows) {
+  for (const index_t rows : {0, 1, 2, 15, 16, 17, 33, 511, 513, 1100}) {
+    for (const index_t columns : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 130}) {
+      expect_columns<float>(rows, columns);
+      expect_columns<double>(rows, columns);
+    }
+  }
+}
+
+template <class T>
+void expect_nan_is_seen() {
+  for (index_t n = 1; n <= 70; ++n) {
+    for (index_t i = 0; i < n; ++i) {
+      std::vector<T> x = random_values<T>(n, 23);
+      x[static_cast<std::size_t>(i)] = std::numeric_limits<T>::quiet_NaN();
+      for (const ReduceOp op : kOps) {
+        ASSERT_TRUE(std::isnan(table<T>().reduce(op, n, x.data(), 1)))
+            << "NaN at " << i << " of " << n << ", op " << static_cast<int>(op) << "; "
+            << circumstances();
+        T column;
+        table<T>().reduce_columns(op, n, 1, x.data(), 1, &column);
+        ASSERT_TRUE(std::isnan(column)) << "NaN at " << i << " of a column of " << n;
+      }
+      ASSERT_EQ(table<T>().argmax(n, x.data(), 1), i);
+    }
+  }
+}
+
+TEST_P(ReduceKernelsTest, NanIsSeenAtEveryPlace) {
+  expect_nan_is_seen<float>();
+  expect_nan_is_seen<double>();
+}
+
+TEST_P(ReduceKernelsTest, ExtremaAtEveryPlace) {
+  for (index_t n = 1; n <= 70; ++n) {
+    for (index_t i = 0; i < n; ++i) {
+      std::vector<float> x(static_cast<std::size_t>(n), -5.0F);
+      x[static_cast<std::size_t>(i)] = -4.0F;
+      ASSERT_EQ(table<float>().reduce(ReduceOp::kMax, n, x.data(), 1), -4.0F);
+      ASSERT_EQ(table<float>().argmax(n, x.data(), 1), i);
+      x[static_cast<std::size_t>(i)] = -6.0F;
+      ASSERT_EQ(table<float>().reduce(ReduceOp::kMin, n, x.data(), 1), -6.0F);
+    }
+  }
+}
+
+TEST_P(ReduceKernelsTest, ArgmaxTakesTheFirst) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> equal = {1, 7, 3, 7, 7};
+  EXPECT_EQ(table<float>().argmax(5, equal.data(), 1), 1);
+  const std::vector<float> lowest = {-inf, -inf, -inf};
+  EXPECT_EQ(table<float>().argmax(3, lowest.data(), 1), 0);
+  const std::vector<double> strided = {1, 9, 3, 9, 5, 9, 4};
+  EXPECT_EQ(table<double>().argmax(4, strided.data(), 2), 2);
+}
+
+TEST_P(ReduceKernelsTest, NothingGivesTheNeutralElement) {
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSum, 0, nullptr, 1), 0.0F);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kMax, 0, nullptr, 1), -inf);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kMin, 0, nullptr, 1), inf);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSquaredDeviations, 0, nullptr, 1), 0.0F);
+}
+
+TEST_P(ReduceKernelsTest, LongSumsKeepTheirDigits) {
+  const std::vector<float> x = random_values<float>(1 << 20, 24, 0, 1);
+  const double want = reference(ReduceOp::kSum, x);
+  EXPECT_NEAR(table<float>().reduce(ReduceOp::kSum, 1 << 20, x.data(), 1), want, 2e-6 * want);
+}
+
+TEST_P(ReduceKernelsTest, DeviationsOfAMeanFarFromZero) {
+  std::vector<float> x = random_values<float>(768, 25, -2, 2);
+  for (float& value : x) value += 1e6F;
+  const double want = reference(ReduceOp::kSquaredDeviations, x);
+  EXPECT_NEAR(table<float>().reduce(ReduceOp::kSquaredDeviations, 768, x.data(), 1), want,
+              1e-6 * want);
+  const std::vector<float> constant(768, 0.1F);
+  EXPECT_EQ(table<float>().reduce(ReduceOp::kSquaredDeviations, 768, constant.data(), 1), 0.0F);
+}
+
+// No product is added unrounded here, so even the baseline has the same bits.
+TEST(ReduceKernels, SameBitsOnEveryIsa) {
+  const std::string before = current_isa();
+  for (const index_t n : kLengths) {
+    const std::vector<float> x = random_values<float>(n, 26);
+    for (const ReduceOp op : kOps) {
+      set_isa("baseline");
+      const float want = table<float>().reduce(op, n, x.data(), 1);
+      for (const std::string& isa : available_isas()) {
+        set_isa(isa);
+        EXPECT_TRUE(same_bits<float>({table<float>().reduce(op, n, x.data(), 1)}, {want}))
+            << "n " << n << ", op " << static_cast<int>(op);
+      }
+    }
+  }
+  set_isa(before);
+}
+
+}  // namespace
+}  // namespace tessera::test

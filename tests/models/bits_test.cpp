@@ -1,0 +1,283 @@
+// The promise of equal bits: an output does not change with the number of threads, the batch it
+// sits in, right padding, the memory layout of its inputs, training mode, or AVX2 versus AVX-512.
+//
+// One digest per subject stands for all of that together, and is written down here; below it each
+// part of the promise is taken alone, in more detail.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/encoder.h"
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/join.h"
+#include "tensor/ops/layer_norm.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/softmax.h"
+#include "tests/support/digest.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+::testing::AssertionResult equal_bits(const Tensor& got, const Tensor& want) {
+  auto result = same_bits(got, want);
+  if (!result) result << "; digest " << digest(got) << ", wanted " << digest(want);
+  return result;
+}
+
+constexpr index_t kBatch = 8;
+constexpr index_t kTokens = 131;  // more than one block of queries, and of keys
+constexpr index_t kPadding = 37;
+constexpr index_t kWidth = 36;
+constexpr index_t kHeads = 3;
+
+/// A function of a batch of sequences and its mask.
+struct Subject {
+  std::string name;
+  std::function<Tensor(const Tensor& x, const AttentionMask& mask)> run;
+  bool padded_by_masks = false;  // whether it takes masks
+  bool is_module = false;        // whether it has a mode
+
+  Tensor operator()(const Tensor& x) const { return run(x, {}); }
+};
+
+/// How modules run. Dropout is off in either; with probability 0 while training.
+enum class Mode { kEval, kTrain };
+
+models::Encoder make_encoder(bool norm_first, DType dtype, Mode mode) {
+  Rng rng(3);
+  models::Encoder encoder({.layer = {.d_model = kWidth,
+                                     .nhead = kHeads,
+                                     .dim_feedforward = 52,
+                                     .dropout = 0,
+                                     .activation = nn::Activation::kGelu,
+                                     .norm_first = norm_first},
+                           .num_layers = 2,
+                           .final_norm = norm_first},
+                          rng);
+  nn::set_training(encoder, mode == Mode::kTrain);
+  nn::convert(encoder, dtype);
+  return encoder;
+}
+
+std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
+  const Tensor wide = random_tensor({kWidth, 1101}, dtype, 9);
+  const Tensor tall = random_tensor({1101, 20}, dtype, 10);  // a sum of more than one block
+  const Tensor weight = random_tensor({52, kWidth}, dtype, 11);
+  const Tensor bias = random_tensor({52}, dtype, 12);
+  const Tensor scale = random_tensor({kWidth}, dtype, 13);
+  const Tensor shift = random_tensor({kWidth}, dtype, 14);
+  return {
+      {"matmul",
+       [=](const Tensor& x, const AttentionMask&) { return matmul(matmul(x, wide), tall); }},
+      {"linear",
+       [=](const Tensor& x, const AttentionMask&) {
+         return linear(x, weight, bias, {.activation = Activation::kGelu});
+       }},
+      {"attention",
+       [](const Tensor& x, const AttentionMask& mask) {
+         const Tensor heads = nn::split_heads(x, kHeads);
+         return nn::merge_heads(attention(heads, heads, heads, mask).output);
+       },
+       true},
+      {"layer_norm",
+       [=](const Tensor& x, const AttentionMask&) { return layer_norm(x, scale, shift); }},
+      {"softmax", [](const Tensor& x, const AttentionMask&) { return softmax(x); }},
+      {"post-norm encoder", make_encoder(false, dtype, mode), true, true},
+      {"pre-norm encoder", make_encoder(true, dtype, mode), true, true},
+  };
+}
+
+Tensor batch_of_sequences(DType dtype, index_t tokens = kTokens) {
+  return random_tensor({kBatch, tokens, kWidth}, dtype, 21);
+}
+
+using BitsTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, BitsTest, each_isa(), isa_name);
+
+/// Calls `body(subject, dtype)` for every subject in both dtypes.
+template <class Body>
+void for_each_subject(const Body& body) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (const Subject& subject : subjects(dtype)) {
+      SCOPED_TRACE(format(subject.name, ", ", dtype));
+      body(subject, dtype);
+    }
+  }
+}
+
+/// One way to compute the outputs of the same sequences.
+struct Way {
+  index_t padding;
+  bool strided;
+  Mode mode;
+  index_t batch;
+  int threads;
+};
+
+std::ostream& operator<<(std::ostream& out, const Way& way) {
+  return out << way.threads << " threads, batch " << way.batch << ", padding " << way.padding
+             << (way.strided ? ", strided" : ", contiguous")
+             << (way.mode == Mode::kTrain ? ", training" : ", inference");
+}
+
+/// Calls `body(way, x)` for all combinations, the plainest first, with the input they share.
+/// Training mode and float64 take fewer thread counts, for the sake of emulated machines.
+template <class Body>
+void for_each_way(DType dtype, const std::vector<Mode>& modes, const Body& body) {
+  const Tensor sequences = batch_of_sequences(dtype, kTokens + kPadding);
+  const std::vector<int> few = {1, 4};
+  const std::vector<int> all = {1, 2, 3, 4, 7, 8};
+  for (index_t padding : {index_t{0}, kPadding}) {
+    for (bool strided : {false, true}) {
+      const Tensor values = sequences.slice(1, 0, kTokens + padding);
+      const Tensor x = strided ? layouts_of(values)[2].tensor : values.clone();
+      EXPECT_EQ(x.is_contiguous(), !strided);
+      for (Mode mode : modes) {
+        for (index_t batch : {kBatch, index_t{1}}) {
+          for (int threads : dtype == kFloat32 && mode == Mode::kEval ? all : few) {
+            body(Way{padding, strided, mode, batch, threads}, x);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The outputs for all sequences, without their padding.
+Tensor outputs(const Subject& subject, const Tensor& x, const Way& way) {
+  set_thread_count(way.threads);
+  AttentionMask mask;
+  if (subject.padded_by_masks && way.padding > 0) {
+    mask = length_mask(std::vector<index_t>(static_cast<std::size_t>(way.batch), kTokens));
+  }
+  std::vector<Tensor> parts;
+  for (index_t b = 0; b < kBatch; b += way.batch) {
+    parts.push_back(subject.run(x.slice(0, b, b + way.batch), mask).slice(1, 0, kTokens));
+  }
+  set_thread_count(0);
+  return concat(parts);
+}
+
+/// The digest of a subject's outputs, in float32 and float64.
+const std::map<std::string, WrittenDigests> kDigests = {
+    {"matmul",
+     {{"c09026b6fcc12e90", "c273ba55502df523"}, {"c974e28e50e9e159", "e909aac8d3249650"}}},
+    {"linear",
+     {{"a88dfc674666e307", "efebedd128fcab8e"}, {"db7f020de773285c", "9e4b8528a99199a1"}}},
+    {"attention",
+     {{"8721adf50ff4ca78", "79f361f164ebe181"}, {"59bb6dc17dff7b79", "e333324d90397705"}}},
+    {"layer_norm",
+     {{"5eb67cf2e6a691cb", "6e59fb642bab4f3d"}, {"4a8c7c5c916af352", "ed11afba4e94319a"}}},
+    {"softmax",
+     {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
+    {"post-norm encoder",
+     {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
+    {"pre-norm encoder",
+     {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
+};
+
+TEST_P(BitsTest, OneDigestForEveryWay) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    const std::vector<Subject> inference = subjects(dtype, Mode::kEval);
+    const std::vector<Subject> training = subjects(dtype, Mode::kTrain);
+    for (std::size_t i = 0; i < inference.size(); ++i) {
+      SCOPED_TRACE(format(inference[i].name, ", ", dtype));
+      std::string plain;
+      const std::vector<Mode> modes = inference[i].is_module
+                                          ? std::vector<Mode>{Mode::kEval, Mode::kTrain}
+                                          : std::vector<Mode>{Mode::kEval};
+      for_each_way(dtype, modes, [&](const Way& way, const Tensor& x) {
+        const Subject& subject = way.mode == Mode::kTrain ? training[i] : inference[i];
+        const std::string got = digest(outputs(subject, x, way));
+        if (plain.empty()) plain = got;
+        EXPECT_EQ(got, plain) << way;
+      });
+      EXPECT_EQ(plain, kDigests.at(inference[i].name).of(dtype)) << "all ways, as written down";
+      std::cout << plain << "  " << dtype << "  " << inference[i].name << "\n";
+    }
+  }
+}
+
+TEST_P(BitsTest, TheBatchDoesNotMatter) {
+  for_each_subject([](const Subject& subject, DType dtype) {
+    const Tensor x = batch_of_sequences(dtype);
+    const Tensor together = subject(x);
+    for (index_t b : {0, 3, 7}) {
+      EXPECT_TRUE(equal_bits(subject(x.slice(0, b, b + 1)), together.slice(0, b, b + 1)))
+          << "sequence " << b;
+      if (subject.name != "attention") {  // split_heads wants a batch
+        EXPECT_TRUE(equal_bits(subject(x.select(0, b)), together.select(0, b))) << "unbatched";
+      }
+    }
+  });
+}
+
+TEST_P(BitsTest, OneTokenDoesNotDependOnTheOthersWhereNothingAttends) {
+  for_each_subject([](const Subject& subject, DType dtype) {
+    if (subject.padded_by_masks) return;
+    const Tensor x = batch_of_sequences(dtype);
+    const Tensor together = subject(x);
+    for (index_t t = 0; t < kTokens; t += 7) {
+      EXPECT_TRUE(equal_bits(subject(x.select(1, t)), together.select(1, t))) << "token " << t;
+    }
+  });
+}
+
+/// The ways to say that keys behind the first kTokens are padding.
+std::vector<std::pair<std::string, AttentionMask>> padding_masks() {
+  const index_t all = kTokens + kPadding;
+  Tensor ignore = zeros({kBatch, all}, kBool);
+  ignore.slice(1, kTokens).fill(1);
+  Tensor bias = zeros({all, all});
+  bias.slice(1, kTokens).fill(-kInf);
+  return {{"lengths", length_mask(std::vector<index_t>(kBatch, kTokens))},
+          {"ignored keys", ignore_keys_mask(ignore)},
+          {"additive", additive_mask(bias)}};
+}
+
+TEST_P(BitsTest, RightPaddingDoesNotMatter) {
+  for_each_subject([](const Subject& subject, DType dtype) {
+    const Tensor padded = batch_of_sequences(dtype, kTokens + kPadding);
+    const Tensor x = padded.slice(1, 0, kTokens);
+    for (const AttentionMask& also : {AttentionMask(), causal_mask()}) {
+      const Tensor want = subject.run(x, also);
+      for (const auto& [name, mask] : padding_masks()) {
+        EXPECT_TRUE(equal_bits(subject.run(padded, mask & also).slice(1, 0, kTokens), want))
+            << name;
+      }
+    }
+  });
+}
+
+TEST_P(BitsTest, LayoutsDoNotMatter) {
+  for_each_subject([](const Subject& subject, DType dtype) {
+    const Tensor x = batch_of_sequences(dtype);
+    const Tensor want = subject(x);
+    for (const Layout& layout : layouts_of(x)) {
+      EXPECT_TRUE(equal_bits(subject(layout.tensor), want)) << layout.name;
+    }
+  });
+}
+
+TEST(Bits, TheDigestSeesOneBit) {
+  const Tensor x = batch_of_sequences(kFloat32);
+  Tensor y = x.clone();
+  EXPECT_EQ(digest(x), digest(y));
+  float& last = y.mutable_data<float>()[y.count() - 1];
+  last = std::nextafter(last, 10.0F);
+  EXPECT_NE(digest(x), digest(y));
+  EXPECT_FALSE(equal_bits(x, y));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,87 @@
+// Models and threads that are not ours: a caller's OpenMP region, and several std::threads.
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "models/encoder.h"
+#include "nn/module.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+/// An encoder whose work is worth several threads. Each call makes the same one anew, so that none
+/// of its weights has been packed.
+models::Encoder make_encoder() {
+  Rng rng(5);
+  models::Encoder encoder(
+      {.layer = {.d_model = 48, .nhead = 3, .dim_feedforward = 96}, .num_layers = 2}, rng);
+  nn::eval(encoder);
+  return encoder;
+}
+
+class ConcurrencyTest : public ::testing::Test {
+ protected:
+  void TearDown() override { set_thread_count(0); }
+
+  const Tensor x_ = random_tensor({4, 80, 48}, kFloat32, 6);
+  const AttentionMask mask_ = length_mask({80, 3, 41, 64});
+  const Tensor want_ = make_encoder()(x_, mask_);
+};
+
+TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
+  constexpr int kCallers = 3;
+  const models::Encoder encoder = make_encoder();
+  std::vector<Tensor> outputs(kCallers);
+  std::vector<int> counts(kCallers);
+  std::vector<int> strangers(kCallers);  // pieces of work that ran in another thread
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(4);  // OpenMP itself would nest
+#pragma omp parallel num_threads(kCallers)
+  {
+    const auto caller = static_cast<std::size_t>(omp_get_thread_num());
+    set_thread_count(4);
+    counts[caller] = thread_count();
+    const auto self = std::this_thread::get_id();
+    const auto check = [&](index_t, index_t) {
+      if (std::this_thread::get_id() != self) ++strangers[caller];
+    };
+    kernels::parallel_for(1 << 20, 1000, check);
+    kernels::parallel_tasks(100, 4, check);
+    outputs[caller] = encoder(x_, mask_);
+    set_thread_count(0);
+  }
+  omp_set_max_active_levels(levels);
+  EXPECT_EQ(counts, std::vector<int>(kCallers, 1));
+  EXPECT_EQ(strangers, std::vector<int>(kCallers, 0));
+  for (const Tensor& output : outputs) EXPECT_TRUE(same_bits(output, want_));
+}
+
+TEST_F(ConcurrencyTest, SeveralThreadsCallOneModel) {
+  constexpr int kCallers = 4;
+  constexpr int kCalls = 3;
+  const models::Encoder encoder = make_encoder();
+  std::vector<std::vector<Tensor>> outputs(kCallers);
+  std::latch start(kCallers);  // all meet the weights before they are packed
+  std::vector<std::thread> threads;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    threads.emplace_back([&, caller] {
+      set_thread_count(1 + caller % 3);
+      start.arrive_and_wait();
+      for (int call = 0; call < kCalls; ++call) {
+        outputs[static_cast<std::size_t>(caller)].push_back(encoder(x_, mask_));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& of_caller : outputs) {
+    ASSERT_EQ(of_caller.size(), static_cast<std::size_t>(kCalls));
+    for (const Tensor& output : of_caller) EXPECT_TRUE(same_bits(output, want_));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,177 @@
+#include "models/encoder_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+EncoderLayer make(EncoderLayerOptions options) {
+  options.dropout = 0;
+  EncoderLayer layer(options);
+  std::uint64_t seed = 70;
+  nn::for_each_parameter(layer, [&](const std::string&, Tensor& parameter) {
+    parameter = random_tensor(parameter.shape(), kFloat32, seed++, -0.5, 0.5);
+  });
+  return layer;
+}
+
+using EncoderLayerTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, EncoderLayerTest, each_isa(), isa_name);
+
+TEST_P(EncoderLayerTest, FollowsItsFormula) {
+  for (bool norm_first : {false, true}) {
+    for (nn::Activation activation :
+         {nn::Activation::kRelu, nn::Activation::kGelu, nn::Activation::kGeluTanh}) {
+      for (bool bias : {true, false}) {
+        SCOPED_TRACE(
+            format("norm first ", norm_first, ", activation ", int(activation), ", bias ", bias));
+        EncoderLayer layer = make({.d_model = 15,
+                                   .nhead = 3,
+                                   .dim_feedforward = 22,
+                                   .activation = activation,
+                                   .layer_norm_eps = 1e-3,
+                                   .norm_first = norm_first,
+                                   .bias = bias});
+        const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+        const MaskParts mask = {.causal = true, .lengths = {9, 4}};
+        const Tensor want = naive_encoder_layer(nn::state_dict(layer), "",
+                                                {3, norm_first, activation, 1e-3}, x, mask);
+        EXPECT_TRUE(near(layer(x, mask.library()), array(want), 0, 1e-5));
+        nn::convert(layer, kFloat64);
+        EXPECT_TRUE(near(layer(x.to(kFloat64), mask.library()), array(want), 0, 1e-12));
+      }
+    }
+  }
+}
+
+TEST_P(EncoderLayerTest, TokensFirstAndUnbatched) {
+  const EncoderLayerOptions options = {.d_model = 12, .nhead = 3, .dim_feedforward = 20};
+  const EncoderLayer layer = make(options);
+  EncoderLayerOptions tokens_first = options;
+  tokens_first.batch_first = false;
+  const EncoderLayer other = make(tokens_first);
+  const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
+  const Tensor want = layer(x, causal_mask());
+  EXPECT_TRUE(same_bits(other(x.transpose(0, 1), causal_mask()), want.transpose(0, 1)));
+  EXPECT_TRUE(same_bits(layer(x.select(0, 1), causal_mask()), want.select(0, 1)));
+  EXPECT_TRUE(same_bits(other(x.select(0, 1), causal_mask()), want.select(0, 1)));
+}
+
+TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
+  for (bool norm_first : {false, true}) {
+    const EncoderLayer layer =
+        make({.d_model = 12, .nhead = 3, .dim_feedforward = 20, .norm_first = norm_first});
+    const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
+    const AttentionResult got = layer.with_weights(x, causal_mask(), nn::Weights::kPerHead);
+    const Tensor input = norm_first ? layer.norm1(x) : x;
+    EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
+    EXPECT_TRUE(same_bits(got.weights,
+                          layer.self_attn(input, causal_mask(), nn::Weights::kPerHead).weights));
+    EXPECT_FALSE(layer.with_weights(x, {}, nn::Weights::kNone).weights.defined());
+  }
+}
+
+TEST(EncoderLayer, ParametersHavePyTorchsNames) {
+  const auto shapes = [](bool bias) {
+    std::map<std::string, Shape> result;
+    for (const auto& [name, tensor] : nn::state_dict(
+             EncoderLayer({.d_model = 6, .nhead = 2, .dim_feedforward = 10, .bias = bias}))) {
+      result.emplace(name, tensor.shape());
+    }
+    return result;
+  };
+  using Shapes = std::map<std::string, Shape>;
+  EXPECT_EQ(shapes(true), (Shapes{{"self_attn.in_proj_weight", {18, 6}},
+                                  {"self_attn.in_proj_bias", {18}},
+                                  {"self_attn.out_proj.weight", {6, 6}},
+                                  {"self_attn.out_proj.bias", {6}},
+                                  {"linear1.weight", {10, 6}},
+                                  {"linear1.bias", {10}},
+                                  {"linear2.weight", {6, 10}},
+                                  {"linear2.bias", {6}},
+                                  {"norm1.weight", {6}},
+                                  {"norm1.bias", {6}},
+                                  {"norm2.weight", {6}},
+                                  {"norm2.bias", {6}}}));
+  EXPECT_EQ(shapes(false), (Shapes{{"self_attn.in_proj_weight", {18, 6}},
+                                   {"self_attn.out_proj.weight", {6, 6}},
+                                   {"linear1.weight", {10, 6}},
+                                   {"linear2.weight", {6, 10}},
+                                   {"norm1.weight", {6}},
+                                   {"norm2.weight", {6}}}));
+}
+
+TEST(EncoderLayer, HasPyTorchsDefaults) {
+  const EncoderLayer layer({.d_model = 4, .nhead = 2});
+  EXPECT_EQ(layer.feed_forward.linear1.weight.size(0), 2048);
+  EXPECT_EQ(layer.dropout1.p, 0.1);
+  EXPECT_EQ(layer.dropout2.p, 0.1);
+  EXPECT_EQ(layer.feed_forward.dropout.p, 0.1);
+  EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
+  EXPECT_EQ(layer.norm1.eps, 1e-5);
+  EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
+  EXPECT_FALSE(layer.norm_first);
+}
+
+TEST(EncoderLayer, TrainAndEvalReachEachOfTheFourDropouts) {
+  EncoderLayer layer({.d_model = 4, .nhead = 2, .dim_feedforward = 8});
+  const std::vector<const nn::Dropout*> dropouts = {&layer.self_attn.attend.dropout,
+                                                    &layer.feed_forward.dropout, &layer.dropout1,
+                                                    &layer.dropout2};
+  for (const nn::Dropout* dropout : dropouts) EXPECT_TRUE(dropout->training);
+  nn::eval(layer);
+  for (const nn::Dropout* dropout : dropouts) EXPECT_FALSE(dropout->training);
+  nn::train(layer);
+  for (const nn::Dropout* dropout : dropouts) EXPECT_TRUE(dropout->training);
+}
+
+TEST(EncoderLayer, EachDropoutChangesTheOutput) {
+  const Tensor x = random_tensor({2, 5, 6}, kFloat32, 3);
+  for (int which = 0; which < 4; ++which) {
+    EncoderLayer layer = make({.d_model = 6, .nhead = 2, .dim_feedforward = 10});
+    const Tensor without = layer(x);
+    nn::Dropout* dropouts[] = {&layer.self_attn.attend.dropout, &layer.feed_forward.dropout,
+                               &layer.dropout1, &layer.dropout2};
+    dropouts[which]->p = 0.5;
+    manual_seed(6);
+    const Tensor dropped = layer(x);
+    EXPECT_FALSE(same_bits(dropped, without)) << "dropout " << which;
+    manual_seed(6);
+    EXPECT_TRUE(same_bits(layer(x), dropped));
+    nn::eval(layer);
+    EXPECT_TRUE(same_bits(layer(x), without));
+  }
+}
+
+TEST(EncoderLayer, Errors) {
+  EXPECT_TRUE(
+      throws("MultiHeadAttention", {"5", "12"}, [] { EncoderLayer({.d_model = 12, .nhead = 5}); }));
+  EXPECT_TRUE(throws("Dropout", {"1.5"},
+                     [] { EncoderLayer({.d_model = 12, .nhead = 3, .dropout = 1.5}); }));
+  const EncoderLayer layer = make({.d_model = 12, .nhead = 3, .dim_feedforward = 20});
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 11)", "expected 12"}, [&] {
+    layer(zeros({2, 5, 11}));
+  }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 3, 12)"}, [&] {
+    layer(zeros({2, 5, 3, 12}));
+  }));
+  EXPECT_TRUE(throws("linear", {"float64"}, [&] { layer(zeros({2, 5, 12}, kFloat64)); }));
+  EXPECT_TRUE(throws("attention", {"(7, 7)", "(2, 3, 5, 5)"}, [&] {
+    layer(zeros({2, 5, 12}), keep_mask(ones({7, 7}, kBool)));
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::models

@@ -1,0 +1,174 @@
+#include "models/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+/// A small encoder in evaluation mode.
+Encoder make(bool norm_first, bool final_norm, index_t layers = 2) {
+  Rng rng(4);
+  Encoder encoder({.layer = {.d_model = 15,
+                             .nhead = 3,
+                             .dim_feedforward = 22,
+                             .activation = nn::Activation::kGelu,
+                             .norm_first = norm_first},
+                   .num_layers = layers,
+                   .final_norm = final_norm},
+                  rng);
+  nn::eval(encoder);
+  return encoder;
+}
+
+using EncoderTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, EncoderTest, each_isa(), isa_name);
+
+TEST_P(EncoderTest, FollowsItsFormula) {
+  for (bool norm_first : {false, true}) {
+    for (bool final_norm : {false, true}) {
+      Encoder encoder = make(norm_first, final_norm, 3);
+      const nn::StateDict state = nn::state_dict(encoder);
+      const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+      const MaskParts mask = {.lengths = {9, 4}};
+      Tensor want = x;
+      for (const char* prefix : {"layers.0.", "layers.1.", "layers.2."}) {
+        want =
+            naive_encoder_layer(state, prefix, {3, norm_first, nn::Activation::kGelu}, want, mask);
+      }
+      if (final_norm) {
+        want = naive_layer_norm(want, state.at("norm.weight"), state.at("norm.bias"), 1e-5);
+      }
+      EXPECT_TRUE(near(encoder(x, mask.library()), array(want), 0, 1e-5));
+      nn::convert(encoder, kFloat64);
+      EXPECT_TRUE(near(encoder(x.to(kFloat64), mask.library()), array(want), 0, 1e-12));
+    }
+  }
+}
+
+TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
+  const Encoder encoder = make(false, true);
+  const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  const EncoderTrace trace = encoder.with_weights(x, causal_mask());
+  EXPECT_TRUE(same_bits(trace.output, encoder(x, causal_mask())));
+  ASSERT_EQ(trace.weights.size(), 2U);
+  const AttentionResult first =
+      encoder.layers[0].with_weights(x, causal_mask(), nn::Weights::kPerHead);
+  EXPECT_TRUE(same_bits(trace.weights[0], first.weights));
+  EXPECT_TRUE(same_bits(
+      trace.weights[1],
+      encoder.layers[1].with_weights(first.output, causal_mask(), nn::Weights::kPerHead).weights));
+  EXPECT_EQ(encoder.with_weights(x, {}, nn::Weights::kAveraged).weights[1].shape(),
+            (Shape{2, 9, 9}));
+  EXPECT_TRUE(encoder.with_weights(x, {}, nn::Weights::kNone).weights.empty());
+}
+
+TEST_P(EncoderTest, SeveralThreadsMayCallOneConstModel) {
+  const Encoder encoder = make(true, true);
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> wanted;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    inputs.push_back(random_tensor({2, 40, 15}, kFloat32, seed));
+    wanted.push_back(encoder(inputs.back(), causal_mask()));
+  }
+  std::vector<std::thread> threads;
+  std::vector<int> equal(inputs.size(), 0);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int repeat = 0; repeat < 10; ++repeat) {
+        equal[i] += bool(same_bits(encoder(inputs[i], causal_mask()), wanted[i]));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : equal) EXPECT_EQ(count, 10);
+}
+
+TEST_P(EncoderTest, EmptyInputs) {
+  const Encoder encoder = make(true, true);
+  EXPECT_EQ(encoder(zeros({0, 5, 15})).shape(), (Shape{0, 5, 15}));
+  EXPECT_EQ(encoder(zeros({2, 0, 15})).shape(), (Shape{2, 0, 15}));
+}
+
+TEST_P(EncoderTest, RealPositionsDoNotSeePadding) {
+  const Encoder encoder = make(false, false);
+  Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  const Tensor want = encoder(x, length_mask({9, 4}));
+  x.select(0, 1).slice(0, 4).fill(std::nan(""));
+  const Tensor got = encoder(x, length_mask({9, 4}));
+  EXPECT_TRUE(same_bits(got.select(0, 0), want.select(0, 0)));
+  EXPECT_TRUE(same_bits(got.select(0, 1).slice(0, 0, 4), want.select(0, 1).slice(0, 0, 4)));
+}
+
+TEST(Encoder, ParametersHavePyTorchsNames) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : nn::state_dict(make(false, true))) names.insert(name);
+  std::set<std::string> want = {"norm.weight", "norm.bias"};
+  for (const char* layer : {"layers.0.", "layers.1."}) {
+    for (const char* part :
+         {"self_attn.in_proj_weight", "self_attn.in_proj_bias", "self_attn.out_proj.weight",
+          "self_attn.out_proj.bias", "linear1.weight", "linear1.bias", "linear2.weight",
+          "linear2.bias", "norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias"}) {
+      want.insert(std::string(layer) + part);
+    }
+  }
+  EXPECT_EQ(names, want);
+  EXPECT_FALSE(nn::state_dict(make(false, false)).contains("norm.weight"));
+}
+
+TEST(Encoder, EachLayerDrawsItsOwnWeights) {
+  const Encoder encoder = make(false, false);
+  EXPECT_FALSE(same_bits(encoder.layers[0].self_attn.in_proj_weight,
+                         encoder.layers[1].self_attn.in_proj_weight));
+  EXPECT_TRUE(same_bits(encoder.layers[1].self_attn.in_proj_weight,
+                        make(true, true).layers[1].self_attn.in_proj_weight));  // one seed
+}
+
+TEST(Encoder, CountsAndSummary) {
+  const Encoder encoder = make(false, true);
+  const index_t layer = 45 * 15 + 45 + 15 * 15 + 15 + 22 * 15 + 22 + 15 * 22 + 15 + 4 * 15;
+  EXPECT_EQ(nn::parameter_count(encoder), 2 * layer + 30);
+  const std::string text = nn::summary(encoder);
+  EXPECT_NE(text.find("layers.1.self_attn.in_proj_weight   (45, 15)"), std::string::npos) << text;
+  EXPECT_NE(text.find(std::to_string(2 * layer + 30) + "\n"), std::string::npos) << text;
+}
+
+TEST(Encoder, LoadsAnothersState) {
+  const Encoder from = make(false, true);
+  manual_seed(99);
+  Encoder to({.layer = {.d_model = 15,
+                        .nhead = 3,
+                        .dim_feedforward = 22,
+                        .activation = nn::Activation::kGelu},
+              .num_layers = 2,
+              .final_norm = true});
+  nn::eval(to);
+  const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  EXPECT_FALSE(same_bits(to(x), from(x)));
+  nn::load_state_dict(to, nn::state_dict(from));
+  EXPECT_TRUE(same_bits(to(x), from(x)));
+}
+
+TEST(Encoder, Errors) {
+  EXPECT_TRUE(throws("Encoder", {"-1"}, [] { make(false, false, -1); }));
+  const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  EXPECT_TRUE(same_bits(make(false, false, 0)(x), x));
+  Encoder encoder = make(false, true);
+  EXPECT_TRUE(throws("load_state_dict", {"missing: layers.0.linear1.bias", "missing: norm.weight"},
+                     [&] { nn::load_state_dict(encoder, {}); }));
+}
+
+}  // namespace
+}  // namespace tessera::models

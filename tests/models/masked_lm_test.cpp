@@ -1,0 +1,74 @@
+#include "models/masked_lm.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "nn/optim.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/indexing.h"
+#include "tests/support/nn_oracle.h"
+#include "tests/support/tiny_model.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+constexpr const char* kEmbedding = "embeddings.word_embeddings.weight";
+const Tensor kTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
+const Tensor kLengths = tensor({5, 3});
+const Tensor kLabels = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
+
+MaskedLm make() {
+  return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens()});
+}
+
+TEST(MaskedLm, FollowsItsFormula) {
+  MaskedLm model = make();
+  nn::convert(model, kFloat64);
+  model.bias.copy_from(random_tensor({11}, kFloat64, 4));
+  const nn::StateDict state = nn::state_dict(model);
+  const std::string head = "cls.predictions.transform.";
+  const Tensor dense = naive_linear(model.encode(kTokens, kLengths),
+                                    state.at(head + "dense.weight"), state.at(head + "dense.bias"));
+  const Array active =
+      map(array(dense), [](double x) { return naive_activation(nn::Activation::kGelu, x); });
+  const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
+                                    state.at(head + "LayerNorm.bias"), 1e-5);
+  const Tensor want = naive_linear(h, state.at(kEmbedding), state.at("cls.predictions.bias"));
+  EXPECT_TRUE(near(model(kTokens, kLengths), array(want), 0, 1e-11));
+}
+
+TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
+  const MaskedLm model = make();
+  const Tensor all = model(kTokens, kLengths);
+  EXPECT_EQ(all.shape(), (Shape{2, 5, 11}));
+  const Tensor places = places_of(kLabels);
+  EXPECT_TRUE(array_equal(places, tensor({2, 4, 6})));
+  EXPECT_TRUE(
+      same_bits(model(kTokens, kLengths, places), index_select(all.flatten(0, 1), 0, places)));
+  EXPECT_EQ(places_of(full({2, 2}, -100, kInt64)).shape(), (Shape{0}));
+}
+
+TEST(MaskedLm, PaddingDoesNotChangeTheBits) {
+  const MaskedLm model = make();
+  const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
+  EXPECT_TRUE(same_bits(model(kTokens, kLengths).select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+}
+
+TEST(MaskedLm, TheTiedWeightIsOneParameter) {
+  MaskedLm model = make();
+  nn::set_requires_grad(model);
+  std::set<std::string> names;
+  for (const nn::Parameter& parameter : nn::parameters(model)) names.insert(parameter.name);
+  EXPECT_EQ(names.count(kEmbedding), 1U);
+  for (const std::string& name : names) EXPECT_EQ(name.find("decoder"), std::string::npos) << name;
+  EXPECT_TRUE(names.contains("cls.predictions.transform.dense.weight"));
+  EXPECT_TRUE(names.contains("cls.predictions.transform.LayerNorm.bias"));
+  EXPECT_TRUE(names.contains("cls.predictions.bias"));
+}
+
+}  // namespace
+}  // namespace tessera::models

@@ -1,0 +1,145 @@
+#include "models/token_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/nn_oracle.h"
+#include "tests/support/tiny_model.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+TokenEncoder make(Positions positions, bool embedding_norm = false, index_t layers = 2) {
+  return make_model<TokenEncoder>(tiny_tokens(positions, embedding_norm, layers));
+}
+
+const Tensor kTokens = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});
+const Tensor kLengths = tensor({5, 3});
+
+/// (B, T, D) of embedded tokens with their positions, before any norm.
+Tensor naive_embedding(const nn::StateDict& state, Positions positions) {
+  const Array table = array(state.at("embeddings.word_embeddings.weight"));
+  const auto d = static_cast<double>(table.shape[1]);
+  const auto learned = state.find("embeddings.position_embeddings.weight");
+  return wide(build({2, 5, table.shape[1]}, [&](const Dims& at) {
+    const double word = table.at({kTokens.item_at<index_t>({at[0], at[1]}), at[2]});
+    if (positions == Positions::kLearned) {
+      return word + learned->second.item_at<double>({at[1], at[2]});
+    }
+    const double angle =
+        static_cast<double>(at[1]) / std::pow(10000.0, static_cast<double>(at[2] / 2 * 2) / d);
+    return word * std::sqrt(d) + (at[2] % 2 == 0 ? std::sin(angle) : std::cos(angle));
+  }));
+}
+
+TEST(TokenEncoder, FollowsItsFormula) {
+  for (Positions positions : {Positions::kSinusoidal, Positions::kLearned}) {
+    for (bool normed : {false, true}) {
+      TokenEncoder model = make(positions, normed);
+      nn::convert(model, kFloat64);
+      nn::StateDict state = nn::state_dict(model);
+      Tensor want = naive_embedding(state, positions);
+      if (normed) {
+        Tensor weight = state.at("embeddings.LayerNorm.weight");
+        weight.copy_from(random_tensor({6}, kFloat64, 5));
+        want = naive_layer_norm(want, weight, state.at("embeddings.LayerNorm.bias"), 1e-5);
+      }
+      const MaskParts mask = {.lengths = {5, 3}};
+      for (const char* prefix : {"encoder.layers.0.", "encoder.layers.1."}) {
+        want = naive_encoder_layer(state, prefix, {2, true, nn::Activation::kGelu}, want, mask);
+      }
+      want = naive_layer_norm(want, state.at("encoder.norm.weight"), state.at("encoder.norm.bias"),
+                              1e-5);
+      EXPECT_TRUE(near(model(kTokens, kLengths), array(want), 0, 1e-10));
+    }
+  }
+}
+
+TEST(TokenEncoder, PaddingDoesNotChangeTheBits) {
+  const TokenEncoder model = make(Positions::kLearned);
+  const Tensor whole = model(kTokens, kLengths);
+  const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
+  EXPECT_TRUE(same_bits(whole.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+}
+
+TEST(TokenEncoder, TracesAttention) {
+  const TokenEncoder model = make(Positions::kSinusoidal);
+  const EncoderTrace trace = model.with_weights(kTokens, kLengths);
+  EXPECT_TRUE(same_bits(trace.output, model(kTokens, kLengths)));
+  ASSERT_EQ(trace.weights.size(), 2U);
+  EXPECT_EQ(trace.weights[1].shape(), (Shape{2, 2, 5, 5}));
+  EXPECT_EQ(trace.weights[0].item_at({1, 0, 0, 3}), 0);
+}
+
+TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
+  TokenEncoder model = make(Positions::kSinusoidal, false, 0);
+  model.encoder.norm.reset();
+  model.embeddings.dropout = nn::Dropout(0.5);
+  index_t dropped = 0;
+  for (double value : array(model(kTokens)).values) dropped += value == 0;
+  EXPECT_GT(dropped, 10);
+}
+
+TEST(TokenEncoder, StartsAsItSays) {
+  Rng rng(1);
+  TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal, false, 0);
+  options.vocabulary_size = 2000;
+  options.encoder.layer.d_model = 16;
+  const auto deviation = [](const Tensor& x) {
+    double sum = 0;
+    for (double value : array(x).values) sum += value * value;
+    return std::sqrt(sum / static_cast<double>(x.count()));
+  };
+  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.25, 0.005);
+  options.embedding_scale = 0.4;
+  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.1, 0.002);
+  options.positions = Positions::kLearned;
+  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.02, 0.0004);
+}
+
+TEST(TokenEncoder, ParametersHaveTheirNames) {
+  std::set<std::string> names;
+  for (const auto& [name, parameter] : nn::state_dict(make(Positions::kLearned, true, 0))) {
+    names.insert(name);
+  }
+  EXPECT_EQ(names, (std::set<std::string>{
+                       "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight",
+                       "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias",
+                       "encoder.norm.weight", "encoder.norm.bias"}));
+  EXPECT_TRUE(nn::state_dict(make(Positions::kSinusoidal, false, 1))
+                  .contains("encoder.layers.0.self_attn.in_proj_weight"));
+}
+
+TEST(TokenEncoder, Errors) {
+  const TokenEncoder model = make(Positions::kLearned);
+  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)"}, [&] { model(Tensor()); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model(kTokens, tensor({5})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model(kTokens, tensor({5, 6})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model(kTokens, tensor({5, 0})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model(kTokens, tensor({5.0, 3.0})); }));
+  for (double scale : {0.0, -1.0, std::nan("")}) {
+    TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
+    options.embedding_scale = scale;
+    EXPECT_TRUE(
+        throws("TokenEncoder", {"embedding_scale", "above 0"}, [&] { TokenEncoder{options}; }));
+  }
+  EXPECT_TRUE(throws("embedding", {"11"}, [&] { model(tensor({{11}})); }));
+  EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
+    model(zeros({1, 10}, kInt64));
+  }));
+  TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
+  options.encoder.layer.batch_first = false;
+  EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));
+}
+
+}  // namespace
+}  // namespace tessera::models

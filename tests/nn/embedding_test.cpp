@@ -1,0 +1,108 @@
+#include "nn/embedding.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/reduce.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+TEST(Embedding, LooksRowsUp) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    Embedding embed(11, 6);
+    convert(embed, dtype);
+    const Array table = array(embed.weight);
+    for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 5}, Shape{2, 0}, Shape{2, 3, 4}}) {
+      const Tensor ids = random_tensor(shape, kInt64, 4, 0, 11);
+      const Array wanted = array(ids);
+      Shape full = shape;
+      full.push_back(6);
+      const Array want = build(full, [&](const Dims& at) {
+        const Dims token(std::span(at.begin(), at.end() - 1));
+        return table.at({static_cast<index_t>(wanted.at(token)), at.back()});
+      });
+      const Tensor got = embed(ids);
+      EXPECT_EQ(got.dtype(), dtype);
+      EXPECT_TRUE(exactly(got, want));
+      for (const Layout& layout : layouts_of(ids)) {
+        EXPECT_TRUE(exactly(embed(layout.tensor), want)) << layout.name;
+      }
+    }
+  }
+}
+
+TEST(Embedding, StartsNormal) {
+  manual_seed(3);
+  const Embedding embed(500, 100);
+  double sum = 0;
+  double square = 0;
+  index_t beyond_two = 0;
+  for (double value : array(embed.weight).values) {
+    sum += value;
+    square += value * value;
+    beyond_two += std::fabs(value) > 2;
+  }
+  const double n = 50000;
+  EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
+  EXPECT_NEAR(square / n, 1, 5 * std::sqrt(2 / n));
+  EXPECT_NEAR(static_cast<double>(beyond_two) / n, 0.0455, 0.005);
+  manual_seed(3);
+  EXPECT_TRUE(same_bits(Embedding(500, 100).weight, embed.weight));
+}
+
+TEST(Embedding, ThePaddingRowIsZero) {
+  for (index_t padding : {3, -8}) {  // -8 of 11 counts from the end
+    manual_seed(3);
+    const Embedding embed({.num_embeddings = 11, .embedding_dim = 6, .padding_index = padding});
+    EXPECT_EQ(embed.padding_index, 3);
+    EXPECT_TRUE(same_bits(embed(tensor({3})), zeros({1, 6})));
+    manual_seed(3);
+    const Embedding without(11, 6);
+    EXPECT_FALSE(without.padding_index.has_value());
+    for (index_t row : {2, 4}) {
+      EXPECT_TRUE(same_bits(embed.weight.select(0, row), without.weight.select(0, row)));
+    }
+  }
+}
+
+TEST(Embedding, ThePaddingRowGetsNoGradient) {
+  Embedding embed({.num_embeddings = 4, .embedding_dim = 2, .padding_index = 1});
+  set_requires_grad(embed);
+  Tape tape;
+  tape.backward(sum(embed(tensor({1, 3, 1, 0, 3}))));
+  EXPECT_TRUE(
+      same_bits(embed.weight.grad(), tensor({{1.F, 1.F}, {0.F, 0.F}, {0.F, 0.F}, {2.F, 2.F}})));
+}
+
+TEST(Embedding, ParametersHavePyTorchsNames) {
+  const StateDict state =
+      state_dict(Embedding({.num_embeddings = 4, .embedding_dim = 3, .padding_index = 0}));
+  ASSERT_EQ(state.size(), 1U);
+  EXPECT_EQ(state.at("weight").shape(), (Shape{4, 3}));
+}
+
+TEST(Embedding, Errors) {
+  const Embedding embed(11, 6);
+  EXPECT_TRUE(throws("embedding", {"11"}, [&] { embed(tensor({1, 11})); }));
+  EXPECT_TRUE(throws("embedding", {"-1"}, [&] { embed(tensor({-1})); }));
+  EXPECT_TRUE(throws("embedding", {"int64", "float32"}, [&] { embed(ones({2})); }));
+  for (index_t padding : {11, -12}) {
+    EXPECT_TRUE(throws("Embedding", {format("padding_index ", padding), "11 rows"}, [&] {
+      Embedding({.num_embeddings = 11, .embedding_dim = 6, .padding_index = padding});
+    }));
+  }
+  EXPECT_ANY_THROW(Embedding(-1, 6));
+}
+
+}  // namespace
+}  // namespace tessera::nn

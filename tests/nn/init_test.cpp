@@ -1,0 +1,75 @@
+#include "nn/init.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+/// Whether the values fill [-bound, bound) evenly: by their range, mean and deviation.
+::testing::AssertionResult uniform_within(const Tensor& x, double bound) {
+  const std::vector<double> values = array(x).values;
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  double square = 0;
+  for (double value : values) {
+    sum += value;
+    square += value * value;
+  }
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double deviation = std::sqrt(square / n);
+  const double error = 5 * bound / std::sqrt(n);
+  if (*least < -bound * (1 + 1e-6) || *most > bound * (1 + 1e-6) || *least > -0.99 * bound ||
+      *most < 0.99 * bound || std::fabs(sum / n) > error ||
+      std::fabs(deviation - bound / std::sqrt(3.0)) > error) {
+    return ::testing::AssertionFailure() << "[" << *least << ", " << *most << "], mean " << sum / n
+                                         << ", deviation " << deviation << ", bound " << bound;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+TEST(Init, LinearUniform) {
+  Rng rng(4);
+  EXPECT_TRUE(uniform_within(linear_uniform({300, 25}, 25, rng), 0.2));
+  EXPECT_TRUE(uniform_within(linear_uniform({5000}, 400, rng), 0.05));
+  EXPECT_FALSE(uniform_within(linear_uniform({300, 25}, 25, rng), 0.21));
+  EXPECT_EQ(linear_uniform({3, 0}, 0, rng).count(), 0);
+  EXPECT_TRUE(exactly(linear_uniform({3}, 0, rng), {{3}, {0, 0, 0}}));
+}
+
+TEST(Init, XavierUniform) {
+  Rng rng(4);
+  EXPECT_TRUE(uniform_within(xavier_uniform({100, 50}, rng), 0.2));
+  EXPECT_TRUE(uniform_within(xavier_uniform({50, 100}, rng), 0.2));
+  EXPECT_TRUE(
+      throws("xavier_uniform", {"(fan_out, fan_in)", "(3,)"}, [&] { xavier_uniform({3}, rng); }));
+}
+
+TEST(Init, TheGeneratorDecides) {
+  Rng first(4);
+  Rng second(4);
+  EXPECT_TRUE(same_bits(xavier_uniform({5, 7}, first), xavier_uniform({5, 7}, second)));
+  EXPECT_FALSE(same_bits(xavier_uniform({5, 7}, first), xavier_uniform({7, 5}, second).t()));
+  EXPECT_EQ(linear_uniform({2}, 4, first).dtype(), kFloat32);
+}
+
+TEST(Init, SizesOfZeroAndBelow) {
+  Rng rng(1);
+  EXPECT_EQ(xavier_uniform({0, 0}, rng).shape(), (Shape{0, 0}));
+  EXPECT_TRUE(throws("xavier_uniform", {"negative size", "(-2, 3)"}, [&] {
+    xavier_uniform({-2, 3}, rng);
+  }));
+  EXPECT_TRUE(throws("linear_uniform", {"negative", "-3"}, [&] {
+    linear_uniform({2, -3}, -3, rng);
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::nn

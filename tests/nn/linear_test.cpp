@@ -1,0 +1,130 @@
+#include "nn/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/matmul.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+using LinearTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, LinearTest, each_isa(), isa_name);
+
+TEST_P(LinearTest, IsXWTransposedPlusB) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (const LinearOptions& options : {LinearOptions{36, 108}, LinearOptions{1, 1},
+                                         LinearOptions{7, 33, false}, LinearOptions{300, 5}}) {
+      Linear layer(options);
+      convert(layer, dtype);
+      const index_t in = options.in_features;
+      for (const Shape& shape : {Shape{in}, Shape{5, in}, Shape{2, 3, in}, Shape{2, 1, 3, in}}) {
+        SCOPED_TRACE(format(in, " -> ", options.out_features, ", ", shape, ", ", dtype));
+        const Tensor x = random_tensor(shape, dtype, 4);
+        const Tensor want = naive_linear(x, layer.weight, layer.bias);
+        EXPECT_TRUE(near(layer(x), array(want), 0, dtype == kFloat32 ? 5e-6 : 1e-14));
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, EveryLayoutGivesTheSameBits) {
+  const Tensor weight = random_tensor({17, 9}, kFloat32, 1);
+  const Tensor bias = random_tensor({17}, kFloat32, 2);
+  const Tensor x = random_tensor({2, 5, 9}, kFloat32, 3);
+  const Tensor want = linear(x, weight, bias);
+  for (const Layout& w : layouts_of(weight)) {
+    for (const Layout& b : layouts_of(bias)) {
+      for (const Layout& in : layouts_of(x)) {
+        EXPECT_TRUE(same_bits(linear(in.tensor, w.tensor, b.tensor), want))
+            << w.name << ", " << b.name << ", " << in.name;
+      }
+    }
+  }
+}
+
+TEST(Linear, EmptyInputs) {
+  const Linear layer(4, 3);
+  EXPECT_EQ(layer(zeros({0, 4})).shape(), (Shape{0, 3}));
+  EXPECT_EQ(layer(zeros({2, 0, 4})).shape(), (Shape{2, 0, 3}));
+  EXPECT_EQ(layer(zeros({0, 5, 4})).shape(), (Shape{0, 5, 3}));
+  // No inputs at all: the bias is left.
+  const Tensor bias = tensor({1.0, 2.0});
+  EXPECT_TRUE(same_bits(linear(zeros({3, 0}), zeros({2, 0}), bias), bias.expand({3, 2})));
+  EXPECT_TRUE(same_bits(linear(zeros({2, 3, 0}), zeros({2, 0}), bias), bias.expand({2, 3, 2})));
+  EXPECT_EQ(Linear(0, 3).weight.shape(), (Shape{3, 0}));
+}
+
+TEST(Linear, StartsUniform) {
+  manual_seed(5);
+  const Linear layer(100, 400);
+  const double bound = 0.1;
+  for (const Tensor& parameter : {layer.weight, layer.bias}) {
+    double least = 1;
+    double largest = -1;
+    double square = 0;
+    for (double value : array(parameter).values) {
+      least = std::min(least, value);
+      largest = std::max(largest, value);
+      square += value * value;
+    }
+    EXPECT_GE(least, -bound - 1e-8);
+    EXPECT_LT(largest, bound + 1e-8);
+    EXPECT_LT(least, -0.95 * bound);
+    EXPECT_GT(largest, 0.95 * bound);
+    const double deviation = std::sqrt(square / static_cast<double>(parameter.count()));
+    EXPECT_NEAR(deviation, bound / std::sqrt(3.0), 0.05 * bound);
+  }
+}
+
+TEST(Linear, TheSeedDecides) {
+  manual_seed(9);
+  const Linear first(5, 4);
+  manual_seed(9);
+  const Linear again(5, 4);
+  const Linear other(5, 4);
+  EXPECT_TRUE(same_bits(first.weight, again.weight));
+  EXPECT_TRUE(same_bits(first.bias, again.bias));
+  EXPECT_FALSE(same_bits(other.weight, again.weight));
+  Rng rng(9);
+  EXPECT_TRUE(same_bits(Linear(5, 4, rng).weight, first.weight));
+}
+
+TEST(Linear, ParametersHavePyTorchsNames) {
+  const StateDict state = state_dict(Linear(3, 2));
+  ASSERT_EQ(state.size(), 2U);
+  EXPECT_EQ(state.at("weight").shape(), (Shape{2, 3}));
+  EXPECT_EQ(state.at("bias").shape(), (Shape{2}));
+  const StateDict without =
+      state_dict(Linear({.in_features = 3, .out_features = 2, .bias = false}));
+  EXPECT_EQ(without.size(), 1U);
+  EXPECT_TRUE(without.contains("weight"));
+}
+
+TEST(Linear, Errors) {
+  const Linear layer(4, 3);
+  EXPECT_TRUE(throws("linear", {"(2, 5)", "(3, 4)"}, [&] { layer(zeros({2, 5})); }));
+  EXPECT_TRUE(throws("linear", {"()", "(3, 4)"}, [&] { layer(zeros({})); }));
+  EXPECT_TRUE(throws("linear", {"undefined"}, [&] { layer(Tensor()); }));
+  EXPECT_TRUE(throws("linear", {"float64", "float32"}, [&] { layer(zeros({2, 4}, kFloat64)); }));
+  EXPECT_TRUE(throws("linear", {"int64"}, [&] { layer(zeros({2, 4}, kInt64)); }));
+  EXPECT_TRUE(throws("linear", {"bias (2,)", "(3, 4)"}, [] {
+    linear(zeros({1, 4}), zeros({3, 4}), zeros({2}));
+  }));
+  EXPECT_TRUE(throws("linear", {"(3,)"}, [] { linear(zeros({1, 4}), zeros({3})); }));
+  EXPECT_ANY_THROW(Linear(-1, 3));
+}
+
+}  // namespace
+}  // namespace tessera::nn

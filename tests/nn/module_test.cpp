@@ -1,0 +1,188 @@
+#include "nn/module.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+/// A module of every kind of member: parameter, absent parameter, module, vector and optional.
+struct Sample {
+  Tensor scale = ones({3});
+  Tensor absent;
+  Linear first{3, 2};
+  std::vector<Linear> stack = {Linear(2, 2),
+                               Linear({.in_features = 2, .out_features = 4, .bias = false})};
+  std::optional<Linear> last;
+  Dropout drop{0.5};
+  std::vector<Dropout> drops = {Dropout(0.5), Dropout(0.5)};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("scale", self.scale);
+    visitor("absent", self.absent);
+    visitor("first", self.first);
+    visitor("stack", self.stack);
+    visitor("last", self.last);
+    visitor("drop", self.drop);
+    visitor("drops", self.drops);
+  }
+};
+
+TEST(Module, ParametersAreVisitedInOrderByTheirFullNames) {
+  Sample sample;
+  sample.last.emplace(4, 1);
+  std::vector<std::string> names;
+  for_each_parameter(sample, [&](const std::string& name, Tensor&) { names.push_back(name); });
+  EXPECT_EQ(names, (std::vector<std::string>{"scale", "first.weight", "first.bias",
+                                             "stack.0.weight", "stack.0.bias", "stack.1.weight",
+                                             "last.weight", "last.bias"}));
+  sample.last.reset();
+  EXPECT_EQ(state_dict(sample).size(), 6U);
+}
+
+TEST(Module, TheStateSharesMemory) {
+  Sample sample;
+  StateDict state = state_dict(sample);
+  state.at("first.bias").fill(7);
+  EXPECT_TRUE(same_bits(sample.first.bias, full({2}, 7)));
+}
+
+TEST(Module, LoadingCopiesAndConverts) {
+  Sample from;
+  Sample to;
+  from.scale.fill(0.5);
+  StateDict state = state_dict(from);
+  for (auto& [name, tensor] : state) tensor = tensor.to(kFloat64);
+  const Tensor before = to.first.weight;
+  load_state_dict(to, state);
+  EXPECT_TRUE(before.storage() == to.first.weight.storage());  // in place: other handles see it
+  for (const auto& [name, tensor] : state_dict(to)) {
+    EXPECT_EQ(tensor.dtype(), kFloat32) << name;
+    EXPECT_TRUE(same_bits(tensor, state_dict(from).at(name))) << name;
+    EXPECT_FALSE(tensor.storage() == state_dict(from).at(name).storage()) << name;
+  }
+}
+
+TEST(Module, LoadingWhatDoesNotFitChangesNothing) {
+  Sample sample;
+  const auto snapshot = [&] {
+    StateDict copy;
+    for (const auto& [name, tensor] : state_dict(sample)) copy.emplace(name, tensor.clone());
+    return copy;
+  };
+  const StateDict before = snapshot();
+  StateDict other;
+  for (const auto& [name, tensor] : before) other.emplace(name, full(tensor.shape(), 9));
+  const auto expect_error = [&](const std::vector<std::string>& parts, const StateDict& state) {
+    EXPECT_TRUE(throws("load_state_dict", parts, [&] { load_state_dict(sample, state); }));
+    for (const auto& [name, tensor] : state_dict(sample)) {
+      EXPECT_TRUE(same_bits(tensor, before.at(name))) << name;
+    }
+  };
+  StateDict missing = other;
+  missing.erase("stack.0.bias");
+  expect_error({"missing: stack.0.bias (2,)"}, missing);
+  StateDict unexpected = other;
+  unexpected.emplace("stack.1.bias", zeros({4}));
+  expect_error({"unexpected: stack.1.bias (4,)"}, unexpected);
+  StateDict hostile = other;  // a name that would clear the terminal
+  hostile.emplace("\x1b[2J", zeros({4}));
+  expect_error({"unexpected: \\x1b[2J (4,)"}, hostile);
+  StateDict reshaped = other;
+  reshaped.at("first.weight") = zeros({3, 2});
+  expect_error({"first.weight", "(2, 3)", "(3, 2)"}, reshaped);
+  StateDict broadcastable = other;  // not even where broadcasting would do
+  broadcastable.at("first.bias") = zeros({1});
+  expect_error({"first.bias", "(2,)", "(1,)"}, broadcastable);
+  StateDict all = missing;
+  all.emplace("new", zeros({1}));
+  all.at("scale") = zeros({4});
+  expect_error({"missing: stack.0.bias", "unexpected: new", "scale", "(3,)", "(4,)"}, all);
+  expect_error({"missing: first.weight"}, {});
+  load_state_dict(sample, other);
+  EXPECT_TRUE(same_bits(sample.scale, full({3}, 9)));
+}
+
+TEST(Module, CountsParameters) {
+  EXPECT_EQ(parameter_count(Sample()), 3 + (6 + 2) + (4 + 2) + 8);
+  EXPECT_EQ(parameter_count(Dropout()), 0);
+}
+
+TEST(Module, TrainAndEvalReachEveryPart) {
+  Sample sample;
+  const auto expect_training = [&](bool training) {
+    EXPECT_EQ(sample.drop.training, training);
+    for (const Dropout& drop : sample.drops) EXPECT_EQ(drop.training, training);
+  };
+  expect_training(true);
+  eval(sample);
+  expect_training(false);
+  train(sample);
+  expect_training(true);
+  set_training(sample, false);
+  expect_training(false);
+}
+
+TEST(Module, ConvertsEveryParameter) {
+  Sample sample;
+  const Tensor shared = sample.scale;
+  convert(sample, kFloat64);
+  for (const auto& [name, tensor] : state_dict(sample)) EXPECT_EQ(tensor.dtype(), kFloat64) << name;
+  EXPECT_EQ(shared.dtype(), kFloat32);
+  EXPECT_FALSE(sample.absent.defined());
+}
+
+TEST(Module, ParametersBecomeVariablesAndStayThem) {
+  Sample sample;
+  const auto all_are = [&](bool wanted) {
+    for (const auto& [name, tensor] : state_dict(sample)) {
+      EXPECT_EQ(tensor.requires_grad(), wanted) << name;
+    }
+  };
+  all_are(false);
+  set_requires_grad(sample);
+  all_are(true);
+  convert(sample, kFloat64);
+  all_are(true);
+  set_requires_grad(sample, false);
+  all_are(false);
+}
+
+TEST(Module, SummaryListsNamesShapesAndCounts) {
+  const std::string text = summary(Linear(3, 20));
+  EXPECT_EQ(text,
+            "bias    (20,)                     20\n"
+            "weight  (20, 3)                   60\n"
+            "total                             80\n");
+}
+
+TEST(Module, AWrongStateIsListedInPart) {
+  StateDict wrong;
+  for (int i = 0; i < 100; ++i) wrong.emplace(format("other.", i), zeros({1}));
+  Linear layer(2, 3);
+  try {
+    load_state_dict(layer, wrong);
+    FAIL() << "a wrong state was loaded";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("missing: weight (3, 2)"), std::string::npos) << text;
+    EXPECT_NE(text.find("and 72 more"), std::string::npos) << text;
+    EXPECT_LT(text.size(), 1200U) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::nn

@@ -1,0 +1,256 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "nn/attention.h"
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/compare.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+/// Random parameters, so that no default hides a mistake.
+template <class Module>
+void randomise(Module& module) {
+  std::uint64_t seed = 50;
+  for_each_parameter(module, [&](const std::string&, Tensor& parameter) {
+    parameter = random_tensor(parameter.shape(), kFloat32, seed++, -0.2, 0.2);
+  });
+}
+
+MultiHeadAttention make(const MultiHeadAttentionOptions& options) {
+  MultiHeadAttention module(options);
+  randomise(module);
+  return module;
+}
+
+double allowed(DType dtype) {
+  return dtype == kFloat32 ? 1e-5 : 1e-12;
+}
+
+using MultiHeadAttentionTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, MultiHeadAttentionTest, each_isa(), isa_name);
+
+TEST_P(MultiHeadAttentionTest, SelfAttentionFollowsItsFormula) {
+  for (const auto& [width, heads] :
+       {std::pair<index_t, index_t>{36, 3}, {8, 1}, {15, 5}, {64, 2}}) {
+    for (bool bias : {true, false}) {
+      MultiHeadAttention attend = make({.embed_dim = width, .num_heads = heads, .bias = bias});
+      const Tensor x = random_tensor({2, 9, width}, kFloat32, 3);
+      const MaskParts mask = {.causal = true, .lengths = {9, 4}};
+      const NaiveHeads want = naive_multi_head(state_dict(attend), "", heads, x, x, x, mask);
+      for (DType dtype : {kFloat32, kFloat64}) {
+        SCOPED_TRACE(format("width ", width, ", ", heads, " heads, bias ", bias, ", ", dtype));
+        convert(attend, dtype);
+        const AttentionResult got = attend(x.to(dtype), mask.library(), Weights::kPerHead);
+        EXPECT_TRUE(near(got.output, array(want.output), 0, allowed(dtype)));
+        EXPECT_TRUE(near(got.weights, array(want.weights), 0, allowed(dtype)));
+        const AttentionResult three =
+            attend(x.to(dtype), x.to(dtype), x.to(dtype), mask.library(), Weights::kPerHead);
+        EXPECT_TRUE(same_bits(three.output, got.output));
+        EXPECT_TRUE(same_bits(three.weights, got.weights));
+      }
+    }
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, CrossAttentionWithItsOwnWidths) {
+  for (bool bias : {true, false}) {
+    MultiHeadAttention attend =
+        make({.embed_dim = 12, .num_heads = 3, .bias = bias, .kdim = 7, .vdim = 10});
+    const Tensor q = random_tensor({2, 5, 12}, kFloat32, 3);
+    const Tensor k = random_tensor({2, 9, 7}, kFloat32, 4);
+    const Tensor v = random_tensor({2, 9, 10}, kFloat32, 5);
+    const MaskParts mask = {.lengths = {9, 4}};
+    const NaiveHeads want = naive_multi_head(state_dict(attend), "", 3, q, k, v, mask);
+    const AttentionResult got = attend(q, k, v, mask.library(), Weights::kPerHead);
+    EXPECT_TRUE(near(got.output, array(want.output), 0, 1e-5));
+    EXPECT_TRUE(near(got.weights, array(want.weights), 0, 1e-5));
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, WeightsPerHeadAveragedOrNone) {
+  const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
+  const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
+  const AttentionResult none = attend(x);
+  const AttentionResult per_head = attend(x, {}, Weights::kPerHead);
+  const AttentionResult averaged = attend(x, {}, Weights::kAveraged);
+  EXPECT_FALSE(none.weights.defined());
+  EXPECT_EQ(per_head.weights.shape(), (Shape{2, 3, 5, 5}));
+  const Array mean = reduce(array(per_head.weights), {1}, false,
+                            [](const std::vector<double>& heads) { return sum_of(heads) / 3; });
+  EXPECT_TRUE(near(averaged.weights, mean, 1e-6));
+  EXPECT_TRUE(same_bits(per_head.output, none.output));
+  EXPECT_TRUE(same_bits(averaged.output, none.output));
+}
+
+TEST_P(MultiHeadAttentionTest, TokensFirstIsTheSameTransposed) {
+  MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
+  const Tensor q = random_tensor({2, 5, 12}, kFloat32, 3);
+  const Tensor k = random_tensor({2, 9, 12}, kFloat32, 4);
+  const AttentionResult want = attend(q, k, k, length_mask({3, 9}), Weights::kAveraged);
+  const AttentionResult self = attend(q);
+  attend.batch_first = false;
+  const AttentionResult got = attend(q.transpose(0, 1), k.transpose(0, 1), k.transpose(0, 1),
+                                     length_mask({3, 9}), Weights::kAveraged);
+  EXPECT_TRUE(same_bits(got.output, want.output.transpose(0, 1)));
+  EXPECT_TRUE(same_bits(got.weights, want.weights));  // (B, Tq, Tk) either way
+  EXPECT_TRUE(same_bits(attend(q.transpose(0, 1)).output, self.output.transpose(0, 1)));
+}
+
+TEST_P(MultiHeadAttentionTest, WorksWithoutABatch) {
+  for (bool batch_first : {true, false}) {
+    const MultiHeadAttention attend =
+        make({.embed_dim = 12, .num_heads = 3, .batch_first = batch_first});
+    const Tensor x = random_tensor({5, 12}, kFloat32, 3);
+    const Tensor batch = x.unsqueeze(batch_first ? 0 : 1);
+    for (Weights weights : {Weights::kPerHead, Weights::kAveraged}) {
+      const AttentionResult got = attend(x, causal_mask(), weights);
+      const AttentionResult want = attend(batch, causal_mask(), weights);
+      EXPECT_TRUE(same_bits(got.output, want.output.squeeze(batch_first ? 0 : 1)));
+      EXPECT_TRUE(same_bits(got.weights, want.weights.squeeze(0)));
+    }
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, EmptyInputs) {
+  const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
+  EXPECT_EQ(attend(zeros({0, 5, 12})).output.shape(), (Shape{0, 5, 12}));
+  EXPECT_EQ(attend(zeros({2, 0, 12}), {}, Weights::kAveraged).weights.shape(), (Shape{2, 0, 0}));
+  // Without keys the attention is zero and the output the bias of the last projection.
+  const Tensor none = zeros({2, 0, 12});
+  EXPECT_TRUE(same_bits(attend(zeros({2, 5, 12}), none, none).output,
+                        attend.out_proj.bias.expand({2, 5, 12})));
+}
+
+TEST_P(MultiHeadAttentionTest, HeadsSplitAndMerge) {
+  const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
+  const Tensor heads = split_heads(x, 3);
+  EXPECT_TRUE(exactly(heads, array(naive_split(x, 3))));
+  EXPECT_TRUE(heads.storage() == x.storage());
+  EXPECT_TRUE(same_bits(merge_heads(heads), x));
+}
+
+TEST(MultiHeadAttention, ParametersHavePyTorchsNames) {
+  const auto shapes = [](const MultiHeadAttentionOptions& options) {
+    std::map<std::string, Shape> result;
+    for (const auto& [name, tensor] : state_dict(MultiHeadAttention(options))) {
+      result.emplace(name, tensor.shape());
+    }
+    return result;
+  };
+  using Shapes = std::map<std::string, Shape>;
+  EXPECT_EQ(shapes({.embed_dim = 12, .num_heads = 3}), (Shapes{{"in_proj_weight", {36, 12}},
+                                                               {"in_proj_bias", {36}},
+                                                               {"out_proj.weight", {12, 12}},
+                                                               {"out_proj.bias", {12}}}));
+  EXPECT_EQ(shapes({.embed_dim = 12, .num_heads = 3, .kdim = 7, .vdim = 10}),
+            (Shapes{{"q_proj_weight", {12, 12}},
+                    {"k_proj_weight", {12, 7}},
+                    {"v_proj_weight", {12, 10}},
+                    {"in_proj_bias", {36}},
+                    {"out_proj.weight", {12, 12}},
+                    {"out_proj.bias", {12}}}));
+  EXPECT_EQ(shapes({.embed_dim = 12, .num_heads = 3, .bias = false}),
+            (Shapes{{"in_proj_weight", {36, 12}}, {"out_proj.weight", {12, 12}}}));
+}
+
+double largest(const Tensor& x) {
+  double result = 0;
+  for (double value : array(x).values) result = std::max(result, std::fabs(value));
+  return result;
+}
+
+TEST(MultiHeadAttention, StartsAsPyTorchs) {
+  manual_seed(2);
+  const MultiHeadAttention packed({.embed_dim = 64, .num_heads = 4});
+  const double bound = std::sqrt(6.0 / (4 * 64));  // Xavier's for (3E, E) as one matrix
+  EXPECT_LE(largest(packed.in_proj_weight), bound * (1 + 1e-6));
+  EXPECT_GT(largest(packed.in_proj_weight), 0.98 * bound);
+  EXPECT_EQ(largest(packed.in_proj_bias), 0);
+  EXPECT_EQ(largest(packed.out_proj.bias), 0);
+  EXPECT_LE(largest(packed.out_proj.weight), 1.0 / 8 * (1 + 1e-6));
+  EXPECT_GT(largest(packed.out_proj.weight), 0.98 / 8);
+  const MultiHeadAttention apart({.embed_dim = 64, .num_heads = 4, .kdim = 32});
+  EXPECT_LE(largest(apart.k_proj_weight), std::sqrt(6.0 / (64 + 32)) * (1 + 1e-6));
+  EXPECT_GT(largest(apart.k_proj_weight), 0.98 * std::sqrt(6.0 / (64 + 32)));
+  EXPECT_LE(largest(apart.v_proj_weight), std::sqrt(6.0 / 128) * (1 + 1e-6));
+}
+
+TEST(MultiHeadAttention, DropsWeightsWhileTraining) {
+  MultiHeadAttention attend = make({.embed_dim = 8, .num_heads = 2, .dropout = 0.5});
+  const Tensor x = random_tensor({2, 30, 8}, kFloat32, 3);
+  manual_seed(1);
+  const AttentionResult dropped = attend(x, {}, Weights::kPerHead);
+  manual_seed(1);
+  EXPECT_TRUE(same_bits(attend(x).output, dropped.output));
+  EXPECT_FALSE(same_bits(attend(x).output, dropped.output));
+  eval(attend);
+  const AttentionResult whole = attend(x, {}, Weights::kPerHead);
+  index_t zeros_found = 0;
+  const Array before = array(whole.weights);
+  const Array after = array(dropped.weights);
+  for (std::size_t i = 0; i < after.values.size(); ++i) {
+    if (after.values[i] == 0) {
+      ++zeros_found;
+    } else {
+      ASSERT_NEAR(after.values[i], 2 * before.values[i], 1e-6);
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(zeros_found) / 3600, 0.5, 0.05);
+  // The output uses the dropped weights.
+  const std::vector<Tensor> parts =
+      naive_linear(x, attend.in_proj_weight, attend.in_proj_bias).chunk(3, -1);
+  const Array values = array(naive_split(parts[2], 2));
+  const Array heads = build({2, 30, 8}, [&](const Dims& at) {
+    double sum = 0;
+    for (index_t j = 0; j < 30; ++j) {
+      sum += after.at({at[0], at[2] / 4, at[1], j}) * values.at({at[0], at[2] / 4, j, at[2] % 4});
+    }
+    return sum;
+  });
+  const Tensor want = naive_linear(wide(heads), attend.out_proj.weight, attend.out_proj.bias);
+  EXPECT_TRUE(near(dropped.output, array(want), 0, 1e-5));
+}
+
+TEST(MultiHeadAttention, NothingLeaksFromBehindAMaskWhileTraining) {
+  const ScaledDotProductAttention attend(0.5);
+  const Tensor q = ones({3, 1});
+  const Tensor v = tensor({1.0, std::nan("")}).unsqueeze(1);
+  const AttentionResult result = attend(q, ones({2, 1}), v, keep_mask(tensor({true, false})));
+  EXPECT_TRUE(all(isfinite(result.output)).item<bool>());
+  EXPECT_FALSE(result.weights.defined()) << "weights that nobody asked for";
+}
+
+TEST(MultiHeadAttention, Errors) {
+  for (index_t heads : {0, -1, 5}) {
+    EXPECT_TRUE(throws("MultiHeadAttention", {std::to_string(heads), "12"},
+                       [&] { MultiHeadAttention({.embed_dim = 12, .num_heads = heads}); }));
+  }
+  const MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3});
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(12,)"}, [&] { attend(zeros({12})); }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(B, T, D)"}, [&] { attend(Tensor()); }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(1, 5, 13)", "expected 12"}, [&] {
+    attend(zeros({1, 5, 13}));
+  }));
+  const Tensor x = zeros({2, 5, 12});
+  EXPECT_TRUE(throws("attention", {"leading axes"}, [&] { attend(x, zeros({1, 5, 12}), x); }));
+  EXPECT_TRUE(throws("attention", {"length"}, [&] { attend(x, zeros({2, 6, 12}), x); }));
+  EXPECT_TRUE(throws("attention", {"1 lengths", "2"}, [&] { attend(x, length_mask({5})); }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(5, 12)", "(2, 5, 12)"}, [&] {
+    attend(zeros({5, 12}), x, x);
+  }));
+  EXPECT_TRUE(throws("split_heads", {"(2, 5, 12)", "7"}, [&] { split_heads(x, 7); }));
+  EXPECT_TRUE(throws("merge_heads", {"(2, 5, 12)"}, [&] { merge_heads(x); }));
+}
+
+}  // namespace
+}  // namespace tessera::nn

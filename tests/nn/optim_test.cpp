@@ -1,0 +1,414 @@
+#include "nn/optim.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/linear.h"
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+using nn::Parameter;
+using nn::ParameterGroup;
+using nn::Parameters;
+
+Tensor variable(const Tensor& x) {
+  return x.clone().set_requires_grad();
+}
+
+/// Makes `gradient` the gradient of `x`, through a tape.
+void give_gradient(const Tensor& x, const Tensor& gradient) {
+  Tape tape;
+  tape.backward(sum(x * gradient));
+}
+
+using Make = std::function<std::shared_ptr<nn::Optimizer>(std::vector<ParameterGroup>)>;
+
+template <class Kind, class Options>
+Make maker(const Options& options) {
+  return [=](std::vector<ParameterGroup> groups) {
+    return std::make_shared<Kind>(std::move(groups), options);
+  };
+}
+
+/// The cases of golden/optim.npz.
+std::map<std::string, Make> algorithms() {
+  using nn::Adam;
+  using nn::AdamOptions;
+  using nn::AdamW;
+  using nn::AdamWOptions;
+  using nn::SGD;
+  using nn::SgdOptions;
+  return {
+      {"sgd", maker<SGD>(SgdOptions{.lr = 0.05})},
+      {"sgd_decay", maker<SGD>(SgdOptions{.lr = 0.05, .weight_decay = 0.1})},
+      {"sgd_momentum", maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9})},
+      {"sgd_dampening",
+       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01})},
+      {"sgd_nesterov",
+       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.8, .weight_decay = 0.02, .nesterov = true})},
+      {"adam", maker<Adam>(AdamOptions{.lr = 2e-3})},
+      {"adam_decay",
+       maker<Adam>(
+           AdamOptions{.lr = 2e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1})},
+      {"adamw", maker<AdamW>(AdamWOptions{.lr = 2e-3})},
+      {"adamw_decay",
+       maker<AdamW>(
+           AdamWOptions{.lr = 3e-3, .beta1 = 0.7, .beta2 = 0.9, .eps = 1e-5, .weight_decay = 0.2})},
+  };
+}
+
+std::vector<ParameterGroup> one_group(const Tensor& w) {
+  return {{.parameters = {{"w", w}}}};
+}
+
+// ---- PyTorch's weights ----
+
+class OptimizerParity : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, OptimizerParity, each_isa(), isa_name);
+
+TEST_P(OptimizerParity, EachAlgorithm) {
+  const GoldenCase golden("optim");
+  const Tensor& gradients = golden.array("gradients");
+  for (const auto& [name, make] : algorithms()) {
+    const Tensor w = variable(golden.array("start"));
+    const auto optimizer = make(one_group(w));
+    for (index_t step = 0; step < gradients.size(0); ++step) {
+      give_gradient(w, gradients.select(0, step));
+      optimizer->step();
+      optimizer->zero_grad();
+      const Tensor want = golden.array(name).select(0, step);
+      if (current_isa() == "baseline") {
+        ASSERT_TRUE(near(w.detach(), array(want), 1e-6, 1e-7)) << name << ", step " << step;
+      } else {  // PyTorch's own were made with fused multiply-add
+        ASSERT_TRUE(same_bits(w.detach(), want)) << name << ", step " << step;
+      }
+    }
+  }
+}
+
+TEST_P(OptimizerParity, EachAlgorithmInFloat64) {
+  const GoldenCase golden("optim");
+  const Tensor gradients = golden.array("gradients").to(kFloat64);
+  for (const auto& [name, make] : algorithms()) {
+    const Tensor w = variable(golden.array("start").to(kFloat64));
+    const auto optimizer = make(one_group(w));
+    for (index_t step = 0; step < gradients.size(0); ++step) {
+      give_gradient(w, gradients.select(0, step));
+      optimizer->step();
+      optimizer->zero_grad();
+      const Tensor want = golden.array(name).select(0, step);
+      ASSERT_TRUE(near(w.detach(), array(want), 2e-6, 2e-7)) << name << ", step " << step;
+    }
+  }
+}
+
+// ---- many tensors ----
+
+/// Parameters of many sizes, of both dtypes, with random values and gradients.
+Parameters many_parameters() {
+  constexpr index_t kMost = 70001;
+  static const Tensor values = random_tensor({kMost}, kFloat64, 1);
+  static const Tensor gradients = random_tensor({kMost}, kFloat64, 2);
+  Parameters parameters;
+  for (const index_t n : {index_t{1}, index_t{7}, index_t{0}, index_t{16}, index_t{33}, kMost,
+                          index_t{0}, index_t{3}, index_t{40000}, index_t{255}}) {
+    for (const DType dtype : {kFloat32, kFloat64}) {
+      const Tensor w = variable(values.slice(0, kMost - n).to(dtype));
+      give_gradient(w, gradients.slice(0, kMost - n).to(dtype));
+      parameters.push_back({format("p", parameters.size()), w});
+    }
+  }
+  return parameters;
+}
+
+TEST(Optimizer, ManyTensorsStepAsEachWouldAloneUnderAnyNumberOfThreads) {
+  for (const auto& [name, make] : algorithms()) {
+    std::vector<Tensor> alone;
+    for (const Parameter& parameter : many_parameters()) {
+      const auto optimizer = make(one_group(parameter.tensor));
+      for (int step = 0; step < 3; ++step) optimizer->step();
+      alone.push_back(parameter.tensor.detach());
+    }
+    for (const int threads : {1, 2, 3, 7}) {
+      set_thread_count(threads);
+      const Parameters together = many_parameters();
+      const auto optimizer = make({{.parameters = together}});
+      for (int step = 0; step < 3; ++step) optimizer->step();
+      set_thread_count(0);
+      for (std::size_t i = 0; i < together.size(); ++i) {
+        ASSERT_TRUE(same_bits(together[i].tensor.detach(), alone[i]))
+            << name << ", " << threads << " threads, tensor " << i;
+      }
+    }
+  }
+}
+
+TEST(Optimizer, WithoutAGradientNothingChanges) {
+  for (const auto& [name, make] : algorithms()) {
+    const Tensor w = variable(random_tensor({9}, kFloat32, 1));
+    const Tensor other = variable(random_tensor({9}, kFloat32, 2));
+    const Tensor before = w.detach().clone();
+    const auto optimizer = make({{.parameters = {{"w", w}, {"other", other}}}});
+    give_gradient(other, ones({9}));
+    optimizer->step();
+    EXPECT_TRUE(same_bits(w.detach(), before)) << name;
+    EXPECT_EQ(*optimizer->state().find_number("w.step"), 0);
+    EXPECT_EQ(*optimizer->state().find_number("other.step"), 1);
+  }
+}
+
+TEST(Optimizer, AMomentThatFadesAwayBecomesZero) {
+  const Tensor w = variable(ones({20}));
+  nn::Adam optimizer(one_group(w));
+  give_gradient(w, full({20}, 1e-37));
+  optimizer.step();
+  w.grad().fill(0);
+  for (int step = 0; step < 60; ++step) optimizer.step();
+  EXPECT_TRUE(same_bits(*optimizer.state().find_tensor("w.exp_avg"), zeros({20})));
+  EXPECT_TRUE(same_bits(*optimizer.state().find_tensor("w.exp_avg_sq"), zeros({20})));
+}
+
+TEST(Optimizer, GroupsHaveTheirOwnRateAndDecay) {
+  const Tensor a = variable(ones({3}));
+  const Tensor b = variable(ones({3}));
+  const Tensor c = variable(ones({3}));
+  nn::SGD optimizer({{.parameters = {{"a", a}}},
+                     {.parameters = {{"b", b}}, .lr = 0.25},
+                     {.parameters = {{"c", c}}, .weight_decay = 0.0}},
+                    {.lr = 0.5, .weight_decay = 1});
+  for (const Tensor& x : {a, b, c}) give_gradient(x, ones({3}));
+  optimizer.step();
+  EXPECT_EQ(a.item_at({0}), 0);    // 1 - 0.5 (1 + 1)
+  EXPECT_EQ(b.item_at({0}), 0.5);  // 1 - 0.25 (1 + 1)
+  EXPECT_EQ(c.item_at({0}), 0.5);  // 1 - 0.5 * 1
+  optimizer.set_lr(0);
+  optimizer.set_lr(1, 1);
+  optimizer.step();
+  EXPECT_EQ(a.item_at({0}), 0);
+  EXPECT_EQ(b.item_at({0}), -1);  // 0.5 - (1 + 0.5)
+  EXPECT_EQ(optimizer.groups()[1].initial_lr, 0.25);
+}
+
+struct Pair {
+  nn::Linear first{4, 4};
+  nn::Linear second{4, 4};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+  }
+};
+
+std::vector<std::string> names(const Parameters& parameters) {
+  std::vector<std::string> result;
+  for (const Parameter& parameter : parameters) result.push_back(parameter.name);
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Parameters, AreThoseThatWantAGradientEachOnce) {
+  Pair pair;
+  EXPECT_TRUE(nn::parameters(pair).empty());
+  nn::set_requires_grad(pair);
+  EXPECT_EQ(names(nn::parameters(pair)),
+            (Names{"first.weight", "first.bias", "second.weight", "second.bias"}));
+  pair.second.weight = pair.first.weight;
+  pair.first.bias.set_requires_grad(false);
+  EXPECT_EQ(names(nn::parameters(pair)), (Names{"first.weight", "second.bias"}));
+}
+
+TEST(Parameters, SplitByDecay) {
+  Pair pair;
+  nn::set_requires_grad(pair);
+  const nn::AdamW optimizer(nn::split_weight_decay(pair), {.weight_decay = 0.5});
+  EXPECT_EQ(names(optimizer.groups()[0].parameters), (Names{"first.weight", "second.weight"}));
+  EXPECT_EQ(optimizer.groups()[0].weight_decay, 0.5);
+  EXPECT_EQ(names(optimizer.groups()[1].parameters), (Names{"first.bias", "second.bias"}));
+  EXPECT_EQ(optimizer.groups()[1].weight_decay, 0);
+}
+
+TEST(Optimizer, AStepReachesPackedWeights) {
+  nn::Linear linear(33, 40);
+  nn::set_requires_grad(linear);
+  nn::AdamW optimizer(linear, {.lr = 0.1});
+  const Tensor x = random_tensor({50, 33}, kFloat32, 3);
+  const Tensor before = linear(x);
+  {
+    Tape tape;
+    tape.backward(sum(square(linear(x))));
+    optimizer.step();
+  }
+  const Tensor after = linear(x);
+  EXPECT_FALSE(same_bits(after, before));
+  EXPECT_TRUE(same_bits(after, tessera::linear(x, linear.weight, linear.bias)));
+}
+
+TEST(Optimizer, MayStepWhileATapeIsInScopeButNotBetweenForwardAndBackward) {
+  nn::Linear linear(3, 2);
+  nn::set_requires_grad(linear);
+  nn::SGD optimizer(linear);
+  const Tensor x = ones({1, 3});
+  Tape tape;
+  tape.backward(sum(linear(x)));
+  optimizer.step();
+  const Tensor before = linear.weight.detach().clone();
+  const Tensor loss = sum(linear(x));
+  EXPECT_TRUE(throws("mutable_data", {"recorded"}, [&] { optimizer.step(); }));
+  EXPECT_TRUE(same_bits(linear.weight.detach(), before));
+  tape.backward(loss);
+  optimizer.step();
+}
+
+// ---- states ----
+
+nn::SavedState clone(const nn::SavedState& state) {
+  nn::SavedState copy = state;
+  for (auto& [name, tensor] : copy.tensors) tensor = tensor.clone();
+  return copy;
+}
+
+TEST(OptimizerState, GoesOnToTheBit) {
+  const GoldenCase golden("optim");
+  const Tensor& gradients = golden.array("gradients");
+  constexpr index_t kCut = 5;
+  for (const auto& [name, make] : algorithms()) {
+    const Tensor w = variable(golden.array("start"));
+    const auto optimizer = make(one_group(w));
+    Tensor resumed;
+    nn::SavedState saved;
+    for (index_t step = 0; step < gradients.size(0); ++step) {
+      if (step == kCut) {
+        resumed = variable(w.detach());
+        saved = clone(optimizer->state());
+      }
+      give_gradient(w, gradients.select(0, step));
+      optimizer->step();
+      optimizer->zero_grad();
+    }
+    // Another rate, which the state replaces, and another order, as a file may have.
+    const auto second = make(one_group(resumed));
+    second->set_lr(1);
+    std::reverse(saved.tensors.begin(), saved.tensors.end());
+    std::reverse(saved.numbers.begin(), saved.numbers.end());
+    second->load_state(saved);
+    for (index_t step = kCut; step < gradients.size(0); ++step) {
+      give_gradient(resumed, gradients.select(0, step));
+      second->step();
+      second->zero_grad();
+    }
+    EXPECT_TRUE(same_bits(resumed.detach(), w.detach())) << name;
+  }
+}
+
+TEST(OptimizerState, HasNamesForFiles) {
+  Pair pair;
+  nn::set_requires_grad(pair);
+  const nn::AdamW adam(pair);
+  const nn::SavedState state = adam.state();
+  EXPECT_EQ(state.tensors.size(), 8U);
+  EXPECT_EQ(state.tensors[0].first, "first.weight.exp_avg");
+  EXPECT_EQ(state.tensors[1].first, "first.weight.exp_avg_sq");
+  EXPECT_EQ(state.tensors[1].second.shape(), (Shape{4, 4}));
+  EXPECT_EQ(*state.find_number("first.weight.step"), 0);
+  EXPECT_EQ(*state.find_number("group.0.lr"), 1e-3);
+  EXPECT_EQ(*state.find_number("beta2"), 0.999);
+  EXPECT_EQ(state.find_number("beta3"), nullptr);
+  EXPECT_EQ(nn::SGD(pair).state().tensors.size(), 0U);
+  EXPECT_EQ(nn::SGD(pair, {.momentum = 0.5}).state().tensors[3].first,
+            "second.bias.momentum_buffer");
+}
+
+TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
+  const Tensor w = variable(ones({3}));
+  nn::AdamW optimizer(one_group(w));
+  give_gradient(w, ones({3}));
+  optimizer.step();
+  const nn::SavedState before = clone(optimizer.state());
+  const auto fails = [&](const std::vector<std::string>& parts, const auto& change) {
+    nn::SavedState state = clone(before);
+    for (auto& [name, tensor] : state.tensors) tensor.fill(9);
+    for (auto& [name, number] : state.numbers) number = name == "decoupled" ? 1 : 3;
+    state.numbers[1].second = state.numbers[2].second = 0.5;  // beta1, beta2
+    change(state);
+    auto result = throws("load_state", parts, [&] { optimizer.load_state(state); });
+    const nn::SavedState after = optimizer.state();
+    for (std::size_t i = 0; i < after.tensors.size(); ++i) {
+      if (!same_bits(after.tensors[i].second, before.tensors[i].second)) {
+        return ::testing::AssertionFailure() << after.tensors[i].first << " has changed";
+      }
+    }
+    if (after.numbers != before.numbers) return ::testing::AssertionFailure() << "numbers changed";
+    return result;
+  };
+  using State = nn::SavedState;
+  EXPECT_TRUE(fails({"missing: w.exp_avg"}, [](State& s) { s.tensors.erase(s.tensors.begin()); }));
+  EXPECT_TRUE(fails({"missing: w.exp_avg", "unexpected: v.exp_avg"},
+                    [](State& s) { s.tensors[0].first = "v.exp_avg"; }));
+  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not (4,)"},
+                    [](State& s) { s.tensors[0].second = ones({4}); }));
+  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not none"},
+                    [](State& s) { s.tensors[0].second = Tensor(); }));
+  EXPECT_TRUE(fails({"missing: decoupled"}, [](State& s) { s.numbers.erase(s.numbers.begin()); }));
+  EXPECT_TRUE(fails({"another algorithm", "AdamW"}, [](State& s) { s.numbers[0].second = 0; }));
+  EXPECT_TRUE(fails({"w.step", "2.5"}, [](State& s) { s.numbers.back().second = 2.5; }));
+  EXPECT_TRUE(fails({"beta1", "[0, 1)"}, [](State& s) { s.numbers[1].second = 1; }));
+  EXPECT_TRUE(fails({"eps", "nan"}, [](State& s) { s.numbers[3].second = std::nan(""); }));
+}
+
+TEST(OptimizerState, OptionsAreAsFreeAsAtFirst) {
+  const Tensor w = variable(ones({3}));
+  nn::SGD optimizer(one_group(w), {.momentum = 0.5, .dampening = -0.5});
+  optimizer.load_state(clone(optimizer.state()));
+  EXPECT_EQ(*optimizer.state().find_number("dampening"), -0.5);
+}
+
+// ---- errors ----
+
+TEST(Optimizer, Errors) {
+  const nn::Linear frozen(2, 2);
+  EXPECT_TRUE(throws("AdamW", {"set_requires_grad"}, [&] { nn::AdamW optimizer(frozen); }));
+  const Tensor w = variable(ones({2, 3}));
+  const auto fails = [&](const std::vector<std::string>& parts, const Parameters& parameters) {
+    return throws("SGD", parts, [&] { nn::SGD optimizer(parameters); });
+  };
+  EXPECT_TRUE(fails({"w wants no gradient"}, {{"w", ones({2})}}));
+  EXPECT_TRUE(fails({"b appears twice", "first as a"}, {{"a", w}, {"b", w}}));
+  EXPECT_TRUE(fails({"a appears twice"}, {{"a", w}, {"a", variable(w.detach())}}));
+  EXPECT_TRUE(fails({"a and w share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));
+  EXPECT_TRUE(fails({"not contiguous"}, {{"w", w.detach().t().set_requires_grad()}}));
+  const auto group = one_group(w);
+  EXPECT_TRUE(throws("SGD", {"lr", "-1"}, [&] { nn::SGD optimizer(group, {.lr = -1}); }));
+  EXPECT_TRUE(throws("SGD", {"nesterov"}, [&] { nn::SGD optimizer(group, {.nesterov = true}); }));
+  EXPECT_TRUE(throws("SGD", {"nesterov", "dampening"}, [&] {
+    nn::SGD optimizer(group, {.momentum = 0.9, .dampening = 0.1, .nesterov = true});
+  }));
+  EXPECT_TRUE(
+      throws("Adam", {"beta1", "1", "[0, 1)"}, [&] { nn::Adam optimizer(group, {.beta1 = 1}); }));
+  EXPECT_TRUE(throws("AdamW", {"eps", "-1"}, [&] { nn::AdamW optimizer(group, {.eps = -1}); }));
+  EXPECT_TRUE(throws("AdamW", {"weight_decay", "nan"},
+                     [&] { nn::AdamW optimizer(group, {.weight_decay = std::nan("")}); }));
+  nn::SGD optimizer(group);
+  EXPECT_TRUE(throws("set_lr", {"group 1 of 1"}, [&] { optimizer.set_lr(1, 0.5); }));
+  EXPECT_TRUE(throws("set_lr", {"lr"}, [&] { optimizer.set_lr(-0.5); }));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,248 @@
+#include "tensor/ops/arithmetic.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera {
+namespace {
+
+using test::array;
+using test::Array;
+using test::exactly;
+using test::near;
+using test::random_layouts;
+using test::random_tensor;
+using test::same_bits;
+using test::throws;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct BinaryCase {
+  const char* name;
+  Tensor (*op)(const Tensor&, const Tensor&);
+  Tensor (*with_scalar)(const Tensor&, Scalar);
+  Tensor (*scalar_with)(Scalar, const Tensor&);
+  double (*oracle)(double, double);
+};
+
+double larger(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b);
+}
+
+double smaller(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
+}
+
+const std::vector<BinaryCase> kCases = {
+    {"add", add, add, add, [](double a, double b) { return a + b; }},
+    {"sub", sub, sub, sub, [](double a, double b) { return a - b; }},
+    {"mul", mul, mul, mul, [](double a, double b) { return a * b; }},
+    {"div", div, div, div, [](double a, double b) { return a / b; }},
+    {"maximum", maximum, maximum, maximum, larger},
+    {"minimum", minimum, minimum, minimum, smaller},
+};
+
+using ArithmeticTest = test::IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, ArithmeticTest, test::each_isa(), test::isa_name);
+
+TEST_P(ArithmeticTest, MatchesTheOracleInEveryLayout) {
+  for (const BinaryCase& c : kCases) {
+    for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+      for (const Shape& shape : {Shape{}, Shape{19}, Shape{5, 37}, Shape{3, 0}, Shape{2, 3, 5}}) {
+        const auto lefts = random_layouts(shape, dtype, 1, -9, 9);
+        const auto rights = random_layouts(shape, dtype, 2, -9, 9);
+        for (const auto& a : lefts) {
+          for (const auto& b : rights) {
+            SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << shape << ", " << a.name
+                                            << " with " << b.name);
+            const Tensor got = c.op(a.tensor, b.tensor);
+            ASSERT_TRUE(near(got, test::map(array(a.tensor), array(b.tensor), c.oracle),
+                             test::rounding(got.dtype())));
+            ASSERT_TRUE(same_bits(got, c.op(a.tensor.clone(), b.tensor.clone())));
+            ASSERT_TRUE(got.is_contiguous());
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ArithmeticTest, Broadcasts) {
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{4, 1, 5}, {3, 1}}, {{}, {2, 3}},
+                                                       {{1}, {0}},          {{0, 1}, {1, 4}},
+                                                       {{7}, {5, 7}},       {{5, 1}, {5, 70}}};
+  for (const auto& [p, q] : shapes) {
+    const Tensor a = random_tensor(p, kFloat32, 3);
+    const Tensor b = random_tensor(q, kFloat32, 4);
+    for (const BinaryCase& c : kCases) {
+      SCOPED_TRACE(testing::Message() << c.name << " of " << p << " and " << q);
+      EXPECT_TRUE(near(c.op(a, b), test::map(array(a), array(b), c.oracle), 6e-8));
+      EXPECT_TRUE(near(c.op(b, a), test::map(array(b), array(a), c.oracle), 6e-8));
+    }
+  }
+}
+
+TEST_P(ArithmeticTest, ScalarsOnEitherSide) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+    for (const auto& x : random_layouts({3, 21}, dtype, 5, 1, 9)) {
+      for (const BinaryCase& c : kCases) {
+        SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << ", " << x.name);
+        const Array values = array(x.tensor);
+        const Tensor right = c.with_scalar(x.tensor, 2.5);
+        const Tensor left = c.scalar_with(2.5, x.tensor);
+        EXPECT_EQ(right.dtype(), dtype == kInt64 ? kFloat32 : dtype);
+        EXPECT_EQ(left.dtype(), right.dtype());
+        const double error = test::rounding(right.dtype());
+        EXPECT_TRUE(
+            near(right, test::map(values, [&](double v) { return c.oracle(v, 2.5); }), error));
+        EXPECT_TRUE(
+            near(left, test::map(values, [&](double v) { return c.oracle(2.5, v); }), error));
+        const bool divides = c.op == static_cast<Tensor (*)(const Tensor&, const Tensor&)>(div);
+        EXPECT_EQ(c.with_scalar(x.tensor, 2).dtype(), divides ? right.dtype() : dtype);
+      }
+    }
+  }
+}
+
+TEST_P(ArithmeticTest, NaNAndInfinity) {
+  const std::vector<double> specials = {kNaN, kInf, -kInf, 0.0, -0.0, 1.0, 1e30, -1e-30};
+  const Tensor row = from_vector(specials);
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    // Every pair, at every place of a vector.
+    const Tensor a = row.to(dtype).unsqueeze(1).expand({8, 8}).reshape({64});
+    const Tensor b = row.to(dtype).unsqueeze(0).expand({8, 8}).reshape({64});
+    for (const BinaryCase& c : kCases) {
+      for (const index_t shift : {0, 1, 2, 3, 5, 7}) {
+        SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << " from " << shift);
+        const Tensor p = a.slice(0, shift);
+        const Tensor q = b.slice(0, shift);
+        const Array want = test::map(array(p), array(q), [&](double x, double y) {
+          const double result = c.oracle(x, y);
+          return dtype == kFloat32 ? double{static_cast<float>(result)} : result;
+        });
+        EXPECT_TRUE(exactly(c.op(p, q), want));
+      }
+    }
+  }
+}
+
+TEST(ArithmeticDTypeTest, Promotion) {
+  const auto dtype_of_sum = [](DType a, DType b) {
+    return add(ones({2}, a), ones({2}, b)).dtype();
+  };
+  EXPECT_EQ(dtype_of_sum(kInt64, kFloat32), kFloat32);
+  EXPECT_EQ(dtype_of_sum(kFloat64, kFloat32), kFloat64);
+  EXPECT_EQ(dtype_of_sum(kBool, kInt64), kInt64);
+  EXPECT_EQ(dtype_of_sum(kBool, kBool), kBool);
+  EXPECT_EQ(div(ones({2}, kInt64), ones({2}, kBool)).dtype(), kFloat32);
+  EXPECT_EQ((ones({2}, kBool) + 1).dtype(), kInt64);
+  EXPECT_EQ((ones({2}, kBool) + 0.5).dtype(), kFloat32);
+  EXPECT_EQ((ones({2}, kBool) * true).dtype(), kBool);
+  EXPECT_EQ((ones({2}, kFloat32) * 0.1).dtype(), kFloat32);
+  EXPECT_EQ((ones({2}, kFloat64) * 0.1f).dtype(), kFloat64);
+  // 0.1 is rounded once, to the dtype of the tensor.
+  EXPECT_EQ((ones({1}, kFloat64) * 0.1).item<double>(), 0.1);
+  EXPECT_EQ((ones({1}, kFloat32) * 0.1).item<float>(), 0.1F);
+}
+
+TEST(ArithmeticDTypeTest, Bools) {
+  const Tensor a = tensor({false, false, true, true});
+  const Tensor b = tensor({false, true, false, true});
+  const auto is = [](const Tensor& x, std::vector<bool> want) {
+    return x.dtype() == kBool && x.to_vector<bool>() == want;
+  };
+  EXPECT_TRUE(is(a + b, {false, true, true, true}));
+  EXPECT_TRUE(is(a * b, {false, false, false, true}));
+  EXPECT_TRUE(is(maximum(a, b), {false, true, true, true}));
+  EXPECT_TRUE(is(minimum(a, b), {false, false, false, true}));
+  EXPECT_TRUE(throws("sub", {"bool"}, [&] { return a - b; }));
+  EXPECT_TRUE(throws("neg", {"bool"}, [&] { return -a; }));
+  EXPECT_EQ((a - 1).to_vector<index_t>(), (std::vector<index_t>{-1, -1, 0, 0}));
+}
+
+TEST(ArithmeticDTypeTest, IntegersAreExactAndWrap) {
+  const index_t big = (index_t{1} << 53) + 1;
+  const index_t most = std::numeric_limits<index_t>::max();
+  const Tensor x = from_vector(std::vector<index_t>{big, most});
+  EXPECT_EQ((x + 1).to_vector<index_t>(),
+            (std::vector<index_t>{big + 1, std::numeric_limits<index_t>::min()}));
+  EXPECT_EQ((x * 1).to_vector<index_t>()[0], big);
+  EXPECT_EQ((x + big).to_vector<index_t>()[0], 2 * big);
+  EXPECT_EQ((-x).to_vector<index_t>()[1], -most);
+  EXPECT_EQ(maximum(x, big).to_vector<index_t>(), (std::vector<index_t>{big, most}));
+}
+
+TEST(ArithmeticDTypeTest, Operators) {
+  const Tensor x = tensor({1.0, 2.0});
+  const Tensor y = tensor({4.0, 8.0});
+  const auto is = [](const Tensor& t, std::vector<float> want) {
+    return t.to_vector<float>() == want;
+  };
+  EXPECT_TRUE(is(x + y, {5, 10}));
+  EXPECT_TRUE(is(x - y, {-3, -6}));
+  EXPECT_TRUE(is(x * y, {4, 16}));
+  EXPECT_TRUE(is(x / y, {0.25, 0.25}));
+  EXPECT_TRUE(is(x + 1, {2, 3}));
+  EXPECT_TRUE(is(1 + x, {2, 3}));
+  EXPECT_TRUE(is(x - 1, {0, 1}));
+  EXPECT_TRUE(is(1 - x, {0, -1}));
+  EXPECT_TRUE(is(x * 3, {3, 6}));
+  EXPECT_TRUE(is(3 * x, {3, 6}));
+  EXPECT_TRUE(is(x / 2, {0.5, 1}));
+  EXPECT_TRUE(is(2 / x, {2, 1}));
+  EXPECT_TRUE(is(-x, {-1, -2}));
+}
+
+TEST_P(ArithmeticTest, NegOfEveryLayout) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+    for (const auto& x : random_layouts({4, 35}, dtype, 6, -9, 9)) {
+      EXPECT_TRUE(exactly(neg(x.tensor), test::map(array(x.tensor), [](double v) { return -v; })))
+          << x.name;
+    }
+  }
+  EXPECT_TRUE(std::signbit(neg(zeros({1})).item<float>()));
+}
+
+TEST_P(ArithmeticTest, PowOfEveryLayout) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    for (const double e : {0.0, 0.5, 1.0, 2.0, 3.0, -1.0, -2.0, 2.7}) {
+      for (const auto& x : random_layouts({3, 19}, dtype, 7, 1, 5)) {
+        SCOPED_TRACE(testing::Message() << dtype << " to the power " << e << ", " << x.name);
+        const Tensor got = pow(x.tensor, e);
+        const Array want = test::map(array(x.tensor), [&](double v) { return std::pow(v, e); });
+        EXPECT_EQ(got.dtype(), is_floating(dtype) ? dtype : kFloat32);
+        EXPECT_TRUE(near(got, want, 2 * test::rounding(got.dtype())));
+        EXPECT_TRUE(same_bits(got, pow(x.tensor.clone(), e)));
+      }
+    }
+  }
+}
+
+TEST(PowTest, IntegersToIntegers) {
+  const Tensor x = tensor({-3, 0, 2, 10});
+  EXPECT_EQ(pow(x, 3).to_vector<index_t>(), (std::vector<index_t>{-27, 0, 8, 1000}));
+  EXPECT_EQ(pow(x, 0).to_vector<index_t>(), (std::vector<index_t>{1, 1, 1, 1}));
+  EXPECT_EQ(pow(tensor({3}), 39).item<index_t>(), 4052555153018976267);
+  EXPECT_EQ(pow(tensor({true, false}), 2).to_vector<index_t>(), (std::vector<index_t>{1, 0}));
+  EXPECT_TRUE(throws("pow", {"-2"}, [&] { return pow(x, -2); }));
+  EXPECT_EQ(pow(zeros({0, 3}), 2).shape(), Shape({0, 3}));
+}
+
+TEST(ArithmeticErrorTest, NamesTheOpAndTheShapes) {
+  EXPECT_TRUE(throws("add", {"(2, 3)", "(4,)"}, [] { return ones({2, 3}) + ones({4}); }));
+  EXPECT_TRUE(throws("maximum", {"(2,)", "(3,)"}, [] { return maximum(ones({2}), ones({3})); }));
+  EXPECT_TRUE(throws("mul", {"undefined"}, [] { return Tensor{} * ones({3}); }));
+  EXPECT_TRUE(throws("div", {"undefined"}, [] { return 1 / Tensor{}; }));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,158 @@
+// The weights of attention: of all heads and queries or of chosen ones, bit for bit those used.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nn/attention.h"
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/random.h"
+#include "tests/support/attention_oracle.h"
+#include "tests/support/errors.h"
+
+namespace tessera::test {
+namespace {
+
+using AttentionCaptureTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
+
+using Numbers = std::vector<index_t>;
+
+AttentionOptions of(AttentionSelection weights_of) {
+  return {.scale = {}, .need_weights = true, .weights_of = std::move(weights_of)};
+}
+
+/// Two sequences, three heads, several tiles of keys; scores grow along the keys, so that later
+/// tiles raise the maxima that earlier ones found.
+struct Inputs {
+  Tensor q, k, v;
+
+  explicit Inputs(DType dtype, index_t queries = 100, index_t keys = 300)
+      : q(random_tensor({2, 3, queries, 9}, dtype, 1)),
+        k(random_tensor({2, 3, keys, 9}, dtype, 2)),
+        v(random_tensor({2, 3, keys, 5}, dtype, 3)) {
+    for (index_t j = 0; j < keys; ++j) {
+      Tensor row = k.select(2, j);
+      row.copy_from(mul(row, 1 + 0.01 * static_cast<double>(j)));
+    }
+  }
+};
+
+struct NamedMask {
+  std::string name;
+  AttentionMask mask;
+};
+
+std::vector<NamedMask> masks(index_t queries, index_t keys) {
+  return {{"none", {}},
+          {"causal", causal_mask()},
+          {"lengths", length_mask({keys, 131})},
+          {"no key", length_mask({0, 7})},
+          {"keep", keep_mask(random_tensor({2, 1, queries, keys}, kBool, 4))},
+          {"bias", additive_mask(random_tensor({queries, keys}, kFloat32, 5))}};
+}
+
+TEST_P(AttentionCaptureTest, WeightsAreTheOutputForValuesOfTheIdentity) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    const Inputs inputs(dtype);
+    for (const auto& [name, mask] : masks(100, 300)) {
+      SCOPED_TRACE(name);
+      Tensor identity = zeros({300, 300}, dtype);
+      for (index_t j = 0; j < 300; ++j) identity.select(0, j).select(0, j).fill(1);
+      const Tensor output =
+          attention(inputs.q, inputs.k, identity.expand({2, 3, 300, 300}), mask).output;
+      const Tensor weights = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
+      EXPECT_TRUE(same_bits(weights, output.contiguous()));
+    }
+  }
+}
+
+TEST_P(AttentionCaptureTest, ChosenWeightsAreThoseOfAll) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    const Inputs inputs(dtype);
+    for (const auto& [name, mask] : masks(100, 300)) {
+      SCOPED_TRACE(name);
+      const Tensor all = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
+      for (const Numbers& heads : {Numbers{2, 0}, Numbers{1}, Numbers{1, 1}}) {
+        for (const Numbers& queries : {Numbers{99, 0, 47, 48}, Numbers{64}, Numbers{3, 3}}) {
+          const AttentionResult got =
+              attention(inputs.q, inputs.k, inputs.v, mask, of({heads, queries}));
+          const Tensor of_heads = index_select(all, 1, from_vector(heads));
+          EXPECT_TRUE(same_bits(got.weights, index_select(of_heads, 2, from_vector(queries))));
+          EXPECT_TRUE(same_bits(got.output, attention(inputs.q, inputs.k, inputs.v, mask).output));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionCaptureTest, EitherListMayBeAbsent) {
+  const Inputs inputs(kFloat32);
+  const Tensor all = attention(inputs.q, inputs.k, inputs.v, {}, of({})).weights;
+  const auto weights = [&](const AttentionSelection& selection) {
+    return attention(inputs.q, inputs.k, inputs.v, {}, of(selection)).weights;
+  };
+  EXPECT_TRUE(same_bits(weights({.heads = Numbers{1}}), all.slice(1, 1, 2).contiguous()));
+  EXPECT_TRUE(same_bits(weights({.queries = Numbers{7}}), all.slice(2, 7, 8).contiguous()));
+  EXPECT_EQ(weights({.heads = Numbers{}}).shape(), (Shape{2, 0, 100, 300}));
+  EXPECT_EQ(weights({.queries = Numbers{}}).shape(), (Shape{2, 3, 0, 300}));
+  const Tensor flat = attention(inputs.q.select(1, 2), inputs.k.select(1, 2), inputs.v.select(1, 2),
+                                {}, of({.queries = Numbers{5, 80}}))
+                          .weights;
+  EXPECT_TRUE(same_bits(flat.select(1, 1), all.select(1, 2).select(1, 80).contiguous()));
+}
+
+TEST_P(AttentionCaptureTest, ModulesPassTheChoiceOn) {
+  manual_seed(1);
+  nn::MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3, .dropout = 0.5});
+  const Tensor x = random_tensor({2, 9, 12}, kFloat32, 3);
+  const AttentionSelection chosen = {Numbers{2, 0}, Numbers{8, 1}};
+  const auto pick = [](const Tensor& all) {
+    return index_select(index_select(all, 1, tensor({2, 0})), 2, tensor({8, 1}));
+  };
+  const auto check = [&] {
+    manual_seed(5);
+    const Tensor all = attend(x, {}, nn::Weights::kPerHead).weights;
+    manual_seed(5);
+    const Tensor some = attend(x, {}, nn::Weights::kPerHead, {}, chosen).weights;
+    manual_seed(5);
+    const Tensor averaged = attend(x, x, x, {}, nn::Weights::kAveraged, chosen).weights;
+    EXPECT_TRUE(same_bits(some, pick(all)));
+    EXPECT_TRUE(same_bits(averaged, mean(some, {1})));
+  };
+  check();  // while training: the weights after dropout
+  nn::eval(attend);
+  check();
+}
+
+TEST(AttentionCapture, Errors) {
+  const Tensor x = zeros({2, 3, 5, 4});
+  const auto with = [](const Tensor& q, const AttentionSelection& selection) {
+    return [=] { attention(q, q, q, {}, of(selection)); };
+  };
+  EXPECT_TRUE(throws("attention", {"head", "3"}, with(x, {.heads = Numbers{0, 3}})));
+  EXPECT_TRUE(throws("attention", {"head", "-1"}, with(x, {.heads = Numbers{-1}})));
+  EXPECT_TRUE(throws("attention", {"query", "5"}, with(x, {.queries = Numbers{5}})));
+  EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.heads = Numbers{0}})));
+
+  // With dropout too, and whether or not the weights are asked for.
+  const nn::ScaledDotProductAttention attend(0.5);
+  for (bool need_weights : {false, true}) {
+    const auto drop = [&](const Tensor& q, const AttentionSelection& selection) {
+      return [=, &attend] { attend(q, q, q, {}, need_weights, selection); };
+    };
+    EXPECT_TRUE(throws("attention", {"head", "-1"}, drop(x, {.heads = Numbers{-1}})));
+    EXPECT_TRUE(throws("attention", {"query", "5"}, drop(x, {.queries = Numbers{5}})));
+    EXPECT_TRUE(
+        throws("attention", {"axis of heads"}, drop(x.select(1, 0), {.heads = Numbers{0}})));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test

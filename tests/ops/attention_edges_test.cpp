@@ -1,0 +1,332 @@
+// Attention at its edges: NaN behind masks, empty inputs, errors. The values are in
+// attention_test.cpp.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/attention.h"
+#include "tensor/storage.h"
+#include "tests/support/attention_oracle.h"
+#include "tests/support/errors.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+using AttentionEdgesTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, AttentionEdgesTest, each_isa(), isa_name);
+
+/// Self-attention over one sequence, two heads.
+struct Sequence {
+  Tensor q, k, v;
+
+  Sequence(index_t tokens, DType dtype)
+      : q(random_tensor({1, 2, tokens, 9}, dtype, 1)),
+        k(random_tensor({1, 2, tokens, 9}, dtype, 2)),
+        v(random_tensor({1, 2, tokens, 19}, dtype, 3)) {}
+
+  Tensor attend(const AttentionMask& mask) const { return attention(q, k, v, mask).output; }
+  void spoil(Tensor Sequence::*which, index_t key, double with) {
+    (this->*which).select(2, key).fill(with);
+  }
+};
+
+struct NamedMask {
+  std::string name;
+  AttentionMask mask;
+};
+
+/// Every kind of mask that hides the keys from `first` on from all queries.
+std::vector<NamedMask> masks_from(index_t first, index_t tokens) {
+  Tensor keep = ones({1, tokens}, kBool);
+  keep.slice(1, first).fill(0);
+  Tensor ignore = zeros({1, tokens}, kBool);
+  ignore.slice(1, first).fill(1);
+  Tensor bias = zeros({tokens});
+  bias.slice(0, first).fill(-kInf);
+  return {{"length", length_mask({first})},
+          {"keep", keep_mask(keep)},
+          {"ignore", ignore_mask(ignore)},
+          {"keep keys", keep_keys_mask(keep)},
+          {"ignore keys", ignore_keys_mask(ignore)},
+          {"additive", additive_mask(bias)},
+          {"length and keep", length_mask({first}) & keep_mask(keep)},
+          {"additive and ignore", additive_mask(bias) & ignore_mask(ignore)}};
+}
+
+TEST_P(AttentionEdgesTest, NothingLeaksFromBehindAMask) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (index_t first : {5, 128}) {
+      const index_t tokens = 140;
+      for (const auto& [name, mask] : masks_from(first, tokens)) {
+        const Tensor want = Sequence(tokens, dtype).attend(mask);
+        for (double bad : {kNan, kInf, -kInf}) {
+          SCOPED_TRACE(format(name, ", keys from ", first, " are ", bad));
+          Sequence dirty(tokens, dtype);
+          for (index_t key = first; key < tokens; ++key) {
+            dirty.spoil(&Sequence::k, key, bad);
+            dirty.spoil(&Sequence::v, key, bad);
+          }
+          EXPECT_TRUE(same_bits(dirty.attend(mask), want));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionEdgesTest, NothingLeaksInAnyColumn) {
+  for (index_t width : {1, 5, 19, 35}) {
+    Sequence dirty(9, kFloat32);
+    dirty.v = random_tensor({1, 2, 9, width}, kFloat32, 3);
+    const Tensor values = dirty.v.clone();
+    const Tensor want = dirty.attend(length_mask({6}));
+    Tensor keep = ones({9}, kBool);
+    keep.slice(0, 6).fill(0);
+    for (index_t column = 0; column < width; ++column) {
+      dirty.v.copy_from(values);
+      dirty.v.select(3, column).select(2, 7).fill(kNan);
+      EXPECT_TRUE(same_bits(dirty.attend(keep_mask(keep)), want)) << column << " of " << width;
+    }
+  }
+}
+
+TEST_P(AttentionEdgesTest, NothingLeaksFromTheFuture) {
+  for (index_t tokens : {7, 65, 140}) {
+    const Tensor want = Sequence(tokens, kFloat32).attend(causal_mask());
+    for (index_t key : {index_t{1}, tokens / 2, tokens - 1}) {
+      Sequence dirty(tokens, kFloat32);
+      dirty.spoil(&Sequence::k, key, kNan);
+      dirty.spoil(&Sequence::v, key, kNan);
+      const Tensor got = dirty.attend(causal_mask());
+      EXPECT_TRUE(same_bits(got.slice(2, 0, key), want.slice(2, 0, key)));
+      for (double x : array(got.slice(2, key)).values) EXPECT_TRUE(std::isnan(x));
+    }
+  }
+}
+
+TEST_P(AttentionEdgesTest, ANanInABiasShowsOnlyWhereItIsSeen) {
+  const Sequence sequence(70, kFloat32);
+  const Tensor clean = zeros({70, 70});
+  Tensor dirty = zeros({70, 70});
+  dirty.select(1, 66).fill(kNan);
+  const auto causal = [&](const Tensor& bias) {
+    return sequence.attend(causal_mask() & additive_mask(bias));
+  };
+  EXPECT_TRUE(same_bits(causal(dirty).slice(2, 0, 66), causal(clean).slice(2, 0, 66)));
+  Tensor keep = ones({70}, kBool);
+  keep.select(0, 66).fill(0);
+  const auto kept = [&](const Tensor& bias) {
+    return sequence.attend(keep_mask(keep) & additive_mask(bias));
+  };
+  EXPECT_TRUE(same_bits(kept(dirty), kept(clean)));
+}
+
+TEST_P(AttentionEdgesTest, NothingLeaksFromAHoleInTheMask) {
+  Sequence dirty(140, kFloat32);
+  dirty.spoil(&Sequence::k, 3, kNan);
+  dirty.spoil(&Sequence::v, 3, kNan);
+  Tensor keep = ones({140, 140}, kBool);
+  keep.select(1, 3).fill(0);
+  const Sequence clean(140, kFloat32);
+  EXPECT_TRUE(same_bits(dirty.attend(keep_mask(keep)), clean.attend(keep_mask(keep))));
+  // Shown to one query, the key shows in that query alone.
+  keep.select(1, 3).select(0, 70).fill(1);
+  const Tensor got = dirty.attend(keep_mask(keep));
+  const Tensor want = clean.attend(keep_mask(keep));
+  EXPECT_TRUE(same_bits(got.slice(2, 0, 70), want.slice(2, 0, 70)));
+  EXPECT_TRUE(same_bits(got.slice(2, 71), want.slice(2, 71)));
+  for (double x : array(got.select(2, 70)).values) EXPECT_TRUE(std::isnan(x));
+}
+
+TEST_P(AttentionEdgesTest, WhatIsNotMaskedShows) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (index_t key = 0; key < 140; key += 23) {
+      Sequence in_k(140, dtype);
+      in_k.spoil(&Sequence::k, key, kNan);
+      for (double x : array(in_k.attend({})).values) ASSERT_TRUE(std::isnan(x)) << "key " << key;
+      Sequence in_v(140, dtype);
+      in_v.spoil(&Sequence::v, key, kNan);
+      for (double x : array(in_v.attend({})).values) ASSERT_TRUE(std::isnan(x)) << "value " << key;
+      Sequence in_q(140, dtype);
+      in_q.spoil(&Sequence::q, key, kNan);
+      const Tensor got = in_q.attend({});
+      for (double x : array(got.select(2, key)).values) ASSERT_TRUE(std::isnan(x));
+      const Tensor want = Sequence(140, dtype).attend({});
+      EXPECT_TRUE(same_bits(got.slice(2, key + 1), want.slice(2, key + 1)));
+      EXPECT_TRUE(same_bits(got.slice(2, 0, key), want.slice(2, 0, key)));
+    }
+  }
+}
+
+TEST_P(AttentionEdgesTest, AQueryDoesNotDependOnItsNeighboursMasks) {
+  // Key 1 has weight 0 by underflow for query 0, and a value that is not finite; whether another
+  // query of the block masks a key must not change what query 0 gets.
+  const Tensor q = tensor({{1.0}, {1.0}});
+  const Tensor k = tensor({{0.0}, {-3000.0}});
+  const Tensor v = tensor({{2.0}, {kNan}});
+  const Tensor keep = tensor({{true, true}, {true, false}});
+  const Tensor alone = attention(q, k, v).output;
+  const Tensor masked = attention(q, k, v, keep_mask(keep)).output;
+  EXPECT_TRUE(same_bits(masked.select(0, 0), alone.select(0, 0)));
+}
+
+TEST_P(AttentionEdgesTest, InfiniteScores) {
+  // +inf in a row of scores gives NaN, -inf a weight of 0, as softmax.
+  const Tensor q = tensor({{1.0}, {-1.0}});
+  const Tensor k = tensor({{kInf}, {1.0}});
+  const Tensor v = tensor({{2.0}, {3.0}});
+  const Tensor out = attention(q, k, v).output;
+  EXPECT_TRUE(std::isnan(out.item_at({0, 0})));
+  EXPECT_EQ(out.item_at({1, 0}), 3);
+}
+
+TEST_P(AttentionEdgesTest, AMaskOfTheLowestFloatIsFinite) {
+  const Tensor q = ones({2, 4});
+  const Tensor k = ones({3, 4});
+  const Tensor v = tensor({{3.0}, {6.0}, {9.0}});
+  const double lowest = std::numeric_limits<float>::lowest();
+  // Everywhere, it prefers no key; in one place, that key is out.
+  const Tensor all = attention(q, k, v, additive_mask(full({2, 3}, lowest))).output;
+  const Tensor one = attention(q, k, v, additive_mask(tensor({0.0, 0.0, lowest}))).output;
+  for (index_t i : {0, 1}) {
+    EXPECT_FLOAT_EQ(all.item_at<float>({i, 0}), 6);
+    EXPECT_FLOAT_EQ(one.item_at<float>({i, 0}), 4.5);
+  }
+}
+
+TEST_P(AttentionEdgesTest, AMaskedKeyDoesNotTurnTheSignOfAZero) {
+  const Tensor q = tensor({{2.0, 0.0}});
+  const Tensor k = tensor({{3.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}});
+  const Tensor v = tensor({{0.0}, {-1.4e-45}, {1.0}});
+  const Tensor without = attention(q, k.slice(0, 0, 2), v.slice(0, 0, 2)).output;
+  EXPECT_TRUE(
+      same_bits(attention(q, k, v, keep_mask(tensor({true, true, false}))).output, without));
+}
+
+TEST_P(AttentionEdgesTest, MemoryDoesNotGrowWithTheSquareOfTheLength) {
+  // A length mask spares the time, but not a byte: the kernel allocates nothing by itself.
+  constexpr index_t kTokens = 32768;
+  const Tensor x = ones({1, 1, kTokens, 64});
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  release_cached_memory();
+  const index_t before = held();
+  const Tensor out = attention(x, x, x, length_mask({64})).output;
+  const index_t extra = held() - before - out.count() * static_cast<index_t>(sizeof(float));
+  EXPECT_GT(extra, 0);
+  EXPECT_LT(extra, index_t{64} * 1000 * 1000);
+}
+
+TEST_P(AttentionEdgesTest, EmptyInputs) {
+  const auto shapes = [](const Shape& q, const Shape& k, const Shape& v) {
+    const AttentionResult got =
+        attention(zeros(q), zeros(k), ones(v), causal_mask(), {.scale = {}, .need_weights = true});
+    Shape weights = q;
+    weights[q.size() - 1] = k[k.size() - 2];
+    EXPECT_EQ(got.weights.shape(), weights);
+    return got.output;
+  };
+  EXPECT_EQ(shapes({0, 2, 3, 4}, {0, 2, 5, 4}, {0, 2, 5, 6}).shape(), (Shape{0, 2, 3, 6}));
+  EXPECT_EQ(shapes({2, 0, 3, 4}, {2, 0, 5, 4}, {2, 0, 5, 6}).shape(), (Shape{2, 0, 3, 6}));
+  EXPECT_EQ(shapes({2, 2, 0, 4}, {2, 2, 5, 4}, {2, 2, 5, 6}).shape(), (Shape{2, 2, 0, 6}));
+  EXPECT_EQ(shapes({2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 5, 0}).shape(), (Shape{2, 2, 3, 0}));
+  EXPECT_EQ(shapes({0, 4}, {0, 4}, {0, 6}).shape(), (Shape{0, 6}));
+  // No keys: nothing to attend to. No width: every score is 0, so the values are averaged.
+  EXPECT_TRUE(same_bits(shapes({2, 2, 3, 4}, {2, 2, 0, 4}, {2, 2, 0, 6}), zeros({2, 2, 3, 6})));
+  EXPECT_TRUE(same_bits(shapes({2, 2, 3, 0}, {2, 2, 4, 0}, {2, 2, 4, 6}), ones({2, 2, 3, 6})));
+  EXPECT_TRUE(same_bits(
+      attention(zeros({3, 4}), zeros({0, 4}), ones({0, 6}), length_mask(std::vector<index_t>{0}))
+          .output,
+      zeros({3, 6})));
+  EXPECT_EQ(attention(zeros({0, 3, 4}), zeros({0, 3, 4}), zeros({0, 3, 4}),
+                      length_mask(zeros({0}, kInt64)) & keep_mask(zeros({0, 1, 3, 3}, kBool)))
+                .output.shape(),
+            (Shape{0, 3, 4}));
+}
+
+TEST(AttentionEdges, MasksCombine) {
+  const Tensor keep = tensor({true, true, false, true});
+  const Tensor ignore = tensor({{false}, {true}});
+  const Tensor bias = tensor({0.5, -1.0, 2.0, 0.0});
+  const AttentionMask both = keep_mask(keep) & ignore_mask(ignore) & additive_mask(bias) &
+                             additive_mask(bias) & length_mask({3, 4}) & length_mask({4, 2});
+  EXPECT_FALSE(both.causal());
+  EXPECT_TRUE((both & causal_mask()).causal());
+  EXPECT_TRUE((causal_mask() & both).causal());
+  EXPECT_TRUE(
+      same_bits(both.keep(), tensor({{true, true, false, true}, {false, false, false, false}})));
+  EXPECT_TRUE(same_bits(both.bias(), tensor({1.0, -2.0, 4.0, 0.0})));
+  EXPECT_TRUE(same_bits(both.lengths(), tensor({3, 2})));
+  const AttentionMask none;
+  EXPECT_FALSE((none & none).keep().defined());
+  EXPECT_TRUE((none & keep_mask(keep)).keep().defined());
+}
+
+TEST(AttentionEdges, KeyMasksCoverAllQueriesAndHeads) {
+  const Tensor keys = tensor({{true, false, true}});
+  EXPECT_EQ(keep_keys_mask(keys).keep().shape(), (Shape{1, 1, 1, 3}));
+  EXPECT_TRUE(same_bits(ignore_keys_mask(keys).keep().reshape({3}), tensor({false, true, false})));
+  EXPECT_TRUE(same_bits(ignore_mask(keys).keep(), tensor({{false, true, false}})));
+}
+
+TEST(AttentionEdges, ErrorsOfInputs) {
+  const auto attend = [](const Shape& q, const Shape& k, const Shape& v) {
+    return [=] { attention(zeros(q), zeros(k), zeros(v)); };
+  };
+  const auto error = [&](const std::vector<std::string>& parts, const auto& body) {
+    EXPECT_TRUE(throws("attention", parts, body));
+  };
+  error({"2 to 4 axes", "q (4,), k (4,), v (4,)"}, attend({4}, {4}, {4}));
+  error({"2 to 4 axes", "(2, 3)", "(1, 2, 3)"}, attend({2, 3}, {1, 2, 3}, {1, 2, 3}));
+  error({"2 to 4 axes"}, attend({1, 1, 1, 2, 3}, {1, 1, 1, 2, 3}, {1, 1, 1, 2, 3}));
+  error({"leading axes", "q (2, 5, 3, 4), k (2, 1, 3, 4)"},
+        attend({2, 5, 3, 4}, {2, 1, 3, 4}, {2, 5, 3, 4}));
+  error({"width", "q (3, 4), k (3, 5)"}, attend({3, 4}, {3, 5}, {3, 4}));
+  error({"length", "k (3, 4), v (2, 4)"}, attend({3, 4}, {3, 4}, {2, 4}));
+  const Tensor x = zeros({3, 4});
+  error({"undefined"}, [&] { attention(x, Tensor(), x); });
+  error({"float32", "float64", "int64"}, [&] { attention(x, x.to(kFloat64), x.to(kInt64)); });
+  error({"dtype", "int64"}, [&] { attention(x.to(kInt64), x.to(kInt64), x.to(kInt64)); });
+}
+
+TEST(AttentionEdges, ErrorsOfMasks) {
+  const Tensor x = zeros({2, 3, 5, 4});
+  const auto with = [&](const AttentionMask& mask) { return [=] { attention(x, x, x, mask); }; };
+  EXPECT_TRUE(throws("attention", {"3 lengths", "batch of 2"}, with(length_mask({1, 2, 3}))));
+  EXPECT_TRUE(throws("attention", {"bool mask", "(5, 4)", "(2, 3, 5, 5)"},
+                     with(keep_mask(ones({5, 4}, kBool)))));
+  EXPECT_TRUE(throws("attention", {"additive mask", "(3, 1, 5, 5)", "(2, 3, 5, 5)"},
+                     with(additive_mask(ones({3, 1, 5, 5})))));
+  EXPECT_TRUE(throws("attention", {"(1, 1, 1, 5, 5)"}, with(additive_mask(ones({1, 1, 1, 5, 5})))));
+  // Padding by key has a batch axis: it does not fit another batch.
+  EXPECT_TRUE(throws("attention", {"(3, 1, 1, 5)"}, with(keep_keys_mask(ones({3, 5}, kBool)))));
+}
+
+TEST(AttentionEdges, ErrorsOfMaking) {
+  EXPECT_TRUE(throws("length_mask", {"int64", "(B)", "float32"}, [] { length_mask(ones({2})); }));
+  EXPECT_TRUE(throws("length_mask", {"(1, 2)"}, [] { length_mask(ones({1, 2}, kInt64)); }));
+  EXPECT_TRUE(throws("length_mask", {"negative", "-3"}, [] { length_mask({2, -3}); }));
+  EXPECT_TRUE(throws("length_mask", {"int64"}, [] { length_mask(Tensor()); }));
+  EXPECT_TRUE(throws("keep_mask", {"bool", "float32"}, [] { keep_mask(ones({2})); }));
+  EXPECT_TRUE(throws("keep_mask", {"bool", "undefined"}, [] { keep_mask(Tensor()); }));
+  EXPECT_TRUE(throws("ignore_mask", {"bool", "int64"}, [] { ignore_mask(tensor({1, 0})); }));
+  EXPECT_TRUE(
+      throws("keep_keys_mask", {"(B, Tk)", "(3,)"}, [] { keep_keys_mask(ones({3}, kBool)); }));
+  EXPECT_TRUE(throws("ignore_keys_mask", {"(B, Tk)", "(1, 1, 3)"}, [] {
+    ignore_keys_mask(ones({1, 1, 3}, kBool));
+  }));
+  EXPECT_TRUE(
+      throws("additive_mask", {"floating", "keep_mask"}, [] { additive_mask(ones({3}, kBool)); }));
+  EXPECT_TRUE(throws("additive_mask", {"floating"}, [] { additive_mask(Tensor()); }));
+  EXPECT_ANY_THROW(length_mask({1, 2}) & length_mask({1, 2, 3}));
+  EXPECT_ANY_THROW(keep_mask(ones({2}, kBool)) & keep_mask(ones({3}, kBool)));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,244 @@
+// The gradients of the attention op: against differences, for every layout, mask and broadcast bias,
+// and that of weights which somebody computes with. The kernel has tests of its own.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "nn/attention.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tensor/random.h"
+#include "tensor/storage.h"
+#include "tests/support/gradcheck.h"
+
+namespace tessera::test {
+namespace {
+
+using AttentionGradientsTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, AttentionGradientsTest, each_isa(), isa_name);
+
+/// q, k and v of five queries and seven keys; two sequences, two heads as far as `rank` has them.
+Tensors inputs(index_t rank = 4) {
+  const auto shape = [&](index_t tokens, index_t width) {
+    Shape all = {2, 2, tokens, width};
+    Shape last;
+    for (index_t i = 4 - rank; i < 4; ++i) last.push_back(all[i]);
+    return last;
+  };
+  return {values(shape(5, 3), 1), values(shape(7, 3), 2), values(shape(7, 4), 3)};
+}
+
+Function attend(const AttentionMask& mask) {
+  return [mask](const Tensors& x) { return attention(x[0], x[1], x[2], mask).output; };
+}
+
+/// Each kind of mask, and all of them.
+std::vector<AttentionMask> masks() {
+  Tensor keep = random_tensor({2, 1, 5, 7}, kBool, 4);
+  keep.select(2, 1).fill(0);  // query 1 sees no key
+  Tensor bias = random_tensor({2, 5, 7}, kFloat64, 5);
+  bias.select(2, 3).fill(-std::numeric_limits<double>::infinity());
+  const AttentionMask some = length_mask({6, 0}) & keep_mask(keep);
+  return {{},
+          causal_mask(),
+          length_mask({3, 7}),
+          keep_mask(keep),
+          additive_mask(bias),
+          causal_mask() & some & additive_mask(bias)};
+}
+
+TEST_P(AttentionGradientsTest, AgreeWithDifferences) {
+  for (const AttentionMask& mask : masks()) EXPECT_TRUE(gradcheck(attend(mask), inputs()));
+  for (index_t rank : {2, 3}) {
+    EXPECT_TRUE(gradcheck(attend(causal_mask()), inputs(rank))) << "rank " << rank;
+  }
+  const Function scaled = [](const Tensors& x) {
+    return attention(x[0], x[1], x[2], {}, {.scale = 0.3}).output;
+  };
+  EXPECT_TRUE(gradcheck(scaled, inputs()));
+}
+
+TEST_P(AttentionGradientsTest, OfABiasAgreeWithDifferences) {
+  const Function f = [](const Tensors& x) {
+    return attention(x[0], x[1], x[2], causal_mask() & additive_mask(x[3])).output;
+  };
+  for (const Shape& shape : {Shape{2, 2, 5, 7}, Shape{5, 7}, Shape{2, 1, 7}, Shape{2, 1, 5, 7},
+                             Shape{7}, Shape{2, 5, 1}, Shape{}}) {
+    Tensors x = inputs();
+    x.push_back(values(shape, 6));
+    EXPECT_TRUE(gradcheck(f, x)) << shape;
+  }
+}
+
+TEST_P(AttentionGradientsTest, OfABiasOfAnotherTypeHaveThatType) {
+  const Tensor q = random_tensor({2, 5, 4}, kFloat32, 1).set_requires_grad();
+  const Tensor bias = random_tensor({5, 5}, kFloat64, 2).set_requires_grad();
+  Tape tape;
+  tape.backward(sum(square(attention(q, q, q, additive_mask(bias)).output)));
+  EXPECT_EQ(q.grad().dtype(), kFloat32);
+  EXPECT_EQ(bias.grad().dtype(), kFloat64);
+}
+
+TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
+  for (const AttentionMask& mask : masks()) {
+    const Function weights = [&](const Tensors& x) {
+      return attention(x[0], x[1], x[2], mask, {.scale = {}, .need_weights = true}).weights;
+    };
+    // v has no part in them, and so no gradient.
+    const Function of_both = [&](const Tensors& x) {
+      const AttentionResult all =
+          attention(x[0], x[1], x[2], mask, {.scale = {}, .need_weights = true});
+      return matmul(all.weights, x[2]) + square(all.output);
+    };
+    const Tensor v = inputs()[2];
+    EXPECT_TRUE(gradcheck(
+        [&](const Tensors& x) {
+          return weights({x[0], x[1], v});
+        },
+        {inputs()[0], inputs()[1]}));
+    EXPECT_TRUE(gradcheck(of_both, inputs()));
+  }
+}
+
+// A key that some queries see and others do not, and that is no number.
+TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
+  const auto gradient_beside = [](double last_key) {
+    const Tensor q = values({1, 1, 4, 3}, 1).set_requires_grad();
+    const Tensor k = values({1, 1, 4, 3}, 2);
+    k.select(2, 3).fill(last_key);
+    Tape tape;
+    const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = {}};
+    const Tensor weights = attention(q, k, k, causal_mask(), options).weights;
+    tape.backward(sum(square(weights.slice(2, 0, 3))));
+    return q.grad().slice(2, 0, 3);
+  };
+  const Tensor want = gradient_beside(1);
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_TRUE(same_bits(gradient_beside(bad), want)) << bad;
+  }
+}
+
+TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
+  const AttentionSelection chosen = {.heads = {{1}}, .queries = {{4, 0, 4}}};
+  const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = chosen};
+  const Tensor v = inputs()[2];
+  const Function f = [&](const Tensors& x) {
+    return attention(x[0], x[1], v, causal_mask(), options).weights;
+  };
+  const Tensors x = {inputs()[0], inputs()[1]};
+  EXPECT_TRUE(gradcheck(f, x));
+  const Tensor without = f(x);
+  for (Tensor leaf : x) leaf.set_requires_grad();
+  const Tape tape;
+  EXPECT_TRUE(same_bits(f(x), without));
+}
+
+/// The gradients of sum(output^2) in q, k, v and a bias for all heads.
+Tensors gradients_of(const Tensors& leaves, const AttentionMask& mask = {}) {
+  Tensors x;
+  for (const Tensor& leaf : leaves) x.push_back(leaf.clone().set_requires_grad());
+  Tape tape;
+  const AttentionMask all = x.size() > 3 ? mask & additive_mask(x[3]) : mask;
+  tape.backward(sum(square(attention(x[0], x[1], x[2], all).output)));
+  Tensors result;
+  for (const Tensor& leaf : x) result.push_back(leaf.grad());
+  return result;
+}
+
+Tensors longer_inputs(DType dtype, index_t heads = 2) {
+  return {random_tensor({3, heads, 131, 24}, dtype, 1),
+          random_tensor({3, heads, 140, 24}, dtype, 2),
+          random_tensor({3, heads, 140, 17}, dtype, 3)};
+}
+
+TEST_P(AttentionGradientsTest, HaveTheSameBitsForAnyNumberOfThreads) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & length_mask({140, 17, 0})}) {
+      for (const bool with_bias : {false, true}) {
+        Tensors x = longer_inputs(dtype);
+        if (with_bias) x.push_back(random_tensor({131, 140}, dtype, 4));
+        set_thread_count(1);
+        const Tensors want = gradients_of(x, mask);
+        for (int threads : {2, 3, 4, 7, 8, 16}) {
+          set_thread_count(threads);
+          const Tensors got = gradients_of(x, mask);
+          for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+        }
+        set_thread_count(0);
+      }
+    }
+  }
+}
+
+TEST_P(AttentionGradientsTest, HaveTheSameBitsForASequenceAlone) {
+  const Tensors x = longer_inputs(kFloat32);
+  const Tensors together = gradients_of(x);
+  for (index_t b = 0; b < 3; ++b) {
+    Tensors one;
+    for (const Tensor& all : x) one.push_back(all.slice(0, b, b + 1));
+    const Tensors alone = gradients_of(one);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(same_bits(together[i].slice(0, b, b + 1), alone[i]));
+    }
+  }
+}
+
+TEST_P(AttentionGradientsTest, LeaveTheOutputAsItIs) {
+  for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & length_mask({140, 17, 0})}) {
+    Tensors x = longer_inputs(kFloat32);
+    const Tensor without = attend(mask)(x);
+    for (Tensor& leaf : x) leaf.set_requires_grad();
+    Tape tape;
+    const Tensor with = attend(mask)(x);
+    EXPECT_EQ(tape.size(), 1);
+    EXPECT_TRUE(same_bits(with, without));
+  }
+}
+
+TEST_P(AttentionGradientsTest, AreZeroWhereAllIsMasked) {
+  const Tensors got = gradients_of(longer_inputs(kFloat32), length_mask({140, 17, 0}));
+  for (const Tensor& gradient : got) {
+    EXPECT_TRUE(same_bits(gradient.select(0, 2), zeros(gradient.select(0, 2).shape())));
+  }
+  for (const Tensor& gradient : {got[1], got[2]}) {
+    const Tensor padding = gradient.select(0, 1).slice(1, 17);
+    EXPECT_TRUE(same_bits(padding, zeros(padding.shape())));
+  }
+}
+
+TEST_P(AttentionGradientsTest, ReachProjectionsThroughDropout) {
+  const nn::ScaledDotProductAttention attend_randomly(0.4);
+  for (const AttentionMask& mask : masks()) {
+    const Function f = [&](const Tensors& x) {
+      manual_seed(11);
+      return attend_randomly(x[0], x[1], x[2], mask).output;
+    };
+    EXPECT_TRUE(gradcheck(f, inputs()));
+  }
+}
+
+TEST_P(AttentionGradientsTest, NeedNoMemoryOfTheSquareOfTheLength) {
+  constexpr index_t kTokens = 8192;  // a matrix of scores would have 268 MB
+  const Tensor x = ones({1, 1, kTokens, 64}).set_requires_grad();
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  release_cached_memory();
+  const index_t before = held();
+  {
+    Tape tape;
+    tape.backward(sum(attention(x, x, x, length_mask({64})).output));
+  }
+  const index_t extra = held() - before - x.count() * static_cast<index_t>(sizeof(float));
+  EXPECT_GT(extra, 0);
+  EXPECT_LT(extra, index_t{64} * 1000 * 1000);
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,183 @@
+#include "tensor/ops/indexing.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+/// Random ids in [0, limit), in every layout.
+std::vector<Layout> random_ids(const Shape& shape, index_t limit, std::uint64_t seed) {
+  return random_layouts(shape, kInt64, seed, 0, static_cast<double>(limit));
+}
+
+index_t id_at(const Array& ids, const Dims& index) {
+  return static_cast<index_t>(ids.at(index));
+}
+
+TEST(Embedding, LooksRowsUp) {
+  const Tensor weight = tensor({{0.0, 1.0}, {2.0, 3.0}, {4.0, 5.0}});
+  EXPECT_TRUE(same_bits(embedding(weight, tensor({2, 0, 2})),
+                        tensor({{4.0, 5.0}, {0.0, 1.0}, {4.0, 5.0}})));
+  EXPECT_TRUE(same_bits(embedding(weight, tensor(1)), tensor({2.0, 3.0})));
+  EXPECT_TRUE(same_bits(embedding(weight, zeros({2, 0}, kInt64)), zeros({2, 0, 2})));
+  EXPECT_TRUE(same_bits(embedding(zeros({0, 4}), zeros({0}, kInt64)), zeros({0, 4})));
+  EXPECT_TRUE(same_bits(embedding(zeros({5, 0}), tensor({4})), zeros({1, 0})));
+}
+
+TEST(Embedding, TakesEveryLayoutAndDtype) {
+  for (DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Layout& weight : random_layouts({11, 19}, dtype, 1)) {
+      for (const Layout& ids : random_ids({3, 7}, 11, 2)) {
+        const Array table = array(weight.tensor);
+        const Array which = array(ids.tensor);
+        const Array want = build({3, 7, 19}, [&](const Dims& i) {
+          return table.at({id_at(which, {i[0], i[1]}), i[2]});
+        });
+        const Tensor got = embedding(weight.tensor, ids.tensor);
+        EXPECT_TRUE(exactly(got, want)) << weight.name << ", ids " << ids.name;
+        EXPECT_EQ(got.dtype(), dtype);
+      }
+    }
+  }
+}
+
+TEST(Embedding, RunsOnSeveralThreads) {
+  const Tensor weight = random_tensor({500, 96}, kFloat32, 3);
+  const Tensor ids = random_tensor({4000}, kInt64, 4, 0, 500);
+  set_thread_count(4);
+  const Tensor got = embedding(weight, ids);
+  set_thread_count(0);
+  const auto rows = ids.to_vector<index_t>();
+  for (index_t i = 0; i < ids.count(); ++i) {
+    ASSERT_TRUE(same_bits(got.select(0, i), weight.select(0, rows[static_cast<std::size_t>(i)])));
+  }
+}
+
+TEST(Embedding, NamesAWrongId) {
+  const Tensor weight = zeros({5, 2});
+  EXPECT_TRUE(throws("embedding", {"id 5", "5 rows"}, [&] { embedding(weight, tensor({0, 5})); }));
+  EXPECT_TRUE(throws("embedding", {"id -1", "5 rows"}, [&] { embedding(weight, tensor(-1)); }));
+  EXPECT_TRUE(throws("embedding", {"int64", "float32"}, [&] { embedding(weight, tensor(1.0)); }));
+  EXPECT_TRUE(throws("embedding", {"(V, D)", "(3,)"}, [&] { embedding(zeros({3}), tensor(1)); }));
+  EXPECT_TRUE(throws("embedding", {"undefined"}, [&] { embedding(weight, Tensor()); }));
+  EXPECT_TRUE(throws("embedding", {}, [&] { embedding(Tensor(), tensor(1)); }));
+  EXPECT_TRUE(throws("embedding", {"id 0", "0 rows"}, [&] {
+    embedding(zeros({0, 2}), tensor(0));
+  }));
+}
+
+TEST(IndexSelect, TakesEveryAxisAndLayout) {
+  for (const Layout& x : random_layouts({4, 5, 6}, kFloat64, 5)) {
+    for (index_t axis = 0; axis < 3; ++axis) {
+      for (const Layout& ids : random_ids({9}, 4, 6)) {
+        const Array from = array(x.tensor);
+        const Array which = array(ids.tensor);
+        Shape shape = {4, 5, 6};
+        shape[axis] = 9;
+        const Array want = build(shape, [&](Dims i) {
+          i[axis] = id_at(which, {i[axis]});
+          return from.at(i);
+        });
+        EXPECT_TRUE(exactly(index_select(x.tensor, axis, ids.tensor), want))
+            << x.name << ", ids " << ids.name << ", axis " << axis;
+        EXPECT_TRUE(exactly(index_select(x.tensor, axis - 3, ids.tensor), want));
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(index_select(zeros({2, 3}), 1, zeros({0}, kInt64)), zeros({2, 0})));
+}
+
+TEST(IndexSelect, NamesWhatIsWrong) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_TRUE(throws("index_select", {"id 3", "3"}, [&] { index_select(x, 1, tensor({3})); }));
+  EXPECT_TRUE(throws("index_select", {"axis 2"}, [&] { index_select(x, 2, tensor({0})); }));
+  EXPECT_TRUE(throws("index_select", {"(1, 1)"}, [&] { index_select(x, 0, tensor({{0}})); }));
+  EXPECT_TRUE(throws("index_select", {"bool"}, [&] { index_select(x, 0, tensor({true})); }));
+  EXPECT_TRUE(throws("index_select", {"undefined"}, [&] { index_select(x, 0, Tensor()); }));
+  EXPECT_TRUE(throws("index_select", {"undefined"}, [] { index_select({}, 0, tensor({0})); }));
+}
+
+TEST(Gather, TakesEveryAxisAndLayout) {
+  for (const Layout& x : random_layouts({4, 5, 6}, kFloat32, 7)) {
+    for (index_t axis = 0; axis < 3; ++axis) {
+      Shape shape = {3, 4, 5};
+      shape[axis] = 8;
+      for (const Layout& index : random_ids(shape, 4, 8)) {
+        const Array from = array(x.tensor);
+        const Array which = array(index.tensor);
+        const Array want = build(shape, [&](Dims i) {
+          i[axis] = id_at(which, i);
+          return from.at(i);
+        });
+        EXPECT_TRUE(exactly(gather(x.tensor, axis, index.tensor), want))
+            << x.name << ", index " << index.name << ", axis " << axis;
+        EXPECT_TRUE(exactly(gather(x.tensor, axis - 3, index.tensor), want));
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(gather(zeros({2, 3}), 1, zeros({2, 0}, kInt64)), zeros({2, 0})));
+}
+
+TEST(Gather, NamesWhatIsWrong) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_TRUE(throws("gather", {"id 3", "3"}, [&] { gather(x, 1, tensor({{3}})); }));
+  EXPECT_TRUE(throws("gather", {"id -1"}, [&] { gather(x, 1, tensor({{-1}})); }));
+  EXPECT_TRUE(throws("gather", {"(3, 1)", "(2, 3)", "axis 0"}, [&] {
+    gather(x, 1, zeros({3, 1}, kInt64));
+  }));
+  EXPECT_TRUE(throws("gather", {"(1,)", "(2, 3)"}, [&] { gather(x, 1, tensor({0})); }));
+  EXPECT_TRUE(throws("gather", {"float32"}, [&] { gather(x, 1, tensor({{0.0}})); }));
+  EXPECT_TRUE(throws("gather", {"axis -3"}, [&] { gather(x, -3, tensor({{0}})); }));
+}
+
+TEST(OneHot, MarksTheClass) {
+  EXPECT_TRUE(same_bits(one_hot(tensor({2, 0}), 3), tensor({{0, 0, 1}, {1, 0, 0}})));
+  EXPECT_TRUE(same_bits(one_hot(tensor(1), 2, kFloat64), tensor({0, 1}, kFloat64)));
+  EXPECT_TRUE(same_bits(one_hot(zeros({0}, kInt64), 0), zeros({0, 0}, kInt64)));
+  for (const Layout& ids : random_ids({3, 4}, 5, 9)) {
+    const Array which = array(ids.tensor);
+    const Array want = build({3, 4, 5}, [&](const Dims& i) {
+      return id_at(which, {i[0], i[1]}) == i[2] ? 1 : 0;
+    });
+    for (DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+      EXPECT_TRUE(exactly(one_hot(ids.tensor, 5, dtype), want)) << ids.name;
+    }
+  }
+  EXPECT_TRUE(throws("one_hot", {"id 3", "3 classes"}, [] { one_hot(tensor({3}), 3); }));
+  EXPECT_TRUE(throws("one_hot", {"-1"}, [] { one_hot(tensor({0}), -1); }));
+  EXPECT_TRUE(throws("one_hot", {"int64"}, [] { one_hot(tensor({0.0}), 1); }));
+}
+
+TEST(Triangles, KeepOneSideOfADiagonal) {
+  EXPECT_TRUE(same_bits(tril(ones({3, 3}, kBool)),
+                        tensor({{true, false, false}, {true, true, false}, {true, true, true}})));
+  for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{5, 2}, Shape{0, 3}, Shape{3, 0}}) {
+    for (const Layout& x : random_layouts(shape, kFloat32, 10)) {
+      for (index_t diagonal :
+           {index_t{-9}, index_t{-1}, index_t{0}, index_t{2}, index_t{9}, INT64_MAX, INT64_MIN}) {
+        const Array from = array(x.tensor);
+        const auto keep = [&](const auto& kept) {
+          return build(shape, [&](const Dims& i) {
+            return kept(i.back() - i[i.size() - 2]) ? from.at(i) : 0;
+          });
+        };
+        EXPECT_TRUE(
+            exactly(tril(x.tensor, diagonal), keep([&](index_t d) { return d <= diagonal; })))
+            << x.name << ", diagonal " << diagonal;
+        EXPECT_TRUE(
+            exactly(triu(x.tensor, diagonal), keep([&](index_t d) { return d >= diagonal; })))
+            << x.name << ", diagonal " << diagonal;
+      }
+    }
+  }
+  EXPECT_TRUE(throws("tril", {"(3,)"}, [] { tril(zeros({3})); }));
+  EXPECT_TRUE(throws("triu", {"()"}, [] { triu(Tensor()); }));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,353 @@
+#include "tensor/ops/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera {
+namespace {
+
+using test::array;
+using test::Array;
+using test::exactly;
+using test::near;
+using test::random_layouts;
+using test::random_tensor;
+using test::same_bits;
+using test::throws;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+using List = std::vector<double>;
+
+// In long double, so that the rounding errors of float64 are ours alone.
+double sum_of(const List& v) {
+  return static_cast<double>(std::accumulate(v.begin(), v.end(), 0.0L));
+}
+
+double mean_of(const List& v) {
+  return sum_of(v) / static_cast<double>(v.size());
+}
+
+double max_of(const List& v) {
+  double best = v[0];
+  for (double x : v) best = std::isnan(best) || x <= best ? best : x;
+  return best;
+}
+
+double min_of(const List& v) {
+  double best = v[0];
+  for (double x : v) best = std::isnan(best) || x >= best ? best : x;
+  return best;
+}
+
+double argmax_of(const List& v) {
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (std::isnan(v[best])) break;
+    if (std::isnan(v[i]) || v[i] > v[best]) best = i;
+  }
+  return static_cast<double>(best);
+}
+
+double deviations_of(const List& v) {
+  const auto mean = std::accumulate(v.begin(), v.end(), 0.0L) / static_cast<long double>(v.size());
+  long double total = 0;
+  for (double x : v) total += (x - mean) * (x - mean);
+  return static_cast<double>(total);
+}
+
+double var_of(const List& v) {
+  return deviations_of(v) / std::max(static_cast<double>(v.size()) - 1, 0.0);
+}
+
+double population_var_of(const List& v) {
+  return deviations_of(v) / static_cast<double>(v.size());
+}
+
+double norm_of(const List& v) {
+  return static_cast<double>(std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0L)));
+}
+
+enum class Result { kSame, kWide, kFloating, kIndex };
+
+struct ReduceCase {
+  const char* name;
+  Tensor (*op)(const Tensor&, const Axes&, bool);
+  double (*oracle)(const List&);
+  Result result;
+  bool of_none;  // whether it is defined for no elements
+};
+
+DType result_dtype(Result result, DType dtype) {
+  if (result == Result::kIndex) return kInt64;
+  if (result == Result::kSame || is_floating(dtype)) return dtype;
+  return result == Result::kWide ? kInt64 : kFloat32;
+}
+
+const std::vector<ReduceCase> kCases = {
+    {"sum", sum, sum_of, Result::kWide, true},
+    {"mean", mean, mean_of, Result::kFloating, true},
+    {"max", max, max_of, Result::kSame, false},
+    {"min", min, min_of, Result::kSame, false},
+    {"argmax", argmax, argmax_of, Result::kIndex, false},
+    {"var", [](const Tensor& x, const Axes& a, bool k) { return var(x, a, k); }, var_of,
+     Result::kFloating, true},
+    {"population var", [](const Tensor& x, const Axes& a, bool k) { return var(x, a, k, 0); },
+     population_var_of, Result::kFloating, true},
+    {"std_dev", [](const Tensor& x, const Axes& a, bool k) { return std_dev(x, a, k); },
+     [](const List& v) { return std::sqrt(var_of(v)); }, Result::kFloating, true},
+    {"norm", norm, norm_of, Result::kFloating, true},
+};
+
+/// Compares one op on one tensor with the oracle, and with itself on a contiguous copy.
+void check(const ReduceCase& c, const Tensor& x, const Axes& axes, bool keepdim) {
+  SCOPED_TRACE(testing::Message() << c.name << " of " << x.dtype() << x.shape() << " over " << axes
+                                  << (keepdim ? ", keepdim" : ""));
+  const Tensor got = c.op(x, axes, keepdim);
+  ASSERT_EQ(got.dtype(), result_dtype(c.result, x.dtype()));
+  const double rounding = test::rounding(got.dtype());
+  const double summands = static_cast<double>(x.count()) / static_cast<double>(got.count());
+  ASSERT_TRUE(near(got, test::reduce(array(x), axes, keepdim, c.oracle), 16 * rounding,
+                   20 * summands * rounding));
+  ASSERT_TRUE(same_bits(got, c.op(x.clone(), axes, keepdim)));
+  ASSERT_TRUE(got.is_contiguous());
+}
+
+using ReduceTest = test::IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, ReduceTest, test::each_isa(), test::isa_name);
+
+TEST_P(ReduceTest, OverAnyAxesOfEveryLayout) {
+  const std::vector<Axes> subsets = {{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}};
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    for (const Shape& shape : {Shape{3, 5, 37}, Shape{33, 2, 18}, Shape{1, 4, 1}}) {
+      for (const auto& x : random_layouts(shape, dtype, 1, -9, 9)) {
+        for (const Axes& axes : subsets) {
+          for (const ReduceCase& c : kCases) {
+            SCOPED_TRACE(x.name);
+            check(c, x.tensor, axes, axes.size() == 1);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ReduceTest, EveryLengthAroundTheVirtualLanes) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (index_t n = 1; n <= 70; ++n) {
+      for (const auto& x : random_layouts({n, 3}, dtype, 2)) {
+        for (const ReduceCase& c : kCases) {
+          SCOPED_TRACE(x.name);
+          check(c, x.tensor, {0}, false);
+          check(c, x.tensor.t(), {1}, false);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ReduceTest, OfNoElements) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    const Tensor x = zeros({2, 0, 3}, dtype);
+    for (const ReduceCase& c : kCases) {
+      for (const Axes& axes : {Axes{1}, Axes{}, Axes{0, 1}}) {
+        if (c.of_none) {
+          check(c, x, axes, false);
+        } else {
+          EXPECT_TRUE(throws(c.name, {"(2, 0, 3)"}, [&] { return c.op(x, axes, false); }));
+        }
+      }
+      // No result, though there are elements to each.
+      EXPECT_EQ(c.op(x, {0}, true).shape(), Shape({1, 0, 3})) << c.name;
+      EXPECT_EQ(c.op(x, {2}, false).shape(), Shape({2, 0})) << c.name;
+    }
+  }
+  EXPECT_EQ(sum(zeros({0})).item(), 0);
+  EXPECT_TRUE(std::isnan(mean(zeros({0})).item()));
+  EXPECT_TRUE(std::isnan(var(zeros({0})).item()));
+}
+
+TEST_P(ReduceTest, OfOneElement) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+    const Tensor x = full({}, 5, dtype);
+    EXPECT_EQ(sum(x).item(), 5);
+    EXPECT_EQ(mean(x).item(), 5);
+    EXPECT_EQ(max(x).item(), 5);
+    EXPECT_EQ(argmax(x).item(), 0);
+    EXPECT_TRUE(std::isnan(var(x).item()));
+    EXPECT_EQ(var(x, {}, false, 0).item(), 0);
+    EXPECT_EQ(norm(x).item(), 5);
+    EXPECT_EQ(sum(x, {}, true).shape(), Shape{});
+  }
+  EXPECT_EQ(var(tensor({1.0, 3.0}), {}, false, 3).item(), kInf);
+}
+
+TEST_P(ReduceTest, NaNAndInfinityAtEveryPlace) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const double special : {kNaN, kInf, -kInf}) {
+      for (index_t n = 0; n < 40; ++n) {
+        Tensor x = random_tensor({40, 2}, dtype, 3);
+        x.select(0, n).select(0, 0).fill(special);
+        for (const auto& layout : test::layouts_of(x)) {
+          for (const ReduceCase& c : kCases) {
+            SCOPED_TRACE(testing::Message() << special << " at " << n << ", " << layout.name);
+            check(c, layout.tensor, {0}, false);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows longer than a block are cut; the cut must neither show in the layout nor depend on threads.
+TEST_P(ReduceTest, LongRows) {
+  for (const index_t n : {65537, 140001}) {
+    const Tensor x = random_tensor({2, n}, kFloat32, 4, 0, 1);
+    const auto layouts = test::layouts_of(x);
+    for (const ReduceCase& c : kCases) {
+      SCOPED_TRACE(testing::Message() << c.name << " of rows of " << n);
+      set_thread_count(1);
+      const Tensor one = c.op(x, {1}, false);
+      const Array want = test::reduce(array(x), {1}, false, c.oracle);
+      EXPECT_TRUE(near(one, want, 1e-4));
+      for (const int threads : {1, 3}) {
+        set_thread_count(threads);
+        for (const auto& layout : layouts) {
+          EXPECT_TRUE(same_bits(c.op(layout.tensor, {1}, false), one)) << layout.name;
+          EXPECT_TRUE(same_bits(c.op(layout.tensor.t(), {0}, false), one)) << layout.name;
+        }
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST_P(ReduceTest, LongRowsMissNoElement) {
+  constexpr index_t kLength = 131073;
+  for (const index_t place : {0, 65535, 65536, 131071, 131072}) {
+    Tensor x = zeros({kLength, 2});
+    x.select(0, place).fill(3);
+    for (const Tensor& each : {x, x.t().contiguous().t()}) {
+      EXPECT_EQ(sum(each, {0}).to_vector<float>(), (std::vector<float>{3, 3})) << place;
+      EXPECT_EQ(max(each, {0}).to_vector<float>(), (std::vector<float>{3, 3})) << place;
+      EXPECT_EQ(argmax(each, {0}).to_vector<index_t>(), (std::vector<index_t>{place, place}));
+      EXPECT_EQ(sum(each).item(), 6) << place;
+    }
+  }
+}
+
+TEST_P(ReduceTest, ThreadsDoNotChangeBits) {
+  const Tensor x = random_tensor({60, 70, 50}, kFloat32, 5);
+  for (const ReduceCase& c : kCases) {
+    for (const Axes& axes : {Axes{0}, Axes{1}, Axes{2}, Axes{0, 2}, Axes{}}) {
+      set_thread_count(1);
+      const Tensor one = c.op(x, axes, false);
+      for (const int threads : {2, 3, 7}) {
+        set_thread_count(threads);
+        EXPECT_TRUE(same_bits(c.op(x, axes, false), one)) << c.name << axes;
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST_P(ReduceTest, VarianceFarFromZero) {
+  const Tensor x = random_tensor({1000}, kFloat64, 6);
+  Tensor far = Tensor::empty({1000}, kFloat32);
+  float* values = far.mutable_data<float>();
+  for (index_t i = 0; i < 1000; ++i) {
+    values[i] = 1e6F + static_cast<float>(x.item_at({i}));
+  }
+  EXPECT_TRUE(near(var(far), test::reduce(array(far), {}, false, var_of), 1e-4));
+}
+
+TEST(SumTest, OfManyKeepsItsDigits) {
+  constexpr index_t kMany = 5'000'000;
+  EXPECT_NEAR(sum(full({kMany}, 0.1)).item() / (kMany * double{0.1F}), 1, 1e-4);
+  const index_t most = std::numeric_limits<index_t>::max();
+  EXPECT_EQ(sum(from_vector(std::vector<index_t>{most, 1})).item<index_t>(),
+            std::numeric_limits<index_t>::min());
+  const index_t big = (index_t{1} << 53) + 1;
+  EXPECT_EQ(sum(from_vector(std::vector<index_t>{big, 0})).item<index_t>(), big);
+  EXPECT_EQ(max(from_vector(std::vector<index_t>{big, big - 1})).item<index_t>(), big);
+}
+
+TEST(ArgmaxTest, TheFirstOfEquals) {
+  EXPECT_EQ(argmax(tensor({1.0, 3.0, 3.0, 2.0})).item<index_t>(), 1);
+  EXPECT_EQ(argmax(tensor({1, 3, 3, 2})).item<index_t>(), 1);
+  EXPECT_EQ(argmax(tensor({false, true, true})).item<index_t>(), 1);
+  const Tensor x = tensor({{1.0, 9.0, 3.0}, {7.0, 5.0, 9.0}});
+  EXPECT_EQ(argmax(x).item<index_t>(), 1);
+  EXPECT_EQ(argmax(x.t()).item<index_t>(), 2);
+  EXPECT_EQ(argmax(x, {-1}).to_vector<index_t>(), (std::vector<index_t>{1, 2}));
+  EXPECT_EQ(argmax(x, {0}, true).shape(), Shape({1, 3}));
+}
+
+using CumsumTest = test::IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, CumsumTest, test::each_isa(), test::isa_name);
+
+TEST_P(CumsumTest, AlongEachAxisOfEveryLayout) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    for (const Shape& shape : {Shape{19}, Shape{3, 5, 7}, Shape{2, 0, 3}}) {
+      for (const auto& x : random_layouts(shape, dtype, 7, -9, 9)) {
+        for (index_t axis = 0; axis < shape.size(); ++axis) {
+          SCOPED_TRACE(testing::Message() << dtype << shape << x.name << " along " << axis);
+          Array want = array(x.tensor);
+          test::for_each_index(shape, [&](Dims index) {
+            const Dims here = index;
+            if (index[axis]-- > 0) want.at(here) += want.at(index);
+          });
+          const Tensor got = cumsum(x.tensor, axis - shape.size());
+          EXPECT_EQ(got.dtype(), is_floating(dtype) ? dtype : kInt64);
+          EXPECT_TRUE(near(got, want, test::rounding(got.dtype()), 1e-13));
+          EXPECT_TRUE(same_bits(got, cumsum(x.tensor.clone(), axis)));
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(throws("cumsum", {"2"}, [] { return cumsum(ones({2, 2}), 2); }));
+}
+
+TEST(ReduceErrorTest, NamesTheOp) {
+  const Tensor x = ones({2, 3});
+  for (const ReduceCase& c : kCases) {
+    // Some are made of others; the one that the user called is named all the same.
+    const std::string name = c.name == std::string("population var") ? "var" : c.name;
+    EXPECT_TRUE(throws(name, {"axis 2"}, [&] { return c.op(x, {2}, false); }));
+    EXPECT_TRUE(throws(name, {"twice"}, [&] { return c.op(x, {1, -1}, false); }));
+    EXPECT_TRUE(throws(name, {"undefined"}, [&] { return c.op(Tensor{}, {}, false); }));
+  }
+}
+
+/// In a forked process, whose first op is a parallel one: death tests run before all others.
+[[noreturn]] void reduce_with_an_unknown_isa() {
+  setenv("TESSERA_ISA", "sse9", 1);
+  set_thread_count(2);
+  try {
+    sum(ones({1 << 20}));
+  } catch (const std::invalid_argument&) {
+    std::exit(0);
+  }
+  std::exit(1);
+}
+
+TEST(ReduceDeathTest, AWrongInstructionSetIsAnErrorNotTheEnd) {
+  EXPECT_EXIT(reduce_with_an_unknown_isa(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tessera

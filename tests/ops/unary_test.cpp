@@ -1,0 +1,132 @@
+#include "tensor/ops/unary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera {
+namespace {
+
+using test::array;
+using test::Array;
+using test::exactly;
+using test::near;
+using test::random_layouts;
+using test::same_bits;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct UnaryCase {
+  const char* name;
+  Tensor (*op)(const Tensor&);
+  double (*oracle)(double);
+  bool keeps_integers;
+  double low;  // the oracle is finite from here on
+};
+
+double gelu_erf(double x) {
+  return x * 0.5 * std::erfc(-x / std::numbers::sqrt2);
+}
+
+double gelu_tanh(double x) {
+  const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1 + std::tanh(inner));
+}
+
+double sign_of(double x) {
+  return std::isnan(x) ? x : double(x > 0) - double(x < 0);
+}
+
+const std::vector<UnaryCase> kCases = {
+    {"exp", exp, [](double x) { return std::exp(x); }, false, -9},
+    {"log", log, [](double x) { return std::log(x); }, false, 0.01},
+    {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, false, 0},
+    {"tanh", tanh, [](double x) { return std::tanh(x); }, false, -9},
+    {"erf", erf, [](double x) { return std::erf(x); }, false, -9},
+    {"abs", abs, [](double x) { return std::fabs(x); }, true, -9},
+    {"square", square, [](double x) { return x * x; }, true, -9},
+    {"reciprocal", reciprocal, [](double x) { return 1 / x; }, false, -9},
+    {"sign", sign, sign_of, true, -9},
+    {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, false, -9},
+    {"relu", relu, [](double x) { return x < 0 ? 0.0 : x; }, true, -9},
+    {"gelu", [](const Tensor& x) { return gelu(x); }, gelu_erf, false, -9},
+    {"gelu tanh", [](const Tensor& x) { return gelu(x, Gelu::kTanh); }, gelu_tanh, false, -9},
+};
+
+using UnaryTest = test::IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, UnaryTest, test::each_isa(), test::isa_name);
+
+TEST_P(UnaryTest, MatchesTheOracleInEveryLayout) {
+  for (const UnaryCase& c : kCases) {
+    for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+      for (const Shape& shape :
+           {Shape{}, Shape{1}, Shape{67}, Shape{5, 37}, Shape{0, 3}, Shape{2, 3, 5}}) {
+        for (const auto& x : random_layouts(shape, dtype, 1, c.low, 9)) {
+          SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << shape << ", " << x.name);
+          const Tensor got = c.op(x.tensor);
+          const DType integers = c.keeps_integers ? kInt64 : kFloat32;
+          EXPECT_EQ(got.dtype(), is_floating(dtype) ? dtype : integers);
+          // GELU and log lose relative, never absolute, accuracy where they cross or near zero.
+          const double error = test::tolerance(got.dtype());
+          ASSERT_TRUE(near(got, test::map(array(x.tensor), c.oracle), error, error));
+          ASSERT_TRUE(same_bits(got, c.op(x.tensor.clone())));
+          ASSERT_TRUE(got.is_contiguous());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(UnaryTest, SpecialValues) {
+  const std::vector<double> values = {kNaN, kInf, -kInf, 0.0, -0.0, 1.0, -1.0};
+  for (const UnaryCase& c : kCases) {
+    for (const DType dtype : {kFloat32, kFloat64}) {
+      const Tensor x = from_vector(values).to(dtype);
+      Array want = test::map(array(x), c.oracle);
+      // 0 times infinity in the formula, but 0 in the limit.
+      if (std::string(c.name).starts_with("gelu")) want.values[2] = 0;
+      SCOPED_TRACE(testing::Message() << c.name << " of " << dtype);
+      EXPECT_TRUE(near(c.op(x), want, test::tolerance(dtype)));
+      // The same at every place of a long row.
+      const Tensor row = x.unsqueeze(1).expand({7, 23}).reshape({161});
+      EXPECT_TRUE(same_bits(c.op(row), c.op(x).unsqueeze(1).expand({7, 23}).reshape({161})));
+    }
+  }
+}
+
+TEST_P(UnaryTest, ThreadsDoNotChangeBits) {
+  const Tensor x = test::random_tensor({401, 503}, kFloat32, 3).t();
+  for (const UnaryCase& c : kCases) {
+    set_thread_count(1);
+    const Tensor one = c.op(x);
+    for (const int threads : {2, 3, 8}) {
+      set_thread_count(threads);
+      EXPECT_TRUE(same_bits(c.op(x), one)) << c.name;
+    }
+    set_thread_count(0);
+  }
+}
+
+TEST(UnaryDTypeTest, Integers) {
+  const index_t least = std::numeric_limits<index_t>::min();
+  EXPECT_EQ(abs(tensor({-3, 0, 3})).to_vector<index_t>(), (std::vector<index_t>{3, 0, 3}));
+  EXPECT_EQ(abs(from_vector(std::vector<index_t>{least})).item<index_t>(), least);
+  EXPECT_EQ(square(tensor({-3, 4})).to_vector<index_t>(), (std::vector<index_t>{9, 16}));
+  EXPECT_EQ(sign(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{-1, 0, 1}));
+  EXPECT_EQ(relu(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{0, 0, 4}));
+}
+
+TEST(UnaryErrorTest, NamesTheOp) {
+  EXPECT_TRUE(test::throws("gelu", {"undefined"}, [] { return gelu(Tensor{}); }));
+  EXPECT_TRUE(test::throws("abs", {"undefined"}, [] { return abs(Tensor{}); }));
+}
+
+}  // namespace
+}  // namespace tessera

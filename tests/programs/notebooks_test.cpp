@@ -1,0 +1,99 @@
+// The numbered examples print what their notebooks print.
+//
+// notebooks/NNN_name.txt holds the arrays that examples/NNN_name must print, in this order, each on
+// lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
+// separate them; what the example prints in between is free.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+const std::string kRoot = TESSERA_SOURCE_DIR;
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_TRUE(file && !text.str().empty()) << path;
+  return text.str();
+}
+
+/// What the example prints.
+std::string output_of(const std::string& example) {
+  const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  EXPECT_NE(pipe, nullptr) << command;
+  if (pipe == nullptr) return {};
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    output.append(buffer.data(), n);
+  }
+  const int status = pclose(pipe);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << ": status " << status;
+  return output;
+}
+
+/// The blocks of lines between blank lines, without those that start with '#'.
+std::vector<std::string> cells_of(const std::string& text) {
+  std::vector<std::string> cells;
+  std::istringstream lines(text);
+  std::string cell;
+  const auto finish = [&] {
+    if (!cell.empty()) cells.push_back(cell);
+    cell.clear();
+  };
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) {
+      finish();
+    } else if (!line.starts_with('#')) {
+      cell += line + '\n';
+    }
+  }
+  finish();
+  return cells;
+}
+
+class NotebookTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NotebookTest, IsPrinted) {
+  const std::string output = '\n' + output_of(GetParam());
+  const std::vector<std::string> cells =
+      cells_of(read_file(kRoot + "/tests/programs/notebooks/" + GetParam() + ".txt"));
+  ASSERT_GE(cells.size(), 10u);
+  std::size_t position = 0;  // of the line break before the rest of the output
+  for (const std::string& cell : cells) {
+    const std::size_t found = output.find('\n' + cell, position);
+    ASSERT_NE(found, std::string::npos) << "missing:\n"
+                                        << cell << "in the rest of the output:\n"
+                                        << output.substr(position + 1);
+    position = found + cell.size();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
+                         ::testing::Values("000_three_inputs", "001_ten_steps", "002_hello_world",
+                                           "003_the_cat_chased_the_mouse",
+                                           "004_encoder_decoder_attention"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
+  const std::string readme = read_file(kRoot + "/examples/README.md");
+  const std::string start = "```text\n";
+  const std::size_t begin = readme.find(start);
+  const std::size_t end = readme.find("```", begin + start.size());
+  ASSERT_NE(end, std::string::npos);
+  const std::string block = readme.substr(begin + start.size(), end - begin - start.size());
+  const std::string output = output_of("000_three_inputs");
+  EXPECT_GE(block.size(), 500u);
+  EXPECT_NE(output.find(block), std::string::npos) << output;
+}
+
+}  // namespace

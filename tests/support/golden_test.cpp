@@ -1,0 +1,92 @@
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+namespace {
+
+/// The files that hold no module's case.
+const std::set<std::string> kOthers = {"losses", "ops", "optim", "training", "training_encoder"};
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(TESSERA_GOLDEN_DIR)) {
+    if (file.path().extension() == ".npz") names.push_back(file.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Golden, EveryModuleFileHasItsParts) {
+  index_t modules = 0;
+  for (const std::string& name : all_names()) {
+    if (kOthers.contains(name)) continue;
+    SCOPED_TRACE(name);
+    const GoldenCase golden(name);
+    const Tensor first = golden.input(golden.has_input("src") ? "src" : "query", kFloat64);
+    EXPECT_EQ(first.dtype(), kFloat64);
+    EXPECT_EQ(golden.output().dtype(), kFloat64);
+    EXPECT_EQ(golden.output().shape(), first.shape());
+    EXPECT_FALSE(golden.state().empty());
+    for (const auto& [parameter, value] : golden.state()) {
+      EXPECT_EQ(value.dtype(), kFloat32) << parameter;
+      EXPECT_FALSE(parameter.starts_with("state.")) << parameter;
+    }
+    ++modules;
+  }
+  EXPECT_EQ(modules, 53);
+}
+
+TEST(Golden, OptionsAndStateKeepNamesTypesAndShapes) {
+  const GoldenCase golden("encoder_layer_eps");
+  EXPECT_EQ(golden.option("d_model"), 8);
+  EXPECT_EQ(golden.option("norm_first"), 1);
+  EXPECT_EQ(golden.option<double>("layer_norm_eps"), 1e-3);
+  const auto state = golden.state(kFloat64);
+  EXPECT_EQ(state.size(), 12U);
+  EXPECT_EQ(state.at("self_attn.in_proj_weight").shape(), (Shape{24, 8}));
+  EXPECT_EQ(state.at("self_attn.in_proj_weight").dtype(), kFloat64);
+}
+
+TEST(Golden, MasksKeepTheirDtype) {
+  EXPECT_EQ(GoldenCase("encoder_layer_pre_gelu_causal_8").input("src_mask", kFloat64).dtype(),
+            kBool);
+  const GoldenCase additive("encoder_layer_pre_relu_additive_32");
+  EXPECT_EQ(additive.input("src_mask", kFloat64).dtype(), kFloat64);
+  const auto values = additive.input("src_mask").to_vector<float>();
+  EXPECT_TRUE(std::count(values.begin(), values.end(), -std::numeric_limits<float>::infinity()));
+}
+
+TEST(Golden, RealPositionsAreThoseBeforeTheLengths) {
+  const GoldenCase golden("encoder_layer_post_relu_padding_36");
+  const auto lengths = golden.array("lengths").to_vector<index_t>();
+  EXPECT_EQ(lengths, (std::vector<index_t>{7, 4, 2}));
+  for (index_t b = 0; b < 3; ++b) {
+    for (index_t t = 0; t < 7; ++t) {
+      EXPECT_EQ(golden.is_real(b, t), t < lengths[static_cast<std::size_t>(b)]) << b << ", " << t;
+    }
+  }
+  EXPECT_TRUE(GoldenCase("mha_cross").is_real(2, 6));
+}
+
+TEST(Golden, AMissingEntryThrowsByName) {
+  const GoldenCase golden("ops");
+  EXPECT_EQ(golden.array("softmax_axis2.output").shape(), (Shape{3, 4, 9}));
+  try {
+    golden.array("softmax_axis9.output");
+    FAIL() << "no error";
+  } catch (const std::out_of_range& error) {
+    EXPECT_STREQ(error.what(), "golden file ops has no entry softmax_axis9.output");
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,163 @@
+// The naive definitions of the modules, in double and straight from their formulas.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "nn/activation.h"
+#include "nn/module.h"
+#include "tests/support/attention_oracle.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+
+/// An oracle's result as a float64 tensor, for the next oracle.
+inline Tensor wide(const Array& a) {
+  return from_vector(a.values, a.shape);
+}
+
+inline double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += value;
+  return sum;
+}
+
+inline Tensor naive_add(const Tensor& a, const Tensor& b) {
+  return wide(map(array(a), array(b), [](double x, double y) { return x + y; }));
+}
+
+/// x W^T + b for x (..., in).
+inline Tensor naive_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Array a = array(x);
+  const Array w = array(weight);
+  const Array b = bias.defined() ? array(bias) : Array{{}, {0}};
+  Shape shape = x.shape();
+  shape[shape.size() - 1] = w.shape[0];
+  return wide(build(shape, [&](const Dims& at) {
+    Dims from = at;
+    const index_t out = at.back();
+    double sum = bias.defined() ? b.at({out}) : 0;
+    for (index_t k = 0; k < w.shape[1]; ++k) {
+      from[from.size() - 1] = k;
+      sum += a.at(from) * w.at({out, k});
+    }
+    return sum;
+  }));
+}
+
+/// Over the last axis.
+inline Tensor naive_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               double eps) {
+  const Array a = array(x);
+  const auto n = static_cast<double>(x.size(-1));
+  const Axes last = {x.rank() - 1};
+  const Array mean =
+      reduce(a, last, true, [&](const std::vector<double>& row) { return sum_of(row) / n; });
+  const Array centred = map(a, mean, [](double value, double m) { return value - m; });
+  const Array variance = reduce(centred, last, true, [&](const std::vector<double>& row) {
+    double sum = 0;
+    for (double value : row) sum += value * value;
+    return sum / n;
+  });
+  Array y = map(centred, variance, [&](double c, double v) { return c / std::sqrt(v + eps); });
+  y = map(y, array(weight), [](double value, double w) { return value * w; });
+  return bias.defined() ? naive_add(wide(y), bias) : wide(y);
+}
+
+inline double naive_activation(nn::Activation activation, double x) {
+  switch (activation) {
+    case nn::Activation::kNone:
+      return x;
+    case nn::Activation::kRelu:
+      return x > 0 ? x : 0;
+    case nn::Activation::kGelu:
+      return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    case nn::Activation::kGeluTanh:
+      break;
+  }
+  const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+  return x / 2 * (1 + std::tanh(inner));
+}
+
+/// (B, T, H d) -> (B, H, T, d).
+inline Tensor naive_split(const Tensor& x, index_t heads) {
+  const Array a = array(x);
+  const index_t width = x.size(2) / heads;
+  return wide(build({x.size(0), heads, x.size(1), width}, [&](const Dims& at) {
+    return a.at({at[0], at[2], at[1] * width + at[3]});
+  }));
+}
+
+struct NaiveHeads {
+  Tensor output;   // (B, Tq, E)
+  Tensor weights;  // (B, H, Tq, Tk)
+};
+
+/// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
+/// behind `prefix`.
+inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
+                                   index_t heads, const Tensor& query, const Tensor& key,
+                                   const Tensor& value, const MaskParts& mask) {
+  const auto get = [&](const std::string& name) {
+    const auto found = state.find(prefix + name);
+    return found == state.end() ? Tensor() : found->second;
+  };
+  const index_t e = query.size(2);
+  const auto rows = [&](const Tensor& packed, index_t part) {
+    return packed.defined() ? packed.slice(0, part * e, (part + 1) * e) : packed;
+  };
+  const std::vector<std::string> separate = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+  const auto project = [&](const Tensor& x, index_t part) {
+    const Tensor packed = get("in_proj_weight");
+    const Tensor weight =
+        packed.defined() ? rows(packed, part) : get(separate[static_cast<std::size_t>(part)]);
+    return naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
+  };
+  const double scale = 1 / std::sqrt(static_cast<double>(e / heads));
+  const NaiveAttention attended =
+      naive_attention(project(query, 0), project(key, 1), project(value, 2), mask, scale);
+  const index_t width = e / heads;
+  const Array merged = build({query.size(0), query.size(1), e}, [&](const Dims& at) {
+    return attended.output.at({at[0], at[2] / width, at[1], at[2] % width});
+  });
+  return {naive_linear(wide(merged), get("out_proj.weight"), get("out_proj.bias")),
+          wide(attended.weights)};
+}
+
+struct NaiveLayerOptions {
+  index_t heads;
+  bool norm_first;
+  nn::Activation activation;
+  double eps = 1e-5;
+};
+
+/// An encoder layer over (B, T, D) with the parameters of `state` behind `prefix`.
+inline Tensor naive_encoder_layer(const nn::StateDict& state, const std::string& prefix,
+                                  const NaiveLayerOptions& options, const Tensor& x,
+                                  const MaskParts& mask) {
+  const auto get = [&](const std::string& name) {
+    const auto found = state.find(prefix + name);
+    return found == state.end() ? Tensor() : found->second;
+  };
+  const auto norm = [&](const std::string& name, const Tensor& y) {
+    return naive_layer_norm(y, get(name + ".weight"), get(name + ".bias"), options.eps);
+  };
+  const auto attend = [&](const Tensor& y) {
+    return naive_multi_head(state, prefix + "self_attn.", options.heads, y, y, y, mask).output;
+  };
+  const auto feed_forward = [&](const Tensor& y) {
+    const Tensor hidden = naive_linear(y, get("linear1.weight"), get("linear1.bias"));
+    const Array active = map(
+        array(hidden), [&](double value) { return naive_activation(options.activation, value); });
+    return naive_linear(wide(active), get("linear2.weight"), get("linear2.bias"));
+  };
+  if (options.norm_first) {
+    const Tensor y = naive_add(x, attend(norm("norm1", x)));
+    return naive_add(y, feed_forward(norm("norm2", y)));
+  }
+  const Tensor y = norm("norm1", naive_add(x, attend(x)));
+  return norm("norm2", naive_add(y, feed_forward(y)));
+}
+
+}  // namespace tessera::test

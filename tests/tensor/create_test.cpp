@@ -1,0 +1,132 @@
+#include "tensor/create.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/errors.h"
+
+namespace tessera {
+namespace {
+
+using test::throws;
+
+TEST(TensorFromNestedTest, TakesItsShapeFromTheNesting) {
+  EXPECT_EQ(tensor(3.0).shape(), Shape{});
+  EXPECT_EQ(tensor({3.0}).shape(), Shape({1}));
+  EXPECT_EQ(tensor({{3.0}}).shape(), Shape({1, 1}));
+  EXPECT_EQ(tensor({{1.0, 2.0}}).shape(), Shape({1, 2}));
+  EXPECT_EQ(tensor({{1.0}, {2.0}}).shape(), Shape({2, 1}));
+  EXPECT_EQ(tensor({{1, 2, 3}, {4, 5, 6}}).shape(), Shape({2, 3}));
+  EXPECT_EQ(tensor({{{1, 2}}, {{3, 4}}, {{5, 6}}}).shape(), Shape({3, 1, 2}));
+  EXPECT_EQ(tensor({}).shape(), Shape({0}));
+  EXPECT_EQ(tensor({{}, {}}).shape(), Shape({2, 0}));
+}
+
+TEST(TensorFromNestedTest, HoldsTheNumbersInRowMajorOrder) {
+  EXPECT_EQ(tensor({{1, 2, 3}, {4, 5, 6}}).to_vector<index_t>(),
+            (std::vector<index_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(tensor({{0.5, -2.0}, {3.0, 4.0}}).to_vector<float>(),
+            (std::vector<float>{0.5F, -2.0F, 3.0F, 4.0F}));
+  EXPECT_EQ(tensor({true, false}).to_vector<bool>(), (std::vector<bool>{true, false}));
+}
+
+TEST(TensorFromNestedTest, ChoosesTheDTypeAsPyTorch) {
+  EXPECT_EQ(tensor({1, 2}).dtype(), kInt64);
+  EXPECT_EQ(tensor({1, 2.5}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({1.0F}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({true, false}).dtype(), kBool);
+  EXPECT_EQ(tensor({true, 2}).dtype(), kInt64);
+  EXPECT_EQ(tensor({}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({1, 2}, kFloat64).dtype(), kFloat64);
+}
+
+TEST(TensorFromNestedTest, RoundsNoValueOnItsWay) {
+  const index_t odd = (index_t{1} << 53) + 1;  // no double
+  EXPECT_EQ(tensor({odd}).item<index_t>(), odd);
+  EXPECT_EQ(tensor(0.1, kFloat64).item(), 0.1);
+  EXPECT_EQ(tensor(0.1).item(), static_cast<double>(0.1F));
+  EXPECT_EQ(tensor({2.75, -2.75}, kInt64).to_vector<index_t>(), (std::vector<index_t>{2, -2}));
+}
+
+TEST(TensorFromNestedTest, RefusesRaggedLists) {
+  EXPECT_TRUE(throws("tensor", {"ragged", "(2,)", "(1,)"}, [] { tensor({{1, 2}, {3}}); }));
+  EXPECT_TRUE(throws("tensor", {"ragged", "()"}, [] { tensor({{1, 2}, 3}); }));
+  EXPECT_TRUE(throws("shape", {"at most 8"}, [] { tensor({{{{{{{{{1}}}}}}}}}); }));
+}
+
+TEST(FromVectorTest, CopiesInRowMajorOrder) {
+  std::vector<double> values = {1, 2, 3, 4, 5, 6};
+  const Tensor x = from_vector(values, {2, 3});
+  values[0] = 9;
+  EXPECT_EQ(x.dtype(), kFloat64);
+  EXPECT_EQ(x.item_at({0, 0}), 1);
+  EXPECT_EQ(x.item_at({1, 0}), 4);
+  EXPECT_EQ(from_vector(std::vector<float>{1, 2}).shape(), Shape({2}));
+  EXPECT_EQ(from_vector(std::vector<index_t>{}).shape(), Shape({0}));
+  EXPECT_EQ(from_vector(std::vector<bool>{true, false}).to_vector<bool>(),
+            (std::vector<bool>{true, false}));
+  EXPECT_EQ(from_span(std::span<const double>(values).subspan(1, 2), {2, 1}).to_vector<double>(),
+            (std::vector<double>{2, 3}));
+}
+
+TEST(FromVectorTest, RefusesAnotherCount) {
+  EXPECT_TRUE(throws("from_span", {"2 values", "(3,)"}, [] {
+    from_vector(std::vector<float>{1, 2}, {3});
+  }));
+  EXPECT_TRUE(throws("from_vector", {"1 values", "(2, 2)"}, [] {
+    from_vector(std::vector<bool>{true}, {2, 2});
+  }));
+}
+
+TEST(FullTest, FillsEveryDType) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    const Tensor x = full({2, 3}, 1, dtype);
+    EXPECT_EQ(x.dtype(), dtype);
+    EXPECT_EQ(x.to(kFloat64).to_vector<double>(), std::vector<double>(6, 1.0)) << dtype;
+    EXPECT_EQ(zeros({4}, dtype).to(kFloat64).to_vector<double>(), std::vector<double>(4, 0.0));
+  }
+  EXPECT_EQ(full({}, 0.25).item(), 0.25);
+  EXPECT_EQ(ones({0, 3}).count(), 0);
+  EXPECT_EQ(zeros({2}).dtype(), kFloat32);
+}
+
+TEST(FullTest, RefusesImpossibleShapes) {
+  const index_t huge = index_t{1} << 62;
+  EXPECT_TRUE(throws("empty", {"4611686018427387904"}, [&] { zeros({huge, huge}); }));
+  EXPECT_TRUE(throws("empty", {"too many bytes", "float64"}, [&] { zeros({huge}, kFloat64); }));
+  EXPECT_TRUE(throws("empty", {"negative", "(-1,)"}, [] { zeros({-1}); }));
+}
+
+TEST(ArangeTest, StopsBeforeStop) {
+  EXPECT_EQ(arange(4).to_vector<index_t>(), (std::vector<index_t>{0, 1, 2, 3}));
+  EXPECT_EQ(arange(0).shape(), Shape({0}));
+  EXPECT_EQ(arange(-3).shape(), Shape({0}));
+  EXPECT_EQ(arange(3, kFloat32).to_vector<float>(), (std::vector<float>{0, 1, 2}));
+  EXPECT_EQ(arange(1, 10, 4).to_vector<index_t>(), (std::vector<index_t>{1, 5, 9}));
+  EXPECT_EQ(arange(1, 9, 4).to_vector<index_t>(), (std::vector<index_t>{1, 5}));
+  EXPECT_EQ(arange(5, 0, -2).to_vector<index_t>(), (std::vector<index_t>{5, 3, 1}));
+  EXPECT_EQ(arange(0, 1, 0.25, kFloat64).to_vector<double>(),
+            (std::vector<double>{0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(arange(2, 1).shape(), Shape({0}));
+}
+
+TEST(ArangeTest, RefusesWhatNeverEnds) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(throws("arange", {"step", "0"}, [] { arange(0, 1, 0); }));
+  EXPECT_TRUE(throws("arange", {"0 to inf"}, [&] { arange(0, infinity, 1); }));
+  EXPECT_TRUE(throws("arange", {"0 to -inf"}, [&] { arange(0, -infinity, 1); }));
+  EXPECT_TRUE(throws("arange", {"nan"}, [] { arange(0, std::nan(""), 1); }));
+  EXPECT_TRUE(throws("arange", {"too many"}, [] { arange(0, 1e18, 1); }));
+}
+
+TEST(EyeTest, HasOnesOnTheDiagonal) {
+  EXPECT_EQ(eye(2).to_vector<float>(), (std::vector<float>{1, 0, 0, 1}));
+  EXPECT_EQ(eye(2, 3, kInt64).to_vector<index_t>(), (std::vector<index_t>{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(eye(3, 1).to_vector<float>(), (std::vector<float>{1, 0, 0}));
+  EXPECT_EQ(eye(0).shape(), Shape({0, 0}));
+}
+
+}  // namespace
+}  // namespace tessera
