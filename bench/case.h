@@ -46,5 +46,10 @@ void register_rows();
 void register_training();
 void register_encoder();
 void register_matmul_ladder();
+void register_busy();
+
+/// The argument with which this program does run_busy_worker() and nothing else.
+inline constexpr const char* kBusyWorker = "--busy-worker";
+void run_busy_worker();
 
 }  // namespace tessera::bench

@@ -3,6 +3,8 @@
 //   tessera_bench --benchmark_filter=matmul
 #include <benchmark/benchmark.h>
 
+#include <string_view>
+
 #include "bench/case.h"
 #include "bench/probe.h"
 #include "tensor/error.h"
@@ -11,6 +13,10 @@
 
 int main(int argc, char** argv) {
   using namespace tessera;
+  if (argc == 2 && std::string_view(argv[1]) == bench::kBusyWorker) {
+    bench::run_busy_worker();
+    return 0;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::register_matmul();
@@ -21,6 +27,7 @@ int main(int argc, char** argv) {
   bench::register_rows();
   bench::register_encoder();
   bench::register_training();
+  bench::register_busy();
   benchmark::AddCustomContext("isa", current_isa());
   benchmark::AddCustomContext("threads", format(thread_count()));
   benchmark::AddCustomContext("peak_flops", format(bench::peak_flops()));

@@ -1,12 +1,19 @@
 #include "tensor/kernels/parallel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <thread>
+
+#include "tensor/kernels/governor.h"
 
 #if defined(_OPENMP)
 #include <omp.h>
+#include <pthread.h>
 #endif
 #if defined(__linux__)
 #include <sched.h>
@@ -53,50 +60,143 @@ int default_thread_count() {
   return std::min(wanted > 0 ? wanted : affinity_count(), cgroup_quota());
 }
 
+/// More than any machine has, and few enough for a region's claims.
+constexpr int kMostThreads = 1024;
+
 thread_local int chosen_thread_count = 0;
+
+/// Set in a child of fork(): it has none of the threads that its parent's OpenMP counts on, and
+/// would wait for them for ever.
+std::atomic<bool> is_forked = false;
 
 }  // namespace
 
 int thread_count() noexcept {
 #if defined(_OPENMP)
-  const bool serial = omp_in_parallel() != 0;
+  const bool serial = omp_in_parallel() != 0 || is_forked.load(std::memory_order_relaxed);
 #else
   constexpr bool serial = true;
 #endif
   if (serial) return 1;
-  static const int fallback = default_thread_count();
+  static const int fallback = std::min(default_thread_count(), kMostThreads);
   return chosen_thread_count > 0 ? chosen_thread_count : fallback;
 }
 
 void set_thread_count(int threads) noexcept {
-  chosen_thread_count = std::max(threads, 0);
+  chosen_thread_count = std::clamp(threads, 0, kMostThreads);
 }
 
 namespace kernels {
 
-void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
-                void* context) noexcept {
+namespace {
+
 #if defined(_OPENMP)
-#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static, 1)
-#endif
-  for (index_t i = 0; i < pieces; ++i) {
-    body(context, count * i / pieces, count * (i + 1) / pieces);
-  }
+
+index_t now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
+
+/// Tasks that each go to one thread. A thread's own task comes first, so that it finds in its
+/// caches what the same call left there before; then it takes those of threads that have not come.
+class OwnTasks {
+ public:
+  explicit OwnTasks(index_t tasks) : tasks_(tasks) {}
+
+  /// The next task of thread `me`, or -1.
+  index_t next(index_t me) {
+    for (index_t step = 0; step < tasks_; ++step) {
+      const index_t task = (me + step) % tasks_;
+      const std::uint64_t bit = std::uint64_t{1} << task % 64;
+      std::atomic<std::uint64_t>& word = taken_[task / 64];
+      if ((word.load(std::memory_order_relaxed) & bit) != 0) continue;
+      if ((word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) return task;
+    }
+    return -1;
+  }
+
+ private:
+  index_t tasks_;
+  std::atomic<std::uint64_t> taken_[kMostThreads / 64] = {};
+};
+
+/// More tasks than threads: each takes the next one when it is free.
+class SharedTasks {
+ public:
+  explicit SharedTasks(index_t tasks) : tasks_(tasks) {}
+
+  index_t next(index_t) {
+    const index_t task = first_.fetch_add(1, std::memory_order_relaxed);
+    return task < tasks_ ? task : -1;
+  }
+
+ private:
+  index_t tasks_;
+  std::atomic<index_t> first_ = 0;
+};
+
+thread_local Governor governor;
+
+/// Whether the calling thread should take all tasks now. A number of threads that somebody has set
+/// is used as it is.
+bool should_go_alone(index_t time) {
+  return chosen_thread_count == 0 && governor.alone(time);
+}
+
+void remember_to_fork_safely() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+  static_cast<void>(registered);
+}
+
+/// The least of the numbers that several threads give.
+class Least {
+ public:
+  void take(index_t value) {
+    index_t least = least_.load(std::memory_order_relaxed);
+    while (value < least && !least_.compare_exchange_weak(least, value)) {
+    }
+  }
+  index_t value() const { return least_; }
+
+ private:
+  std::atomic<index_t> least_ = std::numeric_limits<index_t>::max();
+};
+
+/// Runs the tasks on a team, and lets the governor know what it gained: the thread that was fastest
+/// tells what a task takes, because the others may have lost their processor in between.
+template <class Tasks>
+void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
+              void* context) noexcept {
+  remember_to_fork_safely();
+  Tasks claims(tasks);
+  Least task_time;
+#pragma omp parallel num_threads(static_cast <int>(workers))
+  {
+    const index_t me = omp_get_thread_num();
+    const index_t begin = now();
+    index_t count = 0;
+    for (index_t task = claims.next(me); task >= 0; task = claims.next(me)) {
+      body(context, task, me);
+      ++count;
+    }
+    if (count > 0) task_time.take((now() - begin) / count);
+  }
+  const index_t end = now();
+  if (chosen_thread_count == 0) governor.account(end, end - start, task_time.value() * tasks);
+}
+
+#endif
+
+}  // namespace
 
 void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
                void (*body)(void*, index_t, index_t), void* context) noexcept {
 #if defined(_OPENMP)
-  if (workers > 1 && !omp_in_parallel()) {
-    if (tasks == workers) {
-      // One each, and the same one in each call: what a worker has in its caches, it finds again.
-#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
-      for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
-      return;
+  if (workers > 1 && thread_count() > 1) {
+    const index_t start = now();
+    if (!should_go_alone(start)) {
+      if (tasks <= workers) return run_team<OwnTasks>(start, tasks, tasks, body, context);
+      return run_team<SharedTasks>(start, tasks, workers, body, context);
     }
-#pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(dynamic, 1)
-    for (index_t task = 0; task < tasks; ++task) body(context, task, omp_get_thread_num());
-    return;
   }
 #endif
   for (index_t task = 0; task < tasks; ++task) body(context, task, 0);

@@ -1,5 +1,6 @@
 // Threads. Everything that runs in parallel in this library goes through parallel_for and
-// parallel_tasks; run_pieces and run_tasks are their halves that are not templates.
+// parallel_tasks; run_tasks is their half that is not a template. Threads claim what they do: one
+// that is late finds that others have done its part. governor.h says when one thread goes alone.
 //
 // Free of the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.
@@ -14,21 +15,18 @@ namespace tessera {
 
 /// The number of threads a parallel region uses: set_thread_count's value, else OMP_NUM_THREADS or
 /// the CPUs this process may run on, whichever is given, but never more than the cgroup's CPU
-/// quota. 1 without OpenMP, and inside someone else's parallel region.
+/// quota. 1 without OpenMP, inside someone else's parallel region, and in a child of fork().
 int thread_count() noexcept;
 
-/// Sets thread_count for the calling thread; 0 returns to the default.
+/// Sets thread_count for the calling thread. Such a number is used as it is; by default the library
+/// goes on alone while other programs hold the processors. 0 returns to the default.
 void set_thread_count(int threads) noexcept;
 
 namespace kernels {
 
-/// Runs `body(context, begin, end)` over [0, count) in at most `pieces` contiguous pieces, one
-/// thread each. One piece runs in the caller, without a region.
-void run_pieces(index_t count, index_t pieces, void (*body)(void*, index_t, index_t),
-                void* context) noexcept;
-
 /// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered
-/// from 0; each takes the next task when it is free. With one worker, in order in the caller.
+/// from 0; each takes the next task when it is free. With one worker, or where threads do not pay
+/// at the moment, in order in the caller as worker 0.
 void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
                void* context) noexcept;
 
@@ -38,6 +36,17 @@ inline constexpr index_t kParallelGrain = 32768;
 
 /// Products of matrices do this many floating point operations in the time of one elementary one.
 inline constexpr index_t kFlopsPerOperation = 16;
+
+/// Calls `body(task, worker)` for each of `tasks` on `workers` threads.
+template <class Body>
+static void parallel_tasks(index_t tasks, index_t workers, const Body& body) {
+  run_tasks(
+      tasks, workers,
+      [](void* context, index_t task, index_t worker) {
+        (*static_cast<const Body*>(context))(task, worker);
+      },
+      const_cast<Body*>(&body));
+}
 
 /// Calls `body(begin, end)` on pieces of [0, count), where one index costs about `cost` elementary
 /// operations.
@@ -51,12 +60,10 @@ static void parallel_for(index_t count, index_t cost, const Body& body) {
     if (count > 0) body(index_t{0}, count);
     return;
   }
-  run_pieces(
-      count, pieces,
-      [](void* context, index_t begin, index_t end) {
-        (*static_cast<const Body*>(context))(begin, end);
-      },
-      const_cast<Body*>(&body));
+  const auto piece = [&](index_t i, index_t) {
+    body(count * i / pieces, count * (i + 1) / pieces);
+  };
+  parallel_tasks(pieces, pieces, piece);
 }
 
 /// How many threads `tasks` pieces of work are worth that cost `total_cost` elementary operations
@@ -65,17 +72,6 @@ static inline index_t worker_count(index_t tasks, index_t total_cost) noexcept {
   if (tasks <= 1 || total_cost < 2 * kParallelGrain) return 1;
   const index_t threads = thread_count();
   return threads < tasks ? threads : tasks;
-}
-
-/// Calls `body(task, worker)` for each of `tasks` on `workers` threads.
-template <class Body>
-static void parallel_tasks(index_t tasks, index_t workers, const Body& body) {
-  run_tasks(
-      tasks, workers,
-      [](void* context, index_t task, index_t worker) {
-        (*static_cast<const Body*>(context))(task, worker);
-      },
-      const_cast<Body*>(&body));
 }
 
 }  // namespace kernels

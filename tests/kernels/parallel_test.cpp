@@ -1,6 +1,8 @@
 #include "tensor/kernels/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -151,6 +153,53 @@ TEST_F(ParallelTest, SeveralThreadsMayRunRegionsAtOnce) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(sums, std::vector<index_t>(4, 1 << 20));
 }
+
+TEST_F(ParallelTest, TheDefaultCoversEveryIndexOnceWhateverTheGovernorSays) {
+  set_thread_count(0);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    std::vector<std::atomic<int>> hits(1 << 17);
+    kernels::parallel_for(1 << 17, 1, [&](index_t begin, index_t end) {
+      for (index_t i = begin; i < end; ++i) ++hits[static_cast<std::size_t>(i)];
+    });
+    for (const auto& hit : hits) ASSERT_EQ(hit, 1);
+  }
+}
+
+TEST_F(ParallelTest, TasksOfAThreadThatIsHeldUpAreDoneByOthers) {
+  if (!has_threads()) GTEST_SKIP() << "built without OpenMP";
+  set_thread_count(2);
+  std::atomic<int> done = 0;
+  kernels::parallel_tasks(10, 2, [&](index_t task, index_t) {
+    // The first task ends only once all others have: nobody may wait for its thread.
+    while (task == 0 && done < 9) std::this_thread::yield();
+    ++done;
+  });
+  EXPECT_EQ(done, 10);
+}
+
+#if defined(__linux__)
+TEST_F(ParallelTest, AChildOfForkGoesOnAlone) {
+  set_thread_count(2);
+  const auto sum = [] {
+    std::atomic<index_t> total = 0;
+    kernels::parallel_for(1 << 20, 1, [&](index_t begin, index_t end) { total += end - begin; });
+    return total.load();
+  };
+  ASSERT_EQ(sum(), 1 << 20);  // the parent has a team, which the child lacks
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);  // a child that waits for threads is ended by this
+    const bool right = sum() == 1 << 20 && thread_count() == 1;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(sum(), 1 << 20) << "and the parent goes on with its threads";
+}
+#endif
 
 }  // namespace
 }  // namespace tessera
