@@ -1,58 +1,150 @@
-# Outside projects that use this library: the one in consumer/, both against an installation of this
-# build and with this source tree as a subdirectory; and those that README.md and examples/README.md show, as installed.
+# Outside projects that use this library. Each consumer.* test is one; they share two compilations: that
+# of this build, installed into one prefix, and one from the source tree, which is made first as
+# FetchContent does it, static, then as a subdirectory, shared, and installed into another. That one
+# finds no packages: it downloads, from archives made here.
+set(packaging ${CMAKE_CURRENT_SOURCE_DIR}/packaging)
 set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer)
+set(compiler
+  -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+  -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
 if(CMAKE_CROSSCOMPILING)
-  set(target_system -DCMAKE_SYSTEM_NAME=${CMAKE_SYSTEM_NAME}
-                    -DCMAKE_SYSTEM_PROCESSOR=${CMAKE_SYSTEM_PROCESSOR})
+  list(APPEND compiler
+    -DCMAKE_SYSTEM_NAME=${CMAKE_SYSTEM_NAME}
+    -DCMAKE_SYSTEM_PROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
+    "-DCMAKE_CROSSCOMPILING_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}")
 endif()
 
-# consumer_test(name source program option...): configure the project in the folder `source` with
-# the options, build its program and run it.
-function(consumer_test name source program)
-  add_test(NAME consumer.${name} COMMAND ${CMAKE_CTEST_COMMAND}
-    --build-and-test ${source} ${consumer}/${name}
-    --build-generator ${CMAKE_GENERATOR}
-    --build-makeprogram ${CMAKE_MAKE_PROGRAM}
-    --build-target ${program}
-    --build-noclean
-    --build-options
-      -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
-      -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
-      ${target_system}
-      ${ARGN}
-    --test-command ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/${program})
-  set_tests_properties(consumer.${name} PROPERTIES ENVIRONMENT MAKEFLAGS=-j2)
+# script_test(name fixtures script option...): runs script.cmake.
+function(script_test name fixtures script)
+  add_test(NAME consumer.${name} COMMAND ${CMAKE_COMMAND} ${ARGN} -P ${packaging}/${script}.cmake)
+  set_tests_properties(consumer.${name} PROPERTIES FIXTURES_REQUIRED "${fixtures}")
 endfunction()
 
-if(TESSERA_INSTALL)
-  add_test(NAME consumer.install COMMAND ${CMAKE_COMMAND}
-           --install ${PROJECT_BINARY_DIR} --prefix ${consumer}/prefix)
-  set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP installation)
-  set(installed
-    -DCMAKE_PREFIX_PATH=${consumer}/prefix
-    -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
-    -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS})
-  consumer_test(find_package ${CMAKE_CURRENT_SOURCE_DIR}/packaging/consumer consumer ${installed})
-  set_tests_properties(consumer.find_package PROPERTIES FIXTURES_REQUIRED installation)
+# project_test(name fixtures source binary TARGETS target... OPTIONS option... RUN command...):
+# configures the project in the folder `source`, builds the targets, or all, and runs the command in
+# the folder `binary`.
+function(project_test name fixtures source binary)
+  cmake_parse_arguments(PARSE_ARGV 4 arg "" "" "TARGETS;OPTIONS;RUN")
+  list(TRANSFORM arg_TARGETS PREPEND "--build-target;")
+  add_test(NAME consumer.${name} COMMAND ${CMAKE_CTEST_COMMAND}
+    --build-and-test ${source} ${binary}
+    --build-generator ${CMAKE_GENERATOR}
+    --build-makeprogram ${CMAKE_MAKE_PROGRAM}
+    --build-noclean
+    ${arg_TARGETS}
+    --build-options ${compiler} ${arg_OPTIONS}
+    --test-command ${arg_RUN})
+  set_tests_properties(consumer.${name} PROPERTIES
+    FIXTURES_REQUIRED "${fixtures}" ENVIRONMENT "MAKEFLAGS=-j2;CMAKE_BUILD_PARALLEL_LEVEL=2")
+endfunction()
 
-  # readme_test(name readme): the program in that README.md works in a project of its own.
-  function(readme_test name readme)
-    add_test(NAME consumer.extract_${name} COMMAND ${CMAKE_COMMAND}
-             -DPROGRAM=${readme} -DLINES=${PROJECT_SOURCE_DIR}/README.md
-             -DPROJECT=${consumer}/${name}_source
-             -P ${CMAKE_CURRENT_SOURCE_DIR}/packaging/extract_readme.cmake)
-    set_tests_properties(consumer.extract_${name} PROPERTIES FIXTURES_SETUP ${name})
-    consumer_test(${name} ${consumer}/${name}_source app ${installed})
-    set_tests_properties(consumer.${name} PROPERTIES FIXTURES_REQUIRED "installation;${name}")
-  endfunction()
-  readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
-  readme_test(examples_readme ${PROJECT_SOURCE_DIR}/examples/README.md)
+# install_test(fixture needed folder prefix option...): what is built in the folder into the prefix.
+function(install_test fixture needed folder prefix)
+  add_test(NAME consumer.install_${fixture}
+           COMMAND ${CMAKE_COMMAND} --install ${folder} --prefix ${prefix} ${ARGN})
+  set_tests_properties(consumer.install_${fixture} PROPERTIES
+    FIXTURES_SETUP ${fixture} FIXTURES_REQUIRED "${needed}")
+endfunction()
+
+set(run_both ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error -R "^(consumer|host)$")
+
+# ---- this build, installed ----
+
+install_test(installed "" ${PROJECT_BINARY_DIR} ${consumer}/prefix --component tessera)
+set(use_installed
+  -DCMAKE_PREFIX_PATH=${consumer}/prefix
+  -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+  -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS})
+project_test(find_package installed ${packaging}/consumer ${consumer}/find_package
+  OPTIONS -DCONSUMER_USES=find_package ${use_installed}
+  RUN ${run_both})
+script_test(components installed components -DCMAKE_PREFIX_PATH=${consumer}/prefix)
+script_test(headers installed headers
+  -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR}
+  -DINCLUDE=${consumer}/prefix/${CMAKE_INSTALL_INCLUDEDIR}/tessera)
+if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
+  script_test(serial installed serial
+    -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROJECT=${packaging}/consumer
+    -DLIB=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR} -DPROGRAM=${consumer}/serial)
 endif()
 
-# Without OpenMP, which no other test leaves out; and not optimised, which compiles fast.
-consumer_test(add_subdirectory ${CMAKE_CURRENT_SOURCE_DIR}/packaging/consumer consumer
-  -DTESSERA_SOURCE=${PROJECT_SOURCE_DIR}
-  -DTESSERA_OPENMP=OFF
+# readme_test(name readme): the program in that README.md works in a project of its own.
+function(readme_test name readme)
+  add_test(NAME consumer.extract_${name} COMMAND ${CMAKE_COMMAND}
+           -DPROGRAM=${readme} -DLINES=${PROJECT_SOURCE_DIR}/README.md
+           -DPROJECT=${consumer}/${name}_source -P ${packaging}/extract_readme.cmake)
+  set_tests_properties(consumer.extract_${name} PROPERTIES FIXTURES_SETUP ${name})
+  project_test(${name} "installed;${name}" ${consumer}/${name}_source ${consumer}/${name}
+    OPTIONS ${use_installed}
+    RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/app)
+endfunction()
+readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
+readme_test(examples_readme ${PROJECT_SOURCE_DIR}/examples/README.md)
+
+# ---- from the source tree ----
+
+set(from_source
+  -DCONSUMER_TESSERA=${PROJECT_SOURCE_DIR}
   -DTESSERA_WERROR=${TESSERA_WERROR}
+  -DTESSERA_AVX512=OFF
   -DTESSERA_KERNEL_OPTIMIZATION=-O0
   -DCMAKE_CXX_FLAGS=-O0)
+set(targets consumer host)
+
+# Archives are made of the packages, whose sources of GoogleTest others than Debian lack; where this
+# build itself had to download, it has shown that this works.
+get_property(archives GLOBAL PROPERTY tessera_archives)
+list(LENGTH archives count)
+set(mirror "")
+if(count EQUAL 4 AND EXISTS /usr/src/googletest AND NOT CMAKE_CROSSCOMPILING)
+  set(mirror mirror)
+  list(JOIN archives " " archives)
+  script_test(mirror "" mirror
+    -DMIRROR=${consumer}/mirror -DARCHIVES=${archives} -DDOWNLOADED=${FETCHCONTENT_BASE_DIR})
+  set_tests_properties(consumer.mirror PROPERTIES FIXTURES_SETUP mirror)
+  list(APPEND from_source
+    -DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER
+    -DTESSERA_MIRROR=${consumer}/mirror
+    -DTESSERA_BUILD_TESTS=ON
+    -DTESSERA_BUILD_EXAMPLES=ON
+    -DTESSERA_BUILD_BENCHMARKS=ON)
+  list(APPEND targets training_program support_test)
+else()
+  message(STATUS "Tessera: no sources of GoogleTest here, so no test downloads")
+endif()
+
+project_test(fetch_content "${mirror}" ${packaging}/consumer ${consumer}/from_source
+  TARGETS ${targets}
+  OPTIONS ${from_source} -DCONSUMER_USES=FetchContent -DBUILD_SHARED_LIBS=OFF
+  RUN ${run_both})
+set_tests_properties(consumer.fetch_content PROPERTIES FIXTURES_SETUP fetched COST 1000)
+project_test(add_subdirectory "fetched" ${packaging}/consumer ${consumer}/from_source
+  TARGETS consumer host
+  OPTIONS ${from_source} -DCONSUMER_USES=add_subdirectory -DBUILD_SHARED_LIBS=ON
+  RUN ${run_both})
+set_tests_properties(consumer.add_subdirectory PROPERTIES FIXTURES_SETUP subdirectory)
+
+install_test(installed_shared subdirectory ${consumer}/from_source ${consumer}/prefix_shared
+  --component tessera)
+project_test(find_package_shared installed_shared ${packaging}/consumer ${consumer}/find_package_shared
+  OPTIONS -DCONSUMER_USES=find_package -DCMAKE_PREFIX_PATH=${consumer}/prefix_shared
+  RUN ${run_both})
+script_test(exports installed_shared exports
+  -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF} -DLIB=${consumer}/prefix_shared/${CMAKE_INSTALL_LIBDIR}
+  -DVERSION=${PROJECT_VERSION})
+
+find_program(PKG_CONFIG NAMES pkg-config pkgconf)
+mark_as_advanced(PKG_CONFIG)
+if(PKG_CONFIG AND NOT CMAKE_CROSSCOMPILING)
+  foreach(kind IN ITEMS "" _shared)
+    script_test(pkg_config${kind} installed${kind} pkg_config
+      -DPKG_CONFIG=${PKG_CONFIG} -DCXX=${CMAKE_CXX_COMPILER} -DPROJECT=${packaging}/consumer
+      -DLIB=${consumer}/prefix${kind}/${CMAKE_INSTALL_LIBDIR}
+      -DPROGRAM=${consumer}/pkg_config${kind})
+  endforeach()
+endif()
+
+# What configuring says.
+script_test(configure "" configure
+  -DCXX=${CMAKE_CXX_COMPILER} -DTESSERA=${PROJECT_SOURCE_DIR} -DPROJECT=${packaging}/consumer
+  -DBUILD=${consumer}/configure)

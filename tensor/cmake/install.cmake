@@ -1,0 +1,61 @@
+# What `cmake --install` puts where: the libraries, their public headers, the licence, and what
+# find_package and pkg-config read.
+#
+# The rules are there with TESSERA_INSTALL off too, for `cmake --install --component tessera` alone: a
+# project that has Tessera as a subdirectory, links it and exports itself must find our targets in
+# an export of their own.
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
+set(rules COMPONENT tessera)
+if(NOT TESSERA_INSTALL)
+  list(APPEND rules EXCLUDE_FROM_ALL)
+endif()
+
+install(TARGETS tessera_tensor tessera_nn tessera_models EXPORT tessera ${rules})
+install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-targets.cmake ${rules})
+
+# Headers are public, but for those that only the library's own files include. Of the kernels' these
+# four: which instruction set, how many threads, and what they include.
+set(private
+  models/lengths.h
+  nn/differences.h
+  nn/multi_tensor.h
+  tensor/io/elements.h
+  tensor/io/npy_header.h
+  tensor/io/safetensors_header.h
+  tensor/loop.h
+  tensor/number_format.h
+  tensor/ops/map.h
+  tensor/reduction.h
+  tensor/rows.h)
+set(except PATTERN tensor/kernels EXCLUDE PATTERN tensor/cmake EXCLUDE)
+foreach(header IN LISTS private)
+  list(APPEND except PATTERN ${header} EXCLUDE)
+endforeach()
+set(headers ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
+install(DIRECTORY tensor nn models DESTINATION ${headers} ${rules}
+        FILES_MATCHING PATTERN "*.h" ${except})
+set(kernels dispatch.h parallel.h table.h types.h)
+list(TRANSFORM kernels PREPEND tensor/kernels/)
+install(FILES ${kernels} DESTINATION ${headers}/tensor/kernels ${rules})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tessera ${rules})
+
+# A shared library brings its OpenMP along; whoever links a static one has to find it.
+get_target_property(type tessera_tensor TYPE)
+set(TESSERA_FIND_DEPENDENCIES "")
+set(TESSERA_PC_PRIVATE "")
+if(TESSERA_USES_OPENMP AND type STREQUAL "STATIC_LIBRARY")
+  set(TESSERA_FIND_DEPENDENCIES
+      "include(CMakeFindDependencyMacro)\nfind_dependency(OpenMP COMPONENTS CXX)")
+  set(TESSERA_PC_PRIVATE ${OpenMP_CXX_FLAGS})
+endif()
+configure_file(tensor/cmake/tessera-config.cmake.in tessera-config.cmake @ONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tessera-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake
+              ${PROJECT_BINARY_DIR}/tessera-config-version.cmake
+        DESTINATION ${package} ${rules})
+
+file(RELATIVE_PATH TESSERA_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(tensor/cmake/tessera.pc.in tessera.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tessera.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${rules})

@@ -1,0 +1,11 @@
+// Which Tessera these headers are. The build reads its version from here.
+#pragma once
+
+namespace tessera {
+
+/// By Semantic Versioning; before 1.0 a minor version may change the interface.
+inline constexpr int kVersionMajor = 0;
+inline constexpr int kVersionMinor = 1;
+inline constexpr int kVersionPatch = 0;
+
+}  // namespace tessera

@@ -1,0 +1,50 @@
+// What crosses the borders between libraries: types, exceptions, the thread's active tape, threads.
+#include <cstdio>
+#include <stdexcept>
+
+#include "models/models.h"
+#include "nn/nn.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/ops.h"
+#include "tensor/version.h"
+
+namespace {
+
+bool throws() {
+  try {
+    tessera::matmul(tessera::ones({2, 3}), tessera::ones({2, 3}));
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int check() {
+  using namespace tessera;
+  static_assert(kVersionMajor > 0 || kVersionMinor >= 1);
+  set_isa(current_isa());
+  set_thread_count(2);
+
+  models::Encoder encoder(
+      {.layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 16}, .num_layers = 1});
+  nn::set_requires_grad(encoder, true);
+  const Tensor x = ones({1, 3, 8});
+  Tape tape;
+  const Tensor loss = sum(encoder(x));
+  const index_t recorded = tape.size();
+  {
+    const NoGrad no_grad;  // writes the library's variable from here
+    encoder(x);
+  }
+  const bool one_tape = recorded > 0 && tape.size() == recorded;
+  tape.backward(loss);
+  const bool has_gradients = encoder.layers[0].norm1.weight.grad().defined();
+  if (throws() && one_tape && has_gradients) return 0;
+  std::puts("Tessera does not work across the borders of libraries");
+  return 1;
+}
