@@ -18,7 +18,7 @@ endif()
 
 # A project without a build type gets an optimised library all the same.
 configure(${PROJECT} status untyped -DCONSUMER_USES=add_subdirectory -DCONSUMER_TESSERA=${TESSERA}
-  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTESSERA_OPENMP=OFF)
+  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTESSERA_OPENMP=OFF -DTESSERA_MIRROR=${MIRROR})
 file(READ ${BUILD}/untyped/compile_commands.json commands)
 if(NOT status EQUAL 0 OR NOT untyped MATCHES "no CMAKE_BUILD_TYPE" OR
    NOT commands MATCHES " -O2 [^\n]*tensor/views\\.cpp")

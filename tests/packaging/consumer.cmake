@@ -91,20 +91,22 @@ set(from_source
   -DCMAKE_CXX_FLAGS=-O0)
 set(targets consumer host)
 
-# Archives are made of the packages, whose sources of GoogleTest others than Debian lack; where this
-# build itself had to download, it has shown that this works.
+# What to download: what this build itself has downloaded, and archives made of the packages that it
+# has found. Only Debian's package of GoogleTest has sources for that.
 get_property(archives GLOBAL PROPERTY tessera_archives)
 list(LENGTH archives count)
-set(mirror "")
-if(count EQUAL 4 AND EXISTS /usr/src/googletest AND NOT CMAKE_CROSSCOMPILING)
-  set(mirror mirror)
+file(GLOB sources /usr/src/googletest/CMakeLists.txt ${FETCHCONTENT_BASE_DIR}/googletest-*.tar.gz)
+set(fixture "")
+set(mirror ${TESSERA_MIRROR})
+if(count EQUAL 4 AND sources AND NOT CMAKE_CROSSCOMPILING)
+  set(fixture mirror)
+  set(mirror ${consumer}/mirror)
   list(JOIN archives " " archives)
   script_test(mirror "" mirror
-    -DMIRROR=${consumer}/mirror -DARCHIVES=${archives} -DDOWNLOADED=${FETCHCONTENT_BASE_DIR})
+    -DMIRROR=${mirror} -DARCHIVES=${archives} -DDOWNLOADED=${FETCHCONTENT_BASE_DIR})
   set_tests_properties(consumer.mirror PROPERTIES FIXTURES_SETUP mirror)
   list(APPEND from_source
     -DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER
-    -DTESSERA_MIRROR=${consumer}/mirror
     -DTESSERA_BUILD_TESTS=ON
     -DTESSERA_BUILD_EXAMPLES=ON
     -DTESSERA_BUILD_BENCHMARKS=ON)
@@ -112,8 +114,9 @@ if(count EQUAL 4 AND EXISTS /usr/src/googletest AND NOT CMAKE_CROSSCOMPILING)
 else()
   message(STATUS "Tessera: no sources of GoogleTest here, so no test downloads")
 endif()
+list(APPEND from_source -DTESSERA_MIRROR=${mirror})
 
-project_test(fetch_content "${mirror}" ${packaging}/consumer ${consumer}/from_source
+project_test(fetch_content "${fixture}" ${packaging}/consumer ${consumer}/from_source
   TARGETS ${targets}
   OPTIONS ${from_source} -DCONSUMER_USES=FetchContent -DBUILD_SHARED_LIBS=OFF
   RUN ${run_both})
@@ -145,6 +148,6 @@ if(PKG_CONFIG AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 # What configuring says.
-script_test(configure "" configure
-  -DCXX=${CMAKE_CXX_COMPILER} -DTESSERA=${PROJECT_SOURCE_DIR} -DPROJECT=${packaging}/consumer
-  -DBUILD=${consumer}/configure)
+script_test(configure "${fixture}" configure
+  -DCXX=${CMAKE_CXX_COMPILER} -DMIRROR=${mirror} -DTESSERA=${PROJECT_SOURCE_DIR}
+  -DPROJECT=${packaging}/consumer -DBUILD=${consumer}/configure)
