@@ -131,9 +131,17 @@ constexpr bool gradient_reads_x(UnaryOp op) {
     case UnaryOp::kGelu:
     case UnaryOp::kGeluTanh:
       return true;
-    default:
+    case UnaryOp::kNeg:
+    case UnaryOp::kSign:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kReciprocal:
+    case UnaryOp::kExp:
+    case UnaryOp::kTanh:
+    case UnaryOp::kSigmoid:
+    case UnaryOp::kRelu:
       return false;
   }
+  __builtin_unreachable();
 }
 
 enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };  // of NaN and anything: NaN
