@@ -1,5 +1,6 @@
 #include "nn/activation.h"
 
+#include "tensor/error.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera::nn {
@@ -11,11 +12,11 @@ Tensor activate(Activation activation, const Tensor& x) {
     case Activation::kRelu:
       return relu(x);
     case Activation::kGelu:
-      return gelu(x, Gelu::kErf);
+      return gelu(x);
     case Activation::kGeluTanh:
-      break;
+      return gelu_tanh(x);
   }
-  return gelu(x, Gelu::kTanh);
+  fail("activate", "no such activation");
 }
 
 }  // namespace tessera::nn

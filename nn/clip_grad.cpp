@@ -21,7 +21,7 @@ struct Piece {
   index_t first, count;
   index_t elements;
   void* gradient;
-  bool is_double;
+  DType dtype;
 };
 
 /// Kept between calls for its memory.
@@ -37,15 +37,15 @@ void add(std::vector<Piece>& pieces, const Parameters& parameters) {
     if (!gradient.defined()) continue;
     require(gradient.is_contiguous(), "clip_grad_norm", "the gradient of ", name,
             " is not contiguous");
-    const bool is_double = gradient.dtype() == kFloat64;
-    void* const data = is_double ? static_cast<void*>(gradient.mutable_data<double>())
-                                 : static_cast<void*>(gradient.mutable_data<float>());
+    void* const data = visit_floating(gradient.dtype(), [&](auto kind) -> void* {
+      return gradient.mutable_data<decltype(kind)>();
+    });
     const index_t first = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
     pieces.push_back({.first = first,
                       .count = (gradient.count() + kBlock - 1) / kBlock,
                       .elements = gradient.count(),
                       .gradient = data,
-                      .is_double = is_double});
+                      .dtype = gradient.dtype()});
   }
 }
 
@@ -55,11 +55,9 @@ void for_each_block(const std::vector<Piece>& pieces, const Body& body) {
   detail::for_each_range(pieces, kBlock, [&](const Piece& piece, index_t begin, index_t end) {
     for (index_t b = begin; b < end; ++b) {
       const index_t n = std::min(kBlock, piece.elements - b * kBlock);
-      if (piece.is_double) {
-        body(piece.first + b, static_cast<double*>(piece.gradient) + b * kBlock, n);
-      } else {
-        body(piece.first + b, static_cast<float*>(piece.gradient) + b * kBlock, n);
-      }
+      visit_floating(piece.dtype, [&](auto kind) {
+        body(piece.first + b, static_cast<decltype(kind)*>(piece.gradient) + b * kBlock, n);
+      });
     }
   });
 }

@@ -27,9 +27,15 @@ constexpr index_t kPointwiseCost = 16;
 
 /// `losses`, reduced; the mean is over `count`.
 Tensor reduced(const Tensor& losses, Reduction reduction, double count) {
-  if (reduction == Reduction::kNone) return losses;
-  const Tensor total = sum(losses);
-  return reduction == Reduction::kSum ? total : total / count;
+  switch (reduction) {
+    case Reduction::kNone:
+      return losses;
+    case Reduction::kSum:
+      return sum(losses);
+    case Reduction::kMean:
+      return sum(losses) / count;
+  }
+  fail("loss", "no such reduction");
 }
 
 /// The gradient of a loss from `dx`, which holds that for dy = 1.
@@ -155,11 +161,9 @@ Tensor pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, Redu
   const double scale = reduction == Reduction::kMean ? 1 / count : 1;
   Tensor losses = Tensor::empty(x.shape(), x.dtype());
   if (with_gradient) dx = Tensor::empty(x.shape(), x.dtype());
-  if (x.dtype() == kFloat32) {
-    run_pointwise<float>(loss, operands, scale, losses, dx);
-  } else {
-    run_pointwise<double>(loss, operands, scale, losses, dx);
-  }
+  visit_floating(x.dtype(), [&](auto kind) {
+    run_pointwise<decltype(kind)>(loss, operands, scale, losses, dx);
+  });
   return reduced(losses, reduction, count);
 }
 
@@ -177,7 +181,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
   const Tensor rows = detail::as_rows(x, {x.rank() - 1});
   Tensor losses = Tensor::empty(y.shape(), x.dtype());
   Tensor dx = op ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
-  const auto run = [&](auto kind) {
+  visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     run_cross_entropy<T>({
         .rows = rows.size(0),
@@ -193,8 +197,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
         .dx = op ? dx.mutable_data<T>() : nullptr,
         .gradient_scale = static_cast<T>(options.reduction == Reduction::kMean ? 1 / count : 1),
     });
-  };
-  x.dtype() == kFloat32 ? run(float{}) : run(double{});
+  });
   return op.finish(reduced(losses, options.reduction, count), [&] {
     const bool each = options.reduction == Reduction::kNone;
     return [dx, each](const Tensor& dy, Gradients& of) {

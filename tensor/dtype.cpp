@@ -13,9 +13,9 @@ const char* name(DType dtype) {
     case kFloat32:
       return "float32";
     case kFloat64:
-      break;
+      return "float64";
   }
-  return "float64";
+  __builtin_unreachable();
 }
 
 std::ostream& operator<<(std::ostream& out, DType dtype) {

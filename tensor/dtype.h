@@ -46,9 +46,9 @@ constexpr bool is_floating(DType dtype) {
   return dtype >= kFloat32;
 }
 
-/// The size of one element in bytes.
-constexpr index_t item_size(DType dtype) {
-  return dtype == kBool ? 1 : dtype == kFloat32 ? 4 : 8;
+/// The dtype in which a function of real numbers is computed.
+constexpr DType floating(DType dtype) {
+  return is_floating(dtype) ? dtype : kFloat32;
 }
 
 /// "bool", "int64", "float32" or "float64".
@@ -57,7 +57,7 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 
 /// Calls `body(T{})` with the C++ type behind `dtype` and returns what it returns.
 template <class Body>
-decltype(auto) visit_dtype(DType dtype, Body&& body) {
+constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   switch (dtype) {
     case kBool:
       return body(bool{});
@@ -66,9 +66,29 @@ decltype(auto) visit_dtype(DType dtype, Body&& body) {
     case kFloat32:
       return body(float{});
     case kFloat64:
-      break;
+      return body(double{});
   }
-  return body(double{});
+  __builtin_unreachable();
+}
+
+/// Calls `body(T{})` with the C++ type behind floating(dtype): the one way from a dtype to code for
+/// float and double.
+template <class Body>
+constexpr decltype(auto) visit_floating(DType dtype, Body&& body) {
+  switch (dtype) {
+    case kBool:
+    case kInt64:
+    case kFloat32:
+      return body(float{});
+    case kFloat64:
+      return body(double{});
+  }
+  __builtin_unreachable();
+}
+
+/// The size of one element in bytes.
+constexpr index_t item_size(DType dtype) {
+  return visit_dtype(dtype, [](auto kind) -> index_t { return sizeof(kind); });
 }
 
 }  // namespace tessera

@@ -126,16 +126,19 @@ Tensor uniform_of(const char* op, const Shape& shape, double low, double high, D
                   Rng& rng) {
   require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
   require(low < high && std::isfinite(high - low), op, "no numbers in [", low, ", ", high, ")");
-  if (dtype == kFloat32) {
-    const Affine<float> to_range(low, high);
-    return fill_blocks<float, 4>(shape, rng, 16, [=](const PhiloxBlock& w) {
-      return std::array{to_range(unit(w[0])), to_range(unit(w[1])), to_range(unit(w[2])),
-                        to_range(unit(w[3]))};
-    });
-  }
-  const Affine<double> to_range(low, high);
-  return fill_blocks<double, 2>(shape, rng, 8, [=](const PhiloxBlock& w) {
-    return std::array{to_range(unit(w[0], w[1])), to_range(unit(w[2], w[3]))};
+  return visit_floating(dtype, [&](auto kind) {
+    using T = decltype(kind);
+    const Affine<T> to_range(low, high);
+    if constexpr (std::is_same_v<T, float>) {
+      return fill_blocks<T, 4>(shape, rng, 16, [=](const PhiloxBlock& w) {
+        return std::array{to_range(unit(w[0])), to_range(unit(w[1])), to_range(unit(w[2])),
+                          to_range(unit(w[3]))};
+      });
+    } else {
+      return fill_blocks<T, 2>(shape, rng, 8, [=](const PhiloxBlock& w) {
+        return std::array{to_range(unit(w[0], w[1])), to_range(unit(w[2], w[3]))};
+      });
+    }
   });
 }
 
@@ -231,7 +234,7 @@ Tensor uniform(const Shape& shape, double low, double high, DType dtype, Rng& rn
 
 Tensor randn(const Shape& shape, DType dtype, Rng& rng) {
   require(is_floating(dtype), "randn", "wants a floating dtype, got ", dtype);
-  return dtype == kFloat32 ? randn_of<float>(shape, rng) : randn_of<double>(shape, rng);
+  return visit_floating(dtype, [&](auto kind) { return randn_of<decltype(kind)>(shape, rng); });
 }
 
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {

@@ -69,11 +69,10 @@ Tensor reduce_floating(ReduceOp op, const Tensor& x, const Axes& axes, bool keep
   Tensor result = Tensor::empty(reduced_shape(x.shape(), axes, keepdim), x.dtype());
   if (result.count() == 0) return result;
   const Tensor merged = merge_last(x, axes);
-  if (x.dtype() == kFloat32) {
-    reduce_blocks(kernels::table().f32, op, merged, result.mutable_data<float>());
-  } else {
-    reduce_blocks(kernels::table().f64, op, merged, result.mutable_data<double>());
-  }
+  visit_floating(x.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    reduce_blocks(kernels::table().of<T>(), op, merged, result.mutable_data<T>());
+  });
   return result;
 }
 

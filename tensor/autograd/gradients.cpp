@@ -32,7 +32,7 @@ void write_sum(Tensor& to, const Tensor& a, const Tensor& b) {
 }
 
 void write_sum_of(Tensor& to, const Tensor& a, const Tensor& b) {
-  to.dtype() == kFloat64 ? write_sum<double>(to, a, b) : write_sum<float>(to, a, b);
+  visit_floating(to.dtype(), [&](auto kind) { write_sum<decltype(kind)>(to, a, b); });
 }
 
 }  // namespace

@@ -157,9 +157,11 @@ class Reader : public json::json_sax_t {
       case Place::kShape:
       case Place::kOffsets:
         fail_here(printable(key_), " should hold unsigned integers, not ", what);
-      default:
+      case Place::kStart:
+      case Place::kEnd:
         fail_file(file_, "header: should be an object, not ", what);
     }
+    __builtin_unreachable();
   }
 
   const std::string& file_;

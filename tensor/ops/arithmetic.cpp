@@ -44,7 +44,7 @@ index_t apply(BinaryOp kind, index_t a, index_t b) {
 Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
   if (is_floating(a.dtype())) {
-    return detail::visit_floating(a.dtype(), [&](auto t) {
+    return visit_floating(a.dtype(), [&](auto t) {
       using T = decltype(t);
       const auto kernel = kernels::table().of<T>().binary;
       return map_rows<T, T, T>(shape, {a, b}, 1, [&](T* out, index_t n, Row<T> x, Row<T> y) {
@@ -64,7 +64,7 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
 
 /// The dtype in which `kind` is computed, where operands promote to `dtype`.
 DType working_dtype(BinaryOp kind, DType dtype) {
-  return kind == BinaryOp::kDiv ? detail::floating(dtype) : dtype;
+  return kind == BinaryOp::kDiv ? floating(dtype) : dtype;
 }
 
 /// The gradients of `kind`; of equals, each gets half of what maximum and minimum pass on.
@@ -198,7 +198,7 @@ Tensor neg(const Tensor& x) {
   require(x.dtype() != kBool, "neg", "a bool tensor has no negative; see logical_not");
   if (x.dtype() == kInt64) return sub(0, x);
   Recording op("neg", {&x});
-  const Tensor y = detail::visit_floating(x.dtype(), [&](auto t) {
+  const Tensor y = visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
     return map_rows<T, T>(x.shape(), {x}, 1, [&](T* out, index_t n, Row<T> in) {
@@ -232,12 +232,12 @@ Tensor pow(const Tensor& x, Scalar exponent) {
       return integer_power(base, exponent.integer());
     });
   }
-  const Tensor base = x.to(detail::floating(x.dtype()));
+  const Tensor base = x.to(floating(x.dtype()));
   if (e == 2) return square(base);
   if (e == 0.5) return sqrt(base);
   if (e == -1) return reciprocal(base);
   Recording op("pow", {&base});
-  const Tensor y = detail::visit_floating(base.dtype(), [&](auto t) {
+  const Tensor y = visit_floating(base.dtype(), [&](auto t) {
     using T = decltype(t);
     return map_elements<T, T>(base.shape(), {base}, 32, [&](T value) {
       return static_cast<T>(std::pow(static_cast<double>(value), e));

@@ -283,21 +283,15 @@ AttentionResult compute(const Operands& x, const AttentionSelection& weights_of,
   Recording op(kOp, {&x.q, &x.k, &x.v, &x.bias});
   y.out = empty_heads(x.q, x.v.size(3));
   if (op) y.statistics = Tensor::empty({2, x.q.size(0), x.q.size(1), x.q.size(2)}, x.q.dtype());
-  if (x.q.dtype() == kFloat32) {
-    run<float>(x, weights_of, y);
-  } else {
-    run<double>(x, weights_of, y);
-  }
+  visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, weights_of, y); });
   const Tensor out = op.finish(y.out, [&] {
     return [kept = SavedOperands(op, x), out = op.save(y.out), statistics = y.statistics](
                const Tensor& d_out, Gradients& dx) {
       const Outputs forward = {out, {}, statistics};
       const Tensor rows = with_whole_rows(d_out);
-      if (rows.dtype() == kFloat32) {
-        run_backward<float>(kept.get(), forward, rows, dx);
-      } else {
-        run_backward<double>(kept.get(), forward, rows, dx);
-      }
+      visit_floating(rows.dtype(), [&](auto kind) {
+        run_backward<decltype(kind)>(kept.get(), forward, rows, dx);
+      });
     };
   });
   if (!y.weights.defined()) return {out, y.weights};

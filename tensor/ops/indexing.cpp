@@ -114,8 +114,9 @@ void put(const Tensor& dy, const Lookup& lookup, Tensor dx) {
   }
   const auto own_plan = plan_loop<3>(own_shape, own);
   const auto met_plan = plan_loop<3>(met_shape, met);
-  dx.dtype() == kFloat64 ? put_elements<double>(own_plan, met_plan, lookup.id_stride, dy, index, dx)
-                         : put_elements<float>(own_plan, met_plan, lookup.id_stride, dy, index, dx);
+  visit_floating(dx.dtype(), [&](auto kind) {
+    put_elements<decltype(kind)>(own_plan, met_plan, lookup.id_stride, dy, index, dx);
+  });
 }
 
 /// take, recorded. `lookup_in(x)` gives the lookup for an x of these strides: its gradient has its

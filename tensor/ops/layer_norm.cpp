@@ -134,8 +134,9 @@ void layer_norm_backward(const NormSaved& saved, const Axes& axes, const Shape& 
   if (dx.wanted(1) || dx.wanted(2)) {
     sums = Tensor::empty({2, block_count(gradients.size(0), n), n}, dy.dtype());
   }
-  dy.dtype() == kFloat64 ? run_gradient<double>(saved, x, weight, gradients, added, ds, sums)
-                         : run_gradient<float>(saved, x, weight, gradients, added, ds, sums);
+  visit_floating(dy.dtype(), [&](auto kind) {
+    run_gradient<decltype(kind)>(saved, x, weight, gradients, added, ds, sums);
+  });
   added = Tensor();
   if (ds.defined()) ds = ds.reshape(dy.shape());
   if (dx.wanted(0)) dx.add(0, std::move(ds));
@@ -200,8 +201,9 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     }
   }
   if (result.count() > 0) {
-    x.dtype() == kFloat64 ? run<double>(rows, scale, offset, eps, result, saved)
-                          : run<float>(rows, scale, offset, eps, result, saved);
+    visit_floating(x.dtype(), [&](auto kind) {
+      run<decltype(kind)>(rows, scale, offset, eps, result, saved);
+    });
   }
   return op.finish(result, [&] {
     saved.rows = op.save(rows);

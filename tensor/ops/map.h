@@ -25,17 +25,6 @@ inline void require_defined(const char* op, const Tensor& x) {
   require(x.defined(), op, "a tensor is undefined");
 }
 
-/// The dtype in which a function of real numbers is computed.
-inline DType floating(DType dtype) {
-  return is_floating(dtype) ? dtype : kFloat32;
-}
-
-/// Calls `body(T{})` with the C++ type behind floating(dtype).
-template <class Body>
-decltype(auto) visit_floating(DType dtype, Body&& body) {
-  return dtype == kFloat64 ? body(double{}) : body(float{});
-}
-
 /// A new tensor of `shape`, filled by calls `body(out, n, rows...)`, one row for each of `inputs`,
 /// which broadcast to `shape` and have the dtypes In. One element costs about `cost` operations.
 template <class Out, class... In, class Body>

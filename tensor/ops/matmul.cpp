@@ -122,10 +122,8 @@ Tensor multiply(Tensor a, Tensor b) {
   b = b.expand(with_matrix(batch, b.size(-2), b.size(-1)));
   Tensor out = Tensor::empty(with_matrix(batch, a.size(-2), b.size(-1)), a.dtype());
   if (out.count() == 0) return out;
-  if (out.dtype() == kFloat32) {
-    multiply_batches<float>(a, b, out);
-  } else if (out.dtype() == kFloat64) {
-    multiply_batches<double>(a, b, out);
+  if (is_floating(out.dtype())) {
+    visit_floating(out.dtype(), [&](auto kind) { multiply_batches<decltype(kind)>(a, b, out); });
   } else {
     multiply_integers(a, b, out);
   }
@@ -213,15 +211,19 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   multiply_once(args);
 }
 
+/// What stands for an activation that is one.
 kernels::UnaryOp function_of(Activation activation) {
   switch (activation) {
+    case Activation::kNone:
+      break;
     case Activation::kRelu:
       return kernels::UnaryOp::kRelu;
     case Activation::kGelu:
       return kernels::UnaryOp::kGelu;
-    default:
+    case Activation::kGeluTanh:
       return kernels::UnaryOp::kGeluTanh;
   }
+  __builtin_unreachable();
 }
 
 /// What the backward of linear reads; nothing of what no wanted gradient needs.
@@ -265,12 +267,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const bool is_active = epilogue.activation != Activation::kNone;
   const bool reads_result = epilogue.activation == Activation::kRelu && !residual.defined();
   Tensor activated = op && is_active && !reads_result ? Tensor::empty(shape, x.dtype()) : Tensor();
-  if (out.count() == 0) {
-    // nothing to compute
-  } else if (x.dtype() == kFloat32) {
-    run_linear<float>(as_matrix(x), weight, bias, epilogue, rows, activated);
-  } else {
-    run_linear<double>(as_matrix(x), weight, bias, epilogue, rows, activated);
+  if (out.count() > 0) {
+    visit_floating(x.dtype(), [&](auto kind) {
+      run_linear<decltype(kind)>(as_matrix(x), weight, bias, epilogue, rows, activated);
+    });
   }
   return op.finish(out, [&] {
     LinearSaved saved;

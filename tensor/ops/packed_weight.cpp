@@ -30,7 +30,8 @@ struct PackedWeight::Pack {
 
   Pack(const Tensor& source, std::uint64_t source_version)
       : weight(source.detach()), version(source_version), table(&kernels::table()) {
-    panels = source.dtype() == kFloat64 ? pack<double>(source) : pack<float>(source);
+    panels =
+        visit_floating(source.dtype(), [&](auto kind) { return pack<decltype(kind)>(source); });
     bytes_held += bytes();
   }
   Pack(const Pack&) = delete;

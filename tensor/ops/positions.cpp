@@ -14,9 +14,9 @@ index_t scaled_exponent(PositionExponent exponent, index_t column) {
     case PositionExponent::kPairDoubled:
       return 4 * (column / 2);
     case PositionExponent::kColumnDoubled:
-      break;
+      return 2 * column;
   }
-  return 2 * column;
+  __builtin_unreachable();
 }
 
 }  // namespace

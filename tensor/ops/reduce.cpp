@@ -87,7 +87,7 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("mean", x);
   const Axes normal = normalize_axes("mean", axes, x.rank());
-  return div(sum(x.to(detail::floating(x.dtype())), normal, keepdim), reduced_count(x, normal));
+  return div(sum(x.to(floating(x.dtype())), normal, keepdim), reduced_count(x, normal));
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
@@ -124,7 +124,7 @@ Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
       return best;
     });
   }
-  return detail::visit_floating(x.dtype(), [&](auto t) {
+  return visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().argmax;
     return reduce_rows<index_t, T>(
@@ -138,7 +138,7 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) 
   const Axes normal = normalize_axes("var", axes, x.rank());
   const auto n = static_cast<double>(std::max<index_t>(reduced_count(x, normal) - correction, 0));
   Recording op("var", {&x});
-  const Tensor values = x.to(detail::floating(x.dtype()));
+  const Tensor values = x.to(floating(x.dtype()));
   const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations, values, normal, keepdim);
   return op.finish(div(deviations, n), [&] {
     return [values = op.save(values), normal, n](const Tensor& dy, Gradients& dx) {
@@ -158,7 +158,7 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("norm", x);
   const Axes normal = normalize_axes("norm", axes, x.rank());
   Recording op("norm", {&x});
-  const Tensor values = x.to(detail::floating(x.dtype()));
+  const Tensor values = x.to(floating(x.dtype()));
   const Tensor y = sqrt(sum(square(values), normal, keepdim));
   return op.finish(y, [&] {
     return [values = op.save(values), y = op.save(y), normal](const Tensor& dy, Gradients& dx) {
@@ -205,12 +205,10 @@ Tensor cumsum(const Tensor& x, index_t axis) {
   const Tensor to = result.transpose(a, -1);
   if (result.count() == 0) {
     // nothing to add
-  } else if (input.dtype() == kInt64) {
-    accumulate<index_t, std::uint64_t>(from, to);
-  } else if (input.dtype() == kFloat32) {
-    accumulate<float, double>(from, to);
+  } else if (is_floating(input.dtype())) {
+    visit_floating(input.dtype(), [&](auto kind) { accumulate<decltype(kind), double>(from, to); });
   } else {
-    accumulate<double, double>(from, to);
+    accumulate<index_t, std::uint64_t>(from, to);
   }
   return op.finish(result, [&] {
     return [a](const Tensor& dy, Gradients& dx) {  // each x is in all sums from its own on

@@ -11,7 +11,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, index_t axis, double 
   detail::require_defined("cosine_similarity", b);
   const Shape shape = broadcast_shapes("cosine_similarity", a.shape(), b.shape());
   const index_t along = normalize_axis("cosine_similarity", axis, shape.size());
-  const DType dtype = detail::floating(promote(a.dtype(), b.dtype()));
+  const DType dtype = floating(promote(a.dtype(), b.dtype()));
   const auto unit = [&](const Tensor& x) {
     const Tensor vectors = x.to(dtype).expand(shape);
     return vectors / maximum(norm(vectors, {along}, true), eps);

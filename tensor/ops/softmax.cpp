@@ -17,7 +17,7 @@ constexpr index_t kCost = 8;
 /// x in the dtype it is computed in.
 Tensor check(const char* op, const Tensor& x) {
   detail::require_defined(op, x);
-  return x.to(detail::floating(x.dtype()));
+  return x.to(floating(x.dtype()));
 }
 
 /// The kernel that `pick` takes from a table, which maps rows to rows, over x's axes.
@@ -29,7 +29,7 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
   const Tensor rows = detail::as_rows(x, axes);
   Tensor result = Tensor::empty(rows.shape(), x.dtype());
   const index_t n = rows.size(1);
-  detail::visit_floating(x.dtype(), [&](auto kind) {
+  visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const auto kernel = pick(kernels::table().of<T>());
     const index_t step = rows.strides()[0];
@@ -51,7 +51,7 @@ Tensor rows_gradient(const Tensor& y, const Tensor& dy, const Axes& wanted, cons
   const Tensor gradients = detail::as_rows(dy, axes);
   Tensor dx = Tensor::empty(results.shape(), y.dtype());
   const index_t n = results.size(1);
-  detail::visit_floating(y.dtype(), [&](auto kind) {
+  visit_floating(y.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const auto kernel = pick(kernels::table().of<T>());
     const index_t y_row = results.strides()[0];
@@ -96,7 +96,7 @@ Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
   const Axes axes = normalize_axes("logsumexp", wanted, x.rank());
   const Tensor rows = detail::as_rows(x, axes);
   Tensor result = Tensor::empty(reduced_shape(x.shape(), axes, keepdim), x.dtype());
-  detail::visit_floating(x.dtype(), [&](auto kind) {
+  visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const auto& table = kernels::table().of<T>();
     const index_t step = rows.strides()[0];

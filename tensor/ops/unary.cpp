@@ -23,7 +23,7 @@ constexpr index_t kCostly = 8;
 Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   detail::require_defined(op, x);
   Recording scope(op, {&x});
-  const Tensor y = detail::visit_floating(x.dtype(), [&](auto t) {
+  const Tensor y = visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
     const Tensor input = x.to(dtype_of<T>);
@@ -111,8 +111,12 @@ Tensor relu(const Tensor& x) {
   return unary_or_integer("relu", UnaryOp::kRelu, x, [](index_t v) { return v < 0 ? 0 : v; });
 }
 
-Tensor gelu(const Tensor& x, Gelu kind) {
-  return unary("gelu", kind == Gelu::kErf ? UnaryOp::kGelu : UnaryOp::kGeluTanh, kCostly, x);
+Tensor gelu(const Tensor& x) {
+  return unary("gelu", UnaryOp::kGelu, kCostly, x);
+}
+
+Tensor gelu_tanh(const Tensor& x) {
+  return unary("gelu_tanh", UnaryOp::kGeluTanh, kCostly, x);
 }
 
 }  // namespace tessera

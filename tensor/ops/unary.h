@@ -28,14 +28,12 @@ Tensor sigmoid(const Tensor& x);
 /// max(x, 0).
 Tensor relu(const Tensor& x);
 
-/// The two functions known as GELU.
-enum class Gelu {
-  kErf,  ///< x (1 + erf(x / sqrt 2)) / 2, the definition; BERT's "gelu"
-  kTanh  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; "gelu_new", "gelu_pytorch_tanh"
-};
-
-/// x Phi(x), where Phi is the distribution function of the standard normal.
+/// x (1 + erf(x / sqrt 2)) / 2, that is x Phi(x), where Phi is the distribution function of the
+/// standard normal; BERT's "gelu".
 /// **Source**: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv 1606.08415.
-Tensor gelu(const Tensor& x, Gelu kind = Gelu::kErf);
+Tensor gelu(const Tensor& x);
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, the approximation of gelu that torch calls
+/// approximate="tanh"; Hugging Face's "gelu_new" and "gelu_pytorch_tanh". Source: as gelu.
+Tensor gelu_tanh(const Tensor& x);
 
 }  // namespace tessera

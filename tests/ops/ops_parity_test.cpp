@@ -56,7 +56,7 @@ void add_softmax(Functions& f) {
 
 void add_pointwise(Functions& f) {
   f["gelu"] = of_input([](const Tensor& x) { return gelu(x); });
-  f["gelu_tanh"] = of_input([](const Tensor& x) { return gelu(x, Gelu::kTanh); });
+  f["gelu_tanh"] = of_input([](const Tensor& x) { return gelu_tanh(x); });
   f["erf"] = of_input([](const Tensor& x) { return erf(x); });
   f["tanh"] = of_input([](const Tensor& x) { return tanh(x); });
 }
