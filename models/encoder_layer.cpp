@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "nn/check.h"
 #include "nn/module.h"
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/gradient.h"
@@ -11,6 +12,18 @@
 namespace tessera::models {
 
 namespace {
+
+const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
+  constexpr const char* kOp = "EncoderLayer";
+  nn::detail::require_size(kOp, "d_model", options.d_model);
+  nn::detail::require_size(kOp, "nhead", options.nhead);
+  require(options.d_model % options.nhead == 0, kOp, options.nhead,
+          " heads do not divide a width of ", options.d_model);
+  nn::detail::require_size(kOp, "dim_feedforward", options.dim_feedforward);
+  nn::detail::require_probability(kOp, "dropout", options.dropout);
+  nn::detail::require_eps(kOp, "layer_norm_eps", options.layer_norm_eps);
+  return options;
+}
 
 nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
   return nn::LayerNorm(
@@ -28,7 +41,7 @@ AttentionMask with_bias(const AttentionMask& mask, const Tensor& bias) {
 }  // namespace
 
 EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
-    : self_attn({.embed_dim = options.d_model,
+    : self_attn({.embed_dim = checked(options).d_model,
                  .num_heads = options.nhead,
                  .dropout = options.dropout,
                  .bias = options.bias,

@@ -36,7 +36,7 @@ struct EncoderLayerOptions {
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
 /// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
-/// **Errors**: heads that do not divide d_model; inputs or masks that do not fit.
+/// **Errors**: sizes below 1; heads that do not divide d_model; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/lengths.h"
+#include "nn/check.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -18,22 +19,35 @@ AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
   return lengths.defined() ? length_mask(lengths) : AttentionMask();
 }
 
+const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
+  nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
+  nn::detail::require_size(kOp, "encoder.layer.d_model", options.encoder.layer.d_model);
+  nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
+  nn::detail::require_probability(kOp, "dropout", options.dropout);
+  return options;
+}
+
 }  // namespace
 
 TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rng)
-    : word(options.vocabulary_size, options.encoder.layer.d_model, rng), dropout(options.dropout) {
+    : word(checked(options).vocabulary_size, options.encoder.layer.d_model, rng),
+      dropout(options.dropout) {
   const EncoderLayerOptions& layer = options.encoder.layer;
   const double scale = std::sqrt(static_cast<double>(layer.d_model));
-  if (options.positions == Positions::kSinusoidal) {
-    require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
-            "embedding_scale must be a number above 0, not ", options.embedding_scale);
-    word.weight = word.weight * (options.embedding_scale / scale);
-    sinusoidal.emplace(nn::PositionalEncodingOptions{
-        .d_model = layer.d_model, .max_tokens = options.max_tokens, .input_scale = scale});
-  } else {
-    word.weight = word.weight * kLearnedStd;
-    learned.emplace(options.max_tokens, layer.d_model, rng);
+  switch (options.positions) {
+    case Positions::kSinusoidal:
+      require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
+              "embedding_scale must be a number above 0, not ", options.embedding_scale);
+      word.weight = word.weight * (options.embedding_scale / scale);
+      sinusoidal.emplace(nn::PositionalEncodingOptions{
+          .d_model = layer.d_model, .max_tokens = options.max_tokens, .input_scale = scale});
+      break;
+    case Positions::kLearned:
+      word.weight = word.weight * kLearnedStd;
+      learned.emplace(options.max_tokens, layer.d_model, rng);
+      break;
   }
+  require(sinusoidal || learned, kOp, "no such kind of positions");
   if (options.embedding_norm) {
     norm.emplace(
         nn::LayerNormOptions{.normalized_shape = {layer.d_model}, .eps = layer.layer_norm_eps});

@@ -1,5 +1,6 @@
 #include "nn/attention.h"
 
+#include "nn/check.h"
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -15,6 +16,19 @@ namespace {
 Tensor chosen(const Tensor& weights, index_t axis,
               const std::optional<std::vector<index_t>>& numbers) {
   return numbers ? index_select(weights, axis, from_vector(*numbers)) : weights;
+}
+
+const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
+  constexpr const char* kOp = "MultiHeadAttention";
+  const index_t width = options.embed_dim;
+  detail::require_size(kOp, "embed_dim", width);
+  detail::require_size(kOp, "num_heads", options.num_heads);
+  require(width % options.num_heads == 0, kOp, options.num_heads,
+          " heads do not divide a width of ", width);
+  detail::require_size(kOp, "kdim", options.kdim.value_or(width));
+  detail::require_size(kOp, "vdim", options.vdim.value_or(width));
+  detail::require_probability(kOp, "dropout", options.dropout);
+  return options;
 }
 
 }  // namespace
@@ -38,7 +52,7 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
-    : out_proj({.in_features = options.embed_dim,
+    : out_proj({.in_features = checked(options).embed_dim,
                 .out_features = options.embed_dim,
                 .bias = options.bias},
                rng),
@@ -46,8 +60,6 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
       num_heads(options.num_heads),
       batch_first(options.batch_first) {
   const index_t e = options.embed_dim;
-  require(num_heads > 0 && e % num_heads == 0, "MultiHeadAttention", num_heads,
-          " heads do not divide a width of ", e);
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
   if (kdim == e && vdim == e) {

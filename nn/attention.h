@@ -60,7 +60,7 @@ struct MultiHeadAttentionOptions {
 /// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They start as PyTorch's: Xavier
 /// uniform projections (in_proj_weight as one matrix), zero biases.
 /// Weights may be those of chosen heads and queries only; an average is then over the chosen heads.
-/// **Errors**: heads that do not divide embed_dim; inputs or masks that do not fit.
+/// **Errors**: sizes below 1; heads that do not divide embed_dim; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
   Tensor in_proj_weight;

@@ -1,7 +1,7 @@
 #include "nn/dropout.h"
 
+#include "nn/check.h"
 #include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/random.h"
@@ -9,7 +9,7 @@
 namespace tessera::nn {
 
 Dropout::Dropout(double probability) : p(probability) {
-  require(p >= 0 && p <= 1, "Dropout", "the probability must lie in [0, 1], not ", p);
+  detail::require_probability("Dropout", "the probability", p);
 }
 
 Tensor Dropout::operator()(const Tensor& x) const {

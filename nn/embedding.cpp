@@ -1,5 +1,6 @@
 #include "nn/embedding.h"
 
+#include "nn/check.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
@@ -7,8 +8,10 @@
 
 namespace tessera::nn {
 
-Embedding::Embedding(const EmbeddingOptions& options, Rng& rng)
-    : weight(randn({options.num_embeddings, options.embedding_dim}, kFloat32, rng)) {
+Embedding::Embedding(const EmbeddingOptions& options, Rng& rng) {
+  detail::require_size("Embedding", "num_embeddings", options.num_embeddings);
+  detail::require_size("Embedding", "embedding_dim", options.embedding_dim);
+  weight = randn({options.num_embeddings, options.embedding_dim}, kFloat32, rng);
   if (options.padding_index) {
     const index_t rows = options.num_embeddings;
     const index_t index = *options.padding_index;

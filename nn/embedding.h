@@ -18,7 +18,7 @@ struct EmbeddingOptions {
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
 /// The weight starts as N(0, 1), the padding row as zeros; reading that row gives it no gradient.
-/// **Errors**: an id outside [0, V).
+/// **Errors**: sizes below 1; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
   Tensor weight;

@@ -1,9 +1,22 @@
 #include "nn/feed_forward.h"
 
+#include "nn/check.h"
+
 namespace tessera::nn {
 
+namespace {
+
+const FeedForwardOptions& checked(const FeedForwardOptions& options) {
+  detail::require_size("FeedForward", "d_model", options.d_model);
+  detail::require_size("FeedForward", "dim_feedforward", options.dim_feedforward);
+  detail::require_probability("FeedForward", "dropout", options.dropout);
+  return options;
+}
+
+}  // namespace
+
 FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
-    : linear1({.in_features = options.d_model,
+    : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward,
                .bias = options.bias},
               rng),

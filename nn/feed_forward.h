@@ -17,7 +17,7 @@ struct FeedForwardOptions {
 
 /// `linear2(dropout(activation(linear1(x))))`, the same at every position.
 ///
-/// **Shapes**: (..., D) -> (..., D), through width F.
+/// **Shapes**: (..., D) -> (..., D), through width F. **Errors**: widths below 1.
 /// **Source**: Vaswani et al., 2017, section 3.3; the names are torch.nn.TransformerEncoderLayer's.
 struct FeedForward {
   Linear linear1;

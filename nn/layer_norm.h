@@ -14,7 +14,8 @@ struct LayerNormOptions {
 /// `y = (x - mean) / sqrt(var + eps) * weight + bias` over the last axes, with the biased variance.
 ///
 /// **Shapes**: (..., *normalized_shape) -> the same; weight and bias have normalized_shape.
-/// The weight starts as ones, the bias as zeros. **Errors**: an input with other last axes.
+/// The weight starts as ones, the bias as zeros.
+/// **Errors**: no axis, a size below 1, an eps below 0; an input with other last axes.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; torch.nn.LayerNorm.
 struct LayerNorm {
   Tensor weight;

@@ -1,12 +1,14 @@
 #include "nn/linear.h"
 
+#include "nn/check.h"
 #include "nn/init.h"
 
 namespace tessera::nn {
 
-Linear::Linear(const LinearOptions& options, Rng& rng)
-    : weight(
-          linear_uniform({options.out_features, options.in_features}, options.in_features, rng)) {
+Linear::Linear(const LinearOptions& options, Rng& rng) {
+  detail::require_size("Linear", "in_features", options.in_features);
+  detail::require_size("Linear", "out_features", options.out_features);
+  weight = linear_uniform({options.out_features, options.in_features}, options.in_features, rng);
   if (options.bias) bias = linear_uniform({options.out_features}, options.in_features, rng);
 }
 

@@ -15,7 +15,7 @@ struct LinearOptions {
 /// `y = x W^T + b`.
 ///
 /// **Shapes**: (..., in) -> (..., out); weight (out, in), bias (out).
-/// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes that do not fit.
+/// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1 or that do not fit.
 /// **Source**: torch.nn.Linear.
 struct Linear {
   Tensor weight;

@@ -30,7 +30,7 @@ double Schedule::factor(index_t step) const {
       return std::max(0.0, 0.5 * (1.0 + wave));
     }
   }
-  return 1;
+  __builtin_unreachable();
 }
 
 Schedule constant_schedule(index_t warmup_steps) {
@@ -53,6 +53,7 @@ LrScheduler::LrScheduler(Optimizer& optimizer, const Schedule& schedule)
     : optimizer_(&optimizer), schedule_(schedule) {
   require(schedule.warmup_steps >= 0 && schedule.total_steps >= 0, "LrScheduler",
           schedule.warmup_steps, " steps of warm-up and ", schedule.total_steps, " in all");
+  require(std::isfinite(schedule.cycles), "LrScheduler", "cycles is ", schedule.cycles);
   apply();
 }
 

@@ -25,9 +25,11 @@ class Dims {
  public:
   Dims() = default;
   Dims(index_t only) : rank_(1), values_{only} {}
-  /// A flag is no axis: `mean(x, true)`, which forgets the axes before `keepdim`, does not compile.
-  template <std::same_as<bool> T>
-  Dims(T) = delete;
+  /// A flag is no axis, nor is a fraction: `mean(x, true)`, which forgets the axes before `keepdim`,
+  /// and `softmax(x, 1.9)` do not compile.
+  template <class T>
+  requires std::same_as<T, bool> || std::floating_point<T> Dims(T)
+  = delete;
   Dims(std::initializer_list<index_t> values) : Dims(std::span(values.begin(), values.size())) {}
   Dims(const std::vector<index_t>& values) : Dims(std::span(values)) {}
   explicit Dims(std::span<const index_t> values);

@@ -157,8 +157,8 @@ TEST(EncoderLayer, EachDropoutChangesTheOutput) {
 
 TEST(EncoderLayer, Errors) {
   EXPECT_TRUE(
-      throws("MultiHeadAttention", {"5", "12"}, [] { EncoderLayer({.d_model = 12, .nhead = 5}); }));
-  EXPECT_TRUE(throws("Dropout", {"1.5"},
+      throws("EncoderLayer", {"5", "12"}, [] { EncoderLayer({.d_model = 12, .nhead = 5}); }));
+  EXPECT_TRUE(throws("EncoderLayer", {"1.5"},
                      [] { EncoderLayer({.d_model = 12, .nhead = 3, .dropout = 1.5}); }));
   const EncoderLayer layer = make({.d_model = 12, .nhead = 3, .dim_feedforward = 20});
   EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 11)", "expected 12"}, [&] {

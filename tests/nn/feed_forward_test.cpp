@@ -59,7 +59,7 @@ TEST(FeedForward, ParametersHavePyTorchsNames) {
 TEST(FeedForward, Errors) {
   const FeedForward network({.d_model = 9, .dim_feedforward = 21});
   EXPECT_TRUE(throws("linear", {"(5, 8)", "(21, 9)"}, [&] { network(zeros({5, 8})); }));
-  EXPECT_TRUE(throws("Dropout", {"2"},
+  EXPECT_TRUE(throws("FeedForward", {"2"},
                      [] { FeedForward({.d_model = 9, .dim_feedforward = 21, .dropout = 2}); }));
 }
 

@@ -231,10 +231,8 @@ TEST(MultiHeadAttention, NothingLeaksFromBehindAMaskWhileTraining) {
 }
 
 TEST(MultiHeadAttention, Errors) {
-  for (index_t heads : {0, -1, 5}) {
-    EXPECT_TRUE(throws("MultiHeadAttention", {std::to_string(heads), "12"},
-                       [&] { MultiHeadAttention({.embed_dim = 12, .num_heads = heads}); }));
-  }
+  EXPECT_TRUE(throws("MultiHeadAttention", {"5", "12"},
+                     [] { MultiHeadAttention({.embed_dim = 12, .num_heads = 5}); }));
   const MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3});
   EXPECT_TRUE(throws("MultiHeadAttention", {"(12,)"}, [&] { attend(zeros({12})); }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(B, T, D)"}, [&] { attend(Tensor()); }));

@@ -1,0 +1,25 @@
+// Checks of the options that modules share. Private to nn and models.
+#pragma once
+
+#include <cmath>
+
+#include "tensor/error.h"
+#include "tensor/kernels/types.h"
+
+namespace tessera::nn::detail {
+
+/// Throws unless the size called `what` is at least 1.
+inline void require_size(const char* op, const char* what, index_t size) {
+  require(size >= 1, op, what, " must be at least 1, not ", size);
+}
+
+inline void require_probability(const char* op, const char* what, double p) {
+  require(p >= 0 && p <= 1, op, what, " must lie in [0, 1], not ", p);
+}
+
+/// Throws unless the eps of a norm, called `what`, is a number >= 0.
+inline void require_eps(const char* op, const char* what, double eps) {
+  require(eps >= 0 && std::isfinite(eps), op, what, " must be a number >= 0, not ", eps);
+}
+
+}  // namespace tessera::nn::detail

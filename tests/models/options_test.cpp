@@ -1,0 +1,80 @@
+// Options that no model can have.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/models.h"
+#include "tests/support/errors.h"
+#include "tests/support/tiny_model.h"
+
+namespace tessera::models {
+namespace {
+
+using test::throws;
+using test::tiny_tokens;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// What changes one option, and what the error says.
+template <class Options>
+struct Case {
+  std::function<void(Options&)> change;
+  const char* text;
+};
+
+TEST(Options, OfAnEncoderLayer) {
+  using O = EncoderLayerOptions;
+  const std::vector<Case<O>> cases = {
+      {[](O& o) { o.d_model = 0; }, "d_model must be at least 1, not 0"},
+      {[](O& o) { o.nhead = 0; }, "nhead must be at least 1, not 0"},
+      {[](O& o) { o.nhead = 3; }, "3 heads do not divide a width of 4"},
+      {[](O& o) { o.dim_feedforward = -1; }, "dim_feedforward must be at least 1, not -1"},
+      {[](O& o) { o.dropout = 2; }, "dropout must lie in [0, 1], not 2"},
+      {[](O& o) { o.layer_norm_eps = kNan; }, "layer_norm_eps must be a number >= 0, not nan"},
+  };
+  for (const auto& [change, text] : cases) {
+    EncoderLayerOptions options = {.d_model = 4, .nhead = 2, .dim_feedforward = 8};
+    EncoderLayer{options};
+    change(options);
+    EXPECT_TRUE(throws("EncoderLayer", {text}, [&] { EncoderLayer{options}; }));
+  }
+  EXPECT_TRUE(throws("Encoder", {"-1"},
+                     [] { Encoder({.layer = {.d_model = 4, .nhead = 2}, .num_layers = -1}); }));
+}
+
+TEST(Options, OfATokenEncoder) {
+  using O = TokenEncoderOptions;
+  const std::vector<Case<O>> cases = {
+      {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, not 0"},
+      {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, not -1"},
+      {[](O& o) { o.encoder.layer.d_model = 0; }, "d_model must be at least 1, not 0"},
+      {[](O& o) { o.dropout = -1; }, "dropout must lie in [0, 1], not -1"},
+      {[](O& o) { o.positions = static_cast<Positions>(9); }, "no such kind of positions"},
+  };
+  for (const auto& [change, text] : cases) {
+    TokenEncoderOptions options = tiny_tokens();
+    change(options);
+    EXPECT_TRUE(throws("TokenEncoder", {text}, [&] { TokenEncoder{options}; }));
+    EXPECT_TRUE(throws("TokenEncoder", {text}, [&] { MaskedLm({.tokens = options}); }));
+  }
+}
+
+TEST(Options, OfClassifiers) {
+  const TokenEncoderOptions tokens = tiny_tokens();
+  EXPECT_TRUE(throws("SequenceClassifier", {"classes must be at least 1, not 0"},
+                     [&] { SequenceClassifier({.tokens = tokens, .classes = 0}); }));
+  EXPECT_TRUE(throws("SequenceClassifier", {"dropout"}, [&] {
+    SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan});
+  }));
+  EXPECT_TRUE(throws("TokenClassifier", {"classes must be at least 1, not -2"},
+                     [&] { TokenClassifier({.tokens = tokens, .classes = -2}); }));
+  EXPECT_TRUE(throws("pool", {"no such pooling"}, [] {
+    pool(static_cast<Pooling>(9), ones({1, 2, 3}));
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::models
