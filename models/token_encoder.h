@@ -38,7 +38,7 @@ struct TokenEncoderOptions {
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
 /// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
-/// **Errors**: tokens of another rank, dtype or outside [0, V), or more than max_tokens of them;
+/// **Errors**: sizes below 1; tokens of another rank, dtype or outside [0, V), or more than max_tokens of them;
 /// lengths that are not B numbers from 1 to T; an encoder with batch_first = false; an
 /// embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
@@ -56,6 +56,7 @@ struct TokenEncoder {
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {
       visitor("word_embeddings", self.word);
+      visitor("position_embeddings", self.sinusoidal);
       visitor("position_embeddings", self.learned);
       visitor("LayerNorm", self.norm);
       visitor("dropout", self.dropout);

@@ -28,27 +28,40 @@
 
 namespace tessera::nn {
 
-/// Copies `state` into the module's parameters, converting dtypes.
-/// **Errors**: names that are missing or unexpected and other shapes, all listed in one
-/// std::runtime_error that begins with `file`; then nothing is changed.
-template <class Module>
-void load_state(const std::string& file, Module& module, const StateDict& state) {
-  const std::string differences = state_differences(state_dict(module), state);
-  if (!differences.empty()) fail_file(file, "it does not fit the module:", differences);
-  load_state_dict(module, state);
+/// As load_state_dict, of what came from `file`. **Errors**: the same, as one std::runtime_error that
+/// begins with `file`.
+template <class M>
+LoadReport load_state(const std::string& file, M& module, const StateDict& state,
+                      const LoadOptions& options = {}) {
+  if constexpr (detail::may_change<M>()) {
+    const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
+    if (!plan.differences.empty()) fail_file(file, "it does not fit the module:", plan.differences);
+    return detail::run_load(module, plan);
+  } else {
+    return {};
+  }
 }
 
 /// Writes the module's parameters under PyTorch's names. **Errors**: as save_safetensors.
-template <class Module>
-void save_module(const std::filesystem::path& path, const Module& module) {
+template <class M>
+void save_module(const std::filesystem::path& path, const M& module) {
   save_safetensors(path, state_dict(module));
 }
 
-/// Copies the tensors of a .safetensors file into the module's parameters.
+/// Copies the tensors of a .safetensors file into the module's parameters; says what was missing and
+/// what was left over.
+///
+///     nn::load_module("model.safetensors", encoder, {.prefix = "encoder.", .strict = false});
+///
 /// **Errors**: as load_safetensors and load_state.
-template <class Module>
-void load_module(const std::filesystem::path& path, Module& module) {
-  load_state(path.string(), module, load_safetensors(path).tensors);
+template <class M>
+LoadReport load_module(const std::filesystem::path& path, M& module,
+                       const LoadOptions& options = {}) {
+  if constexpr (detail::may_change<M>()) {
+    return load_state(path.string(), module, load_safetensors(path).tensors, options);
+  } else {
+    return {};
+  }
 }
 
 /// Named tensors, and named texts and numbers, of which others decide what they mean. Numbers come
@@ -103,8 +116,8 @@ Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// Copies the group `prefix` of a checkpoint into the module's parameters. **Errors**: as
 /// load_state.
-template <class Module>
-void load_group(const Checkpoint& checkpoint, const std::string& prefix, Module& module) {
+template <class M>
+void load_group(const Checkpoint& checkpoint, const std::string& prefix, M& module) {
   load_state(format(checkpoint.file, ": ", prefix), module, checkpoint.group(prefix));
 }
 

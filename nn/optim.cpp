@@ -199,12 +199,35 @@ void Optimizer::run_adam(const std::vector<Piece>& pieces) const {
 
 template <class T>
 void Optimizer::run(const std::vector<Piece>& pieces) const {
-  rule_.kind == Kind::kSgd ? run_sgd<T>(pieces) : run_adam<T>(pieces);
+  switch (rule_.kind) {
+    case Kind::kSgd:
+      run_sgd<T>(pieces);
+      break;
+    case Kind::kAdam:
+    case Kind::kAdamW:
+      run_adam<T>(pieces);
+      break;
+  }
   for (const Piece& piece : pieces) ++piece.moments->steps;
+}
+
+void Optimizer::check_step() const {
+  const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
+  for (const Group& group : groups_) {
+    for (const auto& [name, tensor] : group.parameters) {
+      require(!tensor.grad_slot()->is_replaced, name_, name,
+              " was converted after this optimiser was made, which holds what it was before; ",
+              "make the optimiser after nn::convert");
+      require(!is_busy || !tensor.grad().defined(), name_, "cannot change ", name,
+              ": a tape has recorded ops that may read it again; call step after ",
+              "tape.backward(loss), or after the tape's scope");
+    }
+  }
 }
 
 void Optimizer::step() {
   // What can fail comes first, so that a failure changes nothing.
+  check_step();
   collect<float>(pieces_f32_);
   collect<double>(pieces_f64_);
   run<float>(pieces_f32_);

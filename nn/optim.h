@@ -71,7 +71,8 @@ class Optimizer {
 
   /// Changes every parameter that has a gradient, in one parallel region, and bumps the versions of
   /// their memory, so that packed weights are packed anew. Allocates nothing after the first time.
-  /// **Errors**: a tape has recorded a parameter and not yet used it up.
+  /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops and
+  /// not run backward; it was converted after the optimiser was made. Then nothing is changed.
   void step();
 
   /// Forgets the gradients of all parameters.
@@ -124,6 +125,7 @@ class Optimizer {
 
   void add_group(ParameterGroup group, double lr, double weight_decay);
   void check_parameter(const Parameter& parameter) const;
+  void check_step() const;
   template <class T>
   void collect(std::vector<Piece>& pieces);
   template <class T>
@@ -152,8 +154,8 @@ class SGD final : public Optimizer {
   explicit SGD(std::vector<ParameterGroup> groups, const SgdOptions& options = {});
   explicit SGD(const Parameters& parameters, const SgdOptions& options = {})
       : SGD(std::vector<ParameterGroup>{ParameterGroup{parameters}}, options) {}
-  template <class Module>
-  explicit SGD(const Module& module, const SgdOptions& options = {})
+  template <class M>
+  explicit SGD(const M& module, const SgdOptions& options = {})
       : SGD(parameters(module), options) {}
 };
 
@@ -163,8 +165,8 @@ class Adam final : public Optimizer {
   explicit Adam(std::vector<ParameterGroup> groups, const AdamOptions& options = {});
   explicit Adam(const Parameters& parameters, const AdamOptions& options = {})
       : Adam(std::vector<ParameterGroup>{ParameterGroup{parameters}}, options) {}
-  template <class Module>
-  explicit Adam(const Module& module, const AdamOptions& options = {})
+  template <class M>
+  explicit Adam(const M& module, const AdamOptions& options = {})
       : Adam(parameters(module), options) {}
 };
 
@@ -175,8 +177,8 @@ class AdamW final : public Optimizer {
   explicit AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options = {});
   explicit AdamW(const Parameters& parameters, const AdamWOptions& options = {})
       : AdamW(std::vector<ParameterGroup>{ParameterGroup{parameters}}, options) {}
-  template <class Module>
-  explicit AdamW(const Module& module, const AdamWOptions& options = {})
+  template <class M>
+  explicit AdamW(const M& module, const AdamWOptions& options = {})
       : AdamW(parameters(module), options) {}
 };
 

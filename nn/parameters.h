@@ -23,8 +23,8 @@ using Parameters = std::vector<Parameter>;
 ///
 /// `set_requires_grad(module)` comes first: what does not want a gradient is left out, which is how
 /// parts are frozen.
-template <class Module>
-Parameters parameters(const Module& module) {
+template <class M>
+Parameters parameters(const M& module) {
   Parameters result;
   for_each_parameter(module, [&](const std::string& name, const Tensor& tensor) {
     const auto is_same = [&](const Parameter& other) {
@@ -46,8 +46,8 @@ struct ParameterGroup {
 /// Two groups: the matrices, which decay as the optimiser says, and without decay what has one axis
 /// or none, biases and the scales of norms.
 std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
-template <class Module>
-std::vector<ParameterGroup> split_weight_decay(const Module& module) {
+template <class M>
+std::vector<ParameterGroup> split_weight_decay(const M& module) {
   return split_weight_decay(parameters(module));
 }
 

@@ -1,5 +1,8 @@
 #include "nn/positional_encoding.h"
 
+#include <cmath>
+
+#include "nn/check.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -17,20 +20,35 @@ Tensor rows_for(const char* op, const Tensor& x, const Tensor& table) {
   return table.slice(0, 0, x.size(-2)).to(x.dtype());
 }
 
+void check_sizes(const char* op, index_t max_tokens, index_t d_model) {
+  detail::require_size(op, "max_tokens", max_tokens);
+  detail::require_size(op, "d_model", d_model);
+}
+
+Buffer table_for(const PositionalEncodingOptions& options) {
+  constexpr const char* kOp = "PositionalEncoding";
+  check_sizes(kOp, options.max_tokens, options.d_model);
+  require(std::isfinite(options.input_scale), kOp, "input_scale is ", options.input_scale);
+  return Buffer(
+      sinusoidal_positions(options.max_tokens, options.d_model, options.exponent, kFloat64));
+}
+
 }  // namespace
 
 PositionalEncoding::PositionalEncoding(const PositionalEncodingOptions& options)
-    : table(sinusoidal_positions(options.max_tokens, options.d_model, options.exponent, kFloat64)),
-      input_scale(options.input_scale),
-      dropout(options.dropout) {}
+    : table(table_for(options)), input_scale(options.input_scale), dropout(options.dropout) {}
 
 Tensor PositionalEncoding::operator()(const Tensor& x) const {
-  const Tensor rows = rows_for("PositionalEncoding", x, table);
+  const bool fits = x.defined() && x.dtype() == table.value().dtype();
+  const Tensor rows = rows_for("PositionalEncoding", x, fits ? table.value() : table.exact());
   return dropout((input_scale == 1 ? x : x * input_scale) + rows);
 }
 
-LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model, Rng& rng)
-    : weight(randn({max_tokens, d_model}, kFloat32, rng) * 0.02) {}
+LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
+                                                     Rng& rng) {
+  check_sizes("LearnedPositionalEncoding", max_tokens, d_model);
+  weight = randn({max_tokens, d_model}, kFloat32, rng) * 0.02;
+}
 
 Tensor LearnedPositionalEncoding::operator()(const Tensor& x) const {
   return x + rows_for("LearnedPositionalEncoding", x, weight);

@@ -1,6 +1,7 @@
 // What tells a transformer the order of its tokens.
 #pragma once
 
+#include "nn/buffer.h"
 #include "nn/dropout.h"
 #include "tensor/ops/positions.h"
 #include "tensor/random.h"
@@ -17,11 +18,12 @@ struct PositionalEncodingOptions {
 
 /// `dropout(input_scale x + table[:T])` with the sinusoidal table.
 ///
-/// **Shapes**: (..., T, D) -> the same. The table is no parameter: it is computed, not stored.
-/// **Errors**: more tokens than max_tokens, another width.
+/// **Shapes**: (..., T, D) -> the same. The table is a constant, not a parameter: it is computed, not
+/// stored. **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens,
+/// another width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
-  Tensor table;  // (max_tokens, D)
+  Buffer table;  // (max_tokens, D)
   double input_scale;
   Dropout dropout;
 
@@ -31,6 +33,7 @@ struct PositionalEncoding {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
+    visitor("table", self.table);
     visitor("dropout", self.dropout);
   }
 };
@@ -38,7 +41,7 @@ struct PositionalEncoding {
 /// `x + weight[:T]` with a learned table, as BERT's position_embeddings.
 ///
 /// **Shapes**: (..., T, D) -> the same; weight (max_tokens, D), from N(0, 0.02^2).
-/// **Errors**: more tokens than max_tokens, another width. **Source**: Devlin et al., "BERT", 2018.
+/// **Errors**: as PositionalEncoding. **Source**: Devlin et al., "BERT", 2018.
 struct LearnedPositionalEncoding {
   Tensor weight;
 

@@ -22,6 +22,7 @@ struct GradSlot {
   DType dtype = kFloat32;
   std::uint64_t recording = 0;  // by which the tensor was computed; 0: a leaf, set by the user
   Tensor gradient = {};         // undefined until one arrives
+  bool is_replaced = false;     // another variable stands in its place: none will arrive
 };
 
 using GradSlots = std::vector<std::shared_ptr<GradSlot>>;

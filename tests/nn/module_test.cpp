@@ -8,8 +8,11 @@
 
 #include "nn/dropout.h"
 #include "nn/linear.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
 
@@ -161,27 +164,70 @@ TEST(Module, ParametersBecomeVariablesAndStayThem) {
   all_are(false);
 }
 
-TEST(Module, SummaryListsNamesShapesAndCounts) {
-  const std::string text = summary(Linear(3, 20));
-  EXPECT_EQ(text,
-            "bias    (20,)                     20\n"
-            "weight  (20, 3)                   60\n"
-            "total                             80\n");
+/// Two parameters that are one, and a constant.
+struct Tied {
+  Linear first{3, 3};
+  Linear second{3, 3};
+  Buffer table{arange(3).to(kFloat64) / 3};
+
+  Tied() { second.weight = first.weight; }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("table", self.table);
+  }
+};
+
+static_assert(Module<Tied> && Module<const Linear>);
+static_assert(!Module<Tensor> && !Module<int> && !Module<std::vector<Linear>>);
+
+TEST(Module, ConvertKeepsWhatIsTied) {
+  Tied module;
+  convert(module, kFloat64);
+  EXPECT_TRUE(module.first.weight.storage() == module.second.weight.storage());
+  set_requires_grad(module);
+  module.second.weight = module.first.weight;
+  convert(module, kFloat32);
+  EXPECT_EQ(module.first.weight.grad_slot(), module.second.weight.grad_slot());
+  EXPECT_TRUE(module.first.weight.requires_grad());
+  EXPECT_TRUE(throws("convert", {"int64"}, [&] { convert(module, kInt64); }));
 }
 
-TEST(Module, AWrongStateIsListedInPart) {
-  StateDict wrong;
-  for (int i = 0; i < 100; ++i) wrong.emplace(format("other.", i), zeros({1}));
-  Linear layer(2, 3);
-  try {
-    load_state_dict(layer, wrong);
-    FAIL() << "a wrong state was loaded";
-  } catch (const std::invalid_argument& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("missing: weight (3, 2)"), std::string::npos) << text;
-    EXPECT_NE(text.find("and 72 more"), std::string::npos) << text;
-    EXPECT_LT(text.size(), 1200U) << text;
+TEST(Module, ACloneHasParametersOfItsOwn) {
+  Tied module;
+  set_requires_grad(module.first);
+  module.second.weight = module.first.weight;
+  Tape tape;
+  tape.backward(sum(module.first(ones({1, 3}))));
+  const Tied copy = clone(module);
+  EXPECT_FALSE(copy.first.weight.grad().defined());
+  for (const auto& [name, tensor] : state_dict(copy)) {
+    const Tensor original = state_dict(module).at(name);
+    EXPECT_TRUE(same_bits(tensor.detach(), original.detach())) << name;
+    EXPECT_EQ(tensor.requires_grad(), original.requires_grad()) << name;
+    EXPECT_FALSE(tensor.storage() == original.storage()) << name;
+    EXPECT_TRUE(!tensor.requires_grad() || tensor.grad_slot() != original.grad_slot()) << name;
   }
+  EXPECT_TRUE(copy.first.weight.storage() == copy.second.weight.storage());
+  module.first.weight.detach().fill(7);
+  EXPECT_NE(copy.first.weight.detach().item_at({0, 0}), 7);
+}
+
+TEST(Module, ACloneTrainsOrNotAsTheModule) {
+  Sample sample;
+  eval(sample.drop);
+  const Sample copy = clone(sample);
+  EXPECT_FALSE(copy.drop.training);
+  EXPECT_TRUE(copy.drops[0].training);
+  EXPECT_FALSE(copy.last.has_value());
+  EXPECT_FALSE(copy.absent.defined());
+}
+
+TEST(Module, AVectorOfModulesHasNamesToo) {
+  std::vector<Linear> stack = {Linear(2, 2), Linear(2, 2)};
+  EXPECT_TRUE(state_dict(stack).contains("1.weight"));
 }
 
 }  // namespace

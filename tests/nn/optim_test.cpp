@@ -271,10 +271,31 @@ TEST(Optimizer, MayStepWhileATapeIsInScopeButNotBetweenForwardAndBackward) {
   optimizer.step();
   const Tensor before = linear.weight.detach().clone();
   const Tensor loss = sum(linear(x));
-  EXPECT_TRUE(throws("mutable_data", {"recorded"}, [&] { optimizer.step(); }));
+  EXPECT_TRUE(throws("SGD", {"cannot change weight", "call step after tape.backward(loss)"},
+                     [&] { optimizer.step(); }));
   EXPECT_TRUE(same_bits(linear.weight.detach(), before));
   tape.backward(loss);
   optimizer.step();
+}
+
+TEST(Optimizer, AStepAfterConvertSaysWhatWasConverted) {
+  Pair pair;
+  nn::set_requires_grad(pair);
+  nn::SGD optimizer(pair);
+  nn::convert(pair, kFloat32);  // has it already
+  const auto train_once = [&](DType dtype) {
+    Tape tape;
+    tape.backward(sum(pair.second(pair.first(ones({1, 4}, dtype)))));
+    optimizer.step();
+  };
+  train_once(kFloat32);
+  nn::convert(pair.second, kFloat64);
+  nn::convert(pair.first, kFloat64);
+  const Tensor before = pair.first.weight.detach().clone();
+  EXPECT_TRUE(throws("SGD", {"first.weight was converted", "make the optimiser after"},
+                     [&] { train_once(kFloat64); }));
+  EXPECT_TRUE(same_bits(pair.first.weight.detach(), before));
+  nn::SGD(pair).step();
 }
 
 // ---- states ----

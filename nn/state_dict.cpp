@@ -1,0 +1,97 @@
+#include "nn/state_dict.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+#include "nn/differences.h"
+#include "tensor/io/file.h"
+
+namespace tessera::nn {
+
+namespace {
+
+/// A name that somebody else may have chosen, fit for an error message.
+std::string plain(const std::string& name) {
+  const std::string quoted = printable(name);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+/// How many names of `given` are in `wanted` without `prefix`.
+index_t fitting_names(const StateDict& wanted, const StateDict& given, const std::string& prefix) {
+  return std::count_if(given.begin(), given.end(), [&](const auto& entry) {
+    return entry.first.starts_with(prefix) && wanted.contains(entry.first.substr(prefix.size()));
+  });
+}
+
+/// A line that says which prefix fits more names than `now`; empty if none does.
+std::string better_prefix(const StateDict& wanted, const StateDict& given, const std::string& now) {
+  std::string best = now;
+  index_t most = fitting_names(wanted, given, now);
+  for (const auto& [name, tensor] : given) {
+    for (std::size_t dot = name.find('.'); dot != std::string::npos;
+         dot = name.find('.', dot + 1)) {
+      const std::string prefix = name.substr(0, dot + 1);
+      if (!wanted.contains(name.substr(dot + 1))) continue;
+      const index_t count = fitting_names(wanted, given, prefix);
+      if (count > most) std::tie(best, most) = std::pair(prefix, count);
+    }
+  }
+  if (best == now) return "";
+  return format("\n  ", most, " of ", given.size(), " names fit after '", plain(best),
+                "': load with .prefix = \"", plain(best), "\"");
+}
+
+}  // namespace
+
+detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& given,
+                                   const LoadOptions& options) {
+  LoadPlan plan;
+  Differences differences;
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = given.find(options.prefix + name);
+    if (found == given.end()) {
+      plan.report.missing.push_back(name);
+      if (options.strict) differences.add("missing: ", name, ' ', tensor.shape());
+    } else if (!(found->second.shape() == tensor.shape())) {
+      differences.add(name, " should have shape ", tensor.shape(), ", not ", found->second.shape());
+    } else {
+      plan.tensors.emplace(name, found->second);
+    }
+  }
+  for (const auto& [name, tensor] : given) {
+    const bool is_ours = name.starts_with(options.prefix);
+    if (is_ours && wanted.contains(name.substr(options.prefix.size()))) continue;
+    plan.report.left_over.push_back(name);
+    if (options.strict && is_ours) {
+      differences.add("unexpected: ", plain(name), ' ', tensor.shape());
+    }
+  }
+  if (plan.report.missing.size() == wanted.size() && !wanted.empty()) {
+    if (!options.strict) differences.add("none of its ", given.size(), " names fits");
+  }
+  plan.differences = differences.text();
+  if (!plan.differences.empty()) plan.differences += better_prefix(wanted, given, options.prefix);
+  return plan;
+}
+
+std::string describe(const StateDict& state) {
+  std::size_t width = 5;
+  index_t total = 0;
+  for (const auto& [name, tensor] : state) {
+    width = std::max(width, name.size());
+    total += tensor.count();
+  }
+  std::ostringstream out;
+  const auto line = [&](const std::string& name, const std::string& shape, index_t count) {
+    out << std::left << std::setw(static_cast<int>(width) + 2) << name << std::setw(16) << shape
+        << std::right << std::setw(12) << count << '\n';
+  };
+  for (const auto& [name, tensor] : state) line(name, format(tensor.shape()), tensor.count());
+  line("total", "", total);
+  return out.str();
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,87 @@
+// The parameters of a module by name: to read, to load and to print.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nn/visit.h"
+#include "tensor/error.h"
+
+namespace tessera::nn {
+
+/// Parameters by their full names, `layers.0.linear1.weight`.
+using StateDict = std::map<std::string, Tensor>;
+
+struct LoadOptions {
+  std::string prefix = {};  // only names that begin with it are for the module, without it
+  bool strict = true;       // names that are missing or unexpected are an error
+};
+
+/// What a load has not touched.
+struct LoadReport {
+  std::vector<std::string> missing;    // parameters for which there was nothing
+  std::vector<std::string> left_over;  // names that were for no parameter, in full
+};
+
+namespace detail {
+
+/// What a load will do, and why it cannot.
+struct LoadPlan {
+  StateDict tensors;  // for parameters, by their names
+  LoadReport report;
+  std::string differences;  // a line each, begun by a line break; empty if nothing is wrong
+};
+
+LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOptions& options);
+
+template <class M>
+LoadReport run_load(M& module, const LoadPlan& plan) {
+  for_each_parameter(module, [&](const std::string& name, Tensor& parameter) {
+    const auto found = plan.tensors.find(name);
+    if (found != plan.tensors.end()) parameter.copy_from(found->second);
+  });
+  return plan.report;
+}
+
+}  // namespace detail
+
+/// Every parameter under PyTorch's name. The tensors share the module's memory: clone() those that
+/// shall stay as they are now.
+template <class M>
+StateDict state_dict(const M& module) {
+  StateDict state;
+  for_each_parameter(module, [&](const std::string& name, const Tensor& parameter) {
+    state.emplace(name, parameter);
+  });
+  return state;
+}
+
+/// Copies `state` into the module's parameters, converting dtypes.
+///
+/// With a prefix only names that begin with it count; the others are left over.
+/// **Errors**: another shape; missing or unexpected names or, if not `strict`, no name at all that
+/// fits. The error lists all that is wrong and says which prefix would help; then nothing is
+/// changed.
+template <class M>
+LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
+  if constexpr (detail::may_change<M>()) {
+    const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
+    require(plan.differences.empty(), "load_state_dict",
+            "the state does not fit the module:", plan.differences);
+    return detail::run_load(module, plan);
+  } else {
+    return {};
+  }
+}
+
+/// A table of names, shapes and counts, for people to read.
+std::string describe(const StateDict& state);
+
+/// A table of the module's parameters: names, shapes and counts, and their total.
+template <class M>
+std::string summary(const M& module) {
+  return describe(state_dict(module));
+}
+
+}  // namespace tessera::nn

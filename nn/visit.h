@@ -1,0 +1,110 @@
+// What a module is, and the walk over its parts that everything else is made of.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "nn/buffer.h"
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+namespace detail {
+
+/// Takes whatever a module names.
+struct AnyVisitor {
+  template <class Part>
+  void operator()(std::string_view, Part&) const {}
+};
+
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) {
+  *p, p.get();
+};
+template <class>
+inline constexpr bool never = false;
+
+inline std::string join_names(const std::string& name, std::string_view part) {
+  return name.empty() ? std::string(part) : name + "." + std::string(part);
+}
+
+/// True, or an error of one line at the call of a function that changes its module.
+template <class M>
+consteval bool may_change() {
+  static_assert(!std::is_const_v<M>, "this function changes the module, which is const here");
+  return !std::is_const_v<M>;
+}
+
+}  // namespace detail
+
+/// A struct that names its parts in a static `visit`, const or not: see nn/module.h.
+template <class M>
+concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor& visitor) {
+  std::remove_cv_t<M>::visit(module, visitor);
+  std::remove_cv_t<M>::visit(std::as_const(module), visitor);
+};
+
+/// Calls `f(name, part)` for each module, Tensor and Buffer among a module (or other member) and its
+/// parts, itself included, in the order in which they are named.
+template <class Member, class F>
+void walk(Member& member, const std::string& name, const F& f) {
+  using Plain = std::remove_const_t<Member>;
+  if constexpr (std::same_as<Plain, Tensor> || std::same_as<Plain, Buffer>) {
+    f(name, member);
+  } else if constexpr (detail::is_optional<Plain>) {
+    if (member) walk(*member, name, f);
+  } else if constexpr (detail::is_vector<Plain>) {
+    for (std::size_t i = 0; i < member.size(); ++i) {
+      walk(member[i], detail::join_names(name, std::to_string(i)), f);
+    }
+  } else if constexpr (Module<Plain>) {
+    f(name, member);
+    Plain::visit(member, [&](std::string_view part, auto& inner) {
+      walk(inner, detail::join_names(name, part), f);
+    });
+  } else if constexpr (std::is_arithmetic_v<Plain> || std::is_enum_v<Plain>) {
+    static_assert(detail::never<Plain>,
+                  "visit names a number; it names tensors, buffers and modules, nothing else");
+  } else if constexpr (detail::is_pointer<Plain>) {
+    static_assert(detail::never<Plain>,
+                  "visit names a pointer; hold the part by value, or in an optional or a vector");
+  } else {
+    static_assert(
+        detail::never<Plain>,
+        "no module: it lacks `template <class Self, class Visitor> static void visit(Self& "
+        "self, Visitor&& visitor)`, which names its parts (nn/module.h)");
+  }
+}
+
+/// Calls `f(name, parameter)` for each parameter that is there.
+template <class M, class F>
+void for_each_parameter(M& module, const F& f) {
+  walk(module, "", [&](const std::string& name, auto& part) {
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(part)>, Tensor>) {
+      if (part.defined()) f(name, part);
+    }
+  });
+}
+
+/// Calls `f(name, buffer)` for each constant.
+template <class M, class F>
+void for_each_buffer(M& module, const F& f) {
+  walk(module, "", [&](const std::string& name, auto& part) {
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(part)>, Buffer>) f(name, part);
+  });
+}
+
+}  // namespace tessera::nn

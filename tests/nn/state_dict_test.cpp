@@ -1,0 +1,122 @@
+#include "nn/state_dict.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "nn/feed_forward.h"
+#include "nn/linear.h"
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+using Names = std::vector<std::string>;
+
+FeedForward network() {
+  return FeedForward({.d_model = 2, .dim_feedforward = 3});
+}
+
+/// `state` with `prefix` before each name.
+StateDict under(const std::string& prefix, const StateDict& state) {
+  StateDict result;
+  for (const auto& [name, tensor] : state) result.emplace(prefix + name, tensor);
+  return result;
+}
+
+TEST(Summary, ListsNamesShapesAndCounts) {
+  const std::string text = summary(Linear(3, 20));
+  EXPECT_EQ(text,
+            "bias    (20,)                     20\n"
+            "weight  (20, 3)                   60\n"
+            "total                             80\n");
+}
+
+TEST(LoadStateDict, AWrongStateIsListedInPart) {
+  StateDict wrong;
+  for (int i = 0; i < 100; ++i) wrong.emplace(format("other.", i), zeros({1}));
+  Linear layer(2, 3);
+  try {
+    load_state_dict(layer, wrong);
+    FAIL() << "a wrong state was loaded";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("missing: weight (3, 2)"), std::string::npos) << text;
+    EXPECT_NE(text.find("and 72 more"), std::string::npos) << text;
+    EXPECT_LT(text.size(), 1200U) << text;
+  }
+}
+
+TEST(LoadStateDict, TakesWhatIsUnderAPrefix) {
+  FeedForward to = network();
+  const FeedForward from = network();
+  StateDict state = under("encoder.", state_dict(from));
+  state.emplace("decoder.linear1.weight", ones({9}));
+  state.emplace("linear1.weight", ones({3, 2}));
+  const LoadReport report = load_state_dict(to, state, {.prefix = "encoder."});
+  EXPECT_EQ(report.missing, Names());
+  EXPECT_EQ(report.left_over, (Names{"decoder.linear1.weight", "linear1.weight"}));
+  EXPECT_TRUE(same_bits(to.linear1.weight, from.linear1.weight));
+
+  state.emplace("encoder.extra", ones({1}));
+  EXPECT_TRUE(throws("load_state_dict", {"unexpected: encoder.extra (1,)"},
+                     [&] { load_state_dict(to, state, {.prefix = "encoder."}); }));
+}
+
+TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
+  FeedForward to = network();
+  const Tensor bias = to.linear1.bias.clone();
+  StateDict state = state_dict(network());
+  state.erase("linear1.bias");
+  state.emplace("head", ones({1}));
+  const LoadReport report = load_state_dict(to, state, {.strict = false});
+  EXPECT_EQ(report.missing, Names{"linear1.bias"});
+  EXPECT_EQ(report.left_over, Names{"head"});
+  EXPECT_TRUE(same_bits(to.linear1.bias, bias));
+  EXPECT_TRUE(same_bits(to.linear1.weight, state.at("linear1.weight")));
+
+  // Another shape is an error all the same, and so is a load of nothing.
+  state.at("linear2.bias") = ones({7});
+  EXPECT_TRUE(throws("load_state_dict", {"linear2.bias should have shape (2,), not (7,)"},
+                     [&] { load_state_dict(to, state, {.strict = false}); }));
+  EXPECT_TRUE(throws("load_state_dict", {"none of its 1 names fits"}, [&] {
+    load_state_dict(to, {{"x", ones({1})}}, {.strict = false});
+  }));
+}
+
+TEST(LoadStateDict, SaysWhichPrefixWouldFit) {
+  FeedForward to = network();
+  const StateDict state = under("bert.encoder.", state_dict(to));
+  const auto says = [&](const std::string& text, const StateDict& given, const LoadOptions& how) {
+    return throws("load_state_dict", {text}, [&] { load_state_dict(to, given, how); });
+  };
+  const std::string cure =
+      "4 of 4 names fit after 'bert.encoder.': load with .prefix = \"bert.encoder.\"";
+  EXPECT_TRUE(says(cure, state, {}));
+  EXPECT_TRUE(says(cure, state, {.strict = false}));
+  EXPECT_TRUE(says(cure, state, {.prefix = "bert."}));
+  StateDict more = state;
+  more.emplace("bert.pooler.weight", ones({2}));
+  EXPECT_TRUE(says("4 of 5 names fit after 'bert.encoder.'", more, {}));
+  load_state_dict(to, more, {.prefix = "bert.encoder."});
+}
+
+TEST(LoadStateDict, KeepsSilentWhereNoPrefixHelps) {
+  FeedForward to = network();
+  StateDict state = state_dict(to);
+  state.erase("linear1.bias");
+  try {
+    load_state_dict(to, state);
+    FAIL() << "loaded";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()).find("prefix"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tessera::nn
