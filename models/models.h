@@ -1,4 +1,4 @@
-// All models.
+// All of Tessera: models and their data, and with them all of nn and tensor.
 #pragma once
 
 #include "models/batches.h"
@@ -10,4 +10,6 @@
 #include "models/pair_classifier.h"
 #include "models/text_file.h"
 #include "models/token_encoder.h"
+#include "models/utf8.h"
 #include "models/vocabulary.h"
+#include "nn/nn.h"

@@ -1,8 +1,9 @@
-// All of nn: modules, losses, optimisers, schedules.
+// All of nn (modules, losses, optimisers, schedules) and of tensor (ops, the tape, files).
 #pragma once
 
 #include "nn/activation.h"
 #include "nn/attention.h"
+#include "nn/buffer.h"
 #include "nn/checkpoint.h"
 #include "nn/clip_grad.h"
 #include "nn/dropout.h"
@@ -18,3 +19,14 @@
 #include "nn/parameters.h"
 #include "nn/positional_encoding.h"
 #include "nn/saved_state.h"
+#include "nn/state_dict.h"
+#include "nn/visit.h"
+#include "tensor/autograd/gradient_checkpoint.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/npz.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/ops/ops.h"
+#include "tensor/print.h"
+#include "tensor/random.h"

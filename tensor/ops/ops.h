@@ -1,4 +1,4 @@
-// Every op.
+// Every op; nn/nn.h and models/models.h bring them too.
 #pragma once
 
 #include "tensor/ops/arithmetic.h"
@@ -13,6 +13,7 @@
 #include "tensor/ops/packed_weight.h"
 #include "tensor/ops/positions.h"
 #include "tensor/ops/reduce.h"
+#include "tensor/ops/scalar.h"
 #include "tensor/ops/similarity.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/unary.h"
