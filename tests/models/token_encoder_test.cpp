@@ -118,6 +118,13 @@ TEST(TokenEncoder, ParametersHaveTheirNames) {
                   .contains("encoder.layers.0.self_attn.in_proj_weight"));
 }
 
+TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
+  TokenEncoder model = make(Positions::kSinusoidal);
+  EXPECT_EQ(model.embeddings.sinusoidal->table.value().dtype(), kFloat32);
+  nn::convert(model, kFloat64);
+  EXPECT_EQ(model.embeddings.sinusoidal->table.value().dtype(), kFloat64);
+}
+
 TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
