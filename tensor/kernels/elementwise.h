@@ -6,7 +6,9 @@
 #pragma once
 
 #include "tensor/kernels/gelu.h"
+#include "tensor/kernels/power.h"
 #include "tensor/kernels/table.h"
+#include "tensor/kernels/trigonometry.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
@@ -95,20 +97,38 @@ void unary(UnaryOp op, index_t n, const T* x, index_t stride, T* y) noexcept {
       return map([](V v) { return v * v; });
     case UnaryOp::kSqrt:
       return map([](V v) { return sqrt(v); });
+    case UnaryOp::kRsqrt:
+      return map([](V v) { return T{1} / sqrt(v); });
     case UnaryOp::kReciprocal:
       return map([](V v) { return T{1} / v; });
     case UnaryOp::kExp:
       return map([](V v) { return exp(v); });
+    case UnaryOp::kExpm1:
+      return map([](V v) { return expm1(v); });
     case UnaryOp::kLog:
       return map([](V v) { return log(v); });
+    case UnaryOp::kLog1p:
+      return map([](V v) { return log1p(v); });
+    case UnaryOp::kSin:
+      return map([](V v) { return sin(v); });
+    case UnaryOp::kCos:
+      return map([](V v) { return cos(v); });
     case UnaryOp::kTanh:
       return map([](V v) { return tanh(v); });
     case UnaryOp::kSigmoid:
       return map([](V v) { return sigmoid(v); });
     case UnaryOp::kErf:
       return map([](V v) { return erf(v); });
+    case UnaryOp::kFloor:
+      return map([](V v) { return floor(v); });
+    case UnaryOp::kCeil:
+      return map([](V v) { return -floor(-v); });
+    case UnaryOp::kRound:
+      return map([](V v) { return round(v); });
     case UnaryOp::kRelu:
       return map([](V v) { return relu(v); });
+    case UnaryOp::kSilu:
+      return map([](V v) { return silu(v); });
     case UnaryOp::kGelu:
       return map_vectors<kInLockstep>(
           n, y, [](const auto& v) { return gelu_erf(v); }, in);
@@ -133,6 +153,8 @@ void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, in
       return map([](V p, V q) { return p * q; });
     case BinaryOp::kDiv:
       return map([](V p, V q) { return p / q; });
+    case BinaryOp::kPow:
+      return map([](V p, V q) { return pow(p, q); });
     case BinaryOp::kMaximum:
       return map([](V p, V q) { return maximum(p, q); });
     case BinaryOp::kMinimum:

@@ -9,6 +9,15 @@
 //     float     1.05   0.93   1.51   1.44   2.41
 //     double    0.98   1.32   1.51   1.87   2.44
 //
+// and over every seventh of all floats, and 2^25 doubles:
+//
+//              expm1  log1p  softplus
+//     float     1.70   1.66   1.99
+//     double    1.93   1.68   1.95
+//
+// silu stays within 3 where exp(x) is a normal number; below, exp(x) has lost digits, and x times the
+// smallest number bounds the error. round and floor are exact.
+//
 // **The same bits.** Sums of products are written `sum * x + c`, one product each, so that every
 // compiler fuses the same ones; a product that a caller might add to something is `rounded` first.
 //
@@ -36,6 +45,7 @@ struct MathConstants<float> {
   static constexpr float kExpHighest = 89.0F;      // exp of more is inf
   static constexpr float kExpLowest = -104.0F;     // exp of less is 0
   static constexpr float kExpNormal = -87.33654F;  // exp of less is below the normal numbers
+  static constexpr float kExpm1Lowest = -20.0F;    // exp of less is nothing beside 1
   static constexpr float kTanhIsOne = 10.0F;
   static constexpr float kSmallestNormal = 0x1p-126F;
   static constexpr float kSqrtHalf = 0.707106781F;
@@ -78,6 +88,7 @@ struct MathConstants<double> {
   static constexpr double kExpHighest = 710.0;
   static constexpr double kExpLowest = -746.0;
   static constexpr double kExpNormal = -708.3964185322641;
+  static constexpr double kExpm1Lowest = -40.0;
   static constexpr double kTanhIsOne = 20.0;
   static constexpr double kSmallestNormal = 0x1p-1022;
   static constexpr double kSqrtHalf = 0.70710678118654752;
@@ -205,33 +216,69 @@ template <class V, class T = Element<V>>
   return x < MathConstants<T>::kExpNormal ? V{} : result;
 }
 
-/// The natural logarithm: -inf of 0, NaN of negative numbers.
+/// e^x - 1, by exp(r) - 1 near 0; -1 wherever e^x is too small to change that.
 template <class V, class T = Element<V>>
-[[gnu::always_inline]] inline V log(V x) {
+[[gnu::always_inline]] inline V expm1(V x) {
+  using C = MathConstants<T>;
+  V r;
+  const V shifted = reduce_exp(x < C::kExpm1Lowest ? broadcast(C::kExpm1Lowest) : x, r);
+  const V half = (shifted - C::kRoundToInteger) * T{0.5} + C::kRoundToInteger;
+  const BitsVec<T> half_bits = bit_cast<BitsVec<T>>(half);
+  const BitsVec<T> rest_bits = bit_cast<BitsVec<T>>(shifted) - half_bits;
+  const V first = power_of_two<T>(half_bits);
+  const V second = power_of_two<T>(rest_bits);
+  const V inverse = power_of_two<T>(BitsVec<T>{} - rest_bits);  // of second
+  const V sum = rounded((expm1_reduced(r) * first + (first - inverse)) * second);
+  const V result = x > C::kExpHighest ? broadcast(kInfinity<T>) : sum;
+  return x == T{0} ? x : result;
+}
+
+/// x = 2^e m with m in [sqrt(1/2), sqrt(2)), for finite x > 0. Returns e.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V split_exponent(V x, V& m) {
   using C = MathConstants<T>;
   constexpr T kScale = static_cast<T>(index_t{1} << (C::kFractionBits + 2));
   const V zero = {};
   const V one = zero + T{1};
   const V sqrt_half = zero + C::kSqrtHalf;
   const Mask<T> is_subnormal = x < C::kSmallestNormal;
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)): the difference of the bits of 1 and sqrt(1/2), added
-  // to x's, carries into the exponent exactly where x's fraction is sqrt(1/2)'s or more.
+  // The difference of the bits of 1 and sqrt(1/2), added to x's, carries into the exponent exactly
+  // where x's fraction is sqrt(1/2)'s or more.
   const BitsVec<T> bits = bit_cast<BitsVec<T>>(is_subnormal ? x * kScale : x);
   const BitsVec<T> one_bits = bit_cast<BitsVec<T>>(one);
   const BitsVec<T> carried = bits + (one_bits - bit_cast<BitsVec<T>>(sqrt_half));
   const BitsVec<T> biased = carried >> C::kFractionBits;
-  const V m = bit_cast<V>(bits + one_bits - (biased << C::kFractionBits));
-  const V f = m - one;
+  m = bit_cast<V>(bits + one_bits - (biased << C::kFractionBits));
   const V offset = zero + C::kRoundToInteger;
-  V e = bit_cast<V>(biased + bit_cast<BitsVec<T>>(offset)) - offset;
-  e -=
-      is_subnormal ? zero + T{C::kExponentBias + C::kFractionBits + 2} : zero + T{C::kExponentBias};
+  const V e = bit_cast<V>(biased + bit_cast<BitsVec<T>>(offset)) - offset;
+  return e - (is_subnormal ? zero + T{C::kExponentBias + C::kFractionBits + 2}
+                           : zero + T{C::kExponentBias});
+}
+
+/// The natural logarithm: -inf of 0, NaN of negative numbers.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V log(V x) {
+  using C = MathConstants<T>;
+  const V zero = {};
+  V m;
+  const V e = split_exponent(x, m);
+  const V f = m - T{1};
   V sum = (f * f) * horner(f, C::kLog) + f;
   sum = e * C::kLn2Low + sum;
   sum = e * C::kLn2High + sum;
   sum = x == zero ? broadcast(-kInfinity<T>) : sum;
   sum = x < zero ? broadcast(static_cast<T>(__builtin_nanf(""))) : sum;
   return x < kInfinity<T> ? sum : x;
+}
+
+/// log(1 + x): the logarithm of u = 1 + x as rounded, and what the rounding took.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V log1p(V x) {
+  const V u = x + T{1};
+  const V lost = x - (u - T{1});
+  const Mask<T> is_regular = (u > T{0}) & (u < kInfinity<T>);
+  const V sum = log(u) + (is_regular ? lost / u : V{});
+  return x == T{0} ? x : sum;
 }
 
 /// The hyperbolic tangent: x + x^3 P(x^2) near 0, elsewhere 1 - 2 e / (1 + e) with e = exp(-2 |x|).
@@ -257,6 +304,37 @@ template <class V, class T = Element<V>>
   return (x < T{0} ? e : broadcast(T{1})) / (e + T{1});
 }
 
+/// |x| as far as exp(-|x|) is not 0, with the sign of x; NaN of NaN.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V sigmoid_argument(V x) {
+  using C = MathConstants<T>;
+  const V above = x < C::kExpLowest ? broadcast(C::kExpLowest) : x;
+  return x > -C::kExpLowest ? broadcast(-C::kExpLowest) : above;
+}
+
+/// x sigmoid(x); 0 of -inf.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V silu(V x) {
+  using C = MathConstants<T>;
+  return rounded((x < C::kExpLowest ? broadcast(C::kExpLowest) : x) * sigmoid(x));
+}
+
+/// Its slope, sigmoid(x) + x sigmoid(x) sigmoid(-x).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V silu_slope(V x) {
+  const V v = sigmoid_argument(x);
+  const V e = exp(-abs(v));
+  const V one_more = e + T{1};
+  const V product = e / rounded(one_more * one_more);  // of both sigmoids, no digit lost
+  return rounded(v * product + (v < T{0} ? e : broadcast(T{1})) / one_more);
+}
+
+/// log(1 + exp(x)).
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V softplus(V x) {
+  return (x < T{0} ? V{} : x) + log1p(exp(-abs(x)));
+}
+
 /// erf(x) for |x| <= 1.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V erf_near(V x) {
@@ -276,6 +354,21 @@ template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V erf(V x) {
   const V a = abs(x);
   return a < T{1} ? erf_near(x) : with_sign(T{1} - erfc_far(a), x);
+}
+
+/// The nearest whole number; of two, the even one. The sign stays where that is 0.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V round(V x) {
+  constexpr T kAllWhole = static_cast<T>(index_t{1} << MathConstants<T>::kFractionBits);
+  const V a = abs(x);
+  return a < kAllWhole ? with_sign((a + kAllWhole) - kAllWhole, x) : x;
+}
+
+/// The largest whole number that is not above x.
+template <class V, class T = Element<V>>
+[[gnu::always_inline]] inline V floor(V x) {
+  const V nearest = round(x);
+  return nearest > x ? nearest - T{1} : nearest;
 }
 
 /// max(x, 0), NaN of NaN.

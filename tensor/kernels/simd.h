@@ -271,6 +271,25 @@ inline V abs(V v) {
   return bit_cast<Vec<T>>(bit_cast<BitsVec<T>>(v) & kAllButSign);
 }
 
+/// The first and the second half of v, each element as a double.
+inline void widen(Vec<float> v, Vec<double>& first, Vec<double>& second) {
+  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
+  Half halves[2];
+  __builtin_memcpy(halves, &v, sizeof(v));
+  first = __builtin_convertvector(halves[0], Vec<double>);
+  second = __builtin_convertvector(halves[1], Vec<double>);
+}
+
+/// The opposite: each element rounded to a float.
+inline Vec<float> narrow(Vec<double> first, Vec<double> second) {
+  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
+  const Half halves[2] = {__builtin_convertvector(first, Half),
+                          __builtin_convertvector(second, Half)};
+  Vec<float> v;
+  __builtin_memcpy(&v, halves, sizeof(v));
+  return v;
+}
+
 /// v, which the compiler may no longer merge into a following sum. Products that leave a function
 /// pass through here, so that they are rounded, and the same, wherever it is inlined.
 template <class V>

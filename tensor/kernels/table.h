@@ -3,6 +3,7 @@
 // the stride from one row of x to the next, `x_col` that from one column to the next.
 #pragma once
 
+#include "tensor/kernels/elementwise_ops.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::kernels {
@@ -103,50 +104,6 @@ struct AttentionBackwardArgs {
   T* d_bias = nullptr;             // where asked; its sums are added to what it holds
   index_t d_bias_strides[4] = {};  // 0 where the bias is broadcast
 };
-
-enum class UnaryOp {
-  kNeg,
-  kAbs,
-  kSign,  // -1, 0 or 1; NaN of NaN
-  kSquare,
-  kSqrt,
-  kReciprocal,
-  kExp,
-  kLog,
-  kTanh,
-  kSigmoid,
-  kErf,
-  kRelu,      // NaN of NaN
-  kGelu,      // x (1 + erf(x / sqrt 2)) / 2
-  kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-};
-
-/// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
-constexpr bool gradient_reads_x(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kAbs:
-    case UnaryOp::kSquare:
-    case UnaryOp::kLog:
-    case UnaryOp::kErf:
-    case UnaryOp::kGelu:
-    case UnaryOp::kGeluTanh:
-      return true;
-    case UnaryOp::kNeg:
-    case UnaryOp::kSign:
-    case UnaryOp::kSqrt:
-    case UnaryOp::kReciprocal:
-    case UnaryOp::kExp:
-    case UnaryOp::kTanh:
-    case UnaryOp::kSigmoid:
-    case UnaryOp::kRelu:
-      return false;
-  }
-  __builtin_unreachable();
-}
-
-enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMaximum, kMinimum };  // of NaN and anything: NaN
-
-enum class CompareOp { kEq, kNe, kLt, kLe, kGt, kGe };
 
 enum class ReduceOp {
   kSum,                // of none: 0
@@ -299,6 +256,13 @@ struct FloatKernels {
   /// gradient_reads_x. dx may be an operand whose stride is 1.
   void (*unary_gradient)(UnaryOp, index_t n, const T* x_or_y, index_t stride, const T* dy,
                          index_t dy_stride, T* dx) noexcept;
+  /// y[i] = op(x[i]; p, q). y may be x where the stride is 1.
+  void (*parametric)(ParametricOp, T p, T q, index_t n, const T* x, index_t x_stride,
+                     T* y) noexcept;
+  /// dx[i] = dy[i] times the derivative of op at x[i]; what clamp cut off has none. dx may be an
+  /// operand whose stride is 1.
+  void (*parametric_gradient)(ParametricOp, T p, T q, index_t n, const T* x, index_t x_stride,
+                              const T* dy, index_t dy_stride, T* dx) noexcept;
   /// y[i] = a[i] op b[i]. y may be an operand whose stride is 1.
   void (*binary)(BinaryOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
                  T* y) noexcept;

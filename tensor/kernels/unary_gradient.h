@@ -20,17 +20,30 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
     case UnaryOp::kAbs:
       return map([](V x, V d) { return d * sign(x); });
     case UnaryOp::kSign:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
       return map([](V, V) { return V{}; });
     case UnaryOp::kSquare:
       return map([](V x, V d) { return d * (x + x); });
     case UnaryOp::kSqrt:
       return map([](V y, V d) { return d / (y + y); });
+    case UnaryOp::kRsqrt:
+      return map([](V y, V d) { return d * (y * y * y * T{-0.5}); });
     case UnaryOp::kReciprocal:
       return map([](V y, V d) { return -(d * (y * y)); });
     case UnaryOp::kExp:
       return map([](V y, V d) { return d * y; });
+    case UnaryOp::kExpm1:
+      return map([](V y, V d) { return d * (y + T{1}); });
     case UnaryOp::kLog:
       return map([](V x, V d) { return d / x; });
+    case UnaryOp::kLog1p:
+      return map([](V x, V d) { return d / (x + T{1}); });
+    case UnaryOp::kSin:
+      return map([](V x, V d) { return d * cos(x); });
+    case UnaryOp::kCos:
+      return map([](V x, V d) { return d * -sin(x); });
     case UnaryOp::kTanh:
       return map([](V y, V d) { return d * (T{1} - y * y); });
     case UnaryOp::kSigmoid:
@@ -39,6 +52,8 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
       return map([](V x, V d) { return d * (exp_of_negative(rounded(x * -x)) * kTwoOverSqrtPi); });
     case UnaryOp::kRelu:  // passes a NaN on
       return map([](V y, V d) { return y <= T{0} ? V{} : d; });
+    case UnaryOp::kSilu:
+      return map([](V x, V d) { return d * silu_slope(x); });
     case UnaryOp::kGelu:
       return map_vectors<kInLockstep>(
           n, dx,

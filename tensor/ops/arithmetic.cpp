@@ -19,6 +19,16 @@ using detail::map_rows;
 using detail::Row;
 using kernels::BinaryOp;
 
+/// base^exponent modulo 2^64, by squaring; the exponent is not negative.
+index_t integer_power(index_t base, index_t exponent) {
+  std::uint64_t result = 1;
+  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1) {
+    if (exponent & 1) result *= square;
+    square *= square;
+  }
+  return static_cast<index_t>(result);
+}
+
 /// The integer meaning of an op, modulo 2^64.
 index_t apply(BinaryOp kind, index_t a, index_t b) {
   const auto p = static_cast<std::uint64_t>(a);
@@ -30,6 +40,8 @@ index_t apply(BinaryOp kind, index_t a, index_t b) {
       return static_cast<index_t>(p - q);
     case BinaryOp::kMul:
       return static_cast<index_t>(p * q);
+    case BinaryOp::kPow:
+      return integer_power(a, b);
     case BinaryOp::kMaximum:
       return std::max(a, b);
     case BinaryOp::kMinimum:
@@ -40,6 +52,11 @@ index_t apply(BinaryOp kind, index_t a, index_t b) {
   return 0;  // Div never comes here: it is computed in floating point
 }
 
+/// Elementary operations per element, for the decision to use threads.
+constexpr index_t cost_of(BinaryOp kind) {
+  return kind == BinaryOp::kPow ? 32 : 1;
+}
+
 /// `kind` of two tensors of one dtype.
 Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
@@ -47,9 +64,10 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
     return visit_floating(a.dtype(), [&](auto t) {
       using T = decltype(t);
       const auto kernel = kernels::table().of<T>().binary;
-      return map_rows<T, T, T>(shape, {a, b}, 1, [&](T* out, index_t n, Row<T> x, Row<T> y) {
-        kernel(kind, n, x.first, x.step, y.first, y.step, out);
-      });
+      return map_rows<T, T, T>(shape, {a, b}, cost_of(kind),
+                               [&](T* out, index_t n, Row<T> x, Row<T> y) {
+                                 kernel(kind, n, x.first, x.step, y.first, y.step, out);
+                               });
     });
   }
   if (a.dtype() == kInt64) {
@@ -86,14 +104,17 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
       if (dx.wanted(0)) dx.add(0, dy / b);
       if (dx.wanted(1)) dx.add(1, -(dy * (a / b) / b));
       return;
+    case BinaryOp::kPow:
+      return;  // pow, below, has its own
     case BinaryOp::kMaximum:
     case BinaryOp::kMinimum:
       break;
   }
+  // Beside NaN neither is chosen, and both get the gradient.
   const bool largest = kind == BinaryOp::kMaximum;
-  const Tensor tied = where(eq(a, b), dy * 0.5, 0);
-  if (dx.wanted(0)) dx.add(0, where(largest ? gt(a, b) : lt(a, b), dy, tied));
-  if (dx.wanted(1)) dx.add(1, where(largest ? gt(b, a) : lt(b, a), dy, tied));
+  const Tensor shared = where(eq(a, b), dy * 0.5, dy);
+  if (dx.wanted(0)) dx.add(0, where(largest ? lt(a, b) : gt(a, b), 0, shared));
+  if (dx.wanted(1)) dx.add(1, where(largest ? lt(b, a) : gt(b, a), 0, shared));
 }
 
 /// `kind` computed in `dtype`.
@@ -208,20 +229,6 @@ Tensor neg(const Tensor& x) {
   return op.finish(y, [] { return [](const Tensor& dy, Gradients& dx) { dx.add(0, -dy); }; });
 }
 
-namespace {
-
-/// Modulo 2^64, by squaring.
-index_t integer_power(index_t base, index_t exponent) {
-  std::uint64_t result = 1;
-  for (auto square = static_cast<std::uint64_t>(base); exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result *= square;
-    square *= square;
-  }
-  return static_cast<index_t>(result);
-}
-
-}  // namespace
-
 Tensor pow(const Tensor& x, Scalar exponent) {
   detail::require_defined("pow", x);
   const double e = exponent.value();
@@ -248,6 +255,44 @@ Tensor pow(const Tensor& x, Scalar exponent) {
       dx.add(0, e == 0 ? dy * 0 : dy * (e * pow(base, e - 1)));  // a power of 0 is flat at 0, too
     };
   });
+}
+
+namespace {
+
+Tensor power(const Tensor& base, const Tensor& exponent, DType dtype) {
+  Recording op("pow", {&base, &exponent});
+  if (dtype == kBool) dtype = kInt64;
+  const Tensor a = base.to(dtype);
+  const Tensor b = exponent.to(dtype);
+  require(is_floating(dtype) || !any(b < 0).item<bool>(), "pow",
+          "integers cannot be raised to negative powers; convert them to a floating dtype");
+  const Tensor y = binary("pow", BinaryOp::kPow, a, b);
+  return op.finish(y, [&] {
+    return [a = op.save(a), b = op.save(b), y = op.wanted(1) ? op.save(y) : Saved()](
+               const Tensor& dy, Gradients& dx) {
+      const Tensor x = a;
+      const Tensor e = b;
+      if (dx.wanted(0)) dx.add(0, where(eq(e, 0), 0, dy * (e * pow(x, e - 1))));
+      if (dx.wanted(1)) {
+        const Tensor is_flat = logical_and(eq(x, 0), e >= 0);
+        dx.add(1, where(is_flat, 0, dy * (Tensor(y) * log(x))));
+      }
+    };
+  });
+}
+
+}  // namespace
+
+Tensor pow(const Tensor& base, const Tensor& exponent) {
+  detail::require_defined("pow", base);
+  detail::require_defined("pow", exponent);
+  return power(base, exponent, promote(base.dtype(), exponent.dtype()));
+}
+
+Tensor pow(Scalar base, const Tensor& exponent) {
+  detail::require_defined("pow", exponent);
+  const DType dtype = base.dtype_beside(exponent.dtype());
+  return power(base.to_tensor(dtype), exponent, dtype);
 }
 
 }  // namespace tessera

@@ -32,12 +32,12 @@ Tensor div(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, Scalar b);
 Tensor div(Scalar a, const Tensor& b);
 
-/// The larger of a and b; NaN where either is NaN.
+/// The larger of a and b; NaN where either is NaN. Of equals, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, Scalar b);
 Tensor maximum(Scalar a, const Tensor& b);
 
-/// The smaller of a and b; NaN where either is NaN.
+/// The smaller of a and b; NaN where either is NaN. Of equals, each gets half of the gradient.
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, Scalar b);
 Tensor minimum(Scalar a, const Tensor& b);
@@ -51,6 +51,15 @@ Tensor neg(const Tensor& x);
 /// are square roots: of -0 they are -0 and of -inf NaN.
 /// **Errors**: an integer tensor to a negative integral power.
 Tensor pow(const Tensor& x, Scalar exponent);
+
+/// base to the power of the exponent, element by element.
+///
+/// 1 where the base is 1 or the exponent 0, NaN or not; NaN where a negative base has an exponent
+/// that is not whole. Bools count as int64. The gradient with regard to the exponent, y log(base), is
+/// 0 where the base is 0 and the exponent is not negative.
+/// **Errors**: an integer base with a negative integer exponent.
+Tensor pow(const Tensor& base, const Tensor& exponent);
+Tensor pow(Scalar base, const Tensor& exponent);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
   return add(a, b);

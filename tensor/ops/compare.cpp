@@ -176,6 +176,10 @@ Tensor isnan(const Tensor& x) {
   return floating_test("isnan", x, false, [](auto v) { return std::isnan(v); });
 }
 
+Tensor isinf(const Tensor& x) {
+  return floating_test("isinf", x, false, [](auto v) { return std::isinf(v); });
+}
+
 Tensor isfinite(const Tensor& x) {
   return floating_test("isfinite", x, true, [](auto v) { return std::isfinite(v); });
 }

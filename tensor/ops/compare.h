@@ -73,6 +73,8 @@ Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 Tensor isnan(const Tensor& x);
+/// Infinite, of either sign.
+Tensor isinf(const Tensor& x);
 /// Neither NaN nor infinite.
 Tensor isfinite(const Tensor& x);
 

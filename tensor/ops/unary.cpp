@@ -1,6 +1,9 @@
 #include "tensor/ops/unary.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
@@ -14,6 +17,7 @@ namespace {
 using detail::map_elements;
 using detail::map_rows;
 using detail::Row;
+using kernels::ParametricOp;
 using kernels::UnaryOp;
 
 // Elementary operations per element, for the decision to use threads.
@@ -45,6 +49,38 @@ Tensor unary_or_integer(const char* op, UnaryOp kind, const Tensor& x, const F& 
   return map_elements<index_t, index_t>(x.shape(), {x.to(kInt64)}, kCheap, f);
 }
 
+index_t identity(index_t v) {
+  return v;
+}
+
+/// `kind` with its two numbers, for floating tensors; others are converted.
+Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t cost,
+                  const Tensor& x) {
+  const Tensor input = x.to(floating(x.dtype()));
+  Recording scope(op, {&input});
+  const Tensor y = visit_floating(input.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto kernel = kernels::table().of<T>().parametric;
+    return map_rows<T, T>(input.shape(), {input}, cost, [&](T* out, index_t n, Row<T> in) {
+      kernel(kind, static_cast<T>(p), static_cast<T>(q), n, in.first, in.step, out);
+    });
+  });
+  return scope.finish(y, [&] {
+    return [=, saved = scope.save(input)](const Tensor& dy, Gradients& dx) {
+      const Tensor s = saved;
+      dx.add(0, visit_floating(s.dtype(), [&](auto t) {
+               using T = decltype(t);
+               const auto kernel = kernels::table().of<T>().parametric_gradient;
+               return map_rows<T, T, T>(s.shape(), {s, dy}, cost,
+                                        [&](T* out, index_t n, Row<T> in, Row<T> d) {
+                                          kernel(kind, static_cast<T>(p), static_cast<T>(q), n,
+                                                 in.first, in.step, d.first, d.step, out);
+                                        });
+             }));
+    };
+  });
+}
+
 /// Modulo 2^64, where signed arithmetic would be undefined.
 index_t wrapping_product(index_t a, index_t b) {
   return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
@@ -68,12 +104,32 @@ Tensor exp(const Tensor& x) {
   return unary("exp", UnaryOp::kExp, kCostly, x);
 }
 
+Tensor expm1(const Tensor& x) {
+  return unary("expm1", UnaryOp::kExpm1, kCostly, x);
+}
+
 Tensor log(const Tensor& x) {
   return unary("log", UnaryOp::kLog, kCostly, x);
 }
 
+Tensor log1p(const Tensor& x) {
+  return unary("log1p", UnaryOp::kLog1p, kCostly, x);
+}
+
 Tensor sqrt(const Tensor& x) {
   return unary("sqrt", UnaryOp::kSqrt, kCheap, x);
+}
+
+Tensor rsqrt(const Tensor& x) {
+  return unary("rsqrt", UnaryOp::kRsqrt, kCheap, x);
+}
+
+Tensor sin(const Tensor& x) {
+  return unary("sin", UnaryOp::kSin, kCostly, x);
+}
+
+Tensor cos(const Tensor& x) {
+  return unary("cos", UnaryOp::kCos, kCostly, x);
 }
 
 Tensor tanh(const Tensor& x) {
@@ -103,12 +159,62 @@ Tensor sign(const Tensor& x) {
                           [](index_t v) { return index_t{v > 0} - index_t{v < 0}; });
 }
 
+Tensor floor(const Tensor& x) {
+  return unary_or_integer("floor", UnaryOp::kFloor, x, identity);
+}
+
+Tensor ceil(const Tensor& x) {
+  return unary_or_integer("ceil", UnaryOp::kCeil, x, identity);
+}
+
+Tensor round(const Tensor& x) {
+  return unary_or_integer("round", UnaryOp::kRound, x, identity);
+}
+
 Tensor sigmoid(const Tensor& x) {
   return unary("sigmoid", UnaryOp::kSigmoid, kCostly, x);
 }
 
 Tensor relu(const Tensor& x) {
   return unary_or_integer("relu", UnaryOp::kRelu, x, [](index_t v) { return v < 0 ? 0 : v; });
+}
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  detail::require_defined("leaky_relu", x);
+  return parametric("leaky_relu", ParametricOp::kLeakyRelu, negative_slope, 0, kCheap, x);
+}
+
+Tensor silu(const Tensor& x) {
+  return unary("silu", UnaryOp::kSilu, kCostly, x);
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  detail::require_defined("softplus", x);
+  require(beta > 0 && std::isfinite(beta), "softplus", "beta must be positive and finite, not ",
+          beta);
+  require(!std::isnan(threshold), "softplus", "the threshold must be a number, not NaN");
+  return parametric("softplus", ParametricOp::kSoftplus, beta, threshold, 2 * kCostly, x);
+}
+
+Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most) {
+  detail::require_defined("clamp", x);
+  require(least.has_value() || most.has_value(), "clamp", "one bound must be given, got none");
+  bool is_integral = !is_floating(x.dtype());
+  for (const std::optional<Scalar>& bound : {least, most}) {
+    if (!bound) continue;
+    require(!std::isnan(bound->value()), "clamp", "a bound must be a number, not NaN");
+    is_integral = is_integral && bound->is_integral();
+  }
+  if (is_integral) {
+    using Limits = std::numeric_limits<index_t>;
+    const index_t p = least ? least->integer() : Limits::min();
+    const index_t q = most ? most->integer() : Limits::max();
+    return map_elements<index_t, index_t>(x.shape(), {x.to(kInt64)}, kCheap,
+                                          [&](index_t v) { return std::min(std::max(v, p), q); });
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return parametric("clamp", ParametricOp::kClamp, least ? least->value() : -kInfinity,
+                    most ? most->value() : kInfinity, kCheap, x);
 }
 
 Tensor gelu(const Tensor& x) {

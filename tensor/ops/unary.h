@@ -1,18 +1,31 @@
 // Functions of one number, element by element.
 //
 // Shapes: any, which the result has too. Integers and bools are converted to float32 first, but
-// stay int64 in abs, square, sign and relu, where bool counts as int64. NaN gives NaN.
-// How exact each is stands in tensor/kernels/math.h. Source: numpy, torch, by the same names.
+// stay int64 in abs, square, sign, floor, ceil, round, relu and clamp, where bool counts as int64.
+// NaN gives NaN. How exact each is stands in tensor/kernels/math.h and trigonometry.h. Source: numpy,
+// torch, by the same names.
 #pragma once
 
+#include <optional>
+
+#include "tensor/ops/scalar.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
 
 Tensor exp(const Tensor& x);
+/// exp(x) - 1, exact for x near 0 too.
+Tensor expm1(const Tensor& x);
 /// The natural logarithm; -inf of 0, NaN below.
 Tensor log(const Tensor& x);
+/// log(1 + x), exact for x near 0 too.
+Tensor log1p(const Tensor& x);
 Tensor sqrt(const Tensor& x);
+/// 1 / sqrt(x).
+Tensor rsqrt(const Tensor& x);
+/// The sine and the cosine of an angle in radians, of any size; NaN of infinities.
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
 Tensor tanh(const Tensor& x);
 /// 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 Tensor erf(const Tensor& x);
@@ -21,12 +34,33 @@ Tensor abs(const Tensor& x);
 Tensor square(const Tensor& x);
 /// 1 / x.
 Tensor reciprocal(const Tensor& x);
-/// -1, 0 or 1.
+/// -1, 0 or 1. Its gradient is 0.
 Tensor sign(const Tensor& x);
+/// The nearest whole number below, above, or on either side; halves are rounded to the even one. The
+/// gradients are 0.
+Tensor floor(const Tensor& x);
+Tensor ceil(const Tensor& x);
+Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0).
 Tensor relu(const Tensor& x);
+/// x where x > 0, else `negative_slope` x.
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+/// x sigmoid(x), which is 0 at -inf.
+/// **Source**: Elfwing, Uchibe and Doya, Sigmoid-Weighted Linear Units, arXiv 1702.03118.
+Tensor silu(const Tensor& x);
+/// log(1 + exp(beta x)) / beta, but x itself where beta x > `threshold`.
+///
+/// **Errors**: a beta that is not positive and finite; a threshold of NaN.
+Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+
+/// min(max(x, least), most), where either may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
+///
+/// Where least > most, most. The gradient passes where least <= x <= most, the bounds included.
+/// Integers stay int64 between integers, and become float32 otherwise.
+/// **Errors**: no bound at all; a bound of NaN.
+Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most = {});
 
 /// x (1 + erf(x / sqrt 2)) / 2, that is x Phi(x), where Phi is the distribution function of the
 /// standard normal; BERT's "gelu".

@@ -373,6 +373,58 @@ def add_einsum(add, rng):
         right=normal(rng, 6))
 
 
+def elementwise_case(name):
+    """Elementwise functions: operands (float32 values), results and gradients, all in float64.
+
+    The gradients are those of sum(output * weights).
+    """
+    rng = random_state(name)
+    entries = {}
+
+    def add(op, function, **operands):
+        given = {key: torch.from_numpy(np.asarray(value, np.float32)).double().requires_grad_()
+                 for key, value in operands.items()}
+        output = function(*given.values())
+        weights = torch.from_numpy(np.linspace(0.5, 1.5, output.numel()).astype(np.float32))
+        weights = weights.double().reshape(output.shape)
+        (output * weights).sum().backward()
+        for key, value in given.items():
+            entries[f"{op}.{key}"] = value.detach().numpy()
+            entries[f"{op}.d{key}"] = value.grad.numpy()
+        entries[f"{op}.weights"] = weights.numpy()
+        entries[f"{op}.output"] = output.detach().numpy()
+
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan]
+    some = np.concatenate([np.linspace(-6, 6, 25), 3 * normal(rng, 15), special])
+    angles = np.concatenate([some, [100, -1e4, 3e5, 1e10, -1e20, 3e38]])
+    positive = np.concatenate([np.linspace(0.125, 6, 25), special])
+    add("sin", torch.sin, input=angles)
+    add("cos", torch.cos, input=angles)
+    add("expm1", torch.expm1, input=some)
+    add("log1p", torch.log1p, input=np.concatenate([positive, [-1, -0.75, 1e-7, -1e-7]]))
+    add("rsqrt", torch.rsqrt, input=positive)
+    for op in (torch.floor, torch.ceil, torch.round):
+        add(op.__name__, op, input=some)
+    add("sign", torch.sign, input=some[~np.isnan(some)])  # Of NaN: 0 in PyTorch, NaN in NumPy and ours.
+    add("silu", F.silu, input=some[np.isfinite(some)])  # At -inf: NaN in PyTorch, 0 in ours.
+    add("softplus", F.softplus, input=np.concatenate([some, [19, 21, 40]]))
+    add("softplus_sharp", lambda x: F.softplus(x, 2.5, 3), input=some)
+    add("leaky_relu", F.leaky_relu, input=some)
+    add("leaky_relu_slope", lambda x: F.leaky_relu(x, 0.25), input=some)
+    add("clamp", lambda x: torch.clamp(x, -1, 2), input=some)
+    add("clamp_least", lambda x: torch.clamp(x, min=0.5), input=some)
+    add("clamp_most", lambda x: torch.clamp(x, max=0.5), input=some)
+    add("clamp_crossed", lambda x: torch.clamp(x, 2, -1), input=some)
+    few = np.array([-1, 0, 1, np.nan, np.inf])
+    add("maximum", torch.maximum, input=few[:, None], other=few)
+    add("minimum", torch.minimum, input=few[:, None], other=few)
+    add("pow", torch.pow, input=np.abs(normal(rng, 5, 7)) + 0.25, other=2 * normal(rng, 7))
+    bases = np.array([0, 1, -1, 2, -2.5, np.inf, -np.inf, np.nan])
+    exponents = np.array([0, 1, 2, 3, -1, -2, 0.5, -0.5, np.inf, -np.inf, np.nan])
+    add("pow_special", torch.pow, input=np.repeat(bases, 11), other=np.tile(exponents, 8))
+    return entries
+
+
 def check_pairs():
     """Every value of each layer option meets every value of each other."""
     kind = {"holes": "padding", "additive_padding": "additive"}
@@ -402,6 +454,7 @@ def all_cases():
     for short, arguments in MHA_CASES.items():
         yield f"mha_{short}", mha_case(f"mha_{short}", *arguments)
     yield "ops", ops_case("ops")
+    yield "elementwise", elementwise_case("elementwise")
 
 
 def main():

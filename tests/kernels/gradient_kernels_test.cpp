@@ -93,17 +93,30 @@ W slope(UnaryOp op, W x) {
     case UnaryOp::kAbs:
       return x < 0 ? -1 : 1;
     case UnaryOp::kSign:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
       return 0;
     case UnaryOp::kSquare:
       return 2 * x;
     case UnaryOp::kSqrt:
       return 1 / (2 * std::sqrt(x));
+    case UnaryOp::kRsqrt:
+      return -1 / (2 * x * std::sqrt(x));
     case UnaryOp::kReciprocal:
       return -1 / (x * x);
     case UnaryOp::kExp:
       return std::exp(x);
+    case UnaryOp::kExpm1:
+      return std::exp(x);
     case UnaryOp::kLog:
       return 1 / x;
+    case UnaryOp::kLog1p:
+      return 1 / (1 + x);
+    case UnaryOp::kSin:
+      return std::cos(x);
+    case UnaryOp::kCos:
+      return -std::sin(x);
     case UnaryOp::kTanh:
       return 1 / (std::cosh(x) * std::cosh(x));
     case UnaryOp::kSigmoid:
@@ -112,6 +125,8 @@ W slope(UnaryOp op, W x) {
       return 2 * kInvSqrtPi * std::exp(-x * x);
     case UnaryOp::kRelu:
       return x > 0 ? 1 : 0;
+    case UnaryOp::kSilu:
+      return (1 + x / (1 + std::exp(x))) / (1 + std::exp(-x));
     case UnaryOp::kGelu:
       return std::erfc(-x * kHalfSqrt) / 2 + x * kInvSqrtPi * kHalfSqrt * std::exp(-x * x / 2);
     case UnaryOp::kGeluTanh:
@@ -124,9 +139,11 @@ W slope(UnaryOp op, W x) {
 }
 
 constexpr std::array kUnaryOps = {
-    UnaryOp::kNeg,  UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare, UnaryOp::kSqrt,
-    UnaryOp::kExp,  UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,    UnaryOp::kReciprocal,
-    UnaryOp::kGelu, UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid};
+    UnaryOp::kNeg,   UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare,  UnaryOp::kSqrt,
+    UnaryOp::kExp,   UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,     UnaryOp::kReciprocal,
+    UnaryOp::kGelu,  UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid, UnaryOp::kRsqrt,
+    UnaryOp::kExpm1, UnaryOp::kLog1p,    UnaryOp::kSin,  UnaryOp::kCos,     UnaryOp::kFloor,
+    UnaryOp::kCeil,  UnaryOp::kRound,    UnaryOp::kSilu};
 
 template <class T>
 std::vector<T> unary_gradient(UnaryOp op, const std::vector<T>& x, const std::vector<T>& dy) {
@@ -141,7 +158,8 @@ std::vector<T> unary_gradient(UnaryOp op, const std::vector<T>& x, const std::ve
 template <class T>
 void expect_slopes(UnaryOp op) {
   SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)));
-  const bool positive = op == UnaryOp::kSqrt || op == UnaryOp::kLog;
+  const bool positive =
+      op == UnaryOp::kSqrt || op == UnaryOp::kLog || op == UnaryOp::kRsqrt || op == UnaryOp::kLog1p;
   const std::vector<T> x = random_values<T>(20000, 53, positive ? 0.01 : -12, 12);
   const std::vector<T> dy = random_values<T>(20000, 54, 0.5, 2);
   std::vector<Wide<T>> want;
@@ -169,12 +187,15 @@ void expect_edges() {
     EXPECT_TRUE(
         near(unary_gradient(op, x, dy), std::vector<Wide<T>>(want.begin(), want.end()), 0, 1e-30));
   }
+  EXPECT_TRUE(
+      near(unary_gradient<T>(UnaryOp::kSilu, {-kInf, -1000, 1000, kInf, kNan}, {3, 3, 3, 3, 3}),
+           std::vector<Wide<T>>{0, 0, 3, 3, kNan}, 0, 1e-30));
   EXPECT_TRUE(same_bits(
       unary_gradient<T>(UnaryOp::kRelu, {-kInf, -1, 0, 1, kInf, kNan}, {3, 3, 3, 3, 3, 3}),
       {0, 0, 0, 3, 3, 3}));
 }
 
-TEST_P(GradientKernelsTest, FarOutTheSlopesOfGeluAreConstant) {
+TEST_P(GradientKernelsTest, FarOutTheSlopesOfGeluAndSiluAreConstant) {
   expect_edges<float>();
   expect_edges<double>();
 }

@@ -227,6 +227,61 @@ TEST_P(ArithmeticTest, PowOfEveryLayout) {
   }
 }
 
+TEST_P(ArithmeticTest, PowOfTwoTensors) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const double error = 2 * test::rounding(dtype);
+    for (const Shape& shape : {Shape{}, Shape{19}, Shape{5, 37}, Shape{3, 0}}) {
+      const auto exponents = random_layouts(shape, dtype, 9, -4, 4);
+      for (const auto& a : random_layouts(shape, dtype, 8, 0, 5)) {
+        for (const auto& b : exponents) {
+          SCOPED_TRACE(testing::Message()
+                       << dtype << shape << ", " << a.name << " to the power " << b.name);
+          const auto power = [](double x, double y) { return std::pow(x, y); };
+          const Tensor got = pow(a.tensor, b.tensor);
+          EXPECT_EQ(got.dtype(), dtype);
+          ASSERT_TRUE(near(got, test::map(array(a.tensor), array(b.tensor), power), error));
+          ASSERT_TRUE(same_bits(got, pow(a.tensor.clone(), b.tensor.clone())));
+        }
+      }
+    }
+    const Tensor a = random_tensor({4, 1, 5}, dtype, 10, 0, 5);
+    const Tensor b = random_tensor({3, 1}, dtype, 11, -4, 4);
+    const auto power = [](double x, double y) { return std::pow(x, y); };
+    EXPECT_TRUE(near(pow(a, b), test::map(array(a), array(b), power), error));
+    EXPECT_TRUE(
+        near(pow(1.5, b), test::map(array(b), [](double y) { return std::pow(1.5, y); }), error));
+  }
+}
+
+TEST_P(ArithmeticTest, PowOfSpecialValues) {
+  const Tensor row = from_vector(
+      std::vector<double>{kNaN, kInf, -kInf, 0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -0.5});
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor a = row.to(dtype).unsqueeze(1).expand({11, 11});
+    const Tensor b = row.to(dtype);
+    const auto power = [](double x, double y) { return std::pow(x, y); };
+    EXPECT_TRUE(near(pow(a, b), test::map(array(a), array(b), power), 2 * test::rounding(dtype)));
+  }
+}
+
+TEST(PowTest, DTypesOfTwoTensors) {
+  const Tensor x = tensor({-3, 0, 2});
+  const Tensor y = tensor({3, 0, 10});
+  EXPECT_EQ(pow(x, y).to_vector<index_t>(), (std::vector<index_t>{-27, 1, 1024}));
+  EXPECT_EQ(pow(tensor({3}), tensor({39})).item<index_t>(), 4052555153018976267);
+  EXPECT_EQ(pow(2, y).to_vector<index_t>(), (std::vector<index_t>{8, 1, 1024}));
+  EXPECT_EQ(pow(0.5, y).to_vector<float>(), (std::vector<float>{0.125F, 1, 0.0009765625F}));
+  EXPECT_EQ(pow(tensor({true, false}), tensor({false, true})).to_vector<index_t>(),
+            (std::vector<index_t>{1, 0}));
+  EXPECT_EQ(pow(x, ones({3}, kFloat64)).dtype(), kFloat64);
+  EXPECT_EQ(pow(x, ones({3})).dtype(), kFloat32);
+  EXPECT_TRUE(throws("pow", {"negative"}, [&] { return pow(y, x); }));
+  EXPECT_TRUE(throws("pow", {"negative"}, [&] { return pow(2, x); }));
+  EXPECT_TRUE(throws("pow", {"(3,)", "(2,)"}, [&] { return pow(ones({3}), ones({2})); }));
+  EXPECT_TRUE(throws("pow", {"undefined"}, [&] { return pow(x, Tensor{}); }));
+  EXPECT_TRUE(throws("pow", {"undefined"}, [&] { return pow(2, Tensor{}); }));
+}
+
 TEST(PowTest, IntegersToIntegers) {
   const Tensor x = tensor({-3, 0, 2, 10});
   EXPECT_EQ(pow(x, 3).to_vector<index_t>(), (std::vector<index_t>{-27, 0, 8, 1000}));

@@ -153,17 +153,20 @@ TEST(AnyAllTest, OverAnyAxesOfEveryLayout) {
   EXPECT_TRUE(throws("any", {"3"}, [] { return any(zeros({2}), {3}); }));
 }
 
-TEST(IsNaNTest, AndIsFinite) {
+TEST(IsNaNTest, AndIsInfAndIsFinite) {
   const std::vector<double> values = {kNaN, kInf, -kInf, 0, 1e38};
   for (const DType dtype : {kFloat32, kFloat64}) {
     const Tensor x = from_vector(values).to(dtype);
     EXPECT_EQ(bools(isnan(x)), (std::vector<bool>{true, false, false, false, false}));
     EXPECT_EQ(bools(isfinite(x)), (std::vector<bool>{false, false, false, true, true}));
+    EXPECT_EQ(bools(isinf(x)), (std::vector<bool>{false, true, true, false, false}));
     EXPECT_EQ(bools(isnan(x.slice(0, {}, {}, -1))),
               (std::vector<bool>{false, false, false, false, true}));
   }
   EXPECT_EQ(bools(isnan(tensor({1, 2}))), (std::vector<bool>{false, false}));
+  EXPECT_EQ(bools(isinf(tensor({1, 2}))), (std::vector<bool>{false, false}));
   EXPECT_EQ(bools(isfinite(tensor({1, 2}))), (std::vector<bool>{true, true}));
+  EXPECT_TRUE(throws("isinf", {"undefined"}, [] { return isinf(Tensor{}); }));
 }
 
 TEST(AllCloseTest, Tolerances) {

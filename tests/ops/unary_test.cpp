@@ -44,6 +44,18 @@ double sign_of(double x) {
   return std::isnan(x) ? x : double(x > 0) - double(x < 0);
 }
 
+double softplus_of(double x) {
+  return x > 20 ? x : std::log1p(std::exp(x));
+}
+
+double sharp_softplus(double x) {
+  return 3 * x > 2 ? x : std::log1p(std::exp(3 * x)) / 3;
+}
+
+double between(double x, double least, double most) {
+  return std::isnan(x) ? x : std::min(std::max(x, least), most);
+}
+
 const std::vector<UnaryCase> kCases = {
     {"exp", exp, [](double x) { return std::exp(x); }, false, -9},
     {"log", log, [](double x) { return std::log(x); }, false, 0.01},
@@ -56,6 +68,29 @@ const std::vector<UnaryCase> kCases = {
     {"sign", sign, sign_of, true, -9},
     {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, false, -9},
     {"relu", relu, [](double x) { return x < 0 ? 0.0 : x; }, true, -9},
+    {"expm1", expm1, [](double x) { return std::expm1(x); }, false, -9},
+    {"log1p", log1p, [](double x) { return std::log1p(x); }, false, -0.9},
+    {"rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, false, 0.01},
+    {"sin", sin, [](double x) { return std::sin(x); }, false, -9},
+    {"cos", cos, [](double x) { return std::cos(x); }, false, -9},
+    {"floor", floor, [](double x) { return std::floor(x); }, true, -9},
+    {"ceil", ceil, [](double x) { return std::ceil(x); }, true, -9},
+    {"round", round, [](double x) { return std::nearbyint(x); }, true, -9},
+    {"silu", silu, [](double x) { return x / (1 + std::exp(-x)); }, false, -9},
+    {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); },
+     [](double x) { return x > 0 ? x : 0.01 * x; }, false, -9},
+    {"leaky_relu of slope 3", [](const Tensor& x) { return leaky_relu(x, 3); },
+     [](double x) { return x > 0 ? x : 3 * x; }, false, -9},
+    {"softplus", [](const Tensor& x) { return softplus(x); }, softplus_of, false, -9},
+    {"softplus of 3", [](const Tensor& x) { return softplus(x, 3, 2); }, sharp_softplus, false, -9},
+    {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); },
+     [](double x) { return between(x, -1, 2); }, true, -9},
+    {"clamp from below", [](const Tensor& x) { return clamp(x, -1.5); },
+     [](double x) { return between(x, -1.5, kInf); }, false, -9},
+    {"clamp from above", [](const Tensor& x) { return clamp(x, {}, 2); },
+     [](double x) { return between(x, -kInf, 2); }, true, -9},
+    {"clamp to nothing", [](const Tensor& x) { return clamp(x, 2, -1); },
+     [](double x) { return std::isnan(x) ? x : -1; }, true, -9},
     {"gelu", [](const Tensor& x) { return gelu(x); }, gelu_erf, false, -9},
     {"gelu tanh", [](const Tensor& x) { return tessera::gelu_tanh(x); }, gelu_tanh, false, -9},
 };
@@ -91,7 +126,8 @@ TEST_P(UnaryTest, SpecialValues) {
       const Tensor x = from_vector(values).to(dtype);
       Array want = test::map(array(x), c.oracle);
       // 0 times infinity in the formula, but 0 in the limit.
-      if (std::string(c.name).starts_with("gelu")) want.values[2] = 0;
+      const std::string name = c.name;
+      if (name.starts_with("gelu") || name == "silu") want.values[2] = 0;
       SCOPED_TRACE(testing::Message() << c.name << " of " << dtype);
       EXPECT_TRUE(near(c.op(x), want, test::tolerance(dtype)));
       // The same at every place of a long row.
@@ -121,11 +157,31 @@ TEST(UnaryDTypeTest, Integers) {
   EXPECT_EQ(square(tensor({-3, 4})).to_vector<index_t>(), (std::vector<index_t>{9, 16}));
   EXPECT_EQ(sign(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{-1, 0, 1}));
   EXPECT_EQ(relu(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{0, 0, 4}));
+  const index_t big = (index_t{1} << 53) + 1;  // which no double holds
+  const Tensor x = from_vector(std::vector<index_t>{least, big, big + 2});
+  EXPECT_EQ(round(x).to_vector<index_t>(), (std::vector<index_t>{least, big, big + 2}));
+  EXPECT_EQ(clamp(x, {}, big).to_vector<index_t>(), (std::vector<index_t>{least, big, big}));
+  EXPECT_EQ(clamp(x, big + 1).to_vector<index_t>(),
+            (std::vector<index_t>{big + 1, big + 1, big + 2}));
 }
 
 TEST(UnaryErrorTest, NamesTheOp) {
   EXPECT_TRUE(test::throws("gelu", {"undefined"}, [] { return gelu(Tensor{}); }));
   EXPECT_TRUE(test::throws("abs", {"undefined"}, [] { return abs(Tensor{}); }));
+  EXPECT_TRUE(test::throws("floor", {"undefined"}, [] { return floor(Tensor{}); }));
+  EXPECT_TRUE(test::throws("leaky_relu", {"undefined"}, [] { return leaky_relu(Tensor{}); }));
+  EXPECT_TRUE(test::throws("softplus", {"undefined"}, [] { return softplus(Tensor{}); }));
+  EXPECT_TRUE(test::throws("clamp", {"undefined"}, [] { return clamp(Tensor{}, 0); }));
+}
+
+TEST(UnaryErrorTest, RefusesNumbersWithoutMeaning) {
+  const Tensor x = ones({2});
+  EXPECT_TRUE(test::throws("clamp", {"bound", "none"}, [&] { return clamp(x, {}, {}); }));
+  EXPECT_TRUE(test::throws("clamp", {"NaN"}, [&] { return clamp(x, 0, kNaN); }));
+  EXPECT_TRUE(test::throws("softplus", {"beta", "-1"}, [&] { return softplus(x, -1); }));
+  EXPECT_TRUE(test::throws("softplus", {"beta", "0"}, [&] { return softplus(x, 0); }));
+  EXPECT_TRUE(test::throws("softplus", {"beta", "inf"}, [&] { return softplus(x, kInf); }));
+  EXPECT_TRUE(test::throws("softplus", {"threshold"}, [&] { return softplus(x, 1, kNaN); }));
 }
 
 }  // namespace

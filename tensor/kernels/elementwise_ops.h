@@ -1,0 +1,83 @@
+// The names of the functions that elementwise kernels compute: see table.h for the kernels.
+#pragma once
+
+namespace tessera::kernels {
+
+enum class UnaryOp {
+  kNeg,
+  kAbs,
+  kSign,  // -1, 0 or 1; NaN of NaN
+  kSquare,
+  kSqrt,
+  kRsqrt,  // 1 / sqrt(x)
+  kReciprocal,
+  kExp,
+  kExpm1,  // exp(x) - 1
+  kLog,
+  kLog1p,  // log(1 + x)
+  kSin,
+  kCos,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kFloor,
+  kCeil,
+  kRound,     // of two equally near numbers the even one
+  kRelu,      // NaN of NaN
+  kSilu,      // x / (1 + exp(-x))
+  kGelu,      // x (1 + erf(x / sqrt 2)) / 2
+  kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+};
+
+/// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
+constexpr bool gradient_reads_x(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kAbs:
+    case UnaryOp::kSquare:
+    case UnaryOp::kLog:
+    case UnaryOp::kLog1p:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kErf:
+    case UnaryOp::kSilu:
+    case UnaryOp::kGelu:
+    case UnaryOp::kGeluTanh:
+      return true;
+    case UnaryOp::kNeg:
+    case UnaryOp::kSign:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kRsqrt:
+    case UnaryOp::kReciprocal:
+    case UnaryOp::kExp:
+    case UnaryOp::kExpm1:
+    case UnaryOp::kTanh:
+    case UnaryOp::kSigmoid:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRound:
+    case UnaryOp::kRelu:
+      break;
+  }
+  return false;
+}
+
+/// Functions of an element x and two numbers, p and q, that are the same for all.
+enum class ParametricOp {
+  kLeakyRelu,  // x where x > 0, else p x
+  kSoftplus,   // log(1 + exp(p x)) / p, but x where p x > q
+  kClamp,      // min(max(x, p), q): NaN of NaN, and q where p > q
+};
+
+enum class BinaryOp {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kPow,      // C's rules: 1 where a is 1 or b is 0, NaN or not
+  kMaximum,  // of NaN and anything: NaN
+  kMinimum,
+};
+
+enum class CompareOp { kEq, kNe, kLt, kLe, kGt, kGe };
+
+}  // namespace tessera::kernels

@@ -1,0 +1,138 @@
+// The gradient of every elementwise op, compared with differences in every layout: see gradcheck.h.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/ops.h"
+#include "tests/support/gradcheck.h"
+
+namespace tessera {
+namespace {
+
+using test::gradcheck;
+using test::Tensors;
+using test::values;
+
+/// gradcheck of a function of one tensor.
+template <class F>
+::testing::AssertionResult check_one(const F& f, const Tensor& x) {
+  return gradcheck([&](const Tensors& in) { return f(in[0]); }, {x});
+}
+
+TEST(ArithmeticGradients, TwoTensorsThatBroadcast) {
+  using Op = Tensor (*)(const Tensor&, const Tensor&);
+  for (const Op op : {Op{add}, Op{sub}, Op{mul}, Op{div}, Op{maximum}, Op{minimum}}) {
+    const auto f = [&](const Tensors& in) { return op(in[0], in[1]); };
+    const Tensor b = values({2, 3, 4}, 5, 0.5, 2);
+    EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 4), b}));
+    EXPECT_TRUE(gradcheck(f, {values({3, 1}, 4), b}));
+    EXPECT_TRUE(gradcheck(f, {values({2, 1, 4}, 4), values({3, 1}, 6, 0.5, 2)}));
+    EXPECT_TRUE(gradcheck(f, {values({}, 4), b}));
+    EXPECT_TRUE(gradcheck(f, {b, values({}, 4, 0.5, 2)}));
+  }
+}
+
+TEST(ArithmeticGradients, WithNumbers) {
+  const Tensor x = values({3, 4}, 7, 0.5, 3);
+  EXPECT_TRUE(check_one([](const Tensor& t) { return 2 * t + 1; }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return 3 - t / 4; }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return 5 / t - t; }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return maximum(t, 1.5) + minimum(2, t); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return -t; }, x));
+  for (double e : {2.0, 0.5, -1.0, 3.0, 1.7, -2.5, 0.0, 1.0}) {
+    EXPECT_TRUE(check_one([e](const Tensor& t) { return pow(t, e); }, x)) << e;
+  }
+}
+
+TEST(ArithmeticGradients, EqualsShareAMaximum) {
+  const Tensor a = tensor({1.0, 2.0}, kFloat64).set_requires_grad();
+  const Tensor b = tensor({1.0, 5.0}, kFloat64).set_requires_grad();
+  Tape tape;
+  tape.backward(sum(maximum(a, b)) + 10 * sum(minimum(a, b)));
+  EXPECT_EQ(a.grad().to_vector<double>(), (std::vector<double>{5.5, 10}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (std::vector<double>{5.5, 1}));
+}
+
+TEST(ArithmeticGradients, BesideNanBothGetTheGradient) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor a = tensor({nan, 2.0}, kFloat64).set_requires_grad();
+  const Tensor b = tensor({1.0, nan}, kFloat64).set_requires_grad();
+  Tape tape;
+  tape.backward(sum(maximum(a, b)) + 10 * sum(minimum(a, b)));  // as PyTorch
+  EXPECT_EQ(a.grad().to_vector<double>(), (std::vector<double>{11, 11}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (std::vector<double>{11, 11}));
+}
+
+TEST(ArithmeticGradients, PowersOfTensors) {
+  const auto f = [](const Tensors& in) { return pow(in[0], in[1]); };
+  const Tensor base = values({2, 3, 4}, 38, 0.5, 2);
+  EXPECT_TRUE(gradcheck(f, {base, values({2, 3, 4}, 39)}));
+  EXPECT_TRUE(gradcheck(f, {values({3, 1}, 38, 0.5, 2), values({2, 1, 4}, 39)}));
+  EXPECT_TRUE(gradcheck(f, {base, values({}, 39)}));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return pow(1.7, t); }, values({3, 4}, 39)));
+  const Tensor whole = tensor({-2.0, 3.0, 0.0}, kFloat64);  // exponents that a negative base takes
+  EXPECT_TRUE(
+      check_one([&](const Tensor& t) { return pow(t, whole); }, values({4, 3}, 40, -2, -1)));
+}
+
+TEST(ArithmeticGradients, PowersOfZeroAreFlatInTheExponent) {
+  const Tensor x = tensor({0.0, 0.0, 0.0, 2.0}, kFloat64).set_requires_grad();
+  const Tensor y = tensor({0.0, 1.0, 3.0, 0.0}, kFloat64).set_requires_grad();
+  Tape tape;
+  tape.backward(sum(pow(x, y)));
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_EQ(y.grad().to_vector<double>(), (std::vector<double>{0, 0, 0, std::log(2.0)}));
+}
+
+TEST(UnaryGradients, EachFunction) {
+  const Tensor x = values({3, 5}, 8);
+  EXPECT_TRUE(check_one(exp, x));
+  EXPECT_TRUE(check_one(tanh, x));
+  EXPECT_TRUE(check_one(erf, x));
+  EXPECT_TRUE(check_one(tessera::abs, x));
+  EXPECT_TRUE(check_one(square, x));
+  EXPECT_TRUE(check_one(sigmoid, x));
+  EXPECT_TRUE(check_one(relu, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return sign(t) * t; }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return floor(t) + ceil(t) * t + round(t * 3); }, x));
+  EXPECT_TRUE(check_one(expm1, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return sin(t * 100); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return cos(t * 100); }, x));
+  EXPECT_TRUE(check_one(silu, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return leaky_relu(t, 0.3); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return softplus(t); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return softplus(t, 2, 1); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return clamp(t, -0.7, 0.9); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return clamp(t, 0.1) + clamp(t, {}, 0.2) * t; }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return gelu(t); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return gelu_tanh(t); }, x));
+  const Tensor positive = values({3, 5}, 9, 0.5, 3);
+  EXPECT_TRUE(check_one(log, positive));
+  EXPECT_TRUE(check_one(sqrt, positive));
+  EXPECT_TRUE(check_one(reciprocal, positive));
+  EXPECT_TRUE(check_one(rsqrt, positive));
+  EXPECT_TRUE(check_one(log1p, positive));
+}
+
+TEST(UnaryGradients, AtTheBoundsOfClamp) {
+  const Tensor x = tensor({-1.0, -0.5, 0.0, 1.0, 2.0}, kFloat64).set_requires_grad();
+  Tape tape;
+  tape.backward(sum(clamp(x, -0.5, 1)));
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 1, 1, 1, 0}));
+}
+
+TEST(UnaryGradients, OfStepsAreZero) {
+  for (const auto op : {tessera::sign, tessera::floor, tessera::ceil, tessera::round}) {
+    const Tensor x = tensor({-1.5, 0.0, 2.5}, kFloat64).set_requires_grad();
+    Tape tape;
+    tape.backward(sum(op(x)));
+    EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 0, 0}));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
