@@ -51,6 +51,25 @@ inline LossAndGradient<T> bce_with_logits(Vec<T> x, Vec<T> target, Vec<T> positi
   return {loss, dx_of_negative - dx_of_positive};
 }
 
+/// The squared error for |d| < beta, the absolute one beyond, which meet with one slope; d = x - t:
+///
+///     loss = d^2 / (2 beta),    dloss / dx = d / beta      where |d| < beta
+///     loss = |d| - beta / 2,    dloss / dx = sign(d)       elsewhere
+///
+/// A difference that is NaN is not beyond, so both are NaN.
+template <class T>
+inline LossAndGradient<T> smooth_l1(Vec<T> x, Vec<T> target, Vec<T> beta) {
+  const Vec<T> zero = {};
+  const Vec<T> one = broadcast(T{1});
+  const Vec<T> difference = x - target;
+  const Vec<T> size = abs(difference);
+  const Vec<T> near = difference / beta;
+  const Vec<T> far = difference < zero ? -one : difference > zero ? one : zero;
+  const Vec<T> near_loss = rounded(rounded(difference * near) * T{0.5});
+  const Vec<T> far_loss = size - rounded(beta * T{0.5});
+  return {size >= beta ? far_loss : near_loss, size >= beta ? far : near};
+}
+
 template <class T, class F>
 inline void each_loss(const PointwiseLossArgs<T>& args, const F& f) {
   for_each_vector<T>(args.n, [&](index_t i, index_t count) {
@@ -76,6 +95,10 @@ void pointwise_loss(PointwiseLoss loss, const PointwiseLossArgs<T>& args) noexce
       return each_loss(args, [=](index_t i, index_t count) {
         return bce_with_logits<T>(load_some(x + i, count), load_some(target + i, count),
                                   positive ? load_some(positive + i, count) : broadcast(T{1}));
+      });
+    case PointwiseLoss::kSmoothL1:
+      return each_loss(args, [=, beta = args.beta](index_t i, index_t count) {
+        return smooth_l1<T>(load_some(x + i, count), load_some(target + i, count), broadcast(beta));
       });
   }
 }

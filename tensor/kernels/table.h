@@ -183,6 +183,7 @@ struct CrossEntropyArgs {
 enum class PointwiseLoss {
   kSquaredError,   // (x - t)^2
   kBceWithLogits,  // -log sigmoid(x) t p - log(1 - sigmoid(x)) (1 - t), p: positive_weight
+  kSmoothL1,       // d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = x - t
 };
 
 /// loss[i] = the loss of x[i] at target t[i], times weight[i]; all contiguous, `loss` and `dx`
@@ -197,6 +198,7 @@ struct PointwiseLossArgs {
   T* loss = nullptr;
   T* dx = nullptr;       // where asked
   T gradient_scale = 1;  // multiplies dx
+  T beta = 1;            // of kSmoothL1: finite, not negative
 };
 
 /// One step of stochastic gradient descent on n elements, in place, as optimizer.h says.

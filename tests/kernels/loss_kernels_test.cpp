@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +105,9 @@ TEST_P(LossKernelsTest, CrossEntropy) {
   }
 }
 
+constexpr PointwiseLoss kPointwiseLosses[] = {
+    PointwiseLoss::kSquaredError, PointwiseLoss::kBceWithLogits, PointwiseLoss::kSmoothL1};
+
 template <class T>
 void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
   SCOPED_TRACE(format("n ", n, ", weighted ", weighted));
@@ -120,7 +124,8 @@ void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
                                .positive_weight = weighted ? p.data() : nullptr,
                                .loss = loss.data(),
                                .dx = dx.data(),
-                               .gradient_scale = T{0.25}};
+                               .gradient_scale = T{0.25},
+                               .beta = T{4}};
   kernels::table().of<T>().pointwise_loss(kind, args);
   std::vector<W> want_loss, want_dx;
   for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -131,6 +136,11 @@ void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
     if (kind == PointwiseLoss::kSquaredError) {
       want_loss.push_back(weight * (z - target) * (z - target));
       want_dx.push_back(weight * (z - target) / 2);
+    } else if (kind == PointwiseLoss::kSmoothL1) {
+      const W d = z - target;
+      const bool near_zero = std::fabs(d) < 4;
+      want_loss.push_back(weight * (near_zero ? d * d / 8 : std::fabs(d) - 2));
+      want_dx.push_back(weight * (near_zero ? d / 4 : d < 0 ? -1 : 1) / 4);
     } else {
       const W e = std::exp(-std::fabs(z));
       const W of_negative = std::max(z, W{0}) + std::log1p(e);
@@ -149,7 +159,7 @@ void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
 }
 
 TEST_P(LossKernelsTest, Pointwise) {
-  for (const PointwiseLoss kind : {PointwiseLoss::kSquaredError, PointwiseLoss::kBceWithLogits}) {
+  for (const PointwiseLoss kind : kPointwiseLosses) {
     for (const index_t n : {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 1000}) {
       for (const bool weighted : {false, true}) {
         expect_pointwise<float>(kind, n, weighted);
@@ -187,8 +197,33 @@ void expect_cuts_change_nothing(PointwiseLoss kind, bool weighted) {
   }
 }
 
+template <class T>
+void expect_smooth_l1(T beta, std::vector<T> x, const std::vector<T>& loss,
+                      const std::vector<T>& slope) {
+  const std::vector<T> zeros(x.size());
+  std::vector<T> got(x.size());
+  std::vector<T> dx(x.size());
+  kernels::table().of<T>().pointwise_loss(PointwiseLoss::kSmoothL1,
+                                          {.n = static_cast<index_t>(x.size()),
+                                           .x = x.data(),
+                                           .target = zeros.data(),
+                                           .loss = got.data(),
+                                           .dx = dx.data(),
+                                           .beta = beta});
+  EXPECT_TRUE(same_bits(got, loss));
+  EXPECT_TRUE(same_bits(dx, slope));
+}
+
+TEST_P(LossKernelsTest, SmoothL1AtItsSeamAtZeroAndBeyond) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  expect_smooth_l1<double>(2, {0, 1, 2, -2, 3, -inf, nan}, {0, 0.25, 1, 1, 2, inf, nan},
+                           {0, 0.5, 1, -1, 1, -1, nan});
+  expect_smooth_l1<float>(0, {0, -1e-30F, 5}, {0, 1e-30F, 5}, {0, -1, 1});
+}
+
 TEST_P(LossKernelsTest, ACutChangesNoBit) {
-  for (const PointwiseLoss kind : {PointwiseLoss::kSquaredError, PointwiseLoss::kBceWithLogits}) {
+  for (const PointwiseLoss kind : kPointwiseLosses) {
     for (const bool weighted : {false, true}) {
       expect_cuts_change_nothing<float>(kind, weighted);
       expect_cuts_change_nothing<double>(kind, weighted);
