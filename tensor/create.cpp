@@ -86,6 +86,21 @@ Tensor ones(const Shape& shape, DType dtype) {
   return full(shape, 1, dtype);
 }
 
+Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype) {
+  require(x.defined(), "full_like", "the tensor is undefined");
+  return full(x.shape(), value, dtype.value_or(x.dtype()));
+}
+
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) {
+  require(x.defined(), "zeros_like", "the tensor is undefined");
+  return zeros(x.shape(), dtype.value_or(x.dtype()));
+}
+
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
+  require(x.defined(), "ones_like", "the tensor is undefined");
+  return ones(x.shape(), dtype.value_or(x.dtype()));
+}
+
 Tensor arange(double start, double stop, double step, DType dtype) {
   require(step != 0, "arange", "the step must not be 0");
   require(std::isfinite(start) && std::isfinite(stop) && std::isfinite(step), "arange",
@@ -103,6 +118,20 @@ Tensor arange(double start, double stop, double step, DType dtype) {
 
 Tensor arange(index_t stop, DType dtype) {
   return arange(0, static_cast<double>(stop), 1, dtype);
+}
+
+Tensor linspace(double start, double stop, index_t count, DType dtype) {
+  require(count >= 0, "linspace", "the number of values must not be negative, is ", count);
+  require(std::isfinite(stop - start), "linspace", "the distance from ", start, " to ", stop,
+          " is not finite");
+  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
+  Tensor values = Tensor::empty({count}, kFloat64);
+  double* const out = values.mutable_data<double>();
+  for (index_t i = 0; i < count; ++i) {
+    out[i] = i < (count + 1) / 2 ? start + static_cast<double>(i) * step
+                                 : stop - static_cast<double>(count - 1 - i) * step;
+  }
+  return values.to(dtype);
 }
 
 Tensor eye(index_t rows, std::optional<index_t> columns, DType dtype) {

@@ -59,12 +59,26 @@ Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
+// The same, of the shape of x and, unless another is named, of its dtype. x's gradient and layout
+// are not taken over. Errors: an undefined x. Source: torch, numpy, by the same names.
+
+Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
+
 /// start, start + step, ... below stop (above it for a negative step).
 /// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not
 /// finite.
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
 /// 0, 1, ... below stop, int64 by default.
 Tensor arange(index_t stop, DType dtype = kInt64);
+
+/// `count` numbers from start to stop, both included, at equal distances; of one only start.
+///
+/// The first half is counted from start and the second from stop, so that both are met exactly.
+/// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not finite.
+/// **Source**: torch.linspace, numpy.linspace.
+Tensor linspace(double start, double stop, index_t count, DType dtype = kFloat32);
 
 /// Ones on the diagonal, zeros elsewhere. **Shapes**: (rows, columns or rows).
 Tensor eye(index_t rows, std::optional<index_t> columns = {}, DType dtype = kFloat32);

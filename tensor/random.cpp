@@ -237,6 +237,16 @@ Tensor randn(const Shape& shape, DType dtype, Rng& rng) {
   return visit_floating(dtype, [&](auto kind) { return randn_of<decltype(kind)>(shape, rng); });
 }
 
+Tensor rand_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
+  require(x.defined(), "rand_like", "the tensor is undefined");
+  return uniform_of("rand_like", x.shape(), 0, 1, dtype.value_or(x.dtype()), rng);
+}
+
+Tensor randn_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
+  require(x.defined(), "randn_like", "the tensor is undefined");
+  return randn(x.shape(), dtype.value_or(x.dtype()), rng);
+}
+
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {
   require(low < high, "randint", "no numbers in [", low, ", ", high, ")");
   // Unsigned, because the width and the sum may pass the end of int64 on their way.

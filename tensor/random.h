@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "tensor/tensor.h"
 
@@ -76,6 +77,11 @@ Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat
 /// **Source**: Box and Muller, "A note on the generation of random normal deviates" (1958), with 53
 /// random bits for the radius (which reaches 8.57) and 53 for the angle.
 Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
+
+/// rand and randn of the shape of x and, unless another is named, of its dtype.
+/// **Errors**: an undefined x; a dtype that is not floating.
+Tensor rand_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
+Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 
 /// int64 numbers, uniform in [low, high). Each has a probability within 2^-64 of its share.
 /// **Errors**: not low < high.

@@ -103,6 +103,8 @@ class Tensor {
   std::vector<Tensor> chunk(index_t count, index_t axis = 0) const;
   /// Pieces of the given sizes along `axis`. Errors: the sizes do not add up to the axis.
   std::vector<Tensor> split(const std::vector<index_t>& sizes, index_t axis = 0) const;
+  /// Each index of `axis`, which disappears: select(axis, 0), select(axis, 1), ...
+  std::vector<Tensor> unbind(index_t axis = 0) const;
   /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
 

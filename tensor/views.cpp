@@ -270,6 +270,13 @@ std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axi
   return pieces;
 }
 
+std::vector<Tensor> Tensor::unbind(index_t axis) const {
+  const index_t a = normalize_axis("unbind", axis, rank());
+  std::vector<Tensor> pieces;
+  for (index_t i = 0; i < shape_[a]; ++i) pieces.push_back(select(a, i));
+  return pieces;
+}
+
 Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
   const index_t a = normalize_axis("diagonal", axis_a, rank());
   const index_t b = normalize_axis("diagonal", axis_b, rank());

@@ -1,135 +1,31 @@
 #include "tensor/ops/indexing.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/loop.h"
+#include "tensor/ops/lookup.h"
 
 namespace tessera {
 
 namespace {
 
-/// Checks before any thread starts: an exception must not leave a parallel region.
-void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what) {
-  require(ids.defined(), op, "the ids are undefined");
-  require(ids.dtype() == kInt64, op, "ids must be int64, not ", ids.dtype());
-  const Tensor flat = ids.contiguous();
-  const index_t* values = flat.data<index_t>();
-  for (index_t i = 0; i < flat.count(); ++i) {
-    require(0 <= values[i] && values[i] < limit, op, "id ", values[i], " is out of range for ",
-            limit, " ", what);
-  }
-}
-
-/// How each element of a result finds its own in x: element i at i * strides + index[i] * id_stride,
-/// where `index` has the result's shape and strides are 0 along the axes that the ids choose from.
-struct Lookup {
-  Strides strides;
-  index_t id_stride;
-  Tensor index;
-};
-
-/// The elements of x that `lookup` finds.
-Tensor take(const Tensor& x, const Lookup& lookup) {
-  const Tensor& index = lookup.index;
-  const index_t id_stride = lookup.id_stride;
-  Tensor result = Tensor::empty(index.shape(), x.dtype());
-  const auto plan =
-      plan_loop<3>(index.shape(), {result.strides(), lookup.strides, index.strides()});
-  const index_t x_step = plan.strides[1].back();
-  const index_t id_step = plan.strides[2].back();
-  const index_t* ids = index.data<index_t>();
-  visit_dtype(x.dtype(), [&](auto kind) {
-    using T = decltype(kind);
-    T* const to = result.mutable_data<T>();
-    const T* const from = x.data<T>();
-    for_each_row(plan, 2, [&](const std::array<index_t, 3>& offsets, index_t n) {
-      T* out = to + offsets[0];  // contiguous: every plan of a new tensor steps by 1
-      const T* in = from + offsets[1];
-      const index_t* id = ids + offsets[2];
-      if (x_step == 1 && id_step == 0) {
-        std::copy_n(in + *id * id_stride, n, out);
-      } else {
-        for (index_t i = 0; i < n; ++i) out[i] = in[i * x_step + id[i * id_step] * id_stride];
-      }
-    });
-  });
-  return result;
-}
-
-/// Both plans step through dy, dx and the ids.
-template <class T>
-void put_elements(const LoopPlan<3>& own, const LoopPlan<3>& met, index_t id_stride,
-                  const Tensor& dy, const Tensor& index, Tensor& dx) {
-  const auto add = kernels::table().of<T>().binary;
-  const T* const from = dy.data<T>();
-  T* const to = dx.mutable_data<T>();
-  const index_t* const ids = index.data<index_t>();
-  const index_t met_rows = met.row_count();
-  const index_t met_length = met.row_length();
-  const index_t dy_step = own.strides[0].back();
-  // Whole rows of neighbours at a time, which share their id; else one place after the other.
-  const bool by_rows = own.strides[1].back() == 1 && own.strides[2].back() == 0;
-  for_each_row(own, 2 * met_rows * met_length, [&](const std::array<index_t, 3>& at, index_t n) {
-    const index_t length = by_rows ? n : 1;
-    for (index_t i = 0; i < n; i += length) {
-      const T* in = from + at[0] + i * dy_step;
-      T* out = to + at[1] + i * own.strides[1].back();
-      const index_t* id = ids + at[2] + i * own.strides[2].back();
-      for (index_t row = 0; row < met_rows; ++row) {
-        const auto offsets = row_offsets(met, row);
-        for (index_t j = 0; j < met_length; ++j) {
-          const T* part = in + offsets[0] + j * met.strides[0].back();
-          T* sum = out + id[offsets[2] + j * met.strides[2].back()] * id_stride;
-          if (by_rows) {
-            add(kernels::BinaryOp::kAdd, n, sum, 1, part, dy_step, sum);
-          } else {
-            *sum += *part;
-          }
-        }
-      }
-    }
-  });
-}
-
-/// Adds each element of dy to the element of dx that `lookup` finds. Several may meet in one, so the
-/// axes that the ids choose from are walked in row-major order within a thread; threads share the
-/// others, along which no two elements meet.
-void put(const Tensor& dy, const Lookup& lookup, Tensor dx) {
-  if (dy.count() == 0) return;
-  const Tensor& index = lookup.index;
-  Shape own_shape, met_shape;
-  std::array<Strides, 3> own, met;  // of dy, dx and the ids
-  for (index_t axis = 0; axis < dy.rank(); ++axis) {
-    const bool meets = lookup.strides[axis] == 0;
-    (meets ? met_shape : own_shape).push_back(dy.shape()[axis]);
-    auto& strides = meets ? met : own;
-    strides[0].push_back(dy.strides()[axis]);
-    strides[1].push_back(lookup.strides[axis]);
-    strides[2].push_back(index.strides()[axis]);
-  }
-  const auto own_plan = plan_loop<3>(own_shape, own);
-  const auto met_plan = plan_loop<3>(met_shape, met);
-  visit_floating(dx.dtype(), [&](auto kind) {
-    put_elements<decltype(kind)>(own_plan, met_plan, lookup.id_stride, dy, index, dx);
-  });
-}
+using detail::check_ids;
+using detail::Lookup;
 
 /// take, recorded. `lookup_in(x)` gives the lookup for an x of these strides: its gradient has its
 /// shape, but not its strides.
 template <class LookupIn>
 Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
   Recording scope(op, {&x});
-  return scope.finish(take(x, lookup_in(x.strides())), [&] {
+  return scope.finish(detail::take(x, lookup_in(x.strides())), [&] {
     const Lookup into = lookup_in(row_major_strides(x.shape()));
     return [strides = into.strides, id_stride = into.id_stride, index = scope.save(into.index)](
                const Tensor& dy, Gradients& dx) {
       const Lookup lookup = {strides, id_stride, index};  // before the leaf's gradient is touched
-      put(dy, lookup, dx.buffer(0));
+      detail::put(dy, lookup, dx.buffer(0));
     };
   });
 }
@@ -155,31 +51,18 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids) {
   require(!ids.defined() || ids.rank() == 1, "index_select", "ids must have one axis, not shape ",
           ids.shape());
   check_ids("index_select", ids, x.shape()[a], "positions of the axis");
-  Shape column = Shape::filled(x.rank(), 1);
   Shape shape = x.shape();
-  column[a] = shape[a] = ids.count();
-  return choose("index_select", x, [&](const Strides& of_x) {
-    Strides strides = of_x;
-    strides[a] = 0;
-    return Lookup{strides, of_x[a], ids.reshape(column).expand(shape)};
-  });
+  shape[a] = ids.count();
+  return choose("index_select", x,
+                [&](const Strides& of_x) { return detail::lookup_slices(of_x, a, ids, shape); });
 }
 
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
   require(x.defined(), "gather", "x is undefined");
   const index_t a = normalize_axis("gather", axis, x.rank());
-  require(!index.defined() || index.rank() == x.rank(), "gather", "index of shape ", index.shape(),
-          " needs as many axes as x of shape ", x.shape());
-  for (index_t i = 0; i < index.rank(); ++i) {
-    require(i == a || index.shape()[i] <= x.shape()[i], "gather", "index of shape ", index.shape(),
-            " is larger than x, ", x.shape(), ", on axis ", i);
-  }
-  check_ids("gather", index, x.shape()[a], "positions of the axis");
-  return choose("gather", x, [&](const Strides& of_x) {
-    Strides strides = of_x;
-    strides[a] = 0;
-    return Lookup{strides, of_x[a], index};
-  });
+  detail::check_index("gather", "x", x, a, index);
+  return choose("gather", x,
+                [&](const Strides& of_x) { return detail::lookup_elements(of_x, a, index); });
 }
 
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype) {
@@ -196,6 +79,44 @@ Tensor one_hot(const Tensor& ids, index_t classes, DType dtype) {
     for (index_t i = 0; i < flat.count(); ++i) out[i * classes + id[i]] = T{1};
   });
   return result;
+}
+
+namespace {
+
+/// The places of the true elements in the row-major order of a bool tensor.
+std::vector<index_t> places_of_true(const Tensor& mask) {
+  const Tensor flat = mask.contiguous();
+  const bool* const values = flat.data<bool>();
+  std::vector<index_t> places;
+  for (index_t i = 0; i < flat.count(); ++i) {
+    if (values[i]) places.push_back(i);
+  }
+  return places;
+}
+
+}  // namespace
+
+Tensor nonzero(const Tensor& x) {
+  require(x.defined(), "nonzero", "x is undefined");
+  const std::vector<index_t> places = places_of_true(x.detach().to(kBool));
+  Tensor result = Tensor::empty({std::ssize(places), x.rank()}, kInt64);
+  index_t* const out = result.mutable_data<index_t>();
+  for (index_t i = 0; i < result.size(0); ++i) {
+    index_t place = places[static_cast<std::size_t>(i)];
+    for (index_t axis = x.rank() - 1; axis >= 0; --axis) {
+      out[i * x.rank() + axis] = place % x.shape()[axis];
+      place /= x.shape()[axis];
+    }
+  }
+  return result;
+}
+
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  require(x.defined() && mask.defined(), "masked_select", "a tensor is undefined");
+  require(mask.dtype() == kBool, "masked_select", "the mask must be bool, not ", mask.dtype());
+  const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape());
+  const Tensor places = from_vector(places_of_true(mask.expand(shape)));
+  return index_select(x.expand(shape).reshape({element_count("masked_select", shape)}), 0, places);
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// Elements chosen by position: lookup in a table, gathering, one-hot vectors, triangles.
+// Elements chosen by position: lookup in a table, gathering, masks, one-hot vectors, triangles.
 //
 // Ids are int64, count from 0 and are never negative: a wrong id is an error that names it.
 #pragma once
@@ -35,6 +35,17 @@ Tensor gather(const Tensor& x, index_t axis, const Tensor& index);
 /// **Errors**: ids of another dtype; a negative number of classes; an id outside [0, classes).
 /// **Source**: torch.nn.functional.one_hot.
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
+
+/// Where x is not zero (NaN is not), in row-major order: one row of indices for each such element.
+///
+/// **Shapes**: (...) -> (elements, rank of x), int64. **Source**: torch.nonzero; numpy.argwhere.
+Tensor nonzero(const Tensor& x);
+
+/// The elements of x where `mask`, in row-major order.
+///
+/// **Shapes**: any two that broadcast -> (elements). **Errors**: a mask that is not bool.
+/// **Source**: torch.masked_select.
+Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 /// The lower triangle of the last two axes: elements with column - row <= diagonal, 0 elsewhere.
 /// `tril(ones({T, T}, kBool))` is the mask under which token i sees the tokens up to i.

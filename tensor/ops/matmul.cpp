@@ -4,6 +4,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/loop.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
 
 namespace tessera {
@@ -167,6 +168,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     };
   });
   return without_vector_axes(out, a.rank(), b.rank());
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  require(a.defined() && b.defined(), "outer", "an operand is undefined");
+  require(a.rank() == 1 && b.rank() == 1, "outer", "needs two vectors, not shapes ", a.shape(),
+          " and ", b.shape());
+  return mul(a.unsqueeze(1), b);
 }
 
 namespace {

@@ -17,6 +17,12 @@ namespace tessera {
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
+/// The outer product: out[i, j] = a[i] b[j].
+///
+/// **Shapes**: (M) and (N) -> (M, N). **Errors**: anything but two vectors.
+/// **Source**: torch.outer.
+Tensor outer(const Tensor& a, const Tensor& b);
+
 /// What follows the product of a linear layer while each tile of it is still in the cache.
 struct LinearEpilogue {
   Activation activation = Activation::kNone;

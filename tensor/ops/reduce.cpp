@@ -1,16 +1,19 @@
 #include "tensor/ops/reduce.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/map.h"
 #include "tensor/ops/unary.h"
 #include "tensor/reduction.h"
+#include "tensor/rows.h"
 
 namespace tessera {
 
@@ -130,6 +133,104 @@ Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
     return reduce_rows<index_t, T>(
         detail::merge_last(x, normal), reduced_shape(x.shape(), normal, keepdim),
         [&](Row<T> row, index_t n) { return kernel(n, row.first, row.step); });
+  });
+}
+
+Tensor argmin(const Tensor& input, const Axes& axes, bool keepdim) {
+  const Tensor x = input.detach();
+  const Axes normal = choice_axes("argmin", x, axes);
+  if (is_floating(x.dtype())) return argmax(neg(x), normal, keepdim);
+  return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+    index_t best = 0;
+    for (index_t i = 1; i < n; ++i) best = row[i] < row[best] ? i : best;
+    return best;
+  });
+}
+
+namespace {
+
+/// The product of a row. As in a sum, element k goes into partial product k mod 16: sixteen chains
+/// that do not wait for each other, and the same bits however they are computed.
+template <class T>
+T product(Row<T> row, index_t n) {
+  std::array<double, kVirtualLanes> partial;
+  partial.fill(1);
+  index_t i = 0;
+  for (; i + kVirtualLanes <= n; i += kVirtualLanes) {
+    for (index_t lane = 0; lane < kVirtualLanes; ++lane) {
+      partial[static_cast<std::size_t>(lane)] *= static_cast<double>(row[i + lane]);
+    }
+  }
+  for (index_t lane = 0; i < n; ++i, ++lane) {
+    partial[static_cast<std::size_t>(lane)] *= static_cast<double>(row[i]);
+  }
+  double total = 1;
+  for (double each : partial) total *= each;
+  return static_cast<T>(total);
+}
+
+/// out[i] = dy times the product of all of x[0], ..., x[n - 1] but x[i]: that of the elements before
+/// it times that of those after it. No division, so a zero does no harm.
+template <class T>
+void products_of_others(index_t n, const T* x, T dy, double* after, T* out) {
+  double product = static_cast<double>(dy);
+  for (index_t i = n - 1; i >= 0; --i) {
+    after[i] = product;
+    product *= static_cast<double>(x[i]);
+  }
+  product = 1;
+  for (index_t i = 0; i < n; ++i) {
+    out[i] = static_cast<T>(product * after[i]);
+    product *= static_cast<double>(x[i]);
+  }
+}
+
+/// The gradient of prod over `axes` (normalized).
+Tensor prod_gradient(const Tensor& x, const Tensor& dy, const Axes& axes) {
+  const Tensor rows = detail::as_rows(x, axes);
+  const Tensor slopes = dy.contiguous();
+  Tensor result = Tensor::empty({rows.size(0), rows.size(1)}, x.dtype());
+  Tensor after = Tensor::empty({rows.size(0), rows.size(1)}, kFloat64);
+  const index_t n = rows.size(1);
+  visit_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* const from = rows.data<T>();
+    const T* const slope = slopes.data<T>();
+    const index_t row_stride = rows.strides()[0];
+    double* const scratch = after.mutable_data<double>();
+    T* const out = result.mutable_data<T>();
+    kernels::parallel_for(rows.size(0), 2 * n, [&](index_t begin, index_t end) {
+      for (index_t row = begin; row < end; ++row) {
+        products_of_others(n, from + row * row_stride, slope[row], scratch + row * n,
+                           out + row * n);
+      }
+    });
+  });
+  return detail::from_rows(result, x.shape(), axes);
+}
+
+}  // namespace
+
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
+  detail::require_defined("prod", x);
+  const Axes normal = normalize_axes("prod", axes, x.rank());
+  if (!is_floating(x.dtype())) {
+    return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+      std::uint64_t total = 1;
+      for (index_t i = 0; i < n; ++i) total *= static_cast<std::uint64_t>(row[i]);
+      return static_cast<index_t>(total);
+    });
+  }
+  Recording op("prod", {&x});
+  const Tensor y = visit_floating(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return reduce_rows<T, T>(detail::merge_last(x, normal),
+                             reduced_shape(x.shape(), normal, keepdim), product<T>);
+  });
+  return op.finish(y, [&] {
+    return [x = op.save(x), normal](const Tensor& dy, Gradients& dx) {
+      dx.add(0, prod_gradient(x, dy, normal));
+    };
   });
 }
 

@@ -425,6 +425,147 @@ def elementwise_case(name):
     return entries
 
 
+def with_gradients(entries, name, function, constants=None, **operands):
+    """Adds a case: operands (floating ones float64 of float32 values), then constants, each output,
+    and, for the output gradient `dy`, the gradient of each floating operand."""
+    rng = random_state(name)
+    given = tensors({key: np.array(value) for key, value in operands.items()}, torch.float64)
+    for value in given.values():
+        value.requires_grad_(value.is_floating_point())
+    given.update(tensors(constants or {}, torch.float64))
+    found = function(*given.values())
+    outputs = found if isinstance(found, dict) else {"output": found}
+    for key, value in (*given.items(), *outputs.items()):
+        entries[f"{name}.{key}"] = value.detach().contiguous().numpy()
+    y = outputs["output"]
+    if not y.requires_grad:
+        return
+    dy = torch.from_numpy(normal(rng, *y.shape)).double()
+    y.backward(dy)
+    entries[f"{name}.dy"] = dy.numpy()
+    for key, value in given.items():
+        if value.requires_grad:
+            entries[f"{name}.d{key}"] = value.grad.contiguous().numpy()
+
+
+def index_ops_case(name):
+    """Ops that choose, order and move elements, with their gradients."""
+    rng = random_state(name)
+    entries = {}
+
+    def add(case, function, **operands):
+        with_gradients(entries, case, function, **operands)
+
+    def ordered(function):
+        def outputs(x):
+            values, indices = function(x)
+            return {"output": values, "indices": indices}
+        return outputs
+
+    ties = rng.randint(-3, 4, (4, 9)).astype(np.float32)
+    ties[1, 3] = ties[2, 0] = ties[2, 7] = np.nan
+    for word, descending in (("ascending", False), ("descending", True)):
+        add(f"sort_{word}", ordered(lambda x, d=descending: torch.sort(
+            x, dim=1, descending=d, stable=True)), x=ties)
+        add(f"argsort_{word}_axis0",
+            lambda x, d=descending: torch.sort(x.detach(), dim=0, descending=d,
+                                                    stable=True)[1], x=ties)
+    x = normal(rng, 3, 4, 7)
+    for word, largest in (("largest", True), ("smallest", False)):
+        for axis in range(3):
+            add(f"topk_{word}_axis{axis}", ordered(lambda x, a=axis, most=largest: torch.topk(
+                x, 2, a, most)), x=x)
+    add("argmin_axis1", lambda x: torch.argmin(x.detach(), 1), x=x)
+    add("argmin_all", lambda x: torch.argmin(x.detach()), x=x)
+    add_scatters(add, rng)
+    add_moves(add, rng)
+    zeros = x.copy()
+    zeros[0, 1, 2] = zeros[1, 0, 3] = zeros[1, 0, 5] = 0
+    for axis in range(3):
+        add(f"prod_axis{axis}", lambda x, a=axis: torch.prod(x, a), x=zeros)
+    add("prod_all", torch.prod, x=zeros)
+    add("outer", torch.outer, a=normal(rng, 4), b=normal(rng, 6))
+    for count in (0, 1, 2, 5, 100):
+        add(f"linspace_{count}", lambda n=count: torch.linspace(-0.3, 7.7, n, dtype=torch.float64))
+    for diagonal in (-2, 0, 1):
+        add(f"tril_{diagonal}", lambda x, d=diagonal: torch.tril(x, d), x=x)
+        add(f"triu_{diagonal}", lambda x, d=diagonal: torch.triu(x, d), x=x)
+    return entries
+
+
+def add_scatters(add, rng):
+    x, source = normal(rng, 4, 5, 3), normal(rng, 6, 5, 3)
+    index = rng.randint(0, 4, (6, 5, 3))
+    add("scatter_add_axis0", lambda x, index, source: torch.scatter_add(x, 0, index, source),
+        x=x, index=index, source=source)
+    ids = rng.randint(0, 3, 8)
+    for end, alpha in (("", 1), ("_scaled", -2.5)):
+        add(f"index_add{end}", lambda x, ids, source, alpha=alpha: torch.index_add(
+            x, 2, ids, source, alpha=alpha), x=x, ids=ids, source=normal(rng, 4, 5, 8))
+    mask = rng.uniform(size=(5, 1)) < 0.5
+    add("masked_select", torch.masked_select, x=x, mask=mask)
+    add("nonzero", lambda mask: torch.nonzero(mask), mask=rng.uniform(size=(3, 4, 2)) < 0.4)
+    add("nonzero_scalar", lambda mask: torch.nonzero(mask), mask=np.array(True))
+
+
+def add_moves(add, rng):
+    x = normal(rng, 3, 4, 5)
+    add("flip_02", lambda x: torch.flip(x, (0, 2)), x=x)
+    add("roll_all", lambda x: torch.roll(x, 7), x=x)
+    add("roll_1_2", lambda x: torch.roll(x, (-1, 13), (1, 2)), x=x)
+    add("pad_last", lambda x: F.pad(x, (1, 2)), x=x)
+    add("pad_two", lambda x: F.pad(x, (0, 1, 2, -1), value=1.5), x=x)
+    add("pad_all", lambda x: F.pad(x, (-2, 3, 1, 0, 0, 2), value=-1), x=x)
+    add("repeat", lambda x: x.repeat(2, 1, 3, 2), x=x)
+    add("tile", lambda x: torch.tile(x, (2, 3)), x=x)
+    add("repeat_interleave", lambda x: torch.repeat_interleave(x, 3, 1), x=x)
+
+
+def composed_losses_case(name):
+    """Losses that are made of ops, and smooth_l1, with gradients; classes are the last axis."""
+    rng = random_state(name)
+    entries = {}
+    x, t = normal(rng, 4, 6), normal(rng, 4, 6)
+    weight = rng.uniform(0.5, 2, 6).astype(np.float32)
+    targets = rng.randint(0, 6, 4)
+    targets[2] = -100
+    probabilities = rng.uniform(size=(4, 6)).astype(np.float32)
+    probabilities[1, 2:4] = 0
+
+    def add(case, function, **operands):
+        with_gradients(entries, case, function, **operands)
+
+    def unit(v):
+        return F.normalize(v, dim=-1)
+
+    for reduction in ("mean", "sum", "none"):
+        how = {"reduction": reduction}
+        add(f"nll_{reduction}", lambda x, target, how=how: F.nll_loss(x, target, **how), x=x,
+            target=targets)
+        add(f"nll_weighted_{reduction}", lambda x, target, weight, how=how: F.nll_loss(
+            x, target, weight, **how), x=x, target=targets, constants={"weight": weight})
+        for end, beta in (("", 1), ("_narrow", 0.25)):
+            add(f"smooth_l1{end}_{reduction}", lambda x, target, beta=beta, how=how:
+                F.smooth_l1_loss(x, target, beta=beta, **how), x=x, target=t)
+        for swap in (False, True):
+            add(f"triplet_{'swap_' * swap}{reduction}", lambda a, p, n, swap=swap, how=how:
+                F.triplet_margin_loss(a, p, n, margin=0.5, swap=swap, **how),
+                anchor=x, positive=x + np.float32(0.8) * t, negative=normal(rng, 4, 6))
+        add(f"contrastive_{reduction}", lambda queries, keys, how=how: F.cross_entropy(
+            unit(queries) @ unit(keys).T / 0.07, torch.arange(4), **how), queries=x, keys=t)
+        add(f"contrastive_symmetric_{reduction}", lambda queries, keys, how=how: (
+            F.cross_entropy(queries @ keys.T / 2, torch.arange(4), **how)
+            + F.cross_entropy((queries @ keys.T / 2).T, torch.arange(4), **how)) / 2,
+            queries=x, keys=t)
+    for reduction in ("mean", "batchmean", "sum", "none"):
+        how = {"reduction": reduction}
+        add(f"kl_{reduction}", lambda x, target, how=how: F.kl_div(x, target, **how), x=x,
+            constants={"target": probabilities})
+        add(f"kl_log_{reduction}", lambda x, target, how=how: F.kl_div(
+            x, target, log_target=True, **how), x=x, target=t)
+    return entries
+
+
 def check_pairs():
     """Every value of each layer option meets every value of each other."""
     kind = {"holes": "padding", "additive_padding": "additive"}
@@ -455,6 +596,8 @@ def all_cases():
         yield f"mha_{short}", mha_case(f"mha_{short}", *arguments)
     yield "ops", ops_case("ops")
     yield "elementwise", elementwise_case("elementwise")
+    yield "index_ops", index_ops_case("index_ops")
+    yield "composed_losses", composed_losses_case("composed_losses")
 
 
 def main():

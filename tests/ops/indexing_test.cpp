@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
@@ -135,6 +137,59 @@ TEST(Gather, NamesWhatIsWrong) {
   EXPECT_TRUE(throws("gather", {"axis -3"}, [&] { gather(x, -3, tensor({{0}})); }));
 }
 
+TEST(Nonzero, ListsIndicesInRowMajorOrder) {
+  EXPECT_TRUE(same_bits(nonzero(tensor({{0, 7}, {-1, 0}, {2, 3}})),
+                        tensor({{0, 1}, {1, 0}, {2, 0}, {2, 1}})));
+  EXPECT_TRUE(same_bits(nonzero(tensor({0.0, -0.0, std::nan(""), 1e-40})), tensor({{2}, {3}})));
+  EXPECT_EQ(nonzero(tensor(5)).shape(), (Shape{1, 0}));
+  EXPECT_EQ(nonzero(tensor(0)).shape(), (Shape{0, 0}));
+  EXPECT_EQ(nonzero(zeros({2, 0, 3})).shape(), (Shape{0, 3}));
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Layout& x : random_layouts({3, 4, 5}, dtype, 11, -1, 1)) {
+      std::vector<index_t> want;
+      const Array from = array(x.tensor);
+      for_each_index(from.shape, [&](const Dims& i) {
+        if (from.at(i) != 0) want.insert(want.end(), i.begin(), i.end());
+      });
+      EXPECT_TRUE(same_bits(nonzero(x.tensor), from_vector(want, {std::ssize(want) / 3, 3})))
+          << x.name;
+    }
+  }
+  EXPECT_TRUE(throws("nonzero", {"undefined"}, [] { nonzero(Tensor()); }));
+}
+
+TEST(MaskedSelect, TakesEveryLayoutAndDtype) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Layout& x : random_layouts({4, 5}, dtype, 12, -9, 9)) {
+      for (const Shape& shape : {Shape{4, 5}, Shape{5}, Shape{4, 1}, Shape{2, 1, 1}, Shape{}}) {
+        for (const Layout& mask : random_layouts(shape, kBool, 13)) {
+          const Array from = array(x.tensor);
+          const Array chosen = array(mask.tensor);
+          Array want = {{0}, {}};
+          for_each_index(naive_broadcast(from.shape, chosen.shape), [&](const Dims& i) {
+            if (broadcast_at(chosen, i) != 0) want.values.push_back(broadcast_at(from, i));
+          });
+          want.shape[0] = std::ssize(want.values);
+          const Tensor got = masked_select(x.tensor, mask.tensor);
+          EXPECT_TRUE(exactly(got, want)) << x.name << ", mask " << mask.name << shape;
+          EXPECT_EQ(got.dtype(), dtype);
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(masked_select(tensor({1, 2}), tensor({false, false})), zeros({0}, kInt64)));
+  EXPECT_TRUE(same_bits(masked_select(zeros({0, 2}), tensor({true, false})), zeros({0})));
+}
+
+TEST(MaskedSelect, NamesWhatIsWrong) {
+  const Tensor mask = tensor({true, false});
+  EXPECT_TRUE(
+      throws("masked_select", {"bool", "int64"}, [] { masked_select(tensor({1}), tensor({1})); }));
+  EXPECT_TRUE(throws("masked_select", {"(3,)", "(2,)"}, [&] { masked_select(zeros({3}), mask); }));
+  EXPECT_TRUE(throws("masked_select", {"undefined"}, [&] { masked_select(Tensor(), mask); }));
+  EXPECT_TRUE(throws("masked_select", {"undefined"}, [] { masked_select(zeros({3}), Tensor()); }));
+}
+
 TEST(OneHot, MarksTheClass) {
   EXPECT_TRUE(same_bits(one_hot(tensor({2, 0}), 3), tensor({{0, 0, 1}, {1, 0, 0}})));
   EXPECT_TRUE(same_bits(one_hot(tensor(1), 2, kFloat64), tensor({0, 1}, kFloat64)));
@@ -151,6 +206,23 @@ TEST(OneHot, MarksTheClass) {
   EXPECT_TRUE(throws("one_hot", {"id 3", "3 classes"}, [] { one_hot(tensor({3}), 3); }));
   EXPECT_TRUE(throws("one_hot", {"-1"}, [] { one_hot(tensor({0}), -1); }));
   EXPECT_TRUE(throws("one_hot", {"int64"}, [] { one_hot(tensor({0.0}), 1); }));
+}
+
+TEST(Triangles, OfEveryDtypeInBatches) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Layout& x : random_layouts({2, 3, 4, 5}, dtype, 14)) {
+      const Array from = array(x.tensor);
+      const auto keep = [&](const auto& kept) {
+        return build(from.shape, [&](const Dims& i) { return kept(i[3] - i[2]) ? from.at(i) : 0; });
+      };
+      const Tensor low = tril(x.tensor, 1);
+      const Tensor high = triu(x.tensor, -1);
+      EXPECT_TRUE(exactly(low, keep([](index_t d) { return d <= 1; }))) << x.name;
+      EXPECT_TRUE(exactly(high, keep([](index_t d) { return d >= -1; }))) << x.name;
+      EXPECT_EQ(low.dtype(), dtype);
+      EXPECT_EQ(high.dtype(), dtype);
+    }
+  }
 }
 
 TEST(Triangles, KeepOneSideOfADiagonal) {

@@ -127,6 +127,27 @@ TEST(Matmul, OfIntegersIsExactPastDoubles) {
   EXPECT_EQ(matmul(tensor({large, index_t{2}}), tensor({3, 5})).item<index_t>(), 3 * large + 10);
 }
 
+TEST(Outer, IsEachProductOnce) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const auto& a : random_layouts({5}, dtype, 20)) {
+      for (const auto& b : random_layouts({3}, dtype, 21)) {
+        const Array left = array(a.tensor);
+        const Array right = array(b.tensor);
+        const Array want =
+            build({5, 3}, [&](const Dims& i) { return left.at({i[0]}) * right.at({i[1]}); });
+        const Tensor got = outer(a.tensor, b.tensor);
+        EXPECT_TRUE(near(got, want, rounding(dtype))) << a.name << ", " << b.name;
+        EXPECT_EQ(got.dtype(), dtype);
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(outer(tensor({1, 2}), tensor({0.5})), tensor({{0.5}, {1.0}})));
+  EXPECT_EQ(outer(zeros({0}), zeros({4})).shape(), (Shape{0, 4}));
+  EXPECT_TRUE(throws("outer", {"(2, 2)", "(3,)"}, [] { outer(zeros({2, 2}), zeros({3})); }));
+  EXPECT_TRUE(throws("outer", {"()"}, [] { outer(zeros({2}), tensor(1.0)); }));
+  EXPECT_TRUE(throws("outer", {"undefined"}, [] { outer(Tensor(), zeros({2})); }));
+}
+
 TEST(Matmul, NamesWhatIsWrong) {
   const auto error = [](const Shape& a, const Shape& b, const std::vector<std::string>& parts) {
     return throws("matmul", parts, [&] { matmul(zeros(a), zeros(b)); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -60,6 +61,19 @@ double argmax_of(const List& v) {
   return static_cast<double>(best);
 }
 
+double argmin_of(const List& v) {
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (std::isnan(v[best])) break;
+    if (std::isnan(v[i]) || v[i] < v[best]) best = i;
+  }
+  return static_cast<double>(best);
+}
+
+double prod_of(const List& v) {
+  return static_cast<double>(std::accumulate(v.begin(), v.end(), 1.0L, std::multiplies<>()));
+}
+
 double deviations_of(const List& v) {
   const auto mean = std::accumulate(v.begin(), v.end(), 0.0L) / static_cast<long double>(v.size());
   long double total = 0;
@@ -101,6 +115,7 @@ const std::vector<ReduceCase> kCases = {
     {"max", max, max_of, Result::kSame, false},
     {"min", min, min_of, Result::kSame, false},
     {"argmax", argmax, argmax_of, Result::kIndex, false},
+    {"argmin", argmin, argmin_of, Result::kIndex, false},
     {"var", [](const Tensor& x, const Axes& a, bool k) { return var(x, a, k); }, var_of,
      Result::kFloating, true},
     {"population var", [](const Tensor& x, const Axes& a, bool k) { return var(x, a, k, 0); },
@@ -295,6 +310,68 @@ TEST(ArgmaxTest, TheFirstOfEquals) {
   EXPECT_EQ(argmax(x.t()).item<index_t>(), 2);
   EXPECT_EQ(argmax(x, {-1}).to_vector<index_t>(), (std::vector<index_t>{1, 2}));
   EXPECT_EQ(argmax(x, {0}, true).shape(), Shape({1, 3}));
+}
+
+TEST(ArgminTest, TheFirstOfEquals) {
+  EXPECT_EQ(argmin(tensor({2.0, 1.0, 1.0, 3.0})).item<index_t>(), 1);
+  EXPECT_EQ(argmin(tensor({0.0, -0.0})).item<index_t>(), 0);
+  EXPECT_EQ(argmin(tensor({2, 1, 1, 3})).item<index_t>(), 1);
+  EXPECT_EQ(argmin(tensor({true, false, false})).item<index_t>(), 1);
+  EXPECT_EQ(argmin(tensor({1.0, kNaN, -kInf, kNaN})).item<index_t>(), 1);
+  const index_t least = std::numeric_limits<index_t>::min();
+  EXPECT_EQ(argmin(from_vector(std::vector<index_t>{0, least, 1})).item<index_t>(), 1);
+}
+
+TEST(ProdTest, OverAnyAxesOfEveryLayout) {
+  const ReduceCase prod_case = {"prod", prod, prod_of, Result::kWide, true};
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    for (const Shape& shape : {Shape{3, 5, 37}, Shape{1, 16, 1}, Shape{2, 15, 2}}) {
+      for (const auto& x : random_layouts(shape, dtype, 8, -2, 3)) {
+        for (const Axes& axes : {Axes{0}, Axes{1}, Axes{2}, Axes{0, 2}}) {
+          SCOPED_TRACE(testing::Message() << x.name << ' ' << dtype << shape << axes);
+          const Tensor got = prod(x.tensor, axes, true);
+          const Array want = test::reduce(array(x.tensor), axes, true, prod_of);
+          EXPECT_EQ(got.dtype(), is_floating(dtype) ? dtype : kInt64);
+          const double n = static_cast<double>(x.tensor.count() / got.count());
+          EXPECT_TRUE(near(got, want, 6e-8 * (dtype == kFloat32) + n * 1.2e-16));
+          EXPECT_TRUE(same_bits(got, prod(x.tensor.clone(), axes, true)));
+        }
+      }
+    }
+  }
+  check(prod_case, zeros({2, 0, 3}), {1}, false);
+  check(prod_case, zeros({2, 0, 3}, kInt64), {}, false);
+}
+
+TEST(ProdTest, WholeNumbersWrapAndFloatsPassTheirRange) {
+  EXPECT_EQ(prod(tensor({3, -4, 5})).item<index_t>(), -60);
+  EXPECT_EQ(prod(full({65}, 2, kInt64)).item<index_t>(), 0);
+  EXPECT_EQ(prod(full({63}, 2, kInt64)).item<index_t>(), std::numeric_limits<index_t>::min());
+  EXPECT_EQ(prod(tensor(2.5)).item(), 2.5);
+  EXPECT_EQ(prod(tensor({true, false})).item<index_t>(), 0);
+  // On its way to 1 the product leaves float32, but not double.
+  EXPECT_EQ(prod(tensor({0x1p100, 0x1p100, 0x1p-100, 0x1p-100})).item(), 1);
+  EXPECT_TRUE(std::isnan(prod(tensor({kNaN, 0.0})).item()));
+  EXPECT_EQ(prod(tensor({kInf, -2.0})).item(), -kInf);
+}
+
+TEST(ProdTest, ThreadsDoNotChangeBits) {
+  const Tensor x = random_tensor({60, 70, 50}, kFloat32, 9, -1.2, 1.2);
+  for (const Axes& axes : {Axes{0}, Axes{1}, Axes{2}, Axes{0, 2}}) {
+    set_thread_count(1);
+    const Tensor one = prod(x, axes);
+    for (const int threads : {2, 3, 7}) {
+      set_thread_count(threads);
+      EXPECT_TRUE(same_bits(prod(x, axes), one)) << axes;
+    }
+    set_thread_count(0);
+  }
+}
+
+TEST(ProdTest, Errors) {
+  EXPECT_TRUE(throws("prod", {"axis 2"}, [] { prod(ones({2, 2}), 2); }));
+  EXPECT_TRUE(throws("prod", {"twice"}, [] { prod(ones({2, 2}), {0, 0}); }));
+  EXPECT_TRUE(throws("prod", {"undefined"}, [] { prod(Tensor()); }));
 }
 
 using CumsumTest = test::IsaTest;

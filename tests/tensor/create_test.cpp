@@ -99,6 +99,49 @@ TEST(FullTest, RefusesImpossibleShapes) {
   EXPECT_TRUE(throws("empty", {"negative", "(-1,)"}, [] { zeros({-1}); }));
 }
 
+TEST(LikeTest, TakesShapeAndDtype) {
+  const Tensor x = Tensor::empty({3, 2}, kInt64).t();
+  EXPECT_EQ(zeros_like(x).shape(), Shape({2, 3}));
+  EXPECT_TRUE(zeros_like(x).is_contiguous());
+  EXPECT_EQ(zeros_like(x).to_vector<index_t>(), std::vector<index_t>(6, 0));
+  EXPECT_EQ(ones_like(x).to_vector<index_t>(), std::vector<index_t>(6, 1));
+  EXPECT_EQ(full_like(x, -7).to_vector<index_t>(), std::vector<index_t>(6, -7));
+  EXPECT_EQ(full_like(x, 0.5, kFloat64).to_vector<double>(), std::vector<double>(6, 0.5));
+  EXPECT_EQ(ones_like(x, kBool).dtype(), kBool);
+  EXPECT_EQ(zeros_like(x, kFloat32).dtype(), kFloat32);
+  EXPECT_EQ(zeros_like(zeros({2, 0}).expand({2, 0})).shape(), Shape({2, 0}));
+  EXPECT_TRUE(throws("zeros_like", {"undefined"}, [] { zeros_like(Tensor()); }));
+  EXPECT_TRUE(throws("ones_like", {"undefined"}, [] { ones_like(Tensor()); }));
+  EXPECT_TRUE(throws("full_like", {"undefined"}, [] { full_like(Tensor(), 1); }));
+}
+
+TEST(LinspaceTest, MeetsBothEnds) {
+  EXPECT_EQ(linspace(0, 1, 5, kFloat64).to_vector<double>(),
+            (std::vector<double>{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(linspace(3, -1, 3).to_vector<float>(), (std::vector<float>{3, 1, -1}));
+  EXPECT_EQ(linspace(2, 9, 1).to_vector<float>(), (std::vector<float>{2}));
+  EXPECT_EQ(linspace(2, 9, 0).shape(), Shape({0}));
+  EXPECT_EQ(linspace(0, 10, 5, kInt64).to_vector<index_t>(),
+            (std::vector<index_t>{0, 2, 5, 7, 10}));
+  for (const index_t count : {2, 3, 7, 50, 1000}) {
+    const auto x = linspace(-0.1, 0.7, count, kFloat64).to_vector<double>();
+    EXPECT_EQ(x.front(), -0.1) << count;
+    EXPECT_EQ(x.back(), 0.7) << count;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto part = static_cast<double>(i) / static_cast<double>(count - 1);
+      EXPECT_NEAR(x[i], -0.1 + 0.8 * part, 2e-16);
+    }
+  }
+}
+
+TEST(LinspaceTest, RefusesWhatHasNoEnd) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(throws("linspace", {"-1"}, [] { linspace(0, 1, -1); }));
+  EXPECT_TRUE(throws("linspace", {"0 to inf"}, [&] { linspace(0, infinity, 3); }));
+  EXPECT_TRUE(throws("linspace", {"nan"}, [] { linspace(std::nan(""), 1, 3); }));
+  EXPECT_TRUE(throws("linspace", {"not finite"}, [] { linspace(-1e308, 1e308, 3); }));
+}
+
 TEST(ArangeTest, StopsBeforeStop) {
   EXPECT_EQ(arange(4).to_vector<index_t>(), (std::vector<index_t>{0, 1, 2, 3}));
   EXPECT_EQ(arange(0).shape(), Shape({0}));

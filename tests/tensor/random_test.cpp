@@ -8,6 +8,7 @@
 #include <numbers>
 #include <set>
 
+#include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera {
@@ -246,6 +247,22 @@ TEST(Random, EmptyShapes) {
   EXPECT_EQ(randn({0, 3}, kFloat32, rng).shape(), (Shape{0, 3}));
   EXPECT_EQ(rng.state().position, 0u);
   EXPECT_EQ(rand({}, kFloat32, rng).rank(), 0);
+}
+
+TEST(Random, LikeAnotherTensor) {
+  const Tensor x = Tensor::empty({3, 4}, kFloat64).t();
+  Rng a(9), b(9);
+  EXPECT_EQ(rand_like(x, {}, a).to_vector<double>(), rand({4, 3}, kFloat64, b).to_vector<double>());
+  EXPECT_EQ(randn_like(x, {}, a).to_vector<double>(),
+            randn({4, 3}, kFloat64, b).to_vector<double>());
+  EXPECT_EQ(randn_like(x, kFloat32, a).to_vector<float>(),
+            randn({4, 3}, kFloat32, b).to_vector<float>());
+  EXPECT_EQ(rand_like(arange(2), kFloat32, a).to_vector<float>(),
+            rand({2}, kFloat32, b).to_vector<float>());
+  EXPECT_THROW(rand_like(arange(2)), std::invalid_argument);
+  EXPECT_THROW(randn_like(arange(2)), std::invalid_argument);
+  EXPECT_THROW(rand_like(Tensor()), std::invalid_argument);
+  EXPECT_THROW(randn_like(Tensor()), std::invalid_argument);
 }
 
 TEST(Random, RefusesWhatMakesNoSense) {

@@ -186,6 +186,19 @@ TEST(ChunkTest, CutsAsPyTorch) {
   EXPECT_TRUE(throws("chunk", {"positive", "0"}, [] { arange(3).chunk(0); }));
 }
 
+TEST(UnbindTest, DropsTheAxis) {
+  const Tensor x = arange(6).reshape({2, 3});
+  const auto columns = x.unbind(-1);
+  ASSERT_EQ(columns.size(), 3U);
+  EXPECT_EQ(values_of(columns[1]), Index({1, 4}));
+  EXPECT_EQ(columns[1].shape(), Shape({2}));
+  EXPECT_TRUE(columns[1].storage() == x.storage());
+  EXPECT_EQ(values_of(x.unbind()[1]), Index({3, 4, 5}));
+  EXPECT_EQ(arange(3).unbind()[2].shape(), Shape{});
+  EXPECT_TRUE(arange(0).unbind().empty());
+  EXPECT_TRUE(throws("unbind", {"axis 2"}, [&] { x.unbind(2); }));
+}
+
 TEST(SplitTest, TakesEverySize) {
   const Tensor x = arange(12).reshape({2, 6});
   const auto pieces = x.split({1, 0, 5}, 1);

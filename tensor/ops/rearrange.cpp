@@ -1,0 +1,173 @@
+#include "tensor/ops/rearrange.h"
+
+#include <algorithm>
+
+#include "tensor/autograd/recording.h"
+#include "tensor/error.h"
+#include "tensor/ops/map.h"
+
+namespace tessera {
+
+Tensor flip(const Tensor& x, const Axes& axes) {
+  detail::require_defined("flip", x);
+  Tensor result = x;
+  for (index_t axis : normalize_axes("flip", axes, x.rank())) {
+    result = result.slice(axis, {}, {}, -1);
+  }
+  return result;
+}
+
+// ---- roll ----
+
+namespace {
+
+/// `shift` along `axis` (normalized).
+Tensor roll_axis(const Tensor& x, index_t shift, index_t axis) {
+  Recording op("roll", {&x});
+  const index_t n = x.shape()[axis];
+  const index_t s = n == 0 ? 0 : (shift % n + n) % n;
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  y.slice(axis, s, n).copy_from(x.slice(axis, 0, n - s));
+  y.slice(axis, 0, s).copy_from(x.slice(axis, n - s, n));
+  return op.finish(y, [&] {
+    return [s, axis](const Tensor& dy, Gradients& dx) { dx.add(0, roll_axis(dy, -s, axis)); };
+  });
+}
+
+}  // namespace
+
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
+  detail::require_defined("roll", x);
+  if (axes.empty()) {
+    require(shifts.size() == 1, "roll", "without axes one shift is wanted, not ", shifts);
+    return roll_axis(x.reshape({x.count()}), shifts[0], 0).reshape(x.shape());
+  }
+  require(shifts.size() == axes.size(), "roll", "shifts ", shifts, " and axes ", axes,
+          " must be as many");
+  Tensor result = x;
+  for (index_t i = 0; i < axes.size(); ++i) {
+    result = roll_axis(result, shifts[i], normalize_axis("roll", axes[i], x.rank()));
+  }
+  return result;
+}
+
+// ---- pad ----
+
+namespace {
+
+/// `t` without what positive pads add to it, by a `sign` of 1, or negative ones cut off, by -1: the
+/// elements that padding leaves as they are, in its result and in its argument.
+Tensor kept(Tensor t, const std::vector<index_t>& pads, index_t sign) {
+  for (std::size_t i = 0; i < pads.size(); i += 2) {
+    const index_t axis = t.rank() - 1 - static_cast<index_t>(i / 2);
+    const index_t before = std::max<index_t>(sign * pads[i], 0);
+    const index_t after = std::max<index_t>(sign * pads[i + 1], 0);
+    t = t.slice(axis, before, t.shape()[axis] - after);
+  }
+  return t;
+}
+
+Shape padded_shape(const Tensor& x, const std::vector<index_t>& pads) {
+  require(pads.size() % 2 == 0, "pad", "pads come in pairs, not as ", pads.size(), " numbers");
+  require(std::ssize(pads) <= 2 * x.rank(), "pad", pads.size(), " pads are too many for shape ",
+          x.shape());
+  Shape shape = x.shape();
+  for (std::size_t i = 0; i < pads.size(); i += 2) {
+    const index_t axis = x.rank() - 1 - static_cast<index_t>(i / 2);
+    const index_t n = x.shape()[axis];
+    const index_t before = pads[i];
+    const index_t after = pads[i + 1];
+    const bool fits =
+        before >= -n && after >= -n &&
+        n + std::min<index_t>(before, 0) + std::min<index_t>(after, 0) >= 0 &&
+        !__builtin_add_overflow(n + std::min(before, after), std::max(before, after), &shape[axis]);
+    require(fits, "pad", "pads ", before, " and ", after, " do not fit axis ", axis, " of shape ",
+            x.shape());
+  }
+  return shape;
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value) {
+  detail::require_defined("pad", x);
+  const Shape shape = padded_shape(x, pads);
+  require(
+      is_floating(x.dtype()) || value.value() == 0 || value.dtype_beside(x.dtype()) == x.dtype(),
+      "pad", "a tensor of ", x.dtype(), " cannot hold ", value.value());
+  Recording op("pad", {&x});
+  Tensor y = Tensor::empty(shape, x.dtype());
+  y.copy_from(value.to_tensor(x.dtype()));
+  kept(y, pads, 1).copy_from(kept(x, pads, -1));
+  return op.finish(y, [&] {
+    std::vector<index_t> back = pads;
+    for (index_t& n : back) n = -n;
+    return [back](const Tensor& dy, Gradients& dx) { dx.add(0, pad(dy, back)); };
+  });
+}
+
+// ---- repeat ----
+
+namespace {
+
+/// `axis` (normalized) `times` as long: as a whole, or each element for itself.
+Tensor repeat_axis(const char* op, const Tensor& x, index_t axis, index_t times, bool interleaved) {
+  index_t outer = 1;
+  index_t inner = 1;
+  for (index_t i = 0; i < x.rank(); ++i) {
+    if (i < axis) outer *= x.shape()[i];
+    if (i > axis) inner *= x.shape()[i];
+  }
+  const index_t n = x.shape()[axis];
+  const Shape before = interleaved ? Shape{outer, n, 1, inner} : Shape{outer, 1, n, inner};
+  const Shape after = interleaved ? Shape{outer, n, times, inner} : Shape{outer, times, n, inner};
+  element_count(op, after);
+  Shape shape = x.shape();
+  shape[axis] = times * n;
+  return x.reshape(before).expand(after).reshape(shape);
+}
+
+/// `result` in memory of its own: what repeats single elements, or nothing, may be a view of x.
+Tensor own(const Tensor& result, const Tensor& x) {
+  const bool is_own = result.is_contiguous() && !(result.storage() == x.storage());
+  return is_own ? result : result.clone();
+}
+
+/// `repeats` has at least one number for each axis.
+Tensor repeat_axes(const char* op, const Tensor& x, const Dims& repeats) {
+  Shape shape = x.shape();
+  while (shape.size() < repeats.size()) shape.insert(0, 1);
+  for (index_t times : repeats) {
+    require(times >= 0, op, "repeats must not be negative, but are ", repeats);
+  }
+  Tensor result = x.reshape(shape);
+  for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
+    if (repeats[axis] != 1) result = repeat_axis(op, result, axis, repeats[axis], false);
+  }
+  return own(result, x);
+}
+
+}  // namespace
+
+Tensor repeat(const Tensor& x, const Dims& repeats) {
+  detail::require_defined("repeat", x);
+  require(repeats.size() >= x.rank(), "repeat", "repeats ", repeats, " are fewer than the axes of ",
+          x.shape(), "; tile() takes missing ones as 1");
+  return repeat_axes("repeat", x, repeats);
+}
+
+Tensor tile(const Tensor& x, const Dims& repeats) {
+  detail::require_defined("tile", x);
+  Dims all = repeats;
+  while (all.size() < x.rank()) all.insert(0, 1);
+  return repeat_axes("tile", x, all);
+}
+
+Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis) {
+  detail::require_defined("repeat_interleave", x);
+  const index_t a = normalize_axis("repeat_interleave", axis, x.rank());
+  require(repeats >= 0, "repeat_interleave", "repeats must not be negative, but are ", repeats);
+  return own(repeat_axis("repeat_interleave", x, a, repeats, true), x);
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// The elements of a tensor in other places: turned round, shifted, padded, repeated.
+#pragma once
+
+#include <vector>
+
+#include "tensor/ops/scalar.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// x backwards along `axes` (none named: all). A view, as in NumPy: it shares memory with x.
+///
+/// **Shapes**: that of x. **Errors**: an axis out of range or named twice.
+/// **Source**: numpy.flip; torch.flip, which copies.
+Tensor flip(const Tensor& x, const Axes& axes = {});
+
+/// x shifted by shifts[i] along axes[i]; what leaves at one end comes back at the other. Without
+/// axes, all elements in row-major order are shifted by one number.
+///
+/// **Shapes**: that of x. An axis named twice is shifted by the sum.
+/// **Errors**: as many shifts as axes, or one without axes, are wanted; an axis out of range.
+/// **Source**: torch.roll, numpy.roll.
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
+
+/// x with `value` around it: `pad(x, {left, right, top, bottom})` adds left and right columns to
+/// the last axis, top and bottom rows to the one before it, and so on. A negative number cuts off.
+///
+/// **Shapes**: each padded axis grows by its two numbers.
+/// **Errors**: an odd number of pads, or more than two for each axis; an axis that would become
+/// negative; a value that an integer or bool x cannot hold.
+/// **Source**: torch.nn.functional.pad, mode "constant"; numpy.pad lists the first axis first.
+Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
+
+/// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
+///
+/// **Shapes**: sizes times repeats; repeats may be more than x has axes, which then gets new ones
+/// in front. **Errors**: fewer repeats than axes; a negative one.
+/// **Source**: torch.Tensor.repeat.
+Tensor repeat(const Tensor& x, const Dims& repeats);
+
+/// As repeat, but for missing repeats, which stand in front and are 1.
+/// **Source**: numpy.tile, torch.tile.
+Tensor tile(const Tensor& x, const Dims& repeats);
+
+/// Each element repeated before the next: `repeat_interleave(tensor({1, 2}), 2, 0)` is 1, 1, 2, 2.
+///
+/// **Shapes**: `axis` becomes `repeats` times as long.
+/// **Errors**: a negative number of repeats; an axis out of range.
+/// **Source**: torch.repeat_interleave; numpy.repeat.
+Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+// Elements in order along an axis.
+//
+// NaN counts as the greatest, whatever its sign, and equal to itself; 0 and -0 are equal. Equal
+// elements keep the order of their indices, ascending or descending, so each result is one and no
+// other. Indices have no gradient; values have that of `gather`.
+// Errors: an axis out of range. Source: torch, by the same names.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// Elements and where they stood: `auto [values, indices] = topk(x, 5)`.
+struct Ordered {
+  Tensor values;   // of x's dtype
+  Tensor indices;  // int64: values = gather(x, axis, indices)
+};
+
+/// The elements along `axis` from the smallest to the greatest, or the other way round.
+/// **Shapes**: those of x.
+Ordered sort(const Tensor& x, index_t axis = -1, bool descending = false);
+
+/// Only the indices of sort. **Shapes**: that of x, int64. **Source**: torch.argsort, stable.
+Tensor argsort(const Tensor& x, index_t axis = -1, bool descending = false);
+
+/// The k greatest elements along `axis`, the greatest first; or the k smallest, the smallest first.
+/// Of equal ones those of lower index are taken.
+///
+/// **Shapes**: those of x with k at `axis`. **Errors**: k outside [0, size of the axis].
+Ordered topk(const Tensor& x, index_t k, index_t axis = -1, bool largest = true);
+
+}  // namespace tessera

@@ -1,0 +1,180 @@
+#include "tensor/ops/rearrange.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+/// Calls `check(x, its elements)` for tensors of three axes, every layout and dtype.
+template <class Check>
+void for_each_tensor(const Check& check) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Layout& x : random_layouts({3, 4, 5}, dtype, 1, -9, 9)) {
+      SCOPED_TRACE(x.name);
+      check(x.tensor, array(x.tensor));
+    }
+  }
+}
+
+/// A result: the elements wanted, x's dtype, and memory that is neither broadcast nor x's.
+void expect_new(const Tensor& got, const Array& want, const Tensor& x) {
+  EXPECT_TRUE(exactly(got, want));
+  EXPECT_EQ(got.dtype(), x.dtype());
+  EXPECT_TRUE(got.is_contiguous());
+  EXPECT_FALSE(got.storage() == x.storage());
+}
+
+TEST(Flip, TurnsAxesRound) {
+  EXPECT_TRUE(same_bits(flip(tensor({1, 2, 3})), tensor({3, 2, 1})));
+  EXPECT_TRUE(same_bits(flip(tensor(1.5)), tensor(1.5)));
+  EXPECT_TRUE(same_bits(flip(zeros({0, 2})), zeros({0, 2})));
+  for_each_tensor([](const Tensor& x, const Array& from) {
+    const Array want = build(from.shape, [&](const Dims& i) {
+      return from.at({2 - i[0], i[1], 4 - i[2]});
+    });
+    EXPECT_TRUE(exactly(flip(x, {0, -1}), want));
+    EXPECT_TRUE(flip(x, 1).storage() == x.storage()) << "a view";
+    EXPECT_TRUE(same_bits(flip(flip(x)), x));
+  });
+  EXPECT_TRUE(throws("flip", {"axis 1"}, [] { flip(zeros({2}), 1); }));
+  EXPECT_TRUE(throws("flip", {"axis"}, [] { flip(zeros({2}), {0, -1}); }));
+  EXPECT_TRUE(throws("flip", {"undefined"}, [] { flip(Tensor()); }));
+}
+
+index_t wrapped(index_t i, index_t n) {
+  return ((i % n) + n) % n;
+}
+
+TEST(Roll, BringsBackWhatLeaves) {
+  EXPECT_TRUE(same_bits(roll(tensor({1, 2, 3, 4}), 1), tensor({4, 1, 2, 3})));
+  EXPECT_TRUE(same_bits(roll(tensor({{1, 2}, {3, 4}}), 1), tensor({{4, 1}, {2, 3}})));
+  EXPECT_TRUE(same_bits(roll(tensor(2.5), 3), tensor(2.5)));
+  EXPECT_TRUE(same_bits(roll(zeros({0, 3}), 2, 0), zeros({0, 3})));
+  for (const index_t shift :
+       {index_t{0}, index_t{1}, index_t{-1}, index_t{-7}, index_t{12}, INT64_MAX, INT64_MIN}) {
+    for_each_tensor([&](const Tensor& x, const Array& from) {
+      const Array want = build(from.shape, [&](const Dims& i) {
+        return from.at({i[0], wrapped(i[1] - shift % 4, 4), wrapped(i[2] + 2, 5)});
+      });
+      expect_new(roll(x, {shift, -2}, {1, -1}), want, x);
+      const Array flat = build(from.shape, [&](const Dims& i) {
+        const index_t place = wrapped(i[0] * 20 + i[1] * 5 + i[2] - shift % 60, 60);
+        return from.values[static_cast<std::size_t>(place)];
+      });
+      expect_new(roll(x, shift), flat, x);
+    });
+  }
+  EXPECT_TRUE(same_bits(roll(tensor({1, 2, 3, 4}), {1, 2}, {0, 0}), tensor({2, 3, 4, 1})));
+}
+
+TEST(Roll, Errors) {
+  EXPECT_TRUE(throws("roll", {"(1, 2)", "(0,)"}, [] { roll(zeros({2}), {1, 2}, 0); }));
+  EXPECT_TRUE(throws("roll", {"one shift", "(1, 2)"}, [] { roll(zeros({2}), {1, 2}); }));
+  EXPECT_TRUE(throws("roll", {"axis 1"}, [] { roll(zeros({2}), 1, 1); }));
+  EXPECT_TRUE(throws("roll", {"undefined"}, [] { roll(Tensor(), 1); }));
+}
+
+TEST(Pad, PutsAValueAround) {
+  EXPECT_TRUE(same_bits(pad(tensor({1, 2}), {1, 2}), tensor({0, 1, 2, 0, 0})));
+  EXPECT_TRUE(
+      same_bits(pad(tensor({{1.5}}), {0, 1, 1, 0}, -2), tensor({{-2.0, -2.0}, {1.5, -2.0}})));
+  EXPECT_TRUE(same_bits(pad(zeros({0}), {1, 1}, 3), tensor({3.0, 3.0})));
+  EXPECT_TRUE(same_bits(pad(tensor({1, 2, 3}), {-1, -2}), zeros({0}, kInt64)));
+  EXPECT_TRUE(same_bits(pad(tensor(2.5), {}), tensor(2.5)));
+  for_each_tensor([](const Tensor& x, const Array& from) {
+    for (const std::vector<index_t>& pads :
+         {std::vector<index_t>{}, {1, 2}, {0, 0, 3, 1}, {-1, 2, 0, -2, 1, -3}, {-5, 9}}) {
+      std::vector<index_t> all = pads;
+      all.resize(6);
+      const Shape shape = {3 + all[4] + all[5], 4 + all[2] + all[3], 5 + all[0] + all[1]};
+      const bool value = true;
+      const Array want = build(shape, [&](const Dims& i) {
+        const Dims at = {i[0] - all[4], i[1] - all[2], i[2] - all[0]};
+        for (index_t axis = 0; axis < 3; ++axis) {
+          if (at[axis] < 0 || at[axis] >= from.shape[axis]) return 1.0;
+        }
+        return from.at(at);
+      });
+      expect_new(pad(x, pads, value), want, x);
+    }
+  });
+}
+
+TEST(Pad, KeepsEveryDigitOfAWholeNumber) {
+  const index_t big = (index_t{1} << 60) + 1;
+  EXPECT_EQ(pad(tensor({1}), {1, 0}, big).item_at<index_t>({0}), big);
+}
+
+TEST(Pad, Errors) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_TRUE(throws("pad", {"pairs", "3"}, [&] { pad(x, {1, 2, 3}); }));
+  EXPECT_TRUE(throws("pad", {"6 pads", "(2, 3)"}, [&] { pad(x, {1, 1, 1, 1, 1, 1}); }));
+  EXPECT_TRUE(throws("pad", {"-2 and -2", "axis 1", "(2, 3)"}, [&] { pad(x, {-2, -2}); }));
+  EXPECT_TRUE(throws("pad", {"-3 and 5", "axis 0"}, [&] { pad(x, {0, 0, -3, 5}); }));
+  EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MAX, 1}); }));
+  EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MIN, INT64_MAX}); }));
+  EXPECT_TRUE(throws("pad", {"int64", "0.5"}, [] { pad(tensor({1}), {1, 1}, 0.5); }));
+  EXPECT_TRUE(throws("pad", {"bool", "1"}, [] { pad(tensor({true}), {1, 1}, 1); }));
+  EXPECT_TRUE(throws("pad", {"undefined"}, [] { pad(Tensor(), {}); }));
+}
+
+TEST(Repeat, LaysCopiesSideBySide) {
+  EXPECT_TRUE(same_bits(repeat(tensor({1, 2}), 2), tensor({1, 2, 1, 2})));
+  EXPECT_TRUE(same_bits(repeat(tensor({1, 2}), {2, 1}), tensor({{1, 2}, {1, 2}})));
+  EXPECT_TRUE(same_bits(tile(tensor({{1, 2}}), 2), tensor({{1, 2, 1, 2}})));
+  EXPECT_TRUE(same_bits(tile(tensor(3), {2, 2}), tensor({{3, 3}, {3, 3}})));
+  EXPECT_TRUE(same_bits(repeat(zeros({0, 2}), {3, 2}), zeros({0, 4})));
+  EXPECT_TRUE(same_bits(repeat(zeros({2, 2}), {0, 2}), zeros({0, 4})));
+  for_each_tensor([](const Tensor& x, const Array& from) {
+    const Array want = build({2, 3, 12, 10}, [&](const Dims& i) {
+      return from.at({i[1], i[2] % 4, i[3] % 5});
+    });
+    expect_new(repeat(x, {2, 1, 3, 2}), want, x);
+    expect_new(repeat(x, {1, 1, 1}), from, x);
+    expect_new(tile(x, 1), from, x);
+    const Array rows = build({3, 8, 5}, [&](const Dims& i) {
+      return from.at({i[0], i[1] % 4, i[2]});
+    });
+    expect_new(tile(x, {2, 1}), rows, x);
+  });
+  expect_new(tile(tensor({7}), 4), array(tensor({7, 7, 7, 7})), tensor({7}));
+  const Tensor column = arange(3).reshape({3, 1});
+  expect_new(tile(column, {1, 2}), array(tensor({{0, 0}, {1, 1}, {2, 2}})), column);
+  const Tensor eight = zeros({1, 2, 1, 1, 1, 1, 1, 1});
+  EXPECT_EQ(tile(eight, {3, 3, 1, 1, 1, 1, 1, 3}).shape(), (Shape{3, 6, 1, 1, 1, 1, 1, 3}));
+}
+
+TEST(RepeatInterleave, RepeatsElements) {
+  EXPECT_TRUE(same_bits(repeat_interleave(tensor({1, 2}), 2, 0), tensor({1, 1, 2, 2})));
+  EXPECT_TRUE(same_bits(repeat_interleave(tensor({1, 2}), 0, 0), zeros({0}, kInt64)));
+  for_each_tensor([](const Tensor& x, const Array& from) {
+    const Array want = build({3, 12, 5}, [&](const Dims& i) {
+      return from.at({i[0], i[1] / 3, i[2]});
+    });
+    expect_new(repeat_interleave(x, 3, -2), want, x);
+    expect_new(repeat_interleave(x, 1, 0), from, x);
+  });
+}
+
+TEST(Repeat, Errors) {
+  EXPECT_TRUE(throws("repeat", {"(2,)", "(2, 3)", "tile"}, [] { repeat(zeros({2, 3}), 2); }));
+  EXPECT_TRUE(throws("repeat", {"negative", "(-1,)"}, [] { repeat(zeros({2}), -1); }));
+  EXPECT_TRUE(throws("tile", {"negative", "(1, -1)"}, [] { tile(zeros({2, 2}), -1); }));
+  EXPECT_TRUE(throws("tile", {"9223372036854775807"}, [] { tile(zeros({2}), INT64_MAX); }));
+  EXPECT_TRUE(throws("repeat_interleave", {"-2"}, [] { repeat_interleave(zeros({2}), -2, 0); }));
+  EXPECT_TRUE(throws("repeat_interleave", {"axis 1"}, [] { repeat_interleave(zeros({2}), 2, 1); }));
+  for (const Tensor& none : {Tensor()}) {
+    EXPECT_TRUE(throws("repeat", {"undefined"}, [&] { repeat(none, 1); }));
+    EXPECT_TRUE(throws("tile", {"undefined"}, [&] { tile(none, 1); }));
+    EXPECT_TRUE(throws("repeat_interleave", {"undefined"}, [&] { repeat_interleave(none, 1, 0); }));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,148 @@
+#include "tensor/ops/sort.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// Whether a stands before b in ascending order, where NaN is the greatest.
+bool ascends(double a, double b) {
+  if (std::isnan(a)) return false;
+  return std::isnan(b) || a < b;
+}
+
+/// The indices along `axis` in order: std::stable_sort of each line.
+Array naive_argsort(const Array& x, index_t axis, bool descending) {
+  Shape lines = x.shape;
+  lines[axis] = 1;
+  Array result = x;
+  for_each_index(lines, [&](Dims at) {
+    std::vector<index_t> order(static_cast<std::size_t>(x.shape[axis]));
+    std::iota(order.begin(), order.end(), 0);
+    const auto value = [&](index_t i) {
+      at[axis] = i;
+      return x.at(at);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](index_t i, index_t j) {
+      return descending ? ascends(value(j), value(i)) : ascends(value(i), value(j));
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      at[axis] = static_cast<index_t>(i);
+      result.at(at) = static_cast<double>(order[i]);
+    }
+  });
+  return result;
+}
+
+/// The elements of x at `indices` along `axis`.
+Array naive_gather(const Array& x, index_t axis, const Array& indices) {
+  return build(indices.shape, [&](Dims at) {
+    at[axis] = static_cast<index_t>(indices.at(at));
+    return x.at(at);
+  });
+}
+
+/// The first k along `axis`.
+Array first_of(const Array& x, index_t axis, index_t k) {
+  Shape shape = x.shape;
+  shape[axis] = k;
+  return build(shape, [&](const Dims& at) { return x.at(at); });
+}
+
+void expect_ordered(const Tensor& x, index_t axis, bool descending) {
+  const Array want = naive_argsort(array(x), axis, descending);
+  const Tensor indices = argsort(x, axis, descending);
+  EXPECT_TRUE(exactly(indices, want));
+  EXPECT_EQ(indices.dtype(), kInt64);
+  const Ordered sorted = sort(x, axis - x.rank(), descending);
+  EXPECT_TRUE(same_bits(sorted.indices, indices));
+  EXPECT_TRUE(exactly(sorted.values, naive_gather(array(x), axis, want)));
+  EXPECT_EQ(sorted.values.dtype(), x.dtype());
+  for (const index_t k : {index_t{0}, (x.size(axis) + 2) / 3, x.size(axis) / 2, x.size(axis)}) {
+    const Ordered top = topk(x, k, axis, descending);
+    EXPECT_TRUE(exactly(top.indices, first_of(want, axis, k))) << "k = " << k;
+    EXPECT_TRUE(exactly(top.values, first_of(array(sorted.values), axis, k)));
+  }
+}
+
+TEST(Sort, EveryLayoutAxisAndDtype) {
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Shape& shape : {Shape{3, 5, 17}, Shape{1, 33}, Shape{4}, Shape{2, 0, 3}}) {
+      for (const Layout& x : random_layouts(shape, dtype, 1, -5, 5)) {
+        for (index_t axis = 0; axis < shape.size(); ++axis) {
+          for (const bool descending : {false, true}) {
+            SCOPED_TRACE(testing::Message() << x.name << ", axis " << axis << " of " << shape);
+            expect_ordered(x.tensor, axis, descending);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sort, NanIsTheGreatestAndEqualsKeepTheirOrder) {
+  const Tensor x = tensor({2.0, kNaN, -kInf, 0.0, kInf, -0.0, -kNaN, 2.0, 0.0});
+  expect_ordered(x, 0, false);
+  expect_ordered(x, 0, true);
+  EXPECT_TRUE(same_bits(argsort(x), tensor({2, 3, 5, 8, 0, 7, 4, 1, 6})));
+  EXPECT_TRUE(same_bits(argsort(x, 0, true), tensor({1, 6, 4, 0, 7, 3, 5, 8, 2})));
+  EXPECT_TRUE(same_bits(topk(x, 2).indices, tensor({1, 6})));
+  EXPECT_TRUE(same_bits(topk(x, 3, -1, false).indices, tensor({2, 3, 5})));
+}
+
+TEST(Sort, WholeNumbersBeyondDoublePrecision) {
+  const index_t big = index_t{1} << 60;
+  const Tensor x = from_vector(std::vector<index_t>{big + 1, big, big + 2, -big - 1, -big});
+  EXPECT_TRUE(same_bits(argsort(x), tensor({3, 4, 1, 0, 2})));
+}
+
+TEST(Sort, TheSameOnAnyNumberOfThreads) {
+  const Tensor x = random_tensor({300, 200}, kFloat32, 2, 0, 20).to(kInt64).to(kFloat32);
+  set_thread_count(1);
+  const Tensor by_one = argsort(x);
+  const Tensor top_by_one = topk(x, 7).indices;
+  for (const int threads : {2, 3, 8}) {
+    set_thread_count(threads);
+    EXPECT_TRUE(same_bits(argsort(x), by_one)) << threads << " threads";
+    EXPECT_TRUE(same_bits(topk(x, 7).indices, top_by_one)) << threads << " threads";
+  }
+  set_thread_count(0);
+}
+
+TEST(Sort, IndicesAreNoVariables) {
+  const Tensor x = tensor({3.0, 1.0, 2.0}).set_requires_grad();
+  Tape tape;
+  EXPECT_FALSE(argsort(x).requires_grad());
+  const auto [values, indices] = topk(x, 2);
+  EXPECT_FALSE(indices.requires_grad());
+  tape.backward(values, tensor({10.0, 20.0}));
+  EXPECT_TRUE(same_bits(x.grad(), tensor({10.0, 0.0, 20.0})));
+}
+
+TEST(Sort, Errors) {
+  const Tensor x = zeros({2, 3});
+  EXPECT_TRUE(throws("sort", {"axis 2"}, [&] { sort(x, 2); }));
+  EXPECT_TRUE(throws("argsort", {"axis -3"}, [&] { argsort(x, -3); }));
+  EXPECT_TRUE(throws("topk", {"k = 4", "[0, 3]", "(2, 3)"}, [&] { topk(x, 4); }));
+  EXPECT_TRUE(throws("topk", {"k = -1"}, [&] { topk(x, -1, 0); }));
+  EXPECT_TRUE(throws("topk", {"axis 0"}, [] { topk(tensor(1.0), 1, 0); }));
+  EXPECT_TRUE(throws("sort", {"undefined"}, [] { sort(Tensor()); }));
+  EXPECT_TRUE(throws("argsort", {"undefined"}, [] { argsort(Tensor()); }));
+  EXPECT_TRUE(throws("topk", {"undefined"}, [] { topk(Tensor(), 0); }));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,62 @@
+// Cases of golden files that hold operands, an output and gradients: `<case>.<operand>`,
+// `<case>.output`, and, for the output gradient `<case>.dy`, `<case>.d<operand>`.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tensor/autograd/tape.h"
+#include "tests/support/golden.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+
+/// The operands of one case, by name.
+using GoldenOperands = std::map<std::string, Tensor>;
+using GoldenFunction = std::function<Tensor(GoldenOperands&)>;
+
+/// The names of the cases of a file.
+inline std::set<std::string> golden_case_names(const GoldenCase& file) {
+  std::set<std::string> names;
+  for (const auto& [entry, value] : file.group("", kFloat64)) {
+    names.insert(entry.substr(0, entry.find('.')));
+  }
+  return names;
+}
+
+/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and, for its dy,
+/// the gradients.
+inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
+                                         DType dtype, const GoldenFunction& f, double allowed) {
+  const GoldenOperands entries = file.group(name + ".", kFloat64);
+  const auto gradient_of = [&](const std::string& operand) { return entries.find("d" + operand); };
+  GoldenOperands operands;
+  for (const auto& [key, value] : entries) {
+    const bool is_gradient =
+        key == "dy" || (key.starts_with("d") && entries.contains(key.substr(1)));
+    if (is_gradient || key == "output" || key == "indices") continue;
+    Tensor x = is_floating(value.dtype()) ? value.to(dtype).clone() : value;
+    if (gradient_of(key) != entries.end()) x.set_requires_grad();
+    operands.emplace(key, x);
+  }
+  Tape tape;
+  const Tensor y = f(operands);
+  const auto output = near(y.detach(), array(entries.at("output")), allowed, allowed);
+  if (!output) return ::testing::AssertionFailure() << name << ": " << output.message();
+  if (!entries.contains("dy")) return ::testing::AssertionSuccess();
+  tape.backward(y, entries.at("dy").to(dtype));
+  for (const auto& [key, x] : operands) {
+    if (gradient_of(key) == entries.end()) continue;
+    const auto gradient = near(x.grad(), array(gradient_of(key)->second), allowed, allowed);
+    if (!gradient) {
+      return ::testing::AssertionFailure() << name << ".d" << key << ": " << gradient.message();
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace tessera::test
