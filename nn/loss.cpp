@@ -1,6 +1,8 @@
 #include "nn/loss.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "tensor/autograd/recording.h"
@@ -50,35 +52,31 @@ const T* data_or_null(const Tensor& x) {
 
 // ---- cross-entropy ----
 
-void check_cross_entropy(const Tensor& x, const Tensor& targets,
-                         const CrossEntropyOptions& options) {
-  constexpr const char* kOp = "cross_entropy";
-  require(x.defined() && targets.defined(), kOp, "a tensor is undefined");
-  require(is_floating(x.dtype()) && x.rank() >= 1, kOp,
+/// What cross_entropy and nll_loss want of their arguments.
+void check_classes(const char* op, const Tensor& x, const Tensor& targets, const Tensor& weight) {
+  require(x.defined() && targets.defined(), op, "a tensor is undefined");
+  require(is_floating(x.dtype()) && x.rank() >= 1, op,
           "needs floating scores (..., C), not a tensor of shape ", x.shape(), " and dtype ",
           x.dtype());
-  require(targets.dtype() == kInt64, kOp, "targets are int64 classes, not ", targets.dtype());
-  require(targets.shape() == reduced_shape(x.shape(), {x.rank() - 1}, false), kOp,
+  require(targets.dtype() == kInt64, op, "targets are int64 classes, not ", targets.dtype());
+  require(targets.shape() == reduced_shape(x.shape(), {x.rank() - 1}, false), op,
           "targets of shape ", targets.shape(), " do not fit scores of shape ", x.shape(),
           ", whose last axis is the classes");
-  const double smoothing = options.label_smoothing;
-  require(smoothing >= 0 && smoothing <= 1, kOp, "label_smoothing ", smoothing,
-          " is not in [0, 1]");
-  if (!options.weight.defined()) return;
-  require(options.weight.shape() == Shape{x.size(-1)} && options.weight.dtype() == x.dtype(), kOp,
-          "weight of shape ", options.weight.shape(), " and dtype ", options.weight.dtype(),
-          " does not fit ", x.dtype(), " scores of ", x.size(-1), " classes");
-  refuse_gradient("the weight of cross_entropy", {&options.weight});
+  if (!weight.defined()) return;
+  require(weight.shape() == Shape{x.size(-1)} && weight.dtype() == x.dtype(), op,
+          "weight of shape ", weight.shape(), " and dtype ", weight.dtype(), " does not fit ",
+          x.dtype(), " scores of ", x.size(-1), " classes");
+  refuse_gradient(format("the weight of ", op).c_str(), {&weight});
 }
 
 /// The number of targets that are not ignored, all of which must be classes.
-index_t count_targets(const Tensor& targets, index_t ignored, index_t classes) {
+index_t count_targets(const char* op, const Tensor& targets, index_t ignored, index_t classes) {
   const index_t* const y = targets.data<index_t>();
   index_t counted = 0;
   for (index_t i = 0; i < targets.count(); ++i) {
     if (y[i] == ignored) continue;
-    require(y[i] >= 0 && y[i] < classes, "cross_entropy", "target ", y[i], " at position ", i,
-            " is none of ", classes, " classes");
+    require(y[i] >= 0 && y[i] < classes, op, "target ", y[i], " at position ", i, " is none of ",
+            classes, " classes");
     ++counted;
   }
   return counted;
@@ -123,11 +121,18 @@ void check_pointwise(const char* op, const Tensor& x, const Tensor& target) {
           " and targets of shape ", target.shape());
 }
 
-/// The losses of contiguous operands, and into `dx`, if defined, `scale` times the gradients.
+/// A loss of single elements and its contiguous operands: x, the target, the weight and the
+/// positive weight; and beta, where it has one.
+struct Pointwise {
+  PointwiseLoss loss;
+  std::array<Tensor, 4> operands;
+  double beta = 1;
+};
+
+/// The losses of `of`, and into `dx`, if defined, `scale` times the gradients.
 template <class T>
-void run_pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, double scale,
-                   Tensor& losses, Tensor& dx) {
-  const auto& [x, target, weight, positive_weight] = operands;
+void run_pointwise(const Pointwise& of, double scale, Tensor& losses, Tensor& dx) {
+  const auto& [x, target, weight, positive_weight] = of.operands;
   const kernels::PointwiseLossArgs<T> all = {
       .n = x.count(),
       .x = x.data<T>(),
@@ -137,6 +142,7 @@ void run_pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, do
       .loss = losses.mutable_data<T>(),
       .dx = dx.defined() ? dx.mutable_data<T>() : nullptr,
       .gradient_scale = static_cast<T>(scale),
+      .beta = static_cast<T>(of.beta),
   };
   const auto kernel = kernels::table().of<T>().pointwise_loss;
   kernels::parallel_for(all.n, kPointwiseCost, [&](index_t begin, index_t end) {
@@ -148,35 +154,58 @@ void run_pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, do
     if (all.weight != nullptr) piece.weight += begin;
     if (all.positive_weight != nullptr) piece.positive_weight += begin;
     if (all.dx != nullptr) piece.dx += begin;
-    kernel(loss, piece);
+    kernel(of.loss, piece);
   });
 }
 
 /// What a loss of single elements has in common with the others: its value, and in `dx`, where
 /// asked, its gradient for dy = 1.
-Tensor pointwise(PointwiseLoss loss, const std::array<Tensor, 4>& operands, Reduction reduction,
-                 bool with_gradient, Tensor& dx) {
-  const Tensor& x = operands[0];
+Tensor pointwise(const Pointwise& of, Reduction reduction, bool with_gradient, Tensor& dx) {
+  const Tensor& x = of.operands[0];
   const auto count = static_cast<double>(x.count());
   const double scale = reduction == Reduction::kMean ? 1 / count : 1;
   Tensor losses = Tensor::empty(x.shape(), x.dtype());
   if (with_gradient) dx = Tensor::empty(x.shape(), x.dtype());
   visit_floating(x.dtype(), [&](auto kind) {
-    run_pointwise<decltype(kind)>(loss, operands, scale, losses, dx);
+    run_pointwise<decltype(kind)>(of, scale, losses, dx);
   });
   return reduced(losses, reduction, count);
+}
+
+/// A loss of the differences x - target, so that the target's gradient is that of x, negated.
+Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x,
+                           const Tensor& target, Reduction reduction, double beta = 1) {
+  check_pointwise(name, x, target);
+  Recording op(name, {&x, &target});
+  const Pointwise of = {
+      loss,
+      {operand(name, "x", x, x), operand(name, "the target", target, x), Tensor(), Tensor()},
+      beta};
+  Tensor dx;
+  const Tensor y = pointwise(of, reduction, static_cast<bool>(op), dx);
+  return op.finish(y, [&] {
+    return [dx](const Tensor& dy, Gradients& of_inputs) {
+      const Tensor gradient = times(dx, dy);
+      of_inputs.add(0, gradient);
+      if (of_inputs.wanted(1)) of_inputs.add(1, -gradient);
+    };
+  });
 }
 
 }  // namespace
 
 Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyOptions& options) {
-  check_cross_entropy(x, targets, options);
-  Recording op("cross_entropy", {&x});
+  constexpr const char* kOp = "cross_entropy";
+  check_classes(kOp, x, targets, options.weight);
+  const double smoothing = options.label_smoothing;
+  require(smoothing >= 0 && smoothing <= 1, kOp, "label_smoothing ", smoothing,
+          " is not in [0, 1]");
+  Recording op(kOp, {&x});
   const index_t classes = x.size(-1);
   const Tensor y = targets.contiguous();
   const Tensor weight = options.weight.defined() ? options.weight.contiguous() : Tensor();
   const index_t ignored = options.ignore_index;
-  auto count = static_cast<double>(count_targets(y, ignored, classes));
+  auto count = static_cast<double>(count_targets(kOp, y, ignored, classes));
   if (weight.defined() && count > 0) count = weight_of_targets(y, ignored, weight);
   const Tensor rows = detail::as_rows(x, {x.rank() - 1});
   Tensor losses = Tensor::empty(y.shape(), x.dtype());
@@ -190,7 +219,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
         .x_row = rows.strides()[0],
         .targets = y.data<index_t>(),
         .ignored = ignored,
-        .smoothing = static_cast<T>(options.label_smoothing),
+        .smoothing = static_cast<T>(smoothing),
         .weight = data_or_null<T>(weight),
         .weight_sum = weight.defined() ? sum(weight).item<T>() : T{0},
         .loss = losses.mutable_data<T>(),
@@ -206,38 +235,75 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
   });
 }
 
+Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options) {
+  constexpr const char* kOp = "nll_loss";
+  check_classes(kOp, x, targets, options.weight);
+  const Tensor& weight = options.weight;
+  const Tensor y = targets.contiguous();
+  const index_t ignored = options.ignore_index;
+  auto count = static_cast<double>(count_targets(kOp, y, ignored, x.size(-1)));
+  const Tensor counts = ne(y, ignored);
+  const Tensor classes = where(counts, y, 0);
+  Tensor losses = -gather(x, -1, classes.unsqueeze(-1)).squeeze(-1);
+  if (weight.defined()) {
+    losses = losses * index_select(weight, 0, classes.flatten()).reshape(y.shape());
+    count = weight_of_targets(y, ignored, weight);
+  }
+  return reduced(where(counts, losses, 0), options.reduction, count);
+}
+
+Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
+  constexpr const char* kOp = "kl_div";
+  check_pointwise(kOp, x, target);
+  // What has no probability has no loss and gives no gradient: neither -inf nor NaN shall arise there
+  // on the way, for times 0 both are NaN.
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const Tensor t = target.to(x.dtype());
+  const Tensor counts = options.log_target ? ne(t, kNever) : ne(t, 0);
+  const Tensor safe = where(counts, t, options.log_target ? 0 : 1);
+  const Tensor probability = options.log_target ? exp(safe) : safe;
+  const Tensor log_probability = options.log_target ? safe : log(safe);
+  const Tensor losses = where(counts, probability * (log_probability - where(counts, x, 0)), 0);
+  switch (options.reduction) {
+    case KlReduction::kNone:
+      return losses;
+    case KlReduction::kSum:
+      return sum(losses);
+    case KlReduction::kMean:
+      return mean(losses);
+    case KlReduction::kBatchMean:
+      break;
+  }
+  require(x.rank() >= 1, kOp, "a scalar has no first axis to take the mean over");
+  return sum(losses) / x.size(0);
+}
+
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {
   constexpr const char* kOp = "bce_with_logits";
   check_pointwise(kOp, x, target);
   refuse_gradient("the target or a weight of bce_with_logits",
                   {&target, &options.weight, &options.pos_weight});
   Recording op(kOp, {&x});
-  const std::array<Tensor, 4> operands = {
-      operand(kOp, "x", x, x), operand(kOp, "the target", target, x),
-      operand(kOp, "weight", options.weight, x), operand(kOp, "pos_weight", options.pos_weight, x)};
+  const Pointwise all = {PointwiseLoss::kBceWithLogits,
+                         {operand(kOp, "x", x, x), operand(kOp, "the target", target, x),
+                          operand(kOp, "weight", options.weight, x),
+                          operand(kOp, "pos_weight", options.pos_weight, x)}};
   Tensor dx;
-  const Tensor loss =
-      pointwise(PointwiseLoss::kBceWithLogits, operands, options.reduction, op.wanted(0), dx);
+  const Tensor loss = pointwise(all, options.reduction, op.wanted(0), dx);
   return op.finish(
       loss, [&] { return [dx](const Tensor& dy, Gradients& of) { of.add(0, times(dx, dy)); }; });
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  constexpr const char* kOp = "mse_loss";
-  check_pointwise(kOp, x, target);
-  Recording op(kOp, {&x, &target});
-  const std::array<Tensor, 4> operands = {
-      operand(kOp, "x", x, x), operand(kOp, "the target", target, x), Tensor(), Tensor()};
-  Tensor dx;
-  const Tensor loss =
-      pointwise(PointwiseLoss::kSquaredError, operands, reduction, static_cast<bool>(op), dx);
-  return op.finish(loss, [&] {
-    return [dx](const Tensor& dy, Gradients& of) {
-      const Tensor gradient = times(dx, dy);
-      of.add(0, gradient);
-      if (of.wanted(1)) of.add(1, -gradient);
-    };
-  });
+  return loss_of_differences("mse_loss", PointwiseLoss::kSquaredError, x, target, reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options) {
+  const double beta = options.beta;
+  require(beta >= 0 && std::isfinite(beta), "smooth_l1_loss",
+          "beta must be finite and not negative, is ", beta);
+  return loss_of_differences("smooth_l1_loss", PointwiseLoss::kSmoothL1, x, target,
+                             options.reduction, beta);
 }
 
 }  // namespace tessera::nn

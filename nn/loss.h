@@ -4,8 +4,9 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Each is one pass over the predictions, which also makes the gradient where one is wanted. Losses
-// are summed by the fixed tree of `sum`, so no number of threads changes a bit.
+// Cross-entropy and the losses of single elements are one pass over the predictions, which also makes
+// the gradient where one is wanted; the others are made of ops. Losses are summed by the fixed tree of
+// `sum`, so no number of threads changes a bit. Losses of vectors stand in embedding_loss.h.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -44,6 +45,49 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 
+struct NllOptions {
+  Tensor weight = {};           // (C), of the classes; undefined: 1
+  index_t ignore_index = -100;  // the target of rows that do not count
+  Reduction reduction = Reduction::kMean;
+};
+
+/// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
+/// target y. Of x = log_softmax(scores) it is the cross_entropy of the scores.
+///
+/// The mean is the sum of losses over the sum of w_y of the rows that count: NaN where none does, with
+/// gradients of 0.
+///
+/// **Shapes**: as cross_entropy: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
+/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
+/// shape or dtype, or that wants a gradient.
+/// **Source**: torch.nn.functional.nll_loss.
+Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
+
+/// As Reduction, and a mean over the first axis only: what the divergence of a batch's rows is.
+enum class KlReduction {
+  kMean,       // the sum over the number of elements, as PyTorch's default
+  kBatchMean,  // the sum over the size of the first axis
+  kSum,
+  kNone,
+};
+
+struct KlDivOptions {
+  bool log_target = false;  // whether the target holds log-probabilities too
+  KlReduction reduction = KlReduction::kMean;
+};
+
+/// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
+///
+///     loss = t (log t - x), or by log_target exp(t) (t - x);    0 where the target's probability is
+///
+/// Note the order: the prediction comes first, KL(target || prediction).
+///
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another dtype
+/// is converted. Both may want a gradient; the target's is 0 where its probability is.
+/// **Errors**: shapes that differ; kBatchMean of a scalar.
+/// **Source**: torch.nn.functional.kl_div.
+Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
+
 struct BceOptions {
   Tensor weight = {};      // of the losses
   Tensor pos_weight = {};  // p, of the positive targets
@@ -68,5 +112,18 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& 
 /// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may want a
 /// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
+
+struct SmoothL1Options {
+  double beta = 1;  // where the parabola ends; 0: the absolute error
+  Reduction reduction = Reduction::kMean;
+};
+
+/// The error that is squared near 0 and absolute beyond, with d = x - target:
+///
+///     loss = d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
+///
+/// **Shapes**: as mse_loss. **Errors**: shapes that differ; a beta that is negative or not finite.
+/// **Source**: torch.nn.functional.smooth_l1_loss; Girshick, "Fast R-CNN" (2015), equation 3.
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options = {});
 
 }  // namespace tessera::nn

@@ -8,6 +8,7 @@
 #include "nn/clip_grad.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
+#include "nn/embedding_loss.h"
 #include "nn/feed_forward.h"
 #include "nn/init.h"
 #include "nn/layer_norm.h"
