@@ -325,7 +325,7 @@ TEST(ArgminTest, TheFirstOfEquals) {
 TEST(ProdTest, OverAnyAxesOfEveryLayout) {
   const ReduceCase prod_case = {"prod", prod, prod_of, Result::kWide, true};
   for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
-    for (const Shape& shape : {Shape{3, 5, 37}, Shape{1, 16, 1}, Shape{2, 15, 2}}) {
+    for (const Shape& shape : {Shape{3, 5, 19}, Shape{1, 16, 1}, Shape{2, 15, 2}}) {
       for (const auto& x : random_layouts(shape, dtype, 8, -2, 3)) {
         for (const Axes& axes : {Axes{0}, Axes{1}, Axes{2}, Axes{0, 2}}) {
           SCOPED_TRACE(testing::Message() << x.name << ' ' << dtype << shape << axes);
