@@ -255,15 +255,15 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
   constexpr const char* kOp = "kl_div";
   check_pointwise(kOp, x, target);
-  // What has no probability has no loss and gives no gradient: neither -inf nor NaN shall arise there
-  // on the way, for times 0 both are NaN.
+  // What has no probability has no loss and gives no gradient: the last `where` hides what 0 times -inf
+  // made of it, the one in `safe` does so in the backward.
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   const Tensor t = target.to(x.dtype());
   const Tensor counts = options.log_target ? ne(t, kNever) : ne(t, 0);
   const Tensor safe = where(counts, t, options.log_target ? 0 : 1);
   const Tensor probability = options.log_target ? exp(safe) : safe;
   const Tensor log_probability = options.log_target ? safe : log(safe);
-  const Tensor losses = where(counts, probability * (log_probability - where(counts, x, 0)), 0);
+  const Tensor losses = where(counts, probability * (log_probability - x), 0);
   switch (options.reduction) {
     case KlReduction::kNone:
       return losses;
