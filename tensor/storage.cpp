@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "tensor/error.h"
+
 namespace tessera {
 
 namespace {
@@ -169,16 +171,21 @@ Storage::~Storage() {
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) pool().give_back(block_);
 }
 
+Storage::Block& Storage::block() const {
+  require(block_ != nullptr, "storage", "there is none: the tensor is undefined");
+  return *block_;
+}
+
 std::byte* Storage::data() const {
-  return reinterpret_cast<std::byte*>(block_) + sizeof(Block);
+  return reinterpret_cast<std::byte*>(&block()) + sizeof(Block);
 }
 
 std::uint64_t Storage::version() const {
-  return block_->version.load(std::memory_order_acquire);
+  return block().version.load(std::memory_order_acquire);
 }
 
 void Storage::bump_version() const {
-  block_->version.fetch_add(1, std::memory_order_acq_rel);
+  block().version.fetch_add(1, std::memory_order_acq_rel);
 }
 
 bool Storage::is_unique() const {

@@ -4,10 +4,23 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "tensor/kernels/types.h"
 
 namespace tessera {
+
+/// Thrown where the system has no memory for a tensor; says which one, and how many bytes it needs.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
 
 /// A reference-counted handle on one block of memory, aligned to 64 bytes (a cache line, and the
 /// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
@@ -28,6 +41,7 @@ class Storage {
   Storage& operator=(Storage other) noexcept;
   ~Storage();
 
+  // Errors: no block, which a default handle, and so an undefined tensor, has.
   std::byte* data() const;
   std::uint64_t version() const;
   void bump_version() const;
@@ -43,6 +57,7 @@ class Storage {
 
  private:
   explicit Storage(Block* block) : block_(block) {}
+  Block& block() const;
   Block* block_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <limits>
+#include <new>
 #include <type_traits>
 
 #include "tensor/error.h"
@@ -15,14 +16,24 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   index_t bytes = 0;
   const bool overflows = __builtin_mul_overflow(result.count_, item_size(dtype), &bytes);
   require(!overflows, "empty", "shape ", shape, " of ", dtype, " has too many bytes");
-  result.storage_ = Storage::allocate(bytes);
+  try {
+    result.storage_ = Storage::allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(
+        format("out of memory: a ", dtype, " tensor of shape ", shape, " needs ", bytes, " bytes"));
+  }
   result.shape_ = shape;
   result.strides_ = row_major_strides(shape);
   result.dtype_ = dtype;
   return result;
 }
 
+void Tensor::fail_undefined(const char* op) {
+  fail(op, "the tensor is undefined");
+}
+
 index_t Tensor::size(index_t axis) const {
+  check_defined("size");
   return shape_[normalize_axis("size", axis, rank())];
 }
 
@@ -43,7 +54,7 @@ bool Tensor::is_broadcast() const {
 }
 
 void Tensor::check_dtype(const char* op, DType wanted) const {
-  require(defined(), op, "the tensor is undefined");
+  check_defined(op);
   require(wanted == dtype_, op, "asked for ", wanted, " elements of a ", dtype_,
           " tensor of shape ", shape_);
 }
@@ -54,7 +65,7 @@ void Tensor::check_unrecorded(const char* op) const {
 }
 
 void Tensor::prepare_write(const char* op) {
-  require(defined(), op, "the tensor is undefined");
+  check_defined(op);
   require(!is_recorded(*this) || (slot_->recording == 0 && active_recorder->empty()), op,
           "cannot write into a tensor of shape ", shape_,
           ", which a tape has recorded and may read again");
@@ -101,8 +112,8 @@ void convert_elements(const Shape& shape, const From* from, const Strides& from_
 
 template <ElementType T>
 T Tensor::item() const {
-  require(count_ == 1 && defined(), "item", "a tensor of shape ", shape_, " has ", count_,
-          " elements, not one");
+  check_defined("item");
+  require(count_ == 1, "item", "a tensor of shape ", shape_, " has ", count_, " elements, not one");
   return visit_dtype(dtype_, [&](auto kind) {
     return convert<T>(*static_cast<const decltype(kind)*>(untyped_data()));
   });
@@ -110,6 +121,7 @@ T Tensor::item() const {
 
 template <ElementType T>
 T Tensor::item_at(const Dims& index) const {
+  check_defined("item_at");
   require(index.size() == rank(), "item_at", "index ", index, " does not fit shape ", shape_);
   Tensor element = detach();
   for (index_t axis = 0; axis < rank(); ++axis) {
@@ -142,18 +154,19 @@ template std::vector<float> Tensor::to_vector() const;
 template std::vector<double> Tensor::to_vector() const;
 
 Tensor Tensor::contiguous() const {
+  check_defined("contiguous");
   return is_contiguous() ? *this : clone();
 }
 
 Tensor Tensor::clone() const {
-  require(defined(), "clone", "the tensor is undefined");
+  check_defined("clone");
   Tensor result = empty(shape_, dtype_);
   result.copy_from(detach());
   return recorded("clone", *this, result, [](const Tensor& dy, Gradients& dx) { dx.add(0, dy); });
 }
 
 Tensor Tensor::to(DType dtype) const {
-  require(defined(), "to", "the tensor is undefined");
+  check_defined("to");
   if (dtype == dtype_) return *this;
   Tensor result = empty(shape_, dtype);
   result.copy_from(detach());
@@ -162,7 +175,7 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
-  require(defined(), "set_requires_grad", "the tensor is undefined");
+  check_defined("set_requires_grad");
   require(is_floating(dtype_), "set_requires_grad", "a tensor of ", dtype_,
           " has no gradient; only floating ones do");
   require(!slot_ || slot_->recording == 0, "set_requires_grad",
@@ -196,6 +209,7 @@ Tensor& Tensor::fill(double value) {
 }
 
 Tensor& Tensor::copy_from(const Tensor& source) {
+  check_defined("copy_from");
   require(source.defined(), "copy_from", "the source is undefined");
   require(broadcast_shapes("copy_from", source.shape_, shape_) == shape_, "copy_from", "shape ",
           source.shape_, " does not broadcast to ", shape_);

@@ -25,10 +25,11 @@ struct GradSlot;
 class Tensor {
  public:
   /// No tensor at all: `defined()` is false. Stands for an absent optional part (a bias, a mask).
+  /// Whoever reads, views or writes its elements gets an error that says so.
   Tensor() = default;
 
   /// A new C-contiguous tensor with undefined contents.
-  /// Errors: a negative size, or more bytes than can be addressed.
+  /// Errors: a negative size, or more bytes than can be addressed; OutOfMemory (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
 
   bool defined() const { return static_cast<bool>(storage_); }
@@ -56,7 +57,10 @@ class Tensor {
     if (slot_) check_unrecorded("data");
     return static_cast<const T*>(untyped_data());
   }
-  const void* untyped_data() const { return storage_.data() + offset_ * item_size(dtype_); }
+  const void* untyped_data() const {
+    check_defined("data");
+    return storage_.data() + offset_ * item_size(dtype_);
+  }
 
   // ---- reading ----
 
@@ -158,6 +162,10 @@ class Tensor {
  private:
   Tensor view(const Shape& shape, const Strides& strides, index_t offset) const;
   std::optional<Strides> strides_as(const Shape& shape) const;
+  void check_defined(const char* op) const {
+    if (!defined()) fail_undefined(op);
+  }
+  [[noreturn]] static void fail_undefined(const char* op);
   void check_dtype(const char* op, DType wanted) const;
   void check_unrecorded(const char* op) const;
   void prepare_write(const char* op);

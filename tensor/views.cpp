@@ -16,7 +16,6 @@
 namespace tessera {
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) const {
-  require(defined(), "view", "the tensor is undefined");
   Tensor result = detach();
   result.shape_ = shape;
   result.strides_ = strides;
@@ -35,6 +34,7 @@ auto reshaped_back(const Shape& shape) {
 }  // namespace
 
 Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
+  check_defined("transpose");
   const index_t a = normalize_axis("transpose", axis_a, rank());
   const index_t b = normalize_axis("transpose", axis_b, rank());
   Tensor result = detach();
@@ -45,6 +45,7 @@ Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
 }
 
 Tensor Tensor::permute(const Axes& axes) const {
+  check_defined("permute");
   require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ",
           shape_);
   normalize_axes("permute", axes, rank());  // refuses an axis named twice
@@ -62,6 +63,7 @@ Tensor Tensor::permute(const Axes& axes) const {
 
 Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop,
                      index_t step) const {
+  check_defined("slice");
   require(step != 0, "slice", "the step must not be 0");
   const index_t a = normalize_axis("slice", axis, rank());
   const index_t n = shape_[a];
@@ -93,6 +95,7 @@ Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<i
 }
 
 Tensor Tensor::select(index_t axis, index_t index) const {
+  check_defined("select");
   const index_t a = normalize_axis("select", axis, rank());
   require(-shape_[a] <= index && index < shape_[a], "select", "index ", index,
           " is out of range for axis ", axis, " of shape ", shape_);
@@ -108,6 +111,7 @@ Tensor Tensor::select(index_t axis, index_t index) const {
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
+  check_defined("expand");
   const index_t lead = shape.size() - rank();
   require(lead >= 0, "expand", "shape ", shape_, " has more axes than ", shape);
   Shape target = shape;
@@ -124,6 +128,7 @@ Tensor Tensor::expand(const Shape& shape) const {
 }
 
 Tensor Tensor::squeeze(index_t axis) const {
+  check_defined("squeeze");
   const index_t a = normalize_axis("squeeze", axis, rank());
   require(shape_[a] == 1, "squeeze", "axis ", axis, " of shape ", shape_, " has size ", shape_[a],
           ", not 1");
@@ -135,6 +140,7 @@ Tensor Tensor::squeeze(index_t axis) const {
 }
 
 Tensor Tensor::squeeze() const {
+  check_defined("squeeze");
   Tensor result = *this;
   for (index_t i = rank() - 1; i >= 0; --i) {
     if (shape_[i] == 1) result = result.squeeze(i);
@@ -143,6 +149,7 @@ Tensor Tensor::squeeze() const {
 }
 
 Tensor Tensor::unsqueeze(index_t axis) const {
+  check_defined("unsqueeze");
   const index_t a = normalize_axis("unsqueeze", axis, rank() + 1);
   Shape shape = shape_;
   Strides strides = strides_;
@@ -201,6 +208,7 @@ std::optional<Strides> Tensor::strides_as(const Shape& shape) const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
+  check_defined("reshape");
   const Shape target = resolve_shape("reshape", shape, shape_, count_);
   const auto strides = strides_as(target);
   return recorded("reshape", *this,
@@ -210,6 +218,7 @@ Tensor Tensor::reshape(const Shape& shape) const {
 }
 
 Tensor Tensor::flatten(index_t first, index_t last) const {
+  check_defined("flatten");
   if (rank() == 0) return reshape({1});
   const index_t a = normalize_axis("flatten", first, rank());
   const index_t b = normalize_axis("flatten", last, rank());
@@ -223,6 +232,7 @@ Tensor Tensor::flatten(index_t first, index_t last) const {
 }
 
 Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
+  check_defined("unflatten");
   const index_t a = normalize_axis("unflatten", axis, rank());
   const Shape pieces = resolve_shape("unflatten", sizes, {shape_[a]}, shape_[a]);
   Shape shape = shape_;
@@ -232,6 +242,7 @@ Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
 }
 
 std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
+  check_defined("chunk");
   require(count > 0, "chunk", "the number of pieces must be positive, not ", count);
   const index_t n = size(axis);
   const index_t piece = std::max<index_t>(n / count + (n % count != 0 ? 1 : 0), 1);
@@ -253,6 +264,7 @@ std::string list_text(const std::vector<index_t>& values) {
 }  // namespace
 
 std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axis) const {
+  check_defined("split");
   const index_t total = shape_[normalize_axis("split", axis, rank())];
   const auto check = [&](bool fits) {
     if (fits) return;
@@ -278,6 +290,7 @@ std::vector<Tensor> Tensor::unbind(index_t axis) const {
 }
 
 Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
+  check_defined("diagonal");
   const index_t a = normalize_axis("diagonal", axis_a, rank());
   const index_t b = normalize_axis("diagonal", axis_b, rank());
   require(a != b, "diagonal", "the two axes are the same: ", axis_a);

@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -51,6 +54,19 @@ TEST(StorageTest, HandlesShareTheBlock) {
 TEST(StorageTest, RefusesImpossibleSizes) {
   EXPECT_THROW(Storage::allocate(-1), std::bad_alloc);
   EXPECT_THROW(Storage::allocate((index_t{1} << 62) + 1), std::bad_alloc);
+}
+
+TEST(StorageTest, NoBlockHasNoContents) {
+  const Storage none;
+  for (const auto& read : std::vector<std::function<void()>>{
+           [&] { none.data(); }, [&] { none.version(); }, [&] { none.bump_version(); }}) {
+    try {
+      read();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("the tensor is undefined"), std::string::npos);
+    }
+  }
 }
 
 TEST(StorageTest, RecyclesByRoundedSize) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "tensor/create.h"
@@ -54,7 +56,6 @@ TEST(TensorTest, ReadsElements) {
   EXPECT_TRUE(tensor(0.5).item<bool>());
   EXPECT_EQ(x.t().to_vector<index_t>(), (std::vector<index_t>{1, 4, 2, 5, 3, 6}));
   EXPECT_TRUE(throws("item", {"(2, 3)", "6 elements"}, [&] { x.item(); }));
-  EXPECT_TRUE(throws("item", {"0 elements"}, [] { Tensor().item(); }));
   EXPECT_TRUE(throws("item_at", {"(1,)", "(2, 3)"}, [&] { x.item_at({1}); }));
   EXPECT_TRUE(throws("item_at", {"(0, 3)", "(2, 3)"}, [&] { x.item_at({0, 3}); }));
   EXPECT_TRUE(throws("to_vector", {"float32", "int64"}, [&] { x.to_vector<float>(); }));
@@ -64,19 +65,73 @@ TEST(TensorTest, DataChecksTheDType) {
   Tensor x = zeros({2, 3});
   EXPECT_TRUE(throws("data", {"float64", "float32", "(2, 3)"}, [&] { x.data<double>(); }));
   EXPECT_TRUE(throws("mutable_data", {"int64", "float32"}, [&] { x.mutable_data<index_t>(); }));
-  EXPECT_TRUE(throws("data", {"undefined"}, [] { Tensor().data<float>(); }));
   const Tensor part = x.slice(1, 1);
   EXPECT_EQ(part.data<float>(), x.data<float>() + 1);
 }
 
-TEST(TensorTest, OpsOnNoTensorThrow) {
+TEST(TensorTest, WhatNeedsATensorSaysThatThereIsNone) {
   Tensor none;
-  EXPECT_TRUE(throws("clone", {"undefined"}, [&] { none.clone(); }));
-  EXPECT_TRUE(throws("to", {"undefined"}, [&] { none.to(kInt64); }));
-  EXPECT_TRUE(throws("fill", {"undefined"}, [&] { none.fill(1); }));
+  const auto undefined = [](const char* op, const auto& body) {
+    return throws(op, {"the tensor is undefined"}, body);
+  };
+  EXPECT_TRUE(undefined("size", [&] { none.size(0); }));
+  EXPECT_TRUE(undefined("data", [&] { none.data<float>(); }));
+  EXPECT_TRUE(undefined("data", [&] { none.untyped_data(); }));
+  EXPECT_TRUE(undefined("mutable_data", [&] { none.mutable_data<float>(); }));
+  EXPECT_TRUE(undefined("item", [&] { none.item(); }));
+  EXPECT_TRUE(undefined("item_at", [&] { none.item_at({}); }));
+  EXPECT_TRUE(undefined("item_at", [&] { none.item_at({0}); }));
+  EXPECT_TRUE(undefined("to_vector", [&] { none.to_vector<float>(); }));
+  EXPECT_TRUE(undefined("transpose", [&] { none.transpose(0, 1); }));
+  EXPECT_TRUE(undefined("transpose", [&] { none.t(); }));
+  EXPECT_TRUE(undefined("permute", [&] { none.permute({}); }));
+  EXPECT_TRUE(undefined("slice", [&] { none.slice(0, 1); }));
+  EXPECT_TRUE(undefined("select", [&] { none.select(0, 0); }));
+  EXPECT_TRUE(undefined("expand", [&] { none.expand({2}); }));
+  EXPECT_TRUE(undefined("expand", [&] { none.expand({}); }));
+  EXPECT_TRUE(undefined("squeeze", [&] { none.squeeze(0); }));
+  EXPECT_TRUE(undefined("squeeze", [&] { none.squeeze(); }));
+  EXPECT_TRUE(undefined("unsqueeze", [&] { none.unsqueeze(0); }));
+  EXPECT_TRUE(undefined("reshape", [&] { none.reshape({0}); }));
+  EXPECT_TRUE(undefined("flatten", [&] { none.flatten(); }));
+  EXPECT_TRUE(undefined("unflatten", [&] { none.unflatten(0, {1}); }));
+  EXPECT_TRUE(undefined("chunk", [&] { none.chunk(1); }));
+  EXPECT_TRUE(undefined("split", [&] { none.split({}); }));
+  EXPECT_TRUE(undefined("diagonal", [&] { none.diagonal(); }));
+  EXPECT_TRUE(undefined("contiguous", [&] { none.contiguous(); }));
+  EXPECT_TRUE(undefined("clone", [&] { none.clone(); }));
+  EXPECT_TRUE(undefined("to", [&] { none.to(kInt64); }));
+  EXPECT_TRUE(undefined("set_requires_grad", [&] { none.set_requires_grad(); }));
+  EXPECT_TRUE(undefined("fill", [&] { none.fill(1); }));
+  EXPECT_TRUE(undefined("copy_from", [&] { none.copy_from(zeros({2})); }));
   EXPECT_TRUE(throws("copy_from", {"undefined"}, [&] { zeros({2}).copy_from(none); }));
-  EXPECT_TRUE(throws("view", {"undefined"}, [&] { none.expand({2}); }));
-  EXPECT_TRUE(throws("view", {"undefined"}, [&] { none.unsqueeze(0); }));
+}
+
+TEST(TensorTest, WhatAsksForATensorDoesNotNeedOne) {
+  Tensor none;
+  EXPECT_EQ(none.shape(), Shape());
+  EXPECT_EQ(none.rank(), 0);
+  EXPECT_EQ(none.count(), 0);
+  EXPECT_FALSE(none.requires_grad());
+  EXPECT_FALSE(none.grad().defined());
+  EXPECT_FALSE(none.detach().defined());
+  EXPECT_FALSE(static_cast<bool>(none.storage()));
+  EXPECT_FALSE(none.storage().is_unique());
+  none.zero_grad();
+}
+
+TEST(TensorTest, MemoryThatIsNotThereIsNamed) {
+  constexpr index_t kMany = index_t{1} << 24;
+  try {
+    Tensor::empty({kMany, 3072, kMany}, kFloat64);
+    FAIL() << "nothing was thrown";
+  } catch (const std::bad_alloc& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("out of memory: ")) << text;
+    EXPECT_NE(text.find("float64"), std::string::npos) << text;
+    EXPECT_NE(text.find("(16777216, 3072, 16777216)"), std::string::npos) << text;
+    EXPECT_NE(text.find("6917529027641081856 bytes"), std::string::npos) << text;
+  }
 }
 
 TEST(TensorTest, ContiguousCopiesOnlyWhereNeeded) {
