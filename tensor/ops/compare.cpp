@@ -1,6 +1,7 @@
 #include "tensor/ops/compare.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
@@ -184,9 +185,27 @@ Tensor isfinite(const Tensor& x) {
   return floating_test("isfinite", x, true, [](auto v) { return std::isfinite(v); });
 }
 
+namespace {
+
+/// isclose of whole numbers, whose difference double precision would round away.
+Tensor isclose_integers(const Tensor& a, const Tensor& b, double rtol, double atol) {
+  return map_elements<bool, index_t, index_t>(
+      broadcast_shapes("isclose", a.shape(), b.shape()), {a, b}, 2, [&](index_t x, index_t y) {
+        if (x == y) return true;
+        const auto p = static_cast<std::uint64_t>(x), q = static_cast<std::uint64_t>(y);
+        const auto difference = static_cast<double>(x > y ? p - q : q - p);
+        return difference <= atol + rtol * std::fabs(static_cast<double>(y));
+      });
+}
+
+}  // namespace
+
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   detail::require_defined("isclose", a);
   detail::require_defined("isclose", b);
+  if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
+    return isclose_integers(a.to(kInt64), b.to(kInt64), rtol, atol);
+  }
   return map_elements<bool, double, double>(broadcast_shapes("isclose", a.shape(), b.shape()),
                                             {a.detach().to(kFloat64), b.detach().to(kFloat64)}, 2,
                                             [&](double x, double y) {

@@ -78,8 +78,8 @@ Tensor isinf(const Tensor& x);
 /// Neither NaN nor infinite.
 Tensor isfinite(const Tensor& x);
 
-/// |a - b| <= atol + rtol |b|, computed in double precision. An infinity is close to itself only,
-/// NaN to nothing, or to NaN with `equal_nan`.
+/// |a - b| <= atol + rtol |b|, computed in double precision, the difference of two integers exactly.
+/// An infinity is close to itself only, NaN to nothing, or to NaN with `equal_nan`.
 ///
 /// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,

@@ -23,7 +23,7 @@ bool is_letter(char c) {
   return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z');
 }
 
-/// An operand whose axis i is called labels[i].
+/// An operand whose axis i is called labels[i]; of bools, as int64.
 struct Term {
   Labels labels;
   Tensor tensor;
@@ -80,7 +80,7 @@ Term make_term(const std::string& spec, const Labels& text, const Tensor& tensor
   const Labels labels = expand_ellipsis(spec, text, rest);
   require(has_ellipsis ? rest >= 0 : rest == 0, "einsum", "\"", text,
           "\" does not fit the axes of ", tensor.shape(), " in \"", spec, "\"");
-  return {labels, tensor};
+  return {labels, tensor.dtype() == kBool ? tensor.to(kInt64) : tensor};
 }
 
 /// The spec's output, or the labels that occur once over all terms, in ASCII order behind the

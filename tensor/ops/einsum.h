@@ -23,8 +23,8 @@ namespace tessera {
 ///
 /// **Shapes**: axes with one label have one size, or 1, which stretches.
 /// Two operands become one batched matmul: labels in both and in the output are its batch, labels
-/// in both alone its inner axis. The result is contiguous, of the dtype that mul, sum and matmul
-/// give.
+/// in both alone its inner axis. The result is contiguous. Its dtype is that of the
+/// product, where bools count as int64: a sum of truths is their number, whatever the spec.
 /// **Errors**: another number of operands than the spec has, or more than two; characters other
 /// than letters; labels that do not fit an operand's axes; sizes that differ; an output label that
 /// is unknown or named twice.

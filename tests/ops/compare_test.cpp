@@ -199,6 +199,23 @@ TEST(AllCloseTest, SpecialValues) {
   EXPECT_TRUE(throws("isclose", {"(2,)", "(3,)"}, [] { return allclose(ones({2}), ones({3})); }));
 }
 
+TEST(IsCloseTest, WholeNumbersAreComparedExactly) {
+  const index_t large = (index_t{1} << 60) + 1;
+  const index_t least = std::numeric_limits<index_t>::min();
+  const index_t most = std::numeric_limits<index_t>::max();
+  const Tensor a = from_vector<index_t>({large, large, least, least, most, -1, 3});
+  const Tensor b = from_vector<index_t>({large, large - 1, most, least, most - 1, most, 2});
+  EXPECT_EQ(bools(isclose(a, b, 0, 0)),
+            (std::vector<bool>{true, false, false, true, false, false, false}));
+  EXPECT_EQ(bools(isclose(a, b, 0, 1)),
+            (std::vector<bool>{true, true, false, true, true, false, true}));
+  EXPECT_EQ(bools(isclose(a, b, 1.5, 0)),
+            (std::vector<bool>{true, true, false, true, true, true, true}));
+  EXPECT_EQ(bools(isclose(a, b, 2.5, 0)), std::vector<bool>(7, true));
+  EXPECT_TRUE(allclose(tensor({true, false}), tensor({1, 0}), 0, 0));
+  EXPECT_FALSE(allclose(tensor({true, false}), tensor({1, 1}), 0, 0.5));
+}
+
 TEST(ArrayEqualTest, ShapesAndValues) {
   EXPECT_TRUE(array_equal(tensor({1, 2}), tensor({1.0, 2.0})));
   EXPECT_FALSE(array_equal(tensor({1, 2}), tensor({1, 3})));

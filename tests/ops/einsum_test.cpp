@@ -142,6 +142,20 @@ TEST(Einsum, PromotesMixedDtypes) {
                         tensor({{0.5}, {1.0}}, kFloat64)));
 }
 
+// A sum of products counts: two truths make 2, whatever the spec.
+TEST(Einsum, OfBoolsCounts) {
+  const Tensor x = tensor({true, true, false});
+  const Tensor square = tensor({{true, false}, {true, true}});
+  EXPECT_TRUE(same_bits(einsum("i,i", {x, x}), tensor(2)));
+  EXPECT_TRUE(same_bits(einsum("i,j", {x, x}), tensor({{1, 1, 0}, {1, 1, 0}, {0, 0, 0}})));
+  EXPECT_TRUE(same_bits(einsum("i,i->i", {x, x}), tensor({1, 1, 0})));
+  EXPECT_TRUE(same_bits(einsum("i->", {x}), tensor(2)));
+  EXPECT_TRUE(same_bits(einsum("ii", {square}), tensor(2)));
+  EXPECT_TRUE(same_bits(einsum("ij->ji", {square}), tensor({{1, 1}, {0, 1}})));
+  EXPECT_TRUE(same_bits(einsum("i,i", {x, tensor({0.5, 1.5, 2.5})}), tensor(2.0)));
+  EXPECT_TRUE(same_bits(einsum("i,j->ji", {tensor({2}), x}), tensor({{2}, {2}, {0}})));
+}
+
 TEST(Einsum, NamesWhatIsWrong) {
   const Tensor a = zeros({2, 3});
   const auto error = [&](const std::string& spec, const std::vector<Tensor>& operands,
