@@ -45,12 +45,13 @@ inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t key
   });
 }
 
-/// Divides by l, once `scale` holds 1 / l; keys that no query of the block sees get 0.
+/// Divides by l, once `scale` holds 1 / l. Keys that no query of the block sees get 0 like other
+/// masked ones, or NaN where the row is NaN: how queries are cut into blocks must not show.
 template <class T>
 inline void finish_weights(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   visit_captured(block, [&](T* row, index_t i) {
     for (index_t j = 0; j < block.key_stop; ++j) row[j] *= scratch.scale[i];
-    for (index_t j = block.key_stop; j < block.args.keys; ++j) row[j] = T{0};
+    for (index_t j = block.key_stop; j < block.args.keys; ++j) row[j] = T{0} * scratch.scale[i];
   });
 }
 

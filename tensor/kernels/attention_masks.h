@@ -41,11 +41,11 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
           score = -kInfinity<T>;  // not score + b: a masked score, or bias, may be NaN
         } else {
           // A bias near the end of the range, often used as a mask, must not turn into infinity
-          // here.
+          // here. +inf itself stays, and makes the row NaN.
           const T scaled = b * static_cast<T>(MathConstants<double>::kLog2E);
-          score += scaled < -kLargest<T>  ? -kLargest<T>
-                   : scaled > kLargest<T> ? kLargest<T>
-                                          : scaled;
+          score += scaled < -kLargest<T>                       ? -kLargest<T>
+                   : scaled > kLargest<T> && b != kInfinity<T> ? kLargest<T>
+                                                               : scaled;
         }
       }
     }

@@ -30,7 +30,7 @@ Tensor with_all_axes(const Tensor& x) {
   Tensor full = x;
   if (x.rank() == 2) full = full.unsqueeze(0);
   if (x.rank() <= 3) full = full.unsqueeze(1);
-  return with_whole_rows(full);
+  return full;
 }
 
 Tensor without_added_axes(const Tensor& x, index_t rank) {
@@ -279,8 +279,12 @@ struct SavedOperands {
 };
 
 /// The output, and the weights where y has room for them, each recorded for itself.
-AttentionResult compute(const Operands& x, const AttentionSelection& weights_of, Outputs y) {
+AttentionResult compute(Operands x, const AttentionSelection& weights_of, Outputs y) {
+  const Tensor q = x.q, k = x.k;
   Recording op(kOp, {&x.q, &x.k, &x.v, &x.bias});
+  // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
+  // in one order, whatever its layout.
+  for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
   y.out = empty_heads(x.q, x.v.size(3));
   if (op) y.statistics = Tensor::empty({2, x.q.size(0), x.q.size(1), x.q.size(2)}, x.q.dtype());
   visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, weights_of, y); });
@@ -296,7 +300,7 @@ AttentionResult compute(const Operands& x, const AttentionSelection& weights_of,
   });
   if (!y.weights.defined()) return {out, y.weights};
   const Tensor none;  // weights do not depend on the values
-  Recording of_weights("attention weights", {&x.q, &x.k, &none, &x.bias});
+  Recording of_weights("attention weights", {&q, &k, &none, &x.bias});
   return {out, of_weights.finish(y.weights, [&] {
             return [kept = SavedOperands(of_weights, x), weights = of_weights.save(y.weights)](
                        const Tensor& d_weights, Gradients& dx) {

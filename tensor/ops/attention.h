@@ -36,7 +36,8 @@ struct AttentionResult {
 /// is (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes and Tq, Tk are
 /// read by their strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads
 /// is a view. Masked keys get weight exactly 0 and their values are never used, NaN or not. A query
-/// whose keys are all masked gets zeros. Keys masked at the end change no bit.
+/// whose keys are all masked gets zeros. Keys masked at the end change no bit. A score of NaN or +inf
+/// that is not masked makes the whole row NaN, output and weights, as in softmax.
 /// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
 /// query, or a key for all queries, are masked they are 0. Weights that were asked for have a
 /// gradient too.

@@ -65,7 +65,8 @@ AttentionMask keep_keys_mask(const Tensor& keep);
 /// **Shapes**: (B, Tk), bool.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 
-/// Added to the scaled scores before the softmax; -inf masks.
+/// Added to the scaled scores before the softmax; -inf masks. +inf makes all weights of its row NaN,
+/// as in softmax, unless another mask hides that key.
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: another dtype.
 AttentionMask additive_mask(const Tensor& bias);
 

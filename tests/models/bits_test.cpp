@@ -5,6 +5,7 @@
 // part of the promise is taken alone, in more detail.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -277,6 +278,16 @@ TEST(Bits, TheDigestSeesOneBit) {
   last = std::nextafter(last, 10.0F);
   EXPECT_NE(digest(x), digest(y));
   EXPECT_FALSE(equal_bits(x, y));
+}
+
+TEST(Bits, TheDigestTakesEveryNanForTheSame) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (DType dtype : {kFloat32, kFloat64}) {
+    const Tensor x = from_vector<double>({1, nan}).to(dtype);
+    const Tensor y = from_vector<double>({1, std::copysign(nan, -1.0)}).to(dtype);
+    EXPECT_EQ(digest(x), digest(y));
+    EXPECT_NE(digest(x), digest(from_vector<double>({nan, 1}).to(dtype)));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The weights of attention: of all heads and queries or of chosen ones, bit for bit those used.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"
@@ -21,6 +23,9 @@ namespace {
 
 using AttentionCaptureTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Numbers = std::vector<index_t>;
 
@@ -69,6 +74,24 @@ TEST_P(AttentionCaptureTest, WeightsAreTheOutputForValuesOfTheIdentity) {
           attention(inputs.q, inputs.k, identity.expand({2, 3, 300, 300}), mask).output;
       const Tensor weights = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
       EXPECT_TRUE(same_bits(weights, output.contiguous()));
+    }
+  }
+}
+
+// A row that holds a NaN is NaN for each key, masked or not, on whichever side of a block it is.
+TEST_P(AttentionCaptureTest, ARowOfNanIsNanForEveryKey) {
+  for (double bad : {kNan, kInf}) {
+    for (const auto& [name, mask] : masks(100, 300)) {
+      if (name == "no key") continue;
+      SCOPED_TRACE(name);
+      Inputs inputs(kFloat32);
+      for (index_t query : {0, 47, 50, 99}) inputs.q.select(2, query).fill(bad);
+      const AttentionResult got = attention(inputs.q, inputs.k, inputs.v, mask, of({}));
+      for (index_t query : {0, 47, 50, 99}) {
+        EXPECT_TRUE(all(isnan(got.weights.select(2, query))).item<bool>()) << query;
+        EXPECT_TRUE(all(isnan(got.output.select(2, query))).item<bool>()) << query;
+      }
+      EXPECT_FALSE(any(isnan(got.weights.select(2, 1))).item<bool>());
     }
   }
 }

@@ -9,7 +9,12 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/softmax.h"
 #include "tensor/storage.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/errors.h"
@@ -185,6 +190,35 @@ TEST_P(AttentionEdgesTest, InfiniteScores) {
   const Tensor out = attention(q, k, v).output;
   EXPECT_TRUE(std::isnan(out.item_at({0, 0})));
   EXPECT_EQ(out.item_at({1, 0}), 3);
+}
+
+// A bias of +inf makes its row NaN, as softmax does: no weight is left to compare it with. In
+// float64, which the largest float32 does not overflow, a bias as large as that is a number.
+TEST_P(AttentionEdgesTest, ABiasOfPlusInfinityGivesNan) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    for (index_t tokens : {3, 140}) {
+      Tensor bias = zeros({tokens, tokens}, dtype);
+      bias.select(0, 1).select(0, tokens - 1).fill(kInf);
+      bias.select(0, 2).select(0, 0).fill(static_cast<double>(std::numeric_limits<float>::max()));
+      const Sequence sequence(tokens, dtype);
+      const AttentionResult got = attention(sequence.q, sequence.k, sequence.v, additive_mask(bias),
+                                            {.scale = {}, .need_weights = true});
+      const Tensor scores = matmul(sequence.q, sequence.k.transpose(-1, -2)) / 3.0 + bias;
+      const Tensor want = softmax(scores);
+      EXPECT_TRUE(same_bits(isnan(got.weights), isnan(want)));
+      EXPECT_TRUE(all(isnan(got.output.select(2, 1))).item<bool>());
+      EXPECT_FALSE(any(isnan(got.output.select(2, 0))).item<bool>());
+      EXPECT_TRUE(same_bits(got.weights.select(2, 2).select(2, 0), ones({1, 2}, dtype)));
+    }
+  }
+}
+
+TEST_P(AttentionEdgesTest, AMaskedKeyMayHaveABiasOfPlusInfinity) {
+  const Sequence sequence(70, kFloat32);
+  Tensor bias = zeros({70, 70});
+  bias.slice(1, 60).fill(kInf);
+  const AttentionMask mask = length_mask({60});
+  EXPECT_TRUE(same_bits(sequence.attend(mask & additive_mask(bias)), sequence.attend(mask)));
 }
 
 TEST_P(AttentionEdgesTest, AMaskOfTheLowestFloatIsFinite) {

@@ -2,6 +2,7 @@
 // and that of weights which somebody computes with. The kernel has tests of its own.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -10,7 +11,9 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
@@ -222,6 +225,58 @@ TEST_P(AttentionGradientsTest, ReachProjectionsThroughDropout) {
       return attend_randomly(x[0], x[1], x[2], mask).output;
     };
     EXPECT_TRUE(gradcheck(f, inputs()));
+  }
+}
+
+/// The gradients of q, k, v and a bias of +inf at (1, 4), by way of the output or of the weights.
+std::vector<Tensor> gradients_at_infinity(bool of_weights, index_t heads) {
+  Tensor q = random_tensor({1, heads, 9, 5}, kFloat32, 1).set_requires_grad();
+  Tensor k = random_tensor({1, heads, 9, 5}, kFloat32, 2).set_requires_grad();
+  Tensor v = random_tensor({1, heads, 9, 5}, kFloat32, 3).set_requires_grad();
+  Tensor bias = zeros({9, 9});
+  bias.select(0, 1).select(0, 4).fill(std::numeric_limits<double>::infinity());
+  bias.set_requires_grad();
+  Tape tape;
+  const AttentionResult y =
+      attention(q, k, v, additive_mask(bias), {.scale = {}, .need_weights = of_weights});
+  const Tensor& used = of_weights ? y.weights : y.output;
+  tape.backward(sum(used * random_tensor(used.shape(), kFloat32, 4)));
+  return {q.grad(), k.grad(), v.grad(), bias.grad()};
+}
+
+TEST_P(AttentionGradientsTest, ABiasOfPlusInfinityHasNanGradients) {
+  for (int threads : {1, 4}) {
+    set_thread_count(threads);
+    for (index_t heads : {1, 3}) {
+      for (bool of_weights : {false, true}) {
+        const std::vector<Tensor> got = gradients_at_infinity(of_weights, heads);
+        EXPECT_TRUE(all(isnan(got[0].select(2, 1))).item<bool>()) << "dq";
+        EXPECT_FALSE(any(isnan(got[0].select(2, 2))).item<bool>()) << "dq";
+        EXPECT_TRUE(all(isnan(got[1].select(2, 4))).item<bool>()) << "dk";
+        if (!of_weights) {
+          EXPECT_TRUE(all(isnan(got[2].select(2, 4))).item<bool>()) << "dv";
+        }
+        EXPECT_TRUE(std::isnan(got[3].item_at({1, 4}))) << "d bias";
+        EXPECT_FALSE(any(isnan(got[3].select(0, 2))).item<bool>()) << "d bias";
+      }
+    }
+    set_thread_count(0);
+  }
+}
+
+// Where one tensor is q, k and v its gradients are added up, in the same order for each layout.
+TEST_P(AttentionGradientsTest, OfATensorWithItselfDoNotDependOnItsLayout) {
+  const Tensor x = random_tensor({2, 3, 9, 20}, kFloat32, 6);
+  const Tensor seed = random_tensor({2, 3, 9, 20}, kFloat32, 7);
+  const auto gradient = [&](Tensor variable) {
+    variable.set_requires_grad();
+    Tape tape;
+    tape.backward(sum(attention(variable, variable, variable, causal_mask()).output * seed));
+    return variable.grad();
+  };
+  const Tensor want = gradient(x.detach());
+  for (const Layout& layout : layouts_of(x)) {
+    EXPECT_TRUE(same_bits(gradient(layout.tensor), want)) << layout.name;
   }
 }
 

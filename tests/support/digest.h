@@ -2,25 +2,34 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 #include <string>
+#include <type_traits>
 
 #include "tensor/kernels/dispatch.h"
 #include "tensor/tensor.h"
 
 namespace tessera::test {
 
-/// FNV-1a over the bytes of the elements, in row-major order.
+/// FNV-1a over the bytes of the elements, in row-major order. Every NaN counts as the same one.
 class Digest {
  public:
   Digest& add(const Tensor& x) {
     visit_dtype(x.dtype(), [&](auto kind) {
+      using T = decltype(kind);
       const Tensor elements = x.detach().contiguous();
-      const auto* bytes = static_cast<const unsigned char*>(elements.untyped_data());
-      for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()) * sizeof(kind); ++i) {
-        hash_ = (hash_ ^ bytes[i]) * 0x100000001b3;
+      const auto* const first = static_cast<const T*>(elements.untyped_data());
+      for (index_t i = 0; i < x.count(); ++i) {
+        T element = first[i];
+        if constexpr (std::is_floating_point_v<T>) {
+          if (std::isnan(element)) element = std::numeric_limits<T>::quiet_NaN();
+        }
+        const auto* const bytes = reinterpret_cast<const unsigned char*>(&element);
+        for (std::size_t b = 0; b < sizeof(T); ++b) hash_ = (hash_ ^ bytes[b]) * 0x100000001b3;
       }
     });
     return *this;
