@@ -37,12 +37,27 @@ struct Recomputation {
   std::vector<Saved> saved;  // the same, to see whether they have changed
   Rng::State rng;
 
+  /// f's arguments: inputs that are the same variable are one leaf, in which their gradients meet in
+  /// the order that they have without.
   std::vector<Tensor> arguments() const {
     std::vector<Tensor> result = inputs;
-    for (Tensor& x : result) {
-      if (is_computed(x)) x = x.detach().set_requires_grad();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::size_t first = first_of(i);
+      if (first < i) {
+        result[i] = result[first];
+      } else if (is_computed(inputs[i])) {
+        result[i] = inputs[i].detach().set_requires_grad();
+      }
     }
     return result;
+  }
+
+  /// The first input that is the same variable as input i.
+  std::size_t first_of(std::size_t i) const {
+    if (!is_computed(inputs[i])) return i;
+    std::size_t first = 0;
+    while (inputs[first].grad_slot() != inputs[i].grad_slot()) ++first;
+    return first;
   }
 
   void operator()(const Tensor& dy, Gradients& dx) const {
@@ -51,18 +66,32 @@ struct Recomputation {
     const std::vector<Tensor> leaves = arguments();
     // What has gathered so far goes first, so that the sums have the order they have without.
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (dx.wanted(i)) leaves[i].grad_slot()->gradient = dx.take(i);
+      if (is_first(dx, i)) leaves[i].grad_slot()->gradient = dx.take(i);
     }
     Tape tape;
-    const Tensor y = f(leaves);
-    tape.backward(y.unsqueeze(0), dy.unsqueeze(0));  // of a view: f may hand back a leaf as it is
+    tape.backward(f(leaves), dy);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (!dx.wanted(i)) continue;
+      if (!is_first(dx, i)) continue;
       Tensor gradient = std::exchange(leaves[i].grad_slot()->gradient, Tensor());
       if (gradient.defined()) dx.add(i, std::move(gradient));
     }
   }
+
+ private:
+  /// Whether the gradient of input i is wanted, and no earlier input is the same variable.
+  bool is_first(const Gradients& dx, std::size_t i) const {
+    return dx.wanted(i) && first_of(i) == i;
+  }
 };
+
+/// A leaf that f hands back as it is: the input in whose place it stood, or the leaf itself.
+Tensor original_of(const Tensor& y, const std::vector<Tensor>& arguments,
+                   const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (arguments[i].grad_slot() == y.grad_slot()) return inputs[i];
+  }
+  return y;
+}
 
 }  // namespace
 
@@ -74,8 +103,10 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
   {
     // Recorded and forgotten: it tells whether y wants a gradient, be it for what only f knows.
     const Tape watch;
-    y = f(recomputation.arguments());
+    const std::vector<Tensor> arguments = recomputation.arguments();
+    y = f(arguments);
     if (!y.requires_grad()) return y;
+    if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
     y = y.detach();
   }
   GradSlots slots;

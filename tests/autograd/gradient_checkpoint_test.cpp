@@ -237,6 +237,55 @@ TEST(GradientCheckpoint, OfAnyFunction) {
   }
 }
 
+using FunctionOfMany = std::function<Tensor(std::span<const Tensor>)>;
+
+/// The gradient of x where f stands in the middle of a computation, and a variable of it is each of
+/// its three inputs. What f gives and what it got are used before and after f.
+Tensor gradient_of_repeated(const FunctionOfMany& f, bool checkpointed) {
+  const Tensor x = leaf({0.1, -1.3, 3.7});
+  const Tensor w = leaf({1.1, 0.7, -2.3});
+  Tape tape;
+  const Tensor z = x / 3;
+  const std::vector<Tensor> inputs = {z, z, w, z};
+  const Tensor before = z * 0.1;
+  const Tensor y = checkpointed ? gradient_checkpoint(f, inputs) : f(inputs);
+  const Tensor after = y * 0.7 + z * 1.9 + w * 0.3 + y * 1.3 + w * 1.7 + z * 0.7;
+  tape.backward(sum(before + after * tensor({1.1, 2.3, 3.7}, kFloat64)));
+  return concat({x.grad(), w.grad()});
+}
+
+TEST(GradientCheckpoint, OfTheSameInputTwice) {
+  using In = std::span<const Tensor>;
+  const std::vector<FunctionOfMany> functions = {
+      [](In in) { return in[0] * in[1] + in[3]; },
+      [](In in) { return in[0] * 0.3 + in[1] * 1.7 + in[3] * 0.9 + in[2]; },
+      [](In in) { return exp(in[1]) * in[2] - in[0] / in[3] + in[2] * 0.1; },
+      [](In in) { return in[3]; },  // an argument as it is
+      [](In in) { return in[2]; },
+      [](In in) { return in[1].unsqueeze(0).squeeze(0); },
+      [](In in) { return in[0].detach() * in[1]; },
+  };
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_TRUE(same_bits(gradient_of_repeated(functions[i], true),
+                          gradient_of_repeated(functions[i], false)));
+    const auto nested = [f = functions[i]](In in) {
+      return gradient_checkpoint(f, std::vector<Tensor>(in.begin(), in.end()));
+    };
+    EXPECT_TRUE(
+        same_bits(gradient_of_repeated(nested, true), gradient_of_repeated(functions[i], false)));
+  }
+}
+
+TEST(GradientCheckpoint, AnArgumentThatIsReturnedStaysTheVariableThatItIs) {
+  const Tensor x = leaf({1.0, 2.0});
+  Tape tape;
+  const Tensor z = x * 2;
+  const Tensor y = gradient_checkpoint([](const Tensor& a) { return a; }, z);
+  EXPECT_EQ(y.grad_slot(), z.grad_slot());
+  EXPECT_EQ(gradient_checkpoint([](const Tensor& a) { return a; }, x).grad_slot(), x.grad_slot());
+}
+
 TEST(GradientCheckpoint, OfALeafThatOnlyTheFunctionKnows) {
   const Tensor w = leaf({1.0, 2.0});
   const Tensor x = tensor({3.0, 4.0}, kFloat64);
