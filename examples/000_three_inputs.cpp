@@ -13,6 +13,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "examples/example.h"
 #include "nn/positional_encoding.h"
 #include "tensor/create.h"
 #include "tensor/ops/attention.h"
@@ -119,6 +120,8 @@ void attend() {
 }  // namespace
 
 int main() {
-  add_positions();
-  attend();
+  return examples::run_example("000_three_inputs", [] {
+    add_positions();
+    attend();
+  });
 }

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <vector>
 
+#include "examples/example.h"
 #include "nn/attention.h"
 #include "tensor/create.h"
 #include "tensor/ops/attention.h"
@@ -124,6 +125,8 @@ void eight_heads() {
 }  // namespace
 
 int main() {
-  one_head();
-  eight_heads();
+  return examples::run_example("001_ten_steps", [] {
+    one_head();
+    eight_heads();
+  });
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "examples/example.h"
 #include "nn/positional_encoding.h"
 #include "tensor/create.h"
 #include "tensor/ops/attention.h"
@@ -48,9 +49,8 @@ Tensor run(const char* name, const Head& head, const Tensor& e) {
   return output;
 }
 
-}  // namespace
-
-int main() {
+/// Both heads, then the same by the library's own modules.
+void attend() {
   // The paper's vectors have 512 dimensions, these have 4, and are written down rather than
   // learned.
   const Tensor words = tensor({{1, 2, 3, 4},   // Hello
@@ -93,4 +93,10 @@ int main() {
   const Tensor v = matmul(e, stack({head1.w_value, head2.w_value}));
   std::cout << "The same by attention(q, k, v), head 1 above head 2\n"
             << to_string(attention(q, k, v).output, kPlain) << '\n';
+}
+
+}  // namespace
+
+int main() {
+  return examples::run_example("002_hello_world", [] { attend(); });
 }

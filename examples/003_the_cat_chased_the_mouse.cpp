@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/example.h"
 #include "tensor/create.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/ops.h"
@@ -107,6 +108,8 @@ void attend_to_a_sentence() {
 }  // namespace
 
 int main() {
-  walk_through_shapes();
-  attend_to_a_sentence();
+  return examples::run_example("003_the_cat_chased_the_mouse", [] {
+    walk_through_shapes();
+    attend_to_a_sentence();
+  });
 }

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "examples/example.h"
 #include "nn/attention.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -165,13 +166,15 @@ void mismatch() {
 }  // namespace
 
 int main() {
-  context_vector();
-  const Tensor x = tensor({{0.12, -0.87, 0.33, 0.45},   // this
-                           {0.76, 0.21, -0.34, 0.67},   // is
-                           {0.03, -0.99, 0.42, 0.11}},  // translation
-                          kFloat64);
-  const Weights weights;
-  one_token(x, weights);
-  two_heads(x, weights);
-  mismatch();
+  return examples::run_example("004_encoder_decoder_attention", [] {
+    context_vector();
+    const Tensor x = tensor({{0.12, -0.87, 0.33, 0.45},   // this
+                             {0.76, 0.21, -0.34, 0.67},   // is
+                             {0.03, -0.99, 0.42, 0.11}},  // translation
+                            kFloat64);
+    const Weights weights;
+    one_token(x, weights);
+    two_heads(x, weights);
+    mismatch();
+  });
 }

@@ -66,7 +66,7 @@ const Isa* find(const std::string& name, const char* op) {
 std::atomic<const Isa*>& current() {
   static std::atomic<const Isa*> isa = [] {
     const char* forced = std::getenv("TESSERA_ISA");
-    return forced != nullptr ? find(forced, "TESSERA_ISA") : &detected().back();
+    return forced != nullptr && *forced != '\0' ? find(forced, "TESSERA_ISA") : &detected().back();
   }();
   return isa;
 }
