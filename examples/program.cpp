@@ -4,18 +4,27 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <concepts>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <limits>
+#include <new>
+#include <system_error>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/storage.h"
 
 namespace tessera::examples {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "option.";
 constexpr std::size_t kLongestError = 400;
@@ -55,24 +64,51 @@ void flush_output() {
   if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
 }
 
-/// A check whose bounds the help does not spell out.
+/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ in
+/// what else they take: nothing for 0, a 0 in front for base 8, what is too large for the largest.
+template <class T>
+bool read_number(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return false;
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  return !std::integral<T> || text.size() == first + 1 || text[first] != '0';
+}
+
+/// The check of all numbers; the help does not spell out their bounds.
 template <class T>
 CLI::Validator between(Range<T> range) {
   const auto check = [range](const std::string& text) {
     T value{};
-    if (CLI::detail::lexical_cast(text, value) && value >= range.low && value <= range.high)
-      return std::string();
-    return format(text, " is not in the range ", range.low, " to ", range.high);
+    if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
+    return format(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
+                  range.low, " to ", range.high);
   };
   return CLI::Validator(check, "");
 }
 
-/// Refuses a sign, which some versions of CLI11 take for a large number.
-CLI::Validator natural() {
+CLI::Validator not_empty() {
   const auto check = [](const std::string& text) {
-    return text.starts_with('-') ? format(text, " is negative") : std::string();
+    return text.empty() ? std::string("the text is empty") : std::string();
   };
   return CLI::Validator(check, "");
+}
+
+/// Where a file of this name is, or would be once somebody writes it: links are followed, those to
+/// nothing too.
+fs::path place_of(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : place;
+}
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) || place_of(a) == place_of(b);
 }
 
 /// Reads the option from `text`, as if that stood on the command line, and checks it.
@@ -144,7 +180,8 @@ void Program::add(const char* flag, double& value, const char* what, Range<doubl
 }
 
 void Program::add(const char* flag, std::uint64_t& value, const char* what) {
-  line_->add(flag, value, what, natural());
+  line_->add(flag, value, what,
+             between(Range<std::uint64_t>{0, std::numeric_limits<std::uint64_t>::max()}));
 }
 
 void Program::add(const char* flag, std::string& value, const char* what,
@@ -153,7 +190,8 @@ void Program::add(const char* flag, std::string& value, const char* what,
 }
 
 void Program::add_for_call(const char* flag, std::string& value, const char* what) {
-  line_->app.add_option(flag, value, what);
+  line_->app.add_option(flag, value, what)->check(not_empty());
+  files_.emplace_back(flag, &value);
 }
 
 void Program::add_for_call(const char* flag, bool& value, const char* what) {
@@ -212,6 +250,18 @@ void Program::resume() {
   if (options.save.empty()) options.save = options.resume;
 }
 
+/// A log on top of a file that is read, or of a checkpoint, would destroy it.
+void Program::check_log() const {
+  if (options.log.empty()) return;
+  for (const auto& [flag, name] : files_) {
+    if (name == &options.log || name->empty()) continue;
+    const bool is_folder = name == &options.save || name == &options.resume;
+    const fs::path file = is_folder ? fs::path(*name) / kCheckpointFile : fs::path(*name);
+    require(!is_same_file(options.log, file), name_.c_str(), "--log ", options.log,
+            " would overwrite ", is_folder ? "the checkpoint of " : "the file of ", flag);
+  }
+}
+
 nn::Checkpoint Program::settings() const {
   nn::Checkpoint checkpoint;
   checkpoint.set("program", name_);
@@ -228,12 +278,18 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
   std::string error;
   try {
     line_->app.parse(argc, argv);
+    current_isa();  // an unknown TESSERA_ISA is an error
     if (!options.resume.empty()) resume();
+    check_log();
     body();
     flush_output();
     return 0;
   } catch (const CLI::Success& done) {
     return line_->app.exit(done);  // --help
+  } catch (const OutOfMemory& e) {
+    error = format(e.what(), " more; a smaller --batch or shorter texts take less");
+  } catch (const std::bad_alloc&) {
+    error = "out of memory; a smaller --batch or shorter texts take less";
   } catch (const std::exception& e) {
     error = e.what();
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/checkpoint.h"
@@ -42,7 +43,7 @@ struct TrainingOptions {
 /// The file in the folders that --save and --resume name.
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 
-/// The numbers that an option may be. NaN is in no range.
+/// The numbers that an option may be, written in plain decimal. NaN is in no range.
 template <class T>
 struct Range {
   T low, high;
@@ -62,7 +63,8 @@ class Program {
   void add(const char* flag, std::string& value, const char* what,
            const std::vector<std::string>& choices);
 
-  /// Adds an option of this call alone.
+  /// Adds an option of this call alone. No text may be empty, as of a variable that a script forgot,
+  /// and --log may not name the same file as another.
   void add_for_call(const char* flag, std::string& value, const char* what);
   void add_for_call(const char* flag, bool& value, const char* what);
 
@@ -81,8 +83,10 @@ class Program {
 
   void add_common_options();
   void resume();
+  void check_log() const;
 
   std::string name_;
+  std::vector<std::pair<std::string, const std::string*>> files_;  // that this call names, by flag
   std::unique_ptr<CommandLine> line_;
 };
 

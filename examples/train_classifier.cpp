@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
 #include "models/utf8.h"
@@ -52,6 +53,7 @@ Names names_from(const nn::Checkpoint& checkpoint) {
     names.labels.push_back(labels.substr(begin, end - begin));
     begin = end == std::string::npos ? end : end + 1;
   }
+  if (names.labels.empty()) fail_file(checkpoint.file, "it has no label");
   return names;
 }
 
@@ -139,18 +141,19 @@ std::vector<index_t> classes_of(const Classifier& model,
   return classes;
 }
 
-/// The confusion matrix, and the accuracy as the last line.
-void test(const Classifier& model, const std::vector<models::Example>& examples,
-          const std::vector<std::string>& labels) {
-  const std::vector<index_t> classes = classes_of(model, examples);
-  std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
-  index_t correct = 0;
+/// How often the model says what of which label, where that is a table that people can read.
+void print_table(const std::vector<models::Example>& examples, const std::vector<index_t>& classes,
+                 const std::vector<std::string>& labels) {
+  constexpr std::size_t kMostColumns = 1000;
   std::size_t width = 6;
   for (const std::string& label : labels) width = std::max(width, label.size() + 1);
+  if (width > kMostColumns / (labels.size() + 1)) {
+    std::cout << "\na table of " << labels.size() << " labels is too wide to be read";
+    return;
+  }
+  std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const auto label = static_cast<std::size_t>(examples[i].label);
-    ++counts[label][static_cast<std::size_t>(classes[i])];
-    correct += examples[i].label == classes[i];
+    ++counts[static_cast<std::size_t>(examples[i].label)][static_cast<std::size_t>(classes[i])];
   }
   const auto cell = [&](const std::string& text) {
     std::cout << std::string(width - std::min(width, text.size()), ' ') << text;
@@ -163,6 +166,15 @@ void test(const Classifier& model, const std::vector<models::Example>& examples,
     cell(labels[row]);
     for (index_t count : counts[row]) cell(std::to_string(count));
   }
+}
+
+/// The table of labels, and the accuracy as the last line.
+void test(const Classifier& model, const std::vector<models::Example>& examples,
+          const std::vector<std::string>& labels) {
+  const std::vector<index_t> classes = classes_of(model, examples);
+  index_t correct = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) correct += examples[i].label == classes[i];
+  print_table(examples, classes, labels);
   const double accuracy = static_cast<double>(correct) / static_cast<double>(examples.size());
   std::cout << "\n\ntest accuracy " << examples::fixed(accuracy, 4) << std::endl;
 }
@@ -173,6 +185,9 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number == 1 && line.starts_with(models::kByteOrderMark)) {
+      line.erase(0, models::kByteOrderMark.size());
+    }
     if (models::find_invalid_utf8(line) != std::string::npos) {
       fail_file("standard input", "line ", number, " is not UTF-8");
     }
@@ -185,7 +200,7 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
 }
 
 /// Scores for words and pairs: as many rows for pairs as memory for the scores of words leaves.
-models::PairClassifier make_pairs(index_t words, index_t classes) {
+models::PairClassifierOptions pair_options(index_t words, index_t classes) {
   constexpr index_t kMostScores = index_t{16} << 20;  // AdamW keeps two more numbers of each
   constexpr index_t kFewestRows = 1024;
   const index_t rows = kMostScores / classes - words;
@@ -193,16 +208,28 @@ models::PairClassifier make_pairs(index_t words, index_t classes) {
           " classes are too many scores; --pair-share 0 trains the encoder alone");
   models::PairClassifierOptions options = {.vocabulary_size = words, .classes = classes};
   options.buckets = std::min(options.buckets, rows);
-  return models::PairClassifier(options);
+  return options;
 }
 
-Classifier make_model(const examples::TrainingOptions& o, const Names& names,
+Classifier make_model(const examples::Program& program, const Names& names,
                       const ClassifierOptions& c) {
-  manual_seed(o.seed);
+  const examples::TrainingOptions& o = program.options;
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
   tokens.max_tokens = c.max_words + 1;
   tokens.embedding_scale = c.embedding_scale;
   const index_t classes = std::ssize(names.labels);
+  const auto pairs =
+      c.pair_share > 0 ? std::optional(pair_options(names.words.size(), classes)) : std::nullopt;
+  examples::Plan plan = examples::plan_of(program, tokens);
+  plan.push_back({"classifier.weight", {classes, o.width}, format("--width ", o.width)});
+  if (pairs) {
+    plan.push_back(
+        {"pairs.weight", {names.words.size() + pairs->buckets, classes}, "--pair-share"});
+  }
+  examples::check_plan(program, plan);
+  examples::check_positions(program, "--max-words", tokens);
+
+  manual_seed(o.seed);
   Classifier model{
       models::SequenceClassifier({.tokens = tokens,
                                   .classes = classes,
@@ -212,7 +239,7 @@ Classifier make_model(const examples::TrainingOptions& o, const Names& names,
                                   .dropout = o.dropout}),
       {},
       c.pair_share};
-  if (c.pair_share > 0) model.pairs = make_pairs(names.words.size(), classes);
+  if (pairs) model.pairs = models::PairClassifier(*pairs);
   return model;
 }
 
@@ -258,7 +285,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
     tested = examples_of(models::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
 
-  Classifier model = make_model(program.options, names, c);
+  Classifier model = make_model(program, names, c);
   if (c.train.empty()) {
     nn::load_group(*program.resumed, "model", model);
   } else if (!train(program, c, names, lines, model)) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
 #include "models/utf8.h"
@@ -188,6 +189,12 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   models::TokenEncoderOptions tokens =
       examples::token_encoder_options(program.options, text.vocabulary.size());
   tokens.max_tokens = c.length;
+  examples::Plan plan = examples::plan_of(program, tokens);
+  const index_t width = program.options.width;
+  plan.push_back(
+      {"cls.predictions.transform.dense.weight", {width, width}, format("--width ", width)});
+  examples::check_plan(program, plan);
+  examples::check_positions(program, "--length", tokens);
   models::MaskedLm model({.tokens = tokens});
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
   if (!train(program, text, model)) return;

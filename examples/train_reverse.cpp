@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
 #include "nn/nn.h"
@@ -102,25 +103,25 @@ int main(int argc, char** argv) {
   program.add("--words", count, "words to train on", {1, 1'000'000});
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
+    const models::TokenEncoderOptions tokens = examples::token_encoder_options(o, kLetters);
+    examples::check_plan(program, examples::plan_of(program, tokens));
     const auto words = random_words(count, length, Rng(o.seed, 1));
     const auto test = random_words(kTestWords, length, Rng(o.seed, 2));
 
     manual_seed(o.seed);
-    models::TokenClassifier model({.tokens = examples::token_encoder_options(o, kLetters),
-                                   .classes = kLetters,
-                                   .dropout = o.dropout});
+    models::TokenClassifier model({.tokens = tokens, .classes = kLetters, .dropout = o.dropout});
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
     examples::Training training(program, model, models::lengths_of(words),
                                 examples::digest_of(words));
     const bool finished = training.run({.loss = [&](std::span<const index_t> chosen) {
-      const Tensor tokens = models::make_batch(words, chosen).tokens;
-      const Tensor scores = model(tokens);
+      const Tensor letters = models::make_batch(words, chosen).tokens;
+      const Tensor scores = model(letters);
       return examples::BatchResult{
-          .loss = nn::cross_entropy(scores, tokens.slice(1, {}, {}, -1)),
-          .count = tokens.count(),
-          .correct = count_correct(scores.detach(), tokens),
+          .loss = nn::cross_entropy(scores, letters.slice(1, {}, {}, -1)),
+          .count = letters.count(),
+          .correct = count_correct(scores.detach(), letters),
       };
     }});
     if (!finished) return;
@@ -128,10 +129,10 @@ int main(int argc, char** argv) {
     nn::eval(model);
     std::vector<index_t> all(test.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<index_t>(i);
-    const Tensor tokens = models::make_batch(test, all).tokens;
-    const auto places = static_cast<double>(tokens.count());
+    const Tensor unseen = models::make_batch(test, all).tokens;
+    const auto places = static_cast<double>(unseen.count());
     std::printf("%.2f %% of the letters of %lld unseen words are right\n",
-                100 * static_cast<double>(count_correct(model(tokens), tokens)) / places,
+                100 * static_cast<double>(count_correct(model(unseen), unseen)) / places,
                 static_cast<long long>(kTestWords));
     show(model, length == 12 ? kShownWord : word_of(test.front().tokens));
   });

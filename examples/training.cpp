@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <system_error>
 
 #include "nn/clip_grad.h"
 #include "tensor/autograd/tape.h"
@@ -63,7 +64,8 @@ nn::Schedule schedule_of(const TrainingOptions& options, index_t batches_per_epo
 
 /// The lines of a log up to the one of `step`; nothing where there is none, or no file.
 std::string kept_log(const std::string& path, index_t step) {
-  if (!std::filesystem::is_regular_file(path)) return {};
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream file(path);
   std::string kept;
   for (std::string line; std::getline(file, line);) {
@@ -71,6 +73,18 @@ std::string kept_log(const std::string& path, index_t step) {
     kept += line + '\n';
   }
   return kept;
+}
+
+/// Makes the folder in which checkpoints will be written.
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_file(folder, "cannot make this folder: ", error.message());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) fail_file(folder, "cannot write there");
+  const std::filesystem::path file = std::filesystem::path(folder) / kCheckpointFile;
+  if (std::filesystem::is_directory(file, error)) {
+    fail_file(file.string(), "a folder is where the checkpoint should be");
+  }
 }
 
 }  // namespace
@@ -121,10 +135,7 @@ Training::Training(const Program& program, nn::Parameters parameters, std::vecto
     }
     load(*program.resumed);
   }
-  if (!options_.save.empty()) {
-    std::filesystem::create_directories(options_.save);
-    if (access(options_.save.c_str(), W_OK) != 0) fail_file(options_.save, "cannot write there");
-  }
+  if (!options_.save.empty()) make_folder(options_.save);
   if (!options_.log.empty()) open_log();
 }
 

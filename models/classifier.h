@@ -37,8 +37,7 @@ struct SequenceClassifierOptions {
 /// `classifier(dropout(pool(encode(tokens))))`: a score for each class of each sequence.
 ///
 /// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, C). Parameters are TokenEncoder's, and
-/// classifier.weight (C, D), classifier.bias (C). **Errors**: fewer than one
-/// class; as TokenEncoder.
+/// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
 /// **Source**: Devlin et al., "BERT", 2018, section 4.1; transformers.BertForSequenceClassification.
 struct SequenceClassifier {
   TokenEncoder encode;
@@ -67,8 +66,7 @@ struct TokenClassifierOptions {
 /// `classifier(dropout(encode(tokens)))`: a score for each class of each token.
 ///
 /// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, C). Parameters are TokenEncoder's,
-/// and classifier.weight (C, D), classifier.bias (C). **Errors**: fewer than one
-/// class; as TokenEncoder.
+/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
 /// **Source**: Devlin et al., "BERT", 2018, section 5.3; transformers.BertForTokenClassification.
 struct TokenClassifier {
   TokenEncoder encode;

@@ -1,6 +1,7 @@
 #include "models/text_file.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -34,7 +35,6 @@ bool is_blank(std::string_view text) {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   const InputFile file(path);
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
@@ -91,16 +91,20 @@ std::vector<std::string> distinct_labels(const std::vector<LabelledText>& exampl
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels,
                                    const std::string& file) {
+  std::map<std::string_view, index_t> number_of;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    number_of.emplace(labels[i], static_cast<index_t>(i));
+  }
   std::vector<index_t> numbers;
   for (const LabelledText& example : examples) {
-    const auto found = std::find(labels.begin(), labels.end(), example.label);
-    if (found == labels.end()) {
+    const auto found = number_of.find(example.label);
+    if (found == number_of.end()) {
       std::string known;
       for (const std::string& label : labels) known += (known.empty() ? "" : ", ") + label;
       fail_line(file, numbers.size() + 1, ": unknown label ", printable(example.label),
                 "; known are ", printable(known));
     }
-    numbers.push_back(found - labels.begin());
+    numbers.push_back(found->second);
   }
   return numbers;
 }

@@ -6,6 +6,9 @@
 
 namespace tessera::models {
 
+/// What some programs put in front of a text to say that it is UTF-8; no part of the text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8:
 /// a stray or missing continuation byte, an overlong form, a surrogate, a number above U+10FFFF.
 /// `text` must not be empty. **Source**: The Unicode Standard, table 3-7.

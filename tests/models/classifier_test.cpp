@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "nn/module.h"
+#include "tensor/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/tiny_model.h"
@@ -121,6 +122,15 @@ TEST(TokenClassifier, IsItsPartsInARow) {
   EXPECT_TRUE(same_bits(scores, model.classifier(model.encode(kTokens, kLengths))));
   const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
   EXPECT_TRUE(same_bits(scores.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+}
+
+TEST(Classifiers, RefuseToHaveNoClass) {
+  for (index_t classes : {0, -1}) {
+    EXPECT_TRUE(throws("SequenceClassifier", {"classes", format(classes)},
+                       [&] { SequenceClassifier({.tokens = tiny_tokens(), .classes = classes}); }));
+    EXPECT_TRUE(throws("TokenClassifier", {"classes", format(classes)},
+                       [&] { TokenClassifier({.tokens = tiny_tokens(), .classes = classes}); }));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// What a model will need, known before it is made: from its options alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examples/program.h"
+#include "models/token_encoder.h"
+
+namespace tessera::examples {
+
+/// The larger parameters of a model, and the options that say how large each is.
+struct PlannedParameter {
+  std::string name;  // in the model; of a layer's, what follows the layer's number
+  Shape shape;
+  std::string options;      // "--width 64"
+  std::string layers = {};  // of a layer's, what its full name has in front of that number
+};
+
+using Plan = std::vector<PlannedParameter>;
+
+/// The plan of an encoder with these options.
+Plan plan_of(const Program& program, const models::TokenEncoderOptions& options);
+
+/// Refuses what cannot be made or loaded, before memory is taken for it.
+/// **Errors**: a run is resumed, and its checkpoint has other tensors than planned: a small file must
+/// not ask for much memory; a training that this machine has no memory for.
+void check_plan(const Program& program, const Plan& plan);
+
+/// Refuses a table of positions that dwarfs the model. `flag` sets max_tokens.
+void check_positions(const Program& program, const char* flag,
+                     const models::TokenEncoderOptions& options);
+
+}  // namespace tessera::examples

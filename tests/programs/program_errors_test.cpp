@@ -1,0 +1,247 @@
+// What somebody may give the programs who means no good, or is in a hurry: each time one line that
+// says what is wrong, and nothing lost.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/checkpoint.h"
+#include "tensor/create.h"
+#include "tests/programs/training_programs.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr const char* kByteOrderMark = "\xef\xbb\xbf";
+constexpr const char* kFile = "run/checkpoint.safetensors";
+
+class ProgramErrors : public TrainingPrograms {
+ protected:
+  /// Saves a run of two steps in the folder "run".
+  void save_run(const std::string& program, const std::string& arguments) const {
+    const Outcome outcome = run(program, arguments + "--save run --max-steps 2");
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  }
+  /// Writes the checkpoint of "run" again, with other values.
+  void change_run(const std::vector<std::pair<std::string, std::string>>& changes) const {
+    nn::Checkpoint checkpoint = nn::load_checkpoint(folder_ / kFile);
+    for (const auto& [name, value] : changes) checkpoint.set(name, value);
+    nn::save_checkpoint(folder_ / kFile, checkpoint);
+  }
+  bool has_trained() const {
+    return contents(folder_ / "out.txt").find("epoch") != std::string::npos;
+  }
+};
+
+TEST_F(ProgramErrors, NumbersArePlainDecimalNumbersWithinRange) {
+  const std::array<std::array<std::string, 2>, 20> cases = {{
+      {"--seed", "18446744073709551616"},
+      {"--seed", "''"},
+      {"--seed", "0x10"},
+      {"--seed", "1.5"},
+      {"--seed", "' 1'"},
+      {"--seed", "'1 '"},
+      {"--seed", "+1"},
+      {"--seed", "one"},
+      {"--width", "010"},
+      {"--width", "0x8"},
+      {"--width", "''"},
+      {"--width", "8.0"},
+      {"--width", "1\\'000"},
+      {"--width", "99999999999999999999"},
+      {"--epochs", "03"},
+      {"--max-steps", "1e1"},
+      {"--lr", "''"},
+      {"--lr", "0x1p-3"},
+      {"--lr", "1e999"},
+      {"--dropout", "0.5x"},
+  }};
+  for (const auto& [option, value] : cases) {
+    EXPECT_TRUE(fails("train_reverse", kReverse + option + " " + value, option)) << value;
+  }
+  EXPECT_EQ(run("train_reverse", kReverse + "--seed 18446744073709551615 --lr 1e-3").status, 0);
+  EXPECT_EQ(run("train_reverse", kReverse + "--dropout .5 --lr 0.010 --layers 0").status, 0);
+}
+
+TEST_F(ProgramErrors, AnEmptyPathIsNoPath) {
+  for (const char* option : {"--save", "--resume", "--log"}) {
+    EXPECT_TRUE(fails("train_reverse", kReverse + option + " ''", option));
+  }
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--test ''", "--test"));
+  EXPECT_TRUE(fails("train_masked_lm", kTiny + "--text ''", "--text"));
+}
+
+TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
+  for (const char* share : {"0.5", "0"}) {
+    save_run("train_classifier", kClassifier + "--pair-share " + share + " ");
+    change_run({{"labels", ""}});
+    EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "no label"));
+    EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "no label"));
+    fs::remove_all(folder_ / "run");
+  }
+}
+
+// What the options of a file claim is compared with its tensors before memory is taken.
+TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
+  save_run("train_reverse", kReverse);
+  const std::string bytes = contents(folder_ / kFile);
+  for (const char* option : {"option.width", "option.feed-forward"}) {
+    change_run({{option, "1000000"}});
+    EXPECT_TRUE(fails("train_reverse", "--resume run", "checkpoint.safetensors: ")) << option;
+    EXPECT_NE(contents(folder_ / "err.txt").find("1000000"), std::string::npos);
+    write(kFile, bytes);
+  }
+  fs::remove_all(folder_ / "run");
+  save_run("train_classifier", kClassifier);
+  const std::string classifier = contents(folder_ / kFile);
+  std::string labels;
+  for (int i = 0; i < 2000; ++i) labels += std::to_string(i) + "\n";
+  for (const auto& [option, value] : {std::pair("labels", labels),
+                                      {"option.width", "1000000"},
+                                      {"option.min-count", "0"},
+                                      {"option.pair-share", "0.0.1"}}) {
+    change_run({{option, value}});
+    for (const char* task : {"--predict < train.tsv", "--train train.tsv"}) {
+      EXPECT_TRUE(fails("train_classifier", std::string("--resume run ") + task,
+                        "checkpoint.safetensors: "))
+          << option;
+    }
+    write(kFile, classifier);
+  }
+}
+
+// A file of which each tensor is small, but not what its options make of them together.
+TEST_F(ProgramErrors, AFewNumbersOfACheckpointDoNotMakeALargeTable) {
+  save_run("train_classifier",
+           "--layers 0 --pair-share 0 --width 2000 --heads 1 --batch 4 "
+           "--max-words 5 --epochs 1 --train train.tsv ");
+  change_run({{"option.max-words", "100000"}});
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "--max-words"));
+  EXPECT_TRUE(fails("train_masked_lm", "--text text.txt --width 2000 --length 100000", "--length"));
+}
+
+TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
+  const auto error = [&](const std::string& program, const std::string& arguments,
+                         const std::vector<std::string>& words) {
+    for (const std::string& each : words) {
+      EXPECT_TRUE(fails(program, arguments, each)) << arguments;
+    }
+    EXPECT_EQ(contents(folder_ / "err.txt").find("bad_alloc"), std::string::npos);
+  };
+  error("train_reverse", kReverse + "--width 50000000",
+        {"--width 50000000", "(150000000, 50000000)"});
+  error("train_reverse", kReverse + "--feed-forward 900000000000", {"--feed-forward"});
+  error("train_reverse", kReverse + "--width 512 --feed-forward 900000000",
+        {"--feed-forward 900000000", "GB"});
+  error("train_reverse", kReverse + "--layers 1000000000", {"--layers 1000000000", "GB"});
+  error("train_classifier", kClassifier + "--width 50000000", {"--width 50000000"});
+  error("train_masked_lm", kMaskedLm + "--width 512 --feed-forward 900000000",
+        {"--feed-forward 900000000"});
+}
+
+#if !defined(TESSERA_SANITIZED)
+// What is too large only in a step says so as well: here 32 sequences of 1500 tokens.
+TEST_F(ProgramErrors, AStepThatDoesNotFitIntoMemory) {
+  if (std::string(TESSERA_EMULATOR).empty()) {
+    const std::string arguments =
+        "--text text.txt --epochs 1 --layers 1 --width 64 --heads 1 "
+        "--feed-forward 60000 --batch 32 --length 1500";
+    const std::string limit = "ulimit -v 400000 && OMP_NUM_THREADS=1";
+    for (const char* words : {"--batch", "float32", ", 60000)", " bytes"}) {
+      EXPECT_TRUE(fails("train_masked_lm", arguments, words, limit));
+    }
+  }
+}
+#endif
+
+TEST_F(ProgramErrors, ATableOfManyLabelsIsNotPrinted) {
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "class" + std::to_string(i) + "\tone\n";
+  write("many.tsv", many);
+  const Outcome outcome = run("train_classifier",
+                              "--train many.tsv --test many.tsv --epochs 1 "
+                              "--pair-share 0 " +
+                                  kTiny + "--batch 3000");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_LT(outcome.output.size(), 2000U);
+  EXPECT_NE(outcome.output.find("3000 labels"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("\ntest accuracy "), std::string::npos) << outcome.output;
+}
+
+TEST_F(ProgramErrors, AByteOrderMarkIsNoPartOfTheFirstWord) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--epochs 30 --lr 0.01 --save run").status, 0);
+  write("lines.txt",
+        std::string(kByteOrderMark) + "hammer\r\npears\n" + kByteOrderMark + "pears\n");
+  const Outcome outcome = run("train_classifier", "--resume run --predict < lines.txt");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.output.starts_with("tool\thammer\nfruit\tpears\n")) << outcome.output;
+  // In the middle of a text it is a character.
+  EXPECT_TRUE(outcome.output.ends_with(std::string("\t") + kByteOrderMark + "pears\n"))
+      << outcome.output;
+}
+
+TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
+  save_run("train_reverse", kReverse);
+  const std::string want = contents(folder_ / kFile);
+  fs::create_symlink("run", folder_ / "link");
+  fs::create_symlink(kFile, folder_ / "symbolic");
+  fs::create_hard_link(folder_ / kFile, folder_ / "hard");
+  for (const char* log : {kFile, "./run/../run/checkpoint.safetensors",
+                          "link/checkpoint.safetensors", "symbolic", "hard"}) {
+    EXPECT_TRUE(fails("train_reverse", "--resume run --log " + std::string(log), "--log")) << log;
+    EXPECT_TRUE(fails("train_reverse", kReverse + "--save run --log " + log, "--log")) << log;
+    EXPECT_TRUE(
+        fails("train_reverse", "--resume run --save elsewhere --log " + std::string(log), "--log"));
+    EXPECT_TRUE(contents(folder_ / kFile) == want) << log;
+  }
+  // Nor what will be the checkpoint.
+  fs::create_directory(folder_ / "new");
+  fs::create_symlink("new/checkpoint.safetensors", folder_ / "dangling");
+  for (const char* log : {"new/checkpoint.safetensors", "dangling"}) {
+    EXPECT_TRUE(fails("train_reverse", kReverse + "--save new --log " + log, "--log")) << log;
+    EXPECT_FALSE(fs::exists(folder_ / "new/checkpoint.safetensors"));
+  }
+}
+
+TEST_F(ProgramErrors, TheLogIsNotAFileThatIsRead) {
+  const std::string want = contents(folder_ / "train.tsv");
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--log ./train.tsv", "--train"));
+  EXPECT_TRUE(contents(folder_ / "train.tsv") == want);
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--log test.tsv", "--test"));
+  EXPECT_TRUE(fails("train_masked_lm", kMaskedLm + "--log text.txt", "--text"));
+}
+
+TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
+  const auto in_our_words = [&](const std::string& arguments, const std::string& words) {
+    const auto result = fails("train_reverse", kReverse + arguments, words);
+    const std::string errors = contents(folder_ / "err.txt");
+    EXPECT_EQ(errors.find("filesystem error"), std::string::npos) << errors;
+    EXPECT_FALSE(has_trained());
+    return result;
+  };
+  EXPECT_TRUE(in_our_words("--save train.tsv/run", "train.tsv/run: "));
+  EXPECT_TRUE(in_our_words("--save train.tsv", "train.tsv: "));
+  EXPECT_TRUE(in_our_words("--save /proc/no/run", "/proc/no/run: "));
+  EXPECT_TRUE(in_our_words("--save " + std::string(300, 'x'), "xxx"));
+  fs::create_directories(folder_ / kFile);
+  EXPECT_TRUE(in_our_words("--save run", "checkpoint.safetensors: "));
+  EXPECT_TRUE(in_our_words("--log run", "run: "));
+  EXPECT_TRUE(in_our_words("--log train.tsv/log.csv", "train.tsv/log.csv: "));
+}
+
+TEST_F(ProgramErrors, AnUnknownInstructionSet) {
+  const std::string before = "TESSERA_ISA=mmx";
+  EXPECT_TRUE(fails("train_reverse", kReverse, "TESSERA_ISA: 'mmx'", before));
+  for (const char* example : {"000_three_inputs", "001_ten_steps", "002_hello_world",
+                              "003_the_cat_chased_the_mouse", "004_encoder_decoder_attention"}) {
+    EXPECT_TRUE(fails(example, "", "TESSERA_ISA: 'mmx'", before));
+    EXPECT_EQ(contents(folder_ / "out.txt"), "");
+  }
+  EXPECT_EQ(run("002_hello_world", "", "TESSERA_ISA=").status, 0);
+}
+
+}  // namespace
+}  // namespace tessera::test
