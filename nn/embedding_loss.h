@@ -19,7 +19,8 @@ struct TripletOptions {
 
 /// How much less than `margin` farther from the anchor the negative is than the positive:
 ///
-///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),    d(a, b) = |a - b + eps|
+///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
+///     d(a, b) = |a - b + eps|
 ///
 /// with the Euclidean length over the last axis.
 ///

@@ -166,9 +166,8 @@ Tensor pointwise(const Pointwise& of, Reduction reduction, bool with_gradient, T
   const double scale = reduction == Reduction::kMean ? 1 / count : 1;
   Tensor losses = Tensor::empty(x.shape(), x.dtype());
   if (with_gradient) dx = Tensor::empty(x.shape(), x.dtype());
-  visit_floating(x.dtype(), [&](auto kind) {
-    run_pointwise<decltype(kind)>(of, scale, losses, dx);
-  });
+  visit_floating(x.dtype(),
+                 [&](auto kind) { run_pointwise<decltype(kind)>(of, scale, losses, dx); });
   return reduced(losses, reduction, count);
 }
 
@@ -255,8 +254,8 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
   constexpr const char* kOp = "kl_div";
   check_pointwise(kOp, x, target);
-  // What has no probability has no loss and gives no gradient: the last `where` hides what 0 times -inf
-  // made of it, the one in `safe` does so in the backward.
+  // What has no probability has no loss and gives no gradient: the last `where` hides what 0 times
+  // -inf made of it, the one in `safe` does so in the backward.
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   const Tensor t = target.to(x.dtype());
   const Tensor counts = options.log_target ? ne(t, kNever) : ne(t, 0);

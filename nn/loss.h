@@ -4,9 +4,10 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Cross-entropy and the losses of single elements are one pass over the predictions, which also makes
-// the gradient where one is wanted; the others are made of ops. Losses are summed by the fixed tree of
-// `sum`, so no number of threads changes a bit. Losses of vectors stand in embedding_loss.h.
+// Cross-entropy and the losses of single elements are one pass over the predictions, which also
+// makes the gradient where one is wanted; the others are made of ops. Losses are summed by the
+// fixed tree of `sum`, so no number of threads changes a bit. Losses of vectors stand in
+// embedding_loss.h.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -54,10 +55,10 @@ struct NllOptions {
 /// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
 /// target y. Of x = log_softmax(scores) it is the cross_entropy of the scores.
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that count: NaN where none does, with
-/// gradients of 0.
+/// The mean is the sum of losses over the sum of w_y of the rows that count: NaN where none does,
+/// with gradients of 0.
 ///
-/// **Shapes**: as cross_entropy: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
+/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
 /// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
 /// shape or dtype, or that wants a gradient.
 /// **Source**: torch.nn.functional.nll_loss.
@@ -78,12 +79,12 @@ struct KlDivOptions {
 
 /// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
 ///
-///     loss = t (log t - x), or by log_target exp(t) (t - x);    0 where the target's probability is
+///     loss = t (log t - x), or by log_target exp(t) (t - x); where the probability is 0, 0
 ///
 /// Note the order: the prediction comes first, KL(target || prediction).
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another dtype
-/// is converted. Both may want a gradient; the target's is 0 where its probability is.
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another
+/// dtype is converted. Both may want a gradient; the target's is 0 where its probability is.
 /// **Errors**: shapes that differ; kBatchMean of a scalar.
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});

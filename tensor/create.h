@@ -76,7 +76,8 @@ Tensor arange(index_t stop, DType dtype = kInt64);
 /// `count` numbers from start to stop, both included, at equal distances; of one only start.
 ///
 /// The first half is counted from start and the second from stop, so that both are met exactly.
-/// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not finite.
+/// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not
+/// finite.
 /// **Source**: torch.linspace, numpy.linspace.
 Tensor linspace(double start, double stop, index_t count, DType dtype = kFloat32);
 

@@ -33,8 +33,8 @@ Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// Where the smallest element is; as argmax otherwise, so the first NaN comes before any number.
 Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The product, computed in double precision; 1 of no elements. Integers and bools give int64, which
-/// wraps around at 2^64.
+/// The product, computed in double precision; 1 of no elements. Integers and bools give int64,
+/// which wraps around at 2^64.
 ///
 /// The gradient of each element is the product of the others, which is right beside zeros too.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);

@@ -22,8 +22,8 @@ Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Ten
 /// x, and slice i of `source` along `axis`, times alpha, added to its slice ids[i].
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
-/// **Errors**: source of another dtype or shape; ids that are not int64 with one axis; an id outside
-/// [0, size of the axis); an alpha that an integer or bool x cannot hold.
+/// **Errors**: source of another dtype or shape; ids that are not int64 with one axis; an id
+/// outside [0, size of the axis); an alpha that an integer or bool x cannot hold.
 /// **Source**: torch.index_add.
 Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor& source,
                  Scalar alpha = 1);

@@ -28,8 +28,8 @@ inline std::set<std::string> golden_case_names(const GoldenCase& file) {
   return names;
 }
 
-/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and, for its dy,
-/// the gradients.
+/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and, for its
+/// dy, the gradients.
 inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
                                          DType dtype, const GoldenFunction& f, double allowed) {
   const GoldenOperands entries = file.group(name + ".", kFloat64);
