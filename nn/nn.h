@@ -31,3 +31,4 @@
 #include "tensor/ops/ops.h"
 #include "tensor/print.h"
 #include "tensor/random.h"
+#include "tensor/version.h"

@@ -15,9 +15,11 @@ install(TARGETS tessera_tensor tessera_nn tessera_models EXPORT tessera ${rules}
 install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-targets.cmake ${rules})
 
 # Headers are public, but for those that only the library's own files include. Of the kernels' these
-# four: which instruction set, how many threads, and what they include.
+# five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
+# reads this list.)
 set(private
   models/lengths.h
+  nn/check.h
   nn/differences.h
   nn/multi_tensor.h
   tensor/io/elements.h
@@ -25,6 +27,7 @@ set(private
   tensor/io/safetensors_header.h
   tensor/loop.h
   tensor/number_format.h
+  tensor/ops/lookup.h
   tensor/ops/map.h
   tensor/reduction.h
   tensor/rows.h)
@@ -35,7 +38,7 @@ endforeach()
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 install(DIRECTORY tensor nn models DESTINATION ${headers} ${rules}
         FILES_MATCHING PATTERN "*.h" ${except})
-set(kernels dispatch.h parallel.h table.h types.h)
+set(kernels dispatch.h elementwise_ops.h parallel.h table.h types.h)
 list(TRANSFORM kernels PREPEND tensor/kernels/)
 install(FILES ${kernels} DESTINATION ${headers}/tensor/kernels ${rules})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tessera ${rules})

@@ -54,7 +54,7 @@ std::vector<Subject> elementwise_subjects(DType dtype) {
       {"sigmoid", sigmoid},
       {"relu", relu},
       {"gelu", [](const Tensor& x) { return gelu(x); }},
-      {"gelu by tanh", [](const Tensor& x) { return gelu(x, Gelu::kTanh); }},
+      {"gelu by tanh", [](const Tensor& x) { return gelu_tanh(x); }},
       {"minimum", [=](const Tensor& x) { return minimum(x, other); }},
       {"maximum", [=](const Tensor& x) { return maximum(other, x); }},
       {"div", [=](const Tensor& x) { return other / x; }},
