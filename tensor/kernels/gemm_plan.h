@@ -9,10 +9,10 @@ namespace tessera::kernels::TESSERA_ISA {
 
 // The blocks. With k in blocks of 1024 a panel of B exceeds L1 and streams from L2, which the
 // hardware's prefetcher predicts; shorter blocks, whose panels L1 keeps, load and store C more
-// often, which costs more. Rows of a B in place are not predicted. (On AVX-512 256, not yet
-// measured.)
-inline constexpr index_t kBlockK = kVectorBytes == 64 ? 256 : 1024;
-inline constexpr index_t kBlockKInPlace = kVectorBytes == 64 ? 256 : 384;
+// often, which costs more. Rows of a B in place are not predicted. (Measured with AVX2 and, on a
+// Zen 4, with AVX-512.)
+inline constexpr index_t kBlockK = 1024;
+inline constexpr index_t kBlockKInPlace = 384;
 inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
 inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read all of B again
 
@@ -29,6 +29,9 @@ inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsWorthTurning = 2;
 inline constexpr index_t kLinesWorthTurning = 256;
+
+// A B in place is read once for each tile of rows, packing it costs about as much as so many reads.
+inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 
@@ -80,7 +83,7 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
   constexpr index_t kPage = 4096;
   const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
   if (collides) return args.m <= kTileRows;
-  return args.m <= 6 * kTileRows || has_small_b(args);
+  return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
 
 /// The split whose largest rectangle costs least per step of k, in multiply-adds.
