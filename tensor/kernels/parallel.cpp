@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <thread>
 
 #include "tensor/kernels/governor.h"
@@ -65,9 +64,14 @@ constexpr int kMostThreads = 1024;
 
 thread_local int chosen_thread_count = 0;
 
-/// Set in a child of fork(): it has none of the threads that its parent's OpenMP counts on, and
-/// would wait for them for ever.
+/// Set in a child of fork(): it has none of the threads that its parent's OpenMP may count on,
+/// whoever started them, and would wait for them for ever.
 std::atomic<bool> is_forked = false;
+
+#if defined(_OPENMP)
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+#endif
 
 }  // namespace
 
@@ -136,52 +140,64 @@ class SharedTasks {
 
 thread_local Governor governor;
 
-/// Whether the calling thread should take all tasks now. A number of threads that somebody has set
-/// is used as it is.
+/// Whether the calling thread should take all tasks now. A number given to set_thread_count is used
+/// as it is.
 bool should_go_alone(index_t time) {
   return chosen_thread_count == 0 && governor.alone(time);
 }
 
-void remember_to_fork_safely() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
-  static_cast<void>(registered);
+/// LLVM's threads turn for 200 ms after a region unless somebody sets another time; GNU's for a few.
+void wait_briefly() {
+#if defined(KMP_VERSION_MAJOR)
+  thread_local const bool is_set = [] {
+    constexpr int kMilliseconds = 4;
+    const bool is_free =
+        std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("KMP_BLOCKTIME") == nullptr;
+    if (is_free) kmp_set_blocktime(kMilliseconds);
+    return is_free;
+  }();
+  static_cast<void>(is_set);
+#endif
 }
 
-/// The least of the numbers that several threads give.
-class Least {
- public:
-  void take(index_t value) {
-    index_t least = least_.load(std::memory_order_relaxed);
-    while (value < least && !least_.compare_exchange_weak(least, value)) {
-    }
-  }
-  index_t value() const { return least_; }
+/// What each thread of a team needed for a task, on average.
+struct TaskTimes {
+  index_t of[kMostThreads];  // -1: it came too late for one
 
- private:
-  std::atomic<index_t> least_ = std::numeric_limits<index_t>::max();
+  /// The median, the lower one of two: the slower threads may have lost their processor in between,
+  /// and the fastest may have had a last, small task.
+  index_t typical(index_t threads) {
+    index_t* const end = std::remove(of, of + threads, -1);
+    if (end == of) return 0;
+    index_t* const median = of + (end - of - 1) / 2;
+    std::nth_element(of, median, end);
+    return *median;
+  }
 };
 
-/// Runs the tasks on a team, and lets the governor know what it gained: the thread that was fastest
-/// tells what a task takes, because the others may have lost their processor in between.
+/// Runs the tasks on a team, and lets the governor know what it gained.
 template <class Tasks>
 void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
               void* context) noexcept {
-  remember_to_fork_safely();
+  wait_briefly();
   Tasks claims(tasks);
-  Least task_time;
+  TaskTimes times;
+  index_t threads = 0;
 #pragma omp parallel num_threads(static_cast <int>(workers))
   {
     const index_t me = omp_get_thread_num();
+    if (me == 0) threads = omp_get_num_threads();
     const index_t begin = now();
     index_t count = 0;
     for (index_t task = claims.next(me); task >= 0; task = claims.next(me)) {
       body(context, task, me);
       ++count;
     }
-    if (count > 0) task_time.take((now() - begin) / count);
+    times.of[me] = count > 0 ? (now() - begin) / count : -1;
   }
+  if (chosen_thread_count != 0) return;
   const index_t end = now();
-  if (chosen_thread_count == 0) governor.account(end, end - start, task_time.value() * tasks);
+  governor.account(end, end - start, times.typical(threads) * tasks);
 }
 
 #endif
@@ -191,9 +207,10 @@ void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*,
 void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
                void (*body)(void*, index_t, index_t), void* context) noexcept {
 #if defined(_OPENMP)
-  if (workers > 1 && thread_count() > 1) {
+  if (tasks > 1 && workers > 1 && thread_count() > 1) {
     const index_t start = now();
     if (!should_go_alone(start)) {
+      workers = std::min<index_t>(workers, kMostThreads);
       if (tasks <= workers) return run_team<OwnTasks>(start, tasks, tasks, body, context);
       return run_team<SharedTasks>(start, tasks, workers, body, context);
     }

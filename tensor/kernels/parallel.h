@@ -1,6 +1,7 @@
 // Threads. Everything that runs in parallel in this library goes through parallel_for and
 // parallel_tasks; run_tasks is their half that is not a template. Threads claim what they do: one
-// that is late finds that others have done its part. governor.h says when one thread goes alone.
+// that is late finds that others have done its part, though OpenMP still waits until it has seen so.
+// governor.h says when one thread goes on alone for that reason.
 //
 // Free of the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.

@@ -62,6 +62,27 @@ TEST(Governor, ABusyMachineCostsAFewPercent) {
   EXPECT_GE(machine.teams(), 5) << "it tries again from time to time";
 }
 
+TEST(Governor, SmallLossesBetweenGreatOnesCostNoMore) {
+  Machine machine;
+  const index_t start = machine.now();
+  index_t alone = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    // Every other try loses little, and must not be taken for a machine that is quiet again.
+    machine.call(machine.teams() % 2 == 0 ? 4 * kMillisecond : 110 * kMicrosecond);
+    alone += 100 * kMicrosecond;
+  }
+  EXPECT_LT(machine.now() - start, alone + alone / 25);
+}
+
+TEST(Governor, AProcessThatWasStoppedIsSoonBackOnThreads) {
+  Machine machine;
+  machine.call(600'000 * kMillisecond);
+  machine.calls(10'000, 60 * kMicrosecond);  // at most a second
+  const int alone = machine.alone();
+  machine.calls(100, 60 * kMicrosecond);
+  EXPECT_EQ(machine.alone(), alone);
+}
+
 TEST(Governor, ReturnsToThreadsWhenTheMachineIsQuietAgain) {
   Machine machine;
   machine.calls(20'000, 4 * kMillisecond);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -175,6 +176,35 @@ TEST_F(ParallelTest, TasksOfAThreadThatIsHeldUpAreDoneByOthers) {
     ++done;
   });
   EXPECT_EQ(done, 10);
+}
+
+/// Two tasks on two threads, the second of which seems to lose its processor for 50 ms.
+void run_region_that_loses() {
+  std::atomic<bool> has_begun = false;
+  kernels::parallel_tasks(2, 2, [&](index_t task, index_t) {
+    if (task == 0) {
+      while (!has_begun) std::this_thread::yield();  // or the caller would take both
+    } else {
+      has_begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+}
+
+TEST_F(ParallelTest, GoesOnAloneAfterARegionThatLost) {
+  if (!has_threads()) GTEST_SKIP() << "built without OpenMP";
+  if (thread_count() < 2) GTEST_SKIP() << "one processor";
+  std::thread([] {  // whose governor has seen nothing yet
+    run_region_that_loses();
+    const auto caller = std::this_thread::get_id();
+    kernels::parallel_tasks(2, 2, [&](index_t, index_t worker) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      EXPECT_EQ(worker, 0);
+    });
+    set_thread_count(2);  // a number that is set is used, whatever was lost
+    run_region_that_loses();
+  })
+      .join();
 }
 
 #if defined(__linux__)

@@ -1,6 +1,5 @@
 // Models and threads that are not ours: a caller's OpenMP region, and several std::threads.
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <latch>
 #include <thread>
@@ -9,6 +8,10 @@
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tests/support/oracle.h"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 namespace tessera::test {
 namespace {
@@ -32,6 +35,7 @@ class ConcurrencyTest : public ::testing::Test {
   const Tensor want_ = make_encoder()(x_, mask_);
 };
 
+#if defined(_OPENMP)
 TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
   constexpr int kCallers = 3;
   const models::Encoder encoder = make_encoder();
@@ -59,6 +63,7 @@ TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
   EXPECT_EQ(strangers, std::vector<int>(kCallers, 0));
   for (const Tensor& output : outputs) EXPECT_TRUE(same_bits(output, want_));
 }
+#endif
 
 TEST_F(ConcurrencyTest, SeveralThreadsCallOneModel) {
   constexpr int kCallers = 4;
