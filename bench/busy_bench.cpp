@@ -52,20 +52,18 @@ double seconds_of_copies(index_t copies, bool one_thread) {
   std::vector<std::string> variables = environment(one_thread);
   const auto start = std::chrono::steady_clock::now();
   std::vector<pid_t> workers;
+  bool all_well = true;
   for (index_t copy = 0; copy < copies; ++copy) {
     pid_t worker = 0;
-    if (posix_spawn(&worker, "/proc/self/exe", nullptr, nullptr, pointers(arguments).data(),
-                    pointers(variables).data()) != 0) {
-      fail("busy", "a copy of this program cannot be started");
-    }
-    workers.push_back(worker);
+    all_well = all_well && posix_spawn(&worker, "/proc/self/exe", nullptr, nullptr,
+                                       pointers(arguments).data(), pointers(variables).data()) == 0;
+    if (all_well) workers.push_back(worker);
   }
-  bool all_well = true;
   for (const pid_t worker : workers) {
     int status = 0;
     all_well = waitpid(worker, &status, 0) == worker && status == 0 && all_well;
   }
-  if (!all_well) fail("busy", "a copy of this program has failed");
+  if (!all_well) fail("busy", "a copy of this program could not be started, or failed");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -58,7 +58,8 @@ set(use_installed
 project_test(find_package installed ${packaging}/consumer ${consumer}/find_package
   OPTIONS -DCONSUMER_USES=find_package ${use_installed}
   RUN ${run_both})
-script_test(components installed components -DCMAKE_PREFIX_PATH=${consumer}/prefix)
+script_test(components installed components
+  -Dtessera_DIR=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 script_test(headers installed headers
   -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR}
   -DINCLUDE=${consumer}/prefix/${CMAKE_INSTALL_INCLUDEDIR}/tessera)
@@ -112,7 +113,8 @@ if(count EQUAL 4 AND sources AND NOT CMAKE_CROSSCOMPILING)
     -DTESSERA_BUILD_BENCHMARKS=ON)
   list(APPEND targets training_program support_test)
 else()
-  message(STATUS "Tessera: no sources of GoogleTest here, so no test downloads")
+  message(STATUS "Tessera: the way of downloads is not tested, which needs GoogleTest's sources and "
+                 "a build of everything (${count} of 4 dependencies)")
 endif()
 list(APPEND from_source -DTESSERA_MIRROR=${mirror})
 

@@ -1,7 +1,18 @@
 # Makes in the folder MIRROR the ARCHIVES that tessera_dependency would download: those it has in the
 # folder DOWNLOADED are these, the others are made of the installed packages.
+# The same archives keep what is built of them; those of another version go.
 if(EXISTS ${MIRROR}/SHA256SUMS)
-  return()  # the same archives keep what is built of them
+  separate_arguments(wanted UNIX_COMMAND "${ARCHIVES}")
+  set(is_complete ON)
+  foreach(archive IN LISTS wanted)
+    if(NOT EXISTS ${MIRROR}/${archive})
+      set(is_complete OFF)
+    endif()
+  endforeach()
+  if(is_complete)
+    return()
+  endif()
+  file(REMOVE_RECURSE ${MIRROR})
 endif()
 
 # pack(archive name header target): what was downloaded; else of GoogleTest its sources, and of another
