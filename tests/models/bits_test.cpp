@@ -27,8 +27,6 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 ::testing::AssertionResult equal_bits(const Tensor& got, const Tensor& want) {
   auto result = same_bits(got, want);
   if (!result) result << "; digest " << digest(got) << ", wanted " << digest(want);

@@ -20,7 +20,6 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr index_t kTokens = 67;
 constexpr index_t kWidth = 36;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,6 @@ using nn::cross_entropy;
 using nn::mse_loss;
 using nn::Reduction;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 const std::vector<std::pair<std::string, Reduction>> kReductions = {
     {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
 

@@ -24,7 +24,6 @@ namespace {
 using AttentionCaptureTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Numbers = std::vector<index_t>;

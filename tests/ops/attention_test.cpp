@@ -17,8 +17,6 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 128 keys.
 constexpr std::array<index_t, 12> kTokens = {1, 4, 5, 33, 48, 49, 64, 65, 128, 129, 200, 300};
 /// Around the vectors and panels of each instruction set.

@@ -16,13 +16,12 @@ namespace {
 
 using test::array;
 using test::exactly;
+using test::kInf;
+using test::kNaN;
 using test::random_layouts;
 using test::random_tensor;
 using test::same_bits;
 using test::throws;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<bool> bools(const Tensor& x) {
   return x.to_vector<bool>();

@@ -20,14 +20,13 @@ namespace {
 using test::array;
 using test::Array;
 using test::exactly;
+using test::kInf;
+using test::kNaN;
 using test::near;
 using test::random_layouts;
 using test::random_tensor;
 using test::same_bits;
 using test::throws;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 using List = std::vector<double>;
 

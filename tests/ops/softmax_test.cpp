@@ -9,7 +9,6 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 class SoftmaxTest : public IsaTest {};

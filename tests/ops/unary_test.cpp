@@ -16,12 +16,11 @@ namespace {
 using test::array;
 using test::Array;
 using test::exactly;
+using test::kInf;
+using test::kNaN;
 using test::near;
 using test::random_layouts;
 using test::same_bits;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct UnaryCase {
   const char* name;

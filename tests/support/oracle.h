@@ -16,6 +16,9 @@
 
 namespace tessera::test {
 
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 /// A row-major array of doubles.
 struct Array {
   Shape shape;

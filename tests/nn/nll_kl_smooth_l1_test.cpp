@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,6 @@ using nn::nll_loss;
 using nn::Reduction;
 using nn::smooth_l1_loss;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 const std::vector<std::pair<std::string, Reduction>> kReductions = {
     {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
 const std::vector<std::pair<std::string, KlReduction>> kKlReductions = {
