@@ -15,10 +15,7 @@ namespace {
 
 const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   constexpr const char* kOp = "EncoderLayer";
-  nn::detail::require_size(kOp, "d_model", options.d_model);
-  nn::detail::require_size(kOp, "nhead", options.nhead);
-  require(options.d_model % options.nhead == 0, kOp, options.nhead,
-          " heads do not divide a width of ", options.d_model);
+  nn::detail::require_heads(kOp, "nhead", options.nhead, "d_model", options.d_model);
   nn::detail::require_size(kOp, "dim_feedforward", options.dim_feedforward);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   nn::detail::require_eps(kOp, "layer_norm_eps", options.layer_norm_eps);

@@ -27,20 +27,20 @@ struct TokenEncoderOptions {
 
 /// `encoder(dropout(embedding[tokens] + positions))`.
 ///
-/// With sinusoidal positions the embedding starts as N(0, s^2 / D), s being `embedding_scale`, and is
-/// multiplied by sqrt(D) where it is read, so that with s = 1 it is as large as the sines and, tied
-/// to an output layer, gives scores of variance 1. A smaller s is for few examples: the random start
-/// of rare words, which training hardly changes, disturbs less. With learned positions both tables
-/// start as N(0, 0.02^2). With `embedding_norm` the sum is normalised before the dropout.
+/// With sinusoidal positions the embedding starts as N(0, s^2 / D), s being `embedding_scale`, and
+/// is multiplied by sqrt(D) where it is read, so that with s = 1 it is as large as the sines and,
+/// tied to an output layer, gives scores of variance 1. A smaller s is for few examples: the random
+/// start of rare words, which training hardly changes, disturbs less. With learned positions both
+/// tables start as N(0, 0.02^2). With `embedding_norm` the sum is normalised before the dropout.
 ///
 /// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, D). What lies behind a length is
 /// padding: no real token sees it, and it changes no bit of theirs. Without lengths all is real.
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
 /// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
-/// **Errors**: sizes below 1; tokens of another rank, dtype or outside [0, V), or more than max_tokens of them;
-/// lengths that are not B numbers from 1 to T; an encoder with batch_first = false; an
-/// embedding_scale that is not finite and above 0, with sinusoidal positions.
+/// **Errors**: sizes below 1; tokens of another rank, dtype or outside [0, V), or more than
+/// max_tokens of them; lengths that are not B numbers from 1 to T; an encoder with batch_first =
+/// false; an embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
 struct TokenEncoder {
   struct Embeddings {

@@ -21,10 +21,7 @@ Tensor chosen(const Tensor& weights, index_t axis,
 const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
   constexpr const char* kOp = "MultiHeadAttention";
   const index_t width = options.embed_dim;
-  detail::require_size(kOp, "embed_dim", width);
-  detail::require_size(kOp, "num_heads", options.num_heads);
-  require(width % options.num_heads == 0, kOp, options.num_heads,
-          " heads do not divide a width of ", width);
+  detail::require_heads(kOp, "num_heads", options.num_heads, "embed_dim", width);
   detail::require_size(kOp, "kdim", options.kdim.value_or(width));
   detail::require_size(kOp, "vdim", options.vdim.value_or(width));
   detail::require_probability(kOp, "dropout", options.dropout);

@@ -6,7 +6,8 @@
 namespace tessera::nn {
 
 /// A constant that a module names in `visit`, as a table of positions: no parameter, without a
-/// gradient and in no file, but in the dtype that `convert` gives the module.
+/// gradient and in no file, but in the dtype that `convert` gives the module: float32 at first,
+/// whatever the constant's dtype.
 ///
 /// Each value is rounded from the constant as it was given, so that a way to another dtype and back
 /// loses nothing. A constant that is not floating keeps its dtype. Copies share the elements.

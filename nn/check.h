@@ -13,6 +13,14 @@ inline void require_size(const char* op, const char* what, index_t size) {
   require(size >= 1, op, what, " must be at least 1, not ", size);
 }
 
+/// Throws unless the number of heads, called `what`, divides the width, called `of`; both >= 1.
+inline void require_heads(const char* op, const char* what, index_t heads, const char* of,
+                          index_t width) {
+  require_size(op, of, width);
+  require_size(op, what, heads);
+  require(width % heads == 0, op, what, ' ', heads, " does not divide ", of, ' ', width);
+}
+
 inline void require_probability(const char* op, const char* what, double p) {
   require(p >= 0 && p <= 1, op, what, " must lie in [0, 1], not ", p);
 }

@@ -8,9 +8,9 @@
 //   checkpoint.set("step", step);
 //   nn::save_checkpoint("run/checkpoint.safetensors", checkpoint);
 //
-// A checkpoint is one .safetensors file: its tensors are the file's tensors, its values the texts of
-// the file's `__metadata__`. So one rename replaces it, and a process that is killed at any moment
-// leaves the old checkpoint or the new one.
+// A checkpoint is one .safetensors file: its tensors are the file's tensors, its values the texts
+// of the file's `__metadata__`. So one rename replaces it, and a process that is killed at any
+// moment leaves the old checkpoint or the new one.
 #pragma once
 
 #include <concepts>
@@ -28,8 +28,8 @@
 
 namespace tessera::nn {
 
-/// As load_state_dict, of what came from `file`. **Errors**: the same, as one std::runtime_error that
-/// begins with `file`.
+/// As load_state_dict, of what came from `file`. **Errors**: the same, as one std::runtime_error
+/// that begins with `file`.
 template <class M>
 LoadReport load_state(const std::string& file, M& module, const StateDict& state,
                       const LoadOptions& options = {}) {
@@ -48,8 +48,8 @@ void save_module(const std::filesystem::path& path, const M& module) {
   save_safetensors(path, state_dict(module));
 }
 
-/// Copies the tensors of a .safetensors file into the module's parameters; says what was missing and
-/// what was left over.
+/// Copies the tensors of a .safetensors file into the module's parameters; says what was missing
+/// and what was left over.
 ///
 ///     nn::load_module("model.safetensors", encoder, {.prefix = "encoder.", .strict = false});
 ///
@@ -114,11 +114,16 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 /// What save_checkpoint wrote. **Errors**: as load_safetensors; a file that is no checkpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-/// Copies the group `prefix` of a checkpoint into the module's parameters. **Errors**: as
-/// load_state.
+/// Copies a group of a checkpoint into the module's parameters; says what was missing and what was
+/// left over. The group is named without the dot behind it, a `.prefix` within it with its dot.
+///
+///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
+///
+/// **Errors**: as load_state.
 template <class M>
-void load_group(const Checkpoint& checkpoint, const std::string& prefix, M& module) {
-  load_state(format(checkpoint.file, ": ", prefix), module, checkpoint.group(prefix));
+LoadReport load_group(const Checkpoint& checkpoint, const std::string& group, M& module,
+                      const LoadOptions& options = {}) {
+  return load_state(format(checkpoint.file, ": ", group), module, checkpoint.group(group), options);
 }
 
 }  // namespace tessera::nn

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "nn/reduction.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -20,18 +21,6 @@ void check_beside(const char* op, const Tensor& a, const Tensor& b) {
   require(a.defined() && b.defined(), op, "a tensor is undefined");
   require(is_floating(a.dtype()) && a.dtype() == b.dtype(), op,
           "vectors must share a floating dtype, not ", a.dtype(), " and ", b.dtype());
-}
-
-Tensor reduced(const Tensor& losses, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kMean:
-      return mean(losses);
-    case Reduction::kSum:
-      return sum(losses);
-    case Reduction::kNone:
-      break;
-  }
-  return losses;
 }
 
 Tensor of_length_one(const Tensor& x) {
@@ -56,7 +45,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   };
   Tensor far = distance(anchor, negative);
   if (options.swap) far = minimum(far, distance(positive, negative));
-  return reduced(relu(distance(anchor, positive) - far + options.margin), options.reduction);
+  const Tensor losses = relu(distance(anchor, positive) - far + options.margin);
+  return detail::reduced(losses, options.reduction, static_cast<double>(losses.count()));
 }
 
 Tensor contrastive(const Tensor& queries, const Tensor& keys, const ContrastiveOptions& options) {

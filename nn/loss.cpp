@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "nn/reduction.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -21,24 +22,12 @@ namespace tessera::nn {
 
 namespace {
 
+using detail::reduced;
 using kernels::PointwiseLoss;
 
 /// What a score costs, in elementary operations: an exponential and three passes.
 constexpr index_t kCrossEntropyCost = 10;
 constexpr index_t kPointwiseCost = 16;
-
-/// `losses`, reduced; the mean is over `count`.
-Tensor reduced(const Tensor& losses, Reduction reduction, double count) {
-  switch (reduction) {
-    case Reduction::kNone:
-      return losses;
-    case Reduction::kSum:
-      return sum(losses);
-    case Reduction::kMean:
-      return sum(losses) / count;
-  }
-  fail("loss", "no such reduction");
-}
 
 /// The gradient of a loss from `dx`, which holds that for dy = 1.
 Tensor times(const Tensor& dx, const Tensor& dy) {
@@ -206,7 +195,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
   const index_t ignored = options.ignore_index;
   auto count = static_cast<double>(count_targets(kOp, y, ignored, classes));
   if (weight.defined() && count > 0) count = weight_of_targets(y, ignored, weight);
-  const Tensor rows = detail::as_rows(x, {x.rank() - 1});
+  const Tensor rows = tessera::detail::as_rows(x, {x.rank() - 1});
   Tensor losses = Tensor::empty(y.shape(), x.dtype());
   Tensor dx = op ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
   visit_floating(x.dtype(), [&](auto kind) {
@@ -271,10 +260,10 @@ Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options
     case KlReduction::kMean:
       return mean(losses);
     case KlReduction::kBatchMean:
-      break;
+      require(x.rank() >= 1, kOp, "a scalar has no first axis to take the mean over");
+      return sum(losses) / x.size(0);
   }
-  require(x.rank() >= 1, kOp, "a scalar has no first axis to take the mean over");
-  return sum(losses) / x.size(0);
+  fail(kOp, "no such reduction");
 }
 
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {

@@ -66,8 +66,8 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
 
 /// As Reduction, and a mean over the first axis only: what the divergence of a batch's rows is.
 enum class KlReduction {
-  kMean,       // the sum over the number of elements, as PyTorch's default
-  kBatchMean,  // the sum over the size of the first axis
+  kMean,       // the sum divided by the number of elements, as PyTorch's default
+  kBatchMean,  // the sum divided by the size of the first axis
   kSum,
   kNone,
 };

@@ -30,7 +30,7 @@ double Schedule::factor(index_t step) const {
       return std::max(0.0, 0.5 * (1.0 + wave));
     }
   }
-  __builtin_unreachable();
+  fail("Schedule", "no such decay");
 }
 
 Schedule constant_schedule(index_t warmup_steps) {

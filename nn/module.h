@@ -63,8 +63,8 @@ void eval(M& module) {
 
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
 /// Modules are made without, unlike PyTorch's: training begins with this call, and a part is frozen
-/// by `set_requires_grad(model.part, false)` after it. What was frozen and wants a gradient again
-/// is another variable: an optimiser made before does not know it.
+/// by `set_requires_grad(model.part, false)` after it. What was frozen and requires a gradient
+/// again is another variable: an optimiser made before does not know it.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
@@ -104,7 +104,8 @@ void mark_replaced(const Tensor& variable);
 /// every constant. A parameter that has the dtype already stays as it is.
 ///
 /// It comes before the optimiser, which holds the parameters there were when it was made: its next
-/// step is an error.
+/// step is an error. A copy shares its variables: to convert one and train the other, convert
+/// clone(module).
 /// **Errors**: a dtype that is not floating.
 template <class M>
 void convert(M& module, DType dtype) {

@@ -46,6 +46,12 @@ void check_number(const char* op, const char* what, double value) {
   }
 }
 
+/// Throws where the options ask for Nesterov's momentum, but not for what that needs.
+void check_nesterov(const char* op, bool nesterov, double momentum, double dampening) {
+  require(!nesterov || (momentum > 0 && dampening == 0), op,
+          "nesterov wants a momentum and no dampening");
+}
+
 /// Whether `value` is 0, 1, 2, ... so that a count can be read from it.
 bool is_count(double value) {
   return value >= 0 && value <= 0x1p53 && value == std::floor(value);
@@ -135,8 +141,6 @@ void Optimizer::collect(std::vector<Piece>& pieces) {
       Tensor& w = parameter.tensor;
       const Tensor& gradient = w.grad_slot()->gradient;
       if (!gradient.defined() || w.dtype() != dtype_of<T>) continue;
-      require(gradient.is_contiguous(), name_, "the gradient of ", parameter.name,
-              " is not contiguous");
       pieces.push_back({
           .first = first,
           .count = w.count(),
@@ -217,8 +221,12 @@ void Optimizer::check_step() const {
     for (const auto& [name, tensor] : group.parameters) {
       require(!tensor.grad_slot()->is_replaced, name_, name,
               " was converted after this optimiser was made, which holds what it was before; ",
-              "make the optimiser after nn::convert");
-      require(!is_busy || !tensor.grad().defined(), name_, "cannot change ", name,
+              "make the optimiser after nn::convert, or, if it was a copy that was converted, ",
+              "convert nn::clone(module)");
+      const Tensor& gradient = tensor.grad_slot()->gradient;
+      require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
+              " is not contiguous");
+      require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
               ": a tape has recorded ops that may read it again; call step after ",
               "tape.backward(loss), or after the tape's scope");
     }
@@ -289,6 +297,10 @@ void Optimizer::load_state(const SavedState& state) {
     require(!name.ends_with(".step") || is_count(value), "load_state", name, " is ", value,
             ", not a count");
   }
+  if (rule_.kind == Kind::kSgd) {
+    check_nesterov("load_state", *state.find_number("nesterov") != 0,
+                   *state.find_number("momentum"), *state.find_number("dampening"));
+  }
   for_each_number(
       *this, [&](const std::string& name, double& value) { value = *state.find_number(name); });
   auto moments = moments_.begin();
@@ -311,8 +323,7 @@ SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
                 o.lr, o.weight_decay) {
   check_number("SGD", "momentum", o.momentum);
   check_number("SGD", "dampening", o.dampening);
-  require(!o.nesterov || (o.momentum > 0 && o.dampening == 0), "SGD",
-          "nesterov wants a momentum and no dampening");
+  check_nesterov("SGD", o.nesterov, o.momentum, o.dampening);
 }
 
 namespace {

@@ -71,8 +71,9 @@ class Optimizer {
 
   /// Changes every parameter that has a gradient, in one parallel region, and bumps the versions of
   /// their memory, so that packed weights are packed anew. Allocates nothing after the first time.
-  /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops and
-  /// not run backward; it was converted after the optimiser was made. Then nothing is changed.
+  /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops
+  /// and not run backward; it was converted after the optimiser was made; its gradient is not
+  /// contiguous. Then nothing is changed.
   void step();
 
   /// Forgets the gradients of all parameters.

@@ -18,8 +18,9 @@ struct PositionalEncodingOptions {
 
 /// `dropout(input_scale x + table[:T])` with the sinusoidal table.
 ///
-/// **Shapes**: (..., T, D) -> the same. The table is a constant, not a parameter: it is computed, not
-/// stored. **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens,
+/// **Shapes**: (..., T, D) -> the same. The table is a constant, not a parameter: it is computed,
+/// not stored.
+/// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens,
 /// another width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {

@@ -28,20 +28,23 @@ index_t fitting_names(const StateDict& wanted, const StateDict& given, const std
 
 /// A line that says which prefix fits more names than `now`; empty if none does.
 std::string better_prefix(const StateDict& wanted, const StateDict& given, const std::string& now) {
-  std::string best = now;
-  index_t most = fitting_names(wanted, given, now);
+  std::map<std::string, index_t> fits;  // by what stands in front of a name that is wanted
   for (const auto& [name, tensor] : given) {
-    for (std::size_t dot = name.find('.'); dot != std::string::npos;
-         dot = name.find('.', dot + 1)) {
-      const std::string prefix = name.substr(0, dot + 1);
-      if (!wanted.contains(name.substr(dot + 1))) continue;
-      const index_t count = fitting_names(wanted, given, prefix);
-      if (count > most) std::tie(best, most) = std::pair(prefix, count);
+    for (std::size_t begin = 0; begin != std::string::npos;) {
+      if (wanted.contains(name.substr(begin))) ++fits[name.substr(0, begin)];
+      const std::size_t dot = name.find('.', begin);
+      begin = dot == std::string::npos ? dot : dot + 1;
     }
   }
+  std::string best = now;
+  index_t most = fitting_names(wanted, given, now);
+  for (const auto& [prefix, count] : fits) {
+    if (count > most) std::tie(best, most) = std::pair(prefix, count);
+  }
   if (best == now) return "";
-  return format("\n  ", most, " of ", given.size(), " names fit after '", plain(best),
-                "': load with .prefix = \"", plain(best), "\"");
+  const std::string some = format("\n  ", most, " of ", given.size(), " names fit ");
+  if (best.empty()) return some + "as they are: load without a prefix";
+  return format(some, "after '", plain(best), "': load with .prefix = \"", plain(best), "\"");
 }
 
 }  // namespace
@@ -70,7 +73,7 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
     }
   }
   if (plan.report.missing.size() == wanted.size() && !wanted.empty()) {
-    if (!options.strict) differences.add("none of its ", given.size(), " names fits");
+    if (!options.strict) differences.add("none of the ", given.size(), " names of the state fits");
   }
   plan.differences = differences.text();
   if (!plan.differences.empty()) plan.differences += better_prefix(wanted, given, options.prefix);

@@ -57,8 +57,8 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for each module, Tensor and Buffer among a module (or other member) and its
-/// parts, itself included, in the order in which they are named.
+/// Calls `f(name, part)` for each module, Tensor and Buffer among a module (or other member) and
+/// its parts, itself included, in the order in which they are named.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;

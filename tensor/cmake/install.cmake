@@ -22,6 +22,7 @@ set(private
   nn/check.h
   nn/differences.h
   nn/multi_tensor.h
+  nn/reduction.h
   tensor/io/elements.h
   tensor/io/npy_header.h
   tensor/io/safetensors_header.h

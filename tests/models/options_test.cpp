@@ -30,7 +30,7 @@ TEST(Options, OfAnEncoderLayer) {
   const std::vector<Case<O>> cases = {
       {[](O& o) { o.d_model = 0; }, "d_model must be at least 1, not 0"},
       {[](O& o) { o.nhead = 0; }, "nhead must be at least 1, not 0"},
-      {[](O& o) { o.nhead = 3; }, "3 heads do not divide a width of 4"},
+      {[](O& o) { o.nhead = 3; }, "nhead 3 does not divide d_model 4"},
       {[](O& o) { o.dim_feedforward = -1; }, "dim_feedforward must be at least 1, not -1"},
       {[](O& o) { o.dropout = 2; }, "dropout must lie in [0, 1], not 2"},
       {[](O& o) { o.layer_norm_eps = kNan; }, "layer_norm_eps must be a number >= 0, not nan"},

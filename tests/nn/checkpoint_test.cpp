@@ -144,6 +144,18 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
             std::string::npos);
 }
 
+TEST(LoadGroup, TakesAPrefixAndReportsWhatItDoesNotTouch) {
+  const Linear linear(2, 2);
+  Checkpoint checkpoint;
+  checkpoint.add("model", {{"part.weight", linear.weight}, {"head", ones({1})}});
+  Linear copy(2, 2);
+  const LoadReport report =
+      load_group(checkpoint, "model", copy, {.prefix = "part.", .strict = false});
+  EXPECT_EQ(report.missing, std::vector<std::string>{"bias"});
+  EXPECT_EQ(report.left_over, std::vector<std::string>{"head"});
+  EXPECT_EQ(copy.weight.to_vector<float>(), linear.weight.to_vector<float>());
+}
+
 TEST(LoadCheckpoint, RefusesOtherFiles) {
   const TemporaryFolder folder;
   save_safetensors(folder.path() / "m", {{"w", ones({1})}});

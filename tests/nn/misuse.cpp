@@ -1,5 +1,5 @@
-// What must not compile. misuse_test.cmake compiles this file and wants one error for each line with a
-// mark, with the text behind the mark, and no other.
+// What must not compile. misuse_test.cmake compiles this file and wants as many errors as there are
+// marks, in which each line with a mark is named and each mark's text is said.
 #include <memory>
 
 #include "nn/nn.h"

@@ -14,6 +14,7 @@
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
+#include "tensor/gradient.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 #include "tests/support/errors.h"
@@ -298,6 +299,19 @@ TEST(Optimizer, AStepAfterConvertSaysWhatWasConverted) {
   nn::SGD(pair).step();
 }
 
+TEST(Optimizer, AConvertedCopySharesVariablesButACloneDoesNot) {
+  Pair pair;
+  nn::set_requires_grad(pair);
+  nn::SGD optimizer(pair);
+  Pair own = nn::clone(pair);
+  nn::convert(own, kFloat64);
+  optimizer.step();
+  Pair copy = pair;
+  nn::convert(copy, kFloat64);
+  EXPECT_TRUE(throws("SGD", {"first.weight was converted", "convert nn::clone(module)"},
+                     [&] { optimizer.step(); }));
+}
+
 // ---- states ----
 
 nn::SavedState clone(const nn::SavedState& state) {
@@ -394,6 +408,20 @@ TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
   EXPECT_TRUE(fails({"eps", "nan"}, [](State& s) { s.numbers[3].second = std::nan(""); }));
 }
 
+TEST(OptimizerState, NesterovWantsWhatItWantedAtFirst) {
+  const Tensor w = variable(ones({3}));
+  nn::SGD optimizer(one_group(w), {.momentum = 0.5, .nesterov = true});
+  for (const char* number : {"momentum", "dampening"}) {
+    nn::SavedState state = clone(optimizer.state());
+    for (auto& [name, value] : state.numbers) {
+      if (name == number) value = name == "momentum" ? 0 : 0.25;
+    }
+    EXPECT_TRUE(throws("load_state", {"nesterov", "momentum", "no dampening"},
+                       [&] { optimizer.load_state(state); }));
+  }
+  EXPECT_EQ(*optimizer.state().find_number("momentum"), 0.5);
+}
+
 TEST(OptimizerState, OptionsAreAsFreeAsAtFirst) {
   const Tensor w = variable(ones({3}));
   nn::SGD optimizer(one_group(w), {.momentum = 0.5, .dampening = -0.5});
@@ -427,6 +455,8 @@ TEST(Optimizer, Errors) {
   EXPECT_TRUE(throws("AdamW", {"weight_decay", "nan"},
                      [&] { nn::AdamW optimizer(group, {.weight_decay = std::nan("")}); }));
   nn::SGD optimizer(group);
+  w.grad_slot()->gradient = ones({3, 2}).t();
+  EXPECT_TRUE(throws("SGD", {"the gradient of w is not contiguous"}, [&] { optimizer.step(); }));
   EXPECT_TRUE(throws("set_lr", {"group 1 of 1"}, [&] { optimizer.set_lr(1, 0.5); }));
   EXPECT_TRUE(throws("set_lr", {"lr"}, [&] { optimizer.set_lr(-0.5); }));
 }

@@ -14,6 +14,23 @@ using test::throws;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+TEST(Options, AnUnknownEnumValueIsAnError) {
+  const Tensor x = ones({2, 3});
+  const auto none = static_cast<Reduction>(9);
+  EXPECT_TRUE(throws("loss", {"no such reduction"}, [&] { mse_loss(x, x, none); }));
+  EXPECT_TRUE(throws("loss", {"no such reduction"},
+                     [&] { triplet_margin_loss(x, x, x, {.reduction = none}); }));
+  EXPECT_TRUE(throws("kl_div", {"no such reduction"},
+                     [&] { kl_div(x, x, {.reduction = static_cast<KlReduction>(9)}); }));
+  const Schedule schedule = {.decay = static_cast<Schedule::Decay>(9)};
+  EXPECT_TRUE(throws("Schedule", {"no such decay"}, [&] { schedule.factor(0); }));
+}
+
+TEST(Options, HeadsDivideTheWidth) {
+  EXPECT_TRUE(throws("MultiHeadAttention", {"num_heads 3 does not divide embed_dim 4"},
+                     [] { MultiHeadAttention({.embed_dim = 4, .num_heads = 3}); }));
+}
+
 TEST(Options, SizesAreAtLeastOne) {
   for (const index_t none : {0, -3}) {
     const std::string got = "must be at least 1, not " + std::to_string(none);

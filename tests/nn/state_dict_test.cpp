@@ -84,7 +84,7 @@ TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
   state.at("linear2.bias") = ones({7});
   EXPECT_TRUE(throws("load_state_dict", {"linear2.bias should have shape (2,), not (7,)"},
                      [&] { load_state_dict(to, state, {.strict = false}); }));
-  EXPECT_TRUE(throws("load_state_dict", {"none of its 1 names fits"}, [&] {
+  EXPECT_TRUE(throws("load_state_dict", {"none of the 1 names of the state fits"}, [&] {
     load_state_dict(to, {{"x", ones({1})}}, {.strict = false});
   }));
 }
@@ -104,6 +104,8 @@ TEST(LoadStateDict, SaysWhichPrefixWouldFit) {
   more.emplace("bert.pooler.weight", ones({2}));
   EXPECT_TRUE(says("4 of 5 names fit after 'bert.encoder.'", more, {}));
   load_state_dict(to, more, {.prefix = "bert.encoder."});
+  EXPECT_TRUE(says("4 of 4 names fit as they are: load without a prefix", state_dict(to),
+                   {.prefix = "bert."}));
 }
 
 TEST(LoadStateDict, KeepsSilentWhereNoPrefixHelps) {
