@@ -1,6 +1,7 @@
 // The frame of a numbered example: an error is one line on standard error and exit code 2.
 #pragma once
 
+#include <cstdio>
 #include <exception>
 #include <iostream>
 
@@ -9,14 +10,20 @@
 
 namespace tessera::examples {
 
+/// Writes what is still to be printed. **Errors**: not all could be written.
+inline void flush_output() {
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
+}
+
 /// Calls `body`, which prints; what main() returns.
 template <class Body>
 int run_example(const char* name, const Body& body) {
   try {
     current_isa();  // an unknown TESSERA_ISA is an error before anything is printed
     body();
-    std::cout.flush();
-    if (!std::cout) fail_file("standard output", "not all could be written there");
+    flush_output();
     return 0;
   } catch (const std::exception& error) {
     std::cerr << name << ": " << error.what() << std::endl;

@@ -2,8 +2,6 @@
 
 #include <sys/sysinfo.h>
 
-#include <array>
-
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -18,16 +16,16 @@ double count_of(const Shape& shape) {
 
 /// How many parameters stand behind one of a plan.
 index_t copies_of(const Program& program, const PlannedParameter& parameter) {
-  return parameter.layers.empty() ? 1 : program.options.layers;
+  return parameter.layer_prefix.empty() ? 1 : program.options.layers;
 }
 
-/// What the training of all planned parameters takes: weights, gradients and two moments of each.
+/// What all planned parameters take.
 double bytes_of(const Program& program, const Plan& plan) {
   double count = 0;
   for (const PlannedParameter& parameter : plan) {
     count += count_of(parameter.shape) * static_cast<double>(copies_of(program, parameter));
   }
-  return 4 * sizeof(float) * count;
+  return sizeof(float) * count;
 }
 
 /// The machine's memory, on disk too; 0 where that cannot be known.
@@ -36,6 +34,15 @@ double machine_bytes() {
   if (sysinfo(&info) != 0) return 0;
   return (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) *
          static_cast<double>(info.mem_unit);
+}
+
+/// "--width 8 and --layers 2".
+std::string listed(const std::vector<std::string>& options) {
+  std::string list;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    list += (i == 0 ? "" : i + 1 < options.size() ? ", " : " and ") + options[i];
+  }
+  return list;
 }
 
 std::string gigabytes(double bytes) {
@@ -55,29 +62,33 @@ void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, con
 
 }  // namespace
 
-Plan plan_of(const Program& program, const models::TokenEncoderOptions& options) {
+Plan plan_of(const Program& program, const models::TokenEncoderOptions& options,
+             const std::string& vocabulary) {
   constexpr const char* kLayers = "encoder.layers.";
   const TrainingOptions& o = program.options;
   const std::string width = format("--width ", o.width);
-  const std::string layers = format(" and --layers ", o.layers);
-  const std::string inner = format("--feed-forward ", o.feed_forward, ", ", width, layers);
+  const std::string layers = format("--layers ", o.layers);
+  const std::vector<std::string> outer = {width, layers};
+  const std::vector<std::string> inner = {format("--feed-forward ", o.feed_forward), width, layers};
+  std::vector<std::string> words = {width};
+  if (!vocabulary.empty()) words.push_back(vocabulary);
   return {
-      {"embeddings.word_embeddings.weight", {options.vocabulary_size, o.width}, width},
-      {".self_attn.in_proj_weight", {3 * o.width, o.width}, width + layers, kLayers},
-      {".self_attn.out_proj.weight", {o.width, o.width}, width + layers, kLayers},
+      {"embeddings.word_embeddings.weight", {options.vocabulary_size, o.width}, words},
+      {".self_attn.in_proj_weight", {3 * o.width, o.width}, outer, kLayers},
+      {".self_attn.out_proj.weight", {o.width, o.width}, outer, kLayers},
       {".linear1.weight", {o.feed_forward, o.width}, inner, kLayers},
       {".linear2.weight", {o.width, o.feed_forward}, inner, kLayers},
   };
 }
 
-void check_plan(const Program& program, const Plan& plan) {
+void check_plan(const Program& program, const Plan& plan, bool is_trained) {
   const PlannedParameter* largest = nullptr;
   double most = 0;
   for (const PlannedParameter& parameter : plan) {
     const index_t copies = copies_of(program, parameter);
     for (index_t i = 0; program.resumed && i < copies; ++i) {
       const std::string layer =
-          parameter.layers.empty() ? std::string() : format(parameter.layers, i);
+          parameter.layer_prefix.empty() ? std::string() : format(parameter.layer_prefix, i);
       check_tensor(*program.resumed, format("model.", layer, parameter.name), parameter.shape);
     }
     const double count = count_of(parameter.shape) * static_cast<double>(copies);
@@ -85,23 +96,29 @@ void check_plan(const Program& program, const Plan& plan) {
     most = count;
     largest = &parameter;
   }
-  const double bytes = bytes_of(program, plan);
+  constexpr double kCopies = 4;  // the weights, their gradients and AdamW's two moments
+  const double bytes = bytes_of(program, plan) * (is_trained ? kCopies : 1);
   const double there = machine_bytes();
   if (largest == nullptr || there == 0 || bytes <= there) return;
-  fail("out of memory", "by ", largest->options, " each ",
-       largest->layers.empty() ? largest->name : largest->name.substr(1), " has shape ",
-       largest->shape, ", and to train the model takes ", gigabytes(bytes), "; this machine has ",
-       gigabytes(there));
+  const bool is_layers = !largest->layer_prefix.empty();
+  fail(program.name().c_str(), "the model needs ", gigabytes(bytes), " for ",
+       is_trained ? "weights, gradients and moments" : "its weights", ", and this machine has ",
+       gigabytes(there), " of memory and swap; its largest part, ",
+       is_layers ? largest->name.substr(1) : largest->name, " of shape ", largest->shape,
+       is_layers ? format(" (", program.options.layers, " times)") : "", ", follows from ",
+       listed(largest->options), ": choose a smaller model");
 }
 
 void check_positions(const Program& program, const char* flag,
                      const models::TokenEncoderOptions& options) {
   constexpr index_t kMost = index_t{1} << 26;  // 512 MiB in float64
   const index_t width = program.options.width;
-  const std::string file = program.resumed ? program.resumed->file : std::string("out of memory");
   if (options.max_tokens <= kMost / width) return;
-  fail_file(file, flag, " and --width make a table of ", options.max_tokens, " positions of ",
-            width, " numbers; more than ", kMost, " numbers are too many");
+  const std::string error =
+      format(flag, " and --width make a table of ", options.max_tokens, " positions of ", width,
+             " numbers; more than ", kMost, " numbers are too many");
+  if (program.resumed) fail_file(program.resumed->file, error);
+  fail(program.name().c_str(), error);
 }
 
 }  // namespace tessera::examples

@@ -15,6 +15,7 @@
 #include <new>
 #include <system_error>
 
+#include "examples/example.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
@@ -58,14 +59,9 @@ void occupy_closed_streams() {
   }
 }
 
-void flush_output() {
-  std::cout.flush();
-  const bool flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
-}
-
-/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ in
-/// what else they take: nothing for 0, a 0 in front for base 8, what is too large for the largest.
+/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ
+/// in what else they take: nothing for 0, a 0 in front for base 8, what is too large for the
+/// largest.
 template <class T>
 bool read_number(const std::string& text, T& value) {
   const char* const end = text.data() + text.size();
@@ -191,11 +187,15 @@ void Program::add(const char* flag, std::string& value, const char* what,
 
 void Program::add_for_call(const char* flag, std::string& value, const char* what) {
   line_->app.add_option(flag, value, what)->check(not_empty());
-  files_.emplace_back(flag, &value);
 }
 
 void Program::add_for_call(const char* flag, bool& value, const char* what) {
   line_->app.add_flag(flag, value, what);
+}
+
+void Program::add_file(const char* flag, std::string& value, const char* what) {
+  add_for_call(flag, value, what);
+  files_.emplace_back(flag, &value);
 }
 
 void Program::add_common_options() {
@@ -220,9 +220,9 @@ void Program::add_common_options() {
       ->check(between(positive));
   add_for_call("--checkpoint-layers", options.checkpoint_layers,
                "less memory for a third more time; the same result");
-  add_for_call("--save", options.save, "folder for the checkpoint; --resume's if absent");
-  add_for_call("--resume", options.resume, "folder of a checkpoint to go on from");
-  add_for_call("--log", options.log, "file for a line of numbers a step, as CSV");
+  add_file("--save", options.save, "folder for the checkpoint; --resume's if absent");
+  add_file("--resume", options.resume, "folder of a checkpoint to go on from");
+  add_file("--log", options.log, "file for a line of numbers a step, as CSV");
 }
 
 void Program::resume() {

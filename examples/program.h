@@ -63,10 +63,12 @@ class Program {
   void add(const char* flag, std::string& value, const char* what,
            const std::vector<std::string>& choices);
 
-  /// Adds an option of this call alone. No text may be empty, as of a variable that a script forgot,
-  /// and --log may not name the same file as another.
+  /// Adds an option of this call alone. An empty text is refused: a script's unset variable gives
+  /// one.
   void add_for_call(const char* flag, std::string& value, const char* what);
   void add_for_call(const char* flag, bool& value, const char* what);
+  /// Adds one that names a file or folder, which --log may not overwrite.
+  void add_file(const char* flag, std::string& value, const char* what);
 
   /// Parses the command line, loads the checkpoint that --resume names, takes the run's options
   /// from it, and calls `body`.
@@ -74,6 +76,8 @@ class Program {
 
   /// The start of a checkpoint: whose it is, and the run's options.
   nn::Checkpoint settings() const;
+
+  const std::string& name() const { return name_; }
 
   TrainingOptions options;
   std::optional<nn::Checkpoint> resumed;

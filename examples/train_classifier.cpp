@@ -53,7 +53,7 @@ Names names_from(const nn::Checkpoint& checkpoint) {
     names.labels.push_back(labels.substr(begin, end - begin));
     begin = end == std::string::npos ? end : end + 1;
   }
-  if (names.labels.empty()) fail_file(checkpoint.file, "it has no label");
+  if (names.labels.empty()) fail_file(checkpoint.file, "its value 'labels' is empty");
   return names;
 }
 
@@ -220,13 +220,15 @@ Classifier make_model(const examples::Program& program, const Names& names,
   const index_t classes = std::ssize(names.labels);
   const auto pairs =
       c.pair_share > 0 ? std::optional(pair_options(names.words.size(), classes)) : std::nullopt;
-  examples::Plan plan = examples::plan_of(program, tokens);
-  plan.push_back({"classifier.weight", {classes, o.width}, format("--width ", o.width)});
+  const std::string vocabulary = format("--min-count ", c.min_count);
+  examples::Plan plan = examples::plan_of(program, tokens, vocabulary);
+  plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
   if (pairs) {
-    plan.push_back(
-        {"pairs.weight", {names.words.size() + pairs->buckets, classes}, "--pair-share"});
+    plan.push_back({"pairs.weight",
+                    {names.words.size() + pairs->buckets, classes},
+                    {format("--pair-share ", c.pair_share), vocabulary}});
   }
-  examples::check_plan(program, plan);
+  examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", tokens);
 
   manual_seed(o.seed);
@@ -308,8 +310,8 @@ int main(int argc, char** argv) {
                              .batch_size = 64,
                              .learning_rate = 1e-3,
                              .weight_decay = 0.05});
-  program.add_for_call("--train", c.train, "file of lines to learn from: label<TAB>text");
-  program.add_for_call("--test", c.test, "file of lines to be tested on at the end");
+  program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
+  program.add_file("--test", c.test, "file of lines to be tested on at the end");
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
   program.add("--pooling", c.pooling, "how the words' vectors become one", {"mean", "cls", "max"});
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",

@@ -112,7 +112,8 @@ double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches)
 std::vector<std::string> pieces_of(const std::string& sentence, bool words, index_t max_tokens) {
   require(models::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
   auto pieces = words ? models::split_words(sentence) : models::split_characters(sentence);
-  require(std::ssize(pieces) < max_tokens, "--fill", "more than ", max_tokens - 1, " tokens");
+  require(std::ssize(pieces) < max_tokens, "--fill", std::ssize(pieces), " tokens, but at most ",
+          max_tokens - 1, " fit: train with a larger --length");
   return pieces;
 }
 
@@ -189,10 +190,10 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   models::TokenEncoderOptions tokens =
       examples::token_encoder_options(program.options, text.vocabulary.size());
   tokens.max_tokens = c.length;
-  examples::Plan plan = examples::plan_of(program, tokens);
+  examples::Plan plan = examples::plan_of(program, tokens, format("--vocabulary ", c.vocabulary));
   const index_t width = program.options.width;
   plan.push_back(
-      {"cls.predictions.transform.dense.weight", {width, width}, format("--width ", width)});
+      {"cls.predictions.transform.dense.weight", {width, width}, {format("--width ", width)}});
   examples::check_plan(program, plan);
   examples::check_positions(program, "--length", tokens);
   models::MaskedLm model({.tokens = tokens});
@@ -216,7 +217,7 @@ int main(int argc, char** argv) {
   examples::Program program(
       "train_masked_lm", "Learns a text by guessing what was hidden in it.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
-  program.add_for_call("--text", c.text, "file of UTF-8 text to learn");
+  program.add_file("--text", c.text, "file of UTF-8 text to learn");
   program.add_for_call("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
   program.add("--unit", c.unit, "what a token is", {"characters", "words"});
   program.add("--length", c.length, "tokens of a sequence", {2, 100'000});

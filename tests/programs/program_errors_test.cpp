@@ -1,7 +1,5 @@
-// What somebody may give the programs who means no good, or is in a hurry: each time one line that
-// says what is wrong, and nothing lost.
+// Hostile and hasty input: each time one line that says what is wrong.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <string>
@@ -9,7 +7,6 @@
 #include <vector>
 
 #include "nn/checkpoint.h"
-#include "tensor/create.h"
 #include "tests/programs/training_programs.h"
 
 namespace tessera::test {
@@ -78,8 +75,9 @@ TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
   for (const char* share : {"0.5", "0"}) {
     save_run("train_classifier", kClassifier + "--pair-share " + share + " ");
     change_run({{"labels", ""}});
-    EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "no label"));
-    EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "no label"));
+    EXPECT_TRUE(
+        fails("train_classifier", "--resume run --predict < train.tsv", "'labels' is empty"));
+    EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "'labels' is empty"));
     fs::remove_all(folder_ / "run");
   }
 }
@@ -135,8 +133,10 @@ TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
         {"--width 50000000", "(150000000, 50000000)"});
   error("train_reverse", kReverse + "--feed-forward 900000000000", {"--feed-forward"});
   error("train_reverse", kReverse + "--width 512 --feed-forward 900000000",
-        {"--feed-forward 900000000", "GB"});
+        {"--feed-forward 900000000, --width 512 and --layers 1: choose a smaller model",
+         "linear1.weight of shape (900000000, 512) (1 times)", "gradients", "GB of memory"});
   error("train_reverse", kReverse + "--layers 1000000000", {"--layers 1000000000", "GB"});
+  error("train_reverse", kReverse + "--layers 0 --width 50000000", {"--width"});
   error("train_classifier", kClassifier + "--width 50000000", {"--width 50000000"});
   error("train_masked_lm", kMaskedLm + "--width 512 --feed-forward 900000000",
         {"--feed-forward 900000000"});
@@ -212,6 +212,8 @@ TEST_F(ProgramErrors, TheLogIsNotAFileThatIsRead) {
   EXPECT_TRUE(contents(folder_ / "train.tsv") == want);
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--log test.tsv", "--test"));
   EXPECT_TRUE(fails("train_masked_lm", kMaskedLm + "--log text.txt", "--text"));
+  // A text is no file, even one that could be a name.
+  EXPECT_EQ(run("train_masked_lm", kMaskedLm + "--fill a_b --log a_b").status, 0);
 }
 
 TEST_F(ProgramErrors, FoldersThatCannotBeMade) {

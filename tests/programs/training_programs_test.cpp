@@ -222,7 +222,8 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
   // Of what is needed only at the end, too, before anything is trained.
   const std::string much = kMaskedLm + "--fill ";
-  EXPECT_TRUE(fails("train_masked_lm", much + "123456789012345678901", "--fill"));
+  EXPECT_TRUE(fails("train_masked_lm", much + "123456789012345678901",
+                    "--fill: 21 tokens, but at most 19 fit: train with a larger --length"));
   EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
   EXPECT_TRUE(fails("train_masked_lm", much + "'\xff_'", "--fill"));
   EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
