@@ -1,5 +1,5 @@
-# What must not compile does not, and for the reason that is said: each line of FILE that ends in
-# `// misuse: text` gives one error with this text, and nothing else gives any.
+# What must not compile does not, and for the reason that is said: the compiler's output names each
+# line of FILE that ends in `// misuse: text` and has this text, and there are as many errors as such lines.
 #   cmake -DCOMPILER=c++ -DROOT=. -DFILE=misuse.cpp -P misuse_test.cmake
 execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER}
                         -fsyntax-only -std=c++20 -w -I${ROOT} ${FILE}
