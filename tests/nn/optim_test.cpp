@@ -2,11 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +15,7 @@
 #include "tensor/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
 
 namespace tessera::test {
@@ -27,56 +24,6 @@ namespace {
 using nn::Parameter;
 using nn::ParameterGroup;
 using nn::Parameters;
-
-Tensor variable(const Tensor& x) {
-  return x.clone().set_requires_grad();
-}
-
-/// Makes `gradient` the gradient of `x`, through a tape.
-void give_gradient(const Tensor& x, const Tensor& gradient) {
-  Tape tape;
-  tape.backward(sum(x * gradient));
-}
-
-using Make = std::function<std::shared_ptr<nn::Optimizer>(std::vector<ParameterGroup>)>;
-
-template <class Kind, class Options>
-Make maker(const Options& options) {
-  return [=](std::vector<ParameterGroup> groups) {
-    return std::make_shared<Kind>(std::move(groups), options);
-  };
-}
-
-/// The cases of golden/optim.npz.
-std::map<std::string, Make> algorithms() {
-  using nn::Adam;
-  using nn::AdamOptions;
-  using nn::AdamW;
-  using nn::AdamWOptions;
-  using nn::SGD;
-  using nn::SgdOptions;
-  return {
-      {"sgd", maker<SGD>(SgdOptions{.lr = 0.05})},
-      {"sgd_decay", maker<SGD>(SgdOptions{.lr = 0.05, .weight_decay = 0.1})},
-      {"sgd_momentum", maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9})},
-      {"sgd_dampening",
-       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01})},
-      {"sgd_nesterov",
-       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.8, .weight_decay = 0.02, .nesterov = true})},
-      {"adam", maker<Adam>(AdamOptions{.lr = 2e-3})},
-      {"adam_decay",
-       maker<Adam>(
-           AdamOptions{.lr = 2e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1})},
-      {"adamw", maker<AdamW>(AdamWOptions{.lr = 2e-3})},
-      {"adamw_decay",
-       maker<AdamW>(
-           AdamWOptions{.lr = 3e-3, .beta1 = 0.7, .beta2 = 0.9, .eps = 1e-5, .weight_decay = 0.2})},
-  };
-}
-
-std::vector<ParameterGroup> one_group(const Tensor& w) {
-  return {{.parameters = {{"w", w}}}};
-}
 
 // ---- PyTorch's weights ----
 
@@ -206,17 +153,6 @@ TEST(Optimizer, GroupsHaveTheirOwnRateAndDecay) {
   EXPECT_EQ(optimizer.groups()[1].initial_lr, 0.25);
 }
 
-struct Pair {
-  nn::Linear first{4, 4};
-  nn::Linear second{4, 4};
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("first", self.first);
-    visitor("second", self.second);
-  }
-};
-
 std::vector<std::string> names(const Parameters& parameters) {
   std::vector<std::string> result;
   for (const Parameter& parameter : parameters) result.push_back(parameter.name);
@@ -310,123 +246,6 @@ TEST(Optimizer, AConvertedCopySharesVariablesButACloneDoesNot) {
   nn::convert(copy, kFloat64);
   EXPECT_TRUE(throws("SGD", {"first.weight was converted", "convert nn::clone(module)"},
                      [&] { optimizer.step(); }));
-}
-
-// ---- states ----
-
-nn::SavedState clone(const nn::SavedState& state) {
-  nn::SavedState copy = state;
-  for (auto& [name, tensor] : copy.tensors) tensor = tensor.clone();
-  return copy;
-}
-
-TEST(OptimizerState, GoesOnToTheBit) {
-  const GoldenCase golden("optim");
-  const Tensor& gradients = golden.array("gradients");
-  constexpr index_t kCut = 5;
-  for (const auto& [name, make] : algorithms()) {
-    const Tensor w = variable(golden.array("start"));
-    const auto optimizer = make(one_group(w));
-    Tensor resumed;
-    nn::SavedState saved;
-    for (index_t step = 0; step < gradients.size(0); ++step) {
-      if (step == kCut) {
-        resumed = variable(w.detach());
-        saved = clone(optimizer->state());
-      }
-      give_gradient(w, gradients.select(0, step));
-      optimizer->step();
-      optimizer->zero_grad();
-    }
-    // Another rate, which the state replaces, and another order, as a file may have.
-    const auto second = make(one_group(resumed));
-    second->set_lr(1);
-    std::reverse(saved.tensors.begin(), saved.tensors.end());
-    std::reverse(saved.numbers.begin(), saved.numbers.end());
-    second->load_state(saved);
-    for (index_t step = kCut; step < gradients.size(0); ++step) {
-      give_gradient(resumed, gradients.select(0, step));
-      second->step();
-      second->zero_grad();
-    }
-    EXPECT_TRUE(same_bits(resumed.detach(), w.detach())) << name;
-  }
-}
-
-TEST(OptimizerState, HasNamesForFiles) {
-  Pair pair;
-  nn::set_requires_grad(pair);
-  const nn::AdamW adam(pair);
-  const nn::SavedState state = adam.state();
-  EXPECT_EQ(state.tensors.size(), 8U);
-  EXPECT_EQ(state.tensors[0].first, "first.weight.exp_avg");
-  EXPECT_EQ(state.tensors[1].first, "first.weight.exp_avg_sq");
-  EXPECT_EQ(state.tensors[1].second.shape(), (Shape{4, 4}));
-  EXPECT_EQ(*state.find_number("first.weight.step"), 0);
-  EXPECT_EQ(*state.find_number("group.0.lr"), 1e-3);
-  EXPECT_EQ(*state.find_number("beta2"), 0.999);
-  EXPECT_EQ(state.find_number("beta3"), nullptr);
-  EXPECT_EQ(nn::SGD(pair).state().tensors.size(), 0U);
-  EXPECT_EQ(nn::SGD(pair, {.momentum = 0.5}).state().tensors[3].first,
-            "second.bias.momentum_buffer");
-}
-
-TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
-  const Tensor w = variable(ones({3}));
-  nn::AdamW optimizer(one_group(w));
-  give_gradient(w, ones({3}));
-  optimizer.step();
-  const nn::SavedState before = clone(optimizer.state());
-  const auto fails = [&](const std::vector<std::string>& parts, const auto& change) {
-    nn::SavedState state = clone(before);
-    for (auto& [name, tensor] : state.tensors) tensor.fill(9);
-    for (auto& [name, number] : state.numbers) number = name == "decoupled" ? 1 : 3;
-    state.numbers[1].second = state.numbers[2].second = 0.5;  // beta1, beta2
-    change(state);
-    auto result = throws("load_state", parts, [&] { optimizer.load_state(state); });
-    const nn::SavedState after = optimizer.state();
-    for (std::size_t i = 0; i < after.tensors.size(); ++i) {
-      if (!same_bits(after.tensors[i].second, before.tensors[i].second)) {
-        return ::testing::AssertionFailure() << after.tensors[i].first << " has changed";
-      }
-    }
-    if (after.numbers != before.numbers) return ::testing::AssertionFailure() << "numbers changed";
-    return result;
-  };
-  using State = nn::SavedState;
-  EXPECT_TRUE(fails({"missing: w.exp_avg"}, [](State& s) { s.tensors.erase(s.tensors.begin()); }));
-  EXPECT_TRUE(fails({"missing: w.exp_avg", "unexpected: v.exp_avg"},
-                    [](State& s) { s.tensors[0].first = "v.exp_avg"; }));
-  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not (4,)"},
-                    [](State& s) { s.tensors[0].second = ones({4}); }));
-  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not none"},
-                    [](State& s) { s.tensors[0].second = Tensor(); }));
-  EXPECT_TRUE(fails({"missing: decoupled"}, [](State& s) { s.numbers.erase(s.numbers.begin()); }));
-  EXPECT_TRUE(fails({"another algorithm", "AdamW"}, [](State& s) { s.numbers[0].second = 0; }));
-  EXPECT_TRUE(fails({"w.step", "2.5"}, [](State& s) { s.numbers.back().second = 2.5; }));
-  EXPECT_TRUE(fails({"beta1", "[0, 1)"}, [](State& s) { s.numbers[1].second = 1; }));
-  EXPECT_TRUE(fails({"eps", "nan"}, [](State& s) { s.numbers[3].second = std::nan(""); }));
-}
-
-TEST(OptimizerState, NesterovWantsWhatItWantedAtFirst) {
-  const Tensor w = variable(ones({3}));
-  nn::SGD optimizer(one_group(w), {.momentum = 0.5, .nesterov = true});
-  for (const char* number : {"momentum", "dampening"}) {
-    nn::SavedState state = clone(optimizer.state());
-    for (auto& [name, value] : state.numbers) {
-      if (name == number) value = name == "momentum" ? 0 : 0.25;
-    }
-    EXPECT_TRUE(throws("load_state", {"nesterov", "momentum", "no dampening"},
-                       [&] { optimizer.load_state(state); }));
-  }
-  EXPECT_EQ(*optimizer.state().find_number("momentum"), 0.5);
-}
-
-TEST(OptimizerState, OptionsAreAsFreeAsAtFirst) {
-  const Tensor w = variable(ones({3}));
-  nn::SGD optimizer(one_group(w), {.momentum = 0.5, .dampening = -0.5});
-  optimizer.load_state(clone(optimizer.state()));
-  EXPECT_EQ(*optimizer.state().find_number("dampening"), -0.5);
 }
 
 // ---- errors ----
