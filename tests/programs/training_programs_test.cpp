@@ -205,7 +205,8 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   write("other.tsv", "metal\tiron\n");
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--width 9", "2 heads"));
+  EXPECT_TRUE(
+      fails("train_classifier", kClassifier + "--width 9", "nhead 2 does not divide d_model 9"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--pair-share 1.5", "--pair-share"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
