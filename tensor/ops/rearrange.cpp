@@ -77,10 +77,10 @@ Shape padded_shape(const Tensor& x, const std::vector<index_t>& pads) {
     const index_t n = x.shape()[axis];
     const index_t before = pads[i];
     const index_t after = pads[i + 1];
-    const bool fits =
-        before >= -n && after >= -n &&
-        n + std::min<index_t>(before, 0) + std::min<index_t>(after, 0) >= 0 &&
-        !__builtin_add_overflow(n + std::min(before, after), std::max(before, after), &shape[axis]);
+    const bool fits = before >= -n && after >= -n &&
+                      n + std::min<index_t>(before, 0) + std::min<index_t>(after, 0) >= 0 &&
+                      !__builtin_add_overflow(n, std::min(before, after), &shape[axis]) &&
+                      !__builtin_add_overflow(shape[axis], std::max(before, after), &shape[axis]);
     require(fits, "pad", "pads ", before, " and ", after, " do not fit axis ", axis, " of shape ",
             x.shape());
   }

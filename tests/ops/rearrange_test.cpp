@@ -119,6 +119,7 @@ TEST(Pad, Errors) {
   EXPECT_TRUE(throws("pad", {"-3 and 5", "axis 0"}, [&] { pad(x, {0, 0, -3, 5}); }));
   EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MAX, 1}); }));
   EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MIN, INT64_MAX}); }));
+  EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MAX, INT64_MAX}); }));
   EXPECT_TRUE(throws("pad", {"int64", "0.5"}, [] { pad(tensor({1}), {1, 1}, 0.5); }));
   EXPECT_TRUE(throws("pad", {"bool", "1"}, [] { pad(tensor({true}), {1, 1}, 1); }));
   EXPECT_TRUE(throws("pad", {"undefined"}, [] { pad(Tensor(), {}); }));
