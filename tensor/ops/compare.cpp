@@ -187,11 +187,10 @@ Tensor isfinite(const Tensor& x) {
 
 namespace {
 
-/// isclose of whole numbers, whose difference double precision would round away.
+/// isclose of whole numbers, which are subtracted exactly, then rounded to double.
 Tensor isclose_integers(const Tensor& a, const Tensor& b, double rtol, double atol) {
   return map_elements<bool, index_t, index_t>(
       broadcast_shapes("isclose", a.shape(), b.shape()), {a, b}, 2, [&](index_t x, index_t y) {
-        if (x == y) return true;
         const auto p = static_cast<std::uint64_t>(x), q = static_cast<std::uint64_t>(y);
         const auto difference = static_cast<double>(x > y ? p - q : q - p);
         return difference <= atol + rtol * std::fabs(static_cast<double>(y));

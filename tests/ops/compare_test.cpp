@@ -215,6 +215,16 @@ TEST(IsCloseTest, WholeNumbersAreComparedExactly) {
   EXPECT_FALSE(allclose(tensor({true, false}), tensor({1, 1}), 0, 0.5));
 }
 
+TEST(IsCloseTest, TolerancesThatNothingMeetsAreTheSameForEveryDType) {
+  for (const DType dtype : {kInt64, kFloat64}) {
+    const Tensor x = ones({1}, dtype);
+    EXPECT_FALSE(allclose(x, x, 0, -1));
+    EXPECT_FALSE(allclose(x, x, 0, kNaN));
+    EXPECT_FALSE(allclose(x, x, kNaN, 0));
+    EXPECT_TRUE(allclose(x, x, 1, -1));
+  }
+}
+
 TEST(ArrayEqualTest, ShapesAndValues) {
   EXPECT_TRUE(array_equal(tensor({1, 2}), tensor({1.0, 2.0})));
   EXPECT_FALSE(array_equal(tensor({1, 2}), tensor({1, 3})));
