@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "nn/reduction.h"
@@ -47,6 +46,7 @@ void check_classes(const char* op, const Tensor& x, const Tensor& targets, const
   require(is_floating(x.dtype()) && x.rank() >= 1, op,
           "needs floating scores (..., C), not a tensor of shape ", x.shape(), " and dtype ",
           x.dtype());
+  require(x.size(-1) > 0, op, "scores of shape ", x.shape(), " have no classes");
   require(targets.dtype() == kInt64, op, "targets are int64 classes, not ", targets.dtype());
   require(targets.shape() == reduced_shape(x.shape(), {x.rank() - 1}, false), op,
           "targets of shape ", targets.shape(), " do not fit scores of shape ", x.shape(),
@@ -234,7 +234,9 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
   const Tensor classes = where(counts, y, 0);
   Tensor losses = -gather(x, -1, classes.unsqueeze(-1)).squeeze(-1);
   if (weight.defined()) {
-    losses = losses * index_select(weight, 0, classes.flatten()).reshape(y.shape());
+    // An ignored row has no class: an infinite weight of class 0 would make its gradient NaN.
+    const Tensor weights = index_select(weight, 0, classes.flatten()).reshape(y.shape());
+    losses = losses * where(counts, weights, 1);
     count = weight_of_targets(y, ignored, weight);
   }
   return reduced(where(counts, losses, 0), options.reduction, count);
@@ -243,11 +245,10 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
   constexpr const char* kOp = "kl_div";
   check_pointwise(kOp, x, target);
-  // What has no probability has no loss and gives no gradient: the last `where` hides what 0 times
-  // -inf made of it, the one in `safe` does so in the backward.
-  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  // What has no probability, or one that underflows, has no loss and gives no gradient: the last
+  // `where` hides what 0 times -inf made of it, the one in `safe` does so in the backward.
   const Tensor t = target.to(x.dtype());
-  const Tensor counts = options.log_target ? ne(t, kNever) : ne(t, 0);
+  const Tensor counts = ne(options.log_target ? exp(t.detach()) : t, 0);
   const Tensor safe = where(counts, t, options.log_target ? 0 : 1);
   const Tensor probability = options.log_target ? exp(safe) : safe;
   const Tensor log_probability = options.log_target ? safe : log(safe);

@@ -112,6 +112,15 @@ TEST(NllLoss, IgnoredRows) {
   EXPECT_EQ(nll_loss(tensor({-1.0, -3.0}), tensor(1)).item(), 3);
 }
 
+TEST(NllLoss, IgnoredRowsHaveNoWeight) {
+  Tape tape;
+  const Tensor x = tensor({{-1.0, -2.0}, {-1.0, -2.0}}).set_requires_grad();
+  const Tensor loss = nll_loss(x, tensor({-100, 1}), {.weight = tensor({kInf, 0.5})});
+  EXPECT_EQ(loss.item(), 2);
+  tape.backward(loss);
+  EXPECT_TRUE(same_bits(x.grad(), tensor({{0.0, 0.0}, {0.0, -1.0}})));
+}
+
 TEST(NllLoss, Errors) {
   const Tensor x = zeros({2, 4});
   const Tensor y = zeros({2}, kInt64);
@@ -124,6 +133,7 @@ TEST(NllLoss, Errors) {
   EXPECT_TRUE(fails({"floating", "int64"}, zeros({2, 4}, kInt64), y));
   EXPECT_TRUE(fails({"undefined"}, Tensor(), y));
   EXPECT_TRUE(fails({"target 4", "position 1", "4 classes"}, x, tensor({0, 4})));
+  EXPECT_TRUE(fails({"no classes", "(2, 0)"}, zeros({2, 0}), tensor({-100, -100})));
   EXPECT_TRUE(fails({"weight", "(3,)"}, x, y, {.weight = ones({3})}));
   const Tensor weight = ones({4}).set_requires_grad();
   const Tape tape;
@@ -158,6 +168,17 @@ TEST(KlDiv, WhatHasNoProbabilityHasNoLossAndNoGradient) {
     EXPECT_EQ(target.grad().item_at({2}), 0);
   }
   EXPECT_TRUE(std::isnan(kl_div(tensor({-1.0}), tensor({std::nan("")})).item()));
+}
+
+TEST(KlDiv, AProbabilityThatUnderflowsIsNone) {
+  const Tensor x = tensor({-kInf, 0.0}, kFloat32).set_requires_grad();
+  const Tensor target = tensor({-200.0, 0.0}, kFloat32).set_requires_grad();
+  Tape tape;
+  const Tensor loss = kl_div(x, target, {.log_target = true, .reduction = KlReduction::kSum});
+  EXPECT_EQ(loss.item(), 0);
+  tape.backward(loss);
+  EXPECT_TRUE(near(x.grad(), array(tensor({0.0, -1.0})), 0));
+  EXPECT_TRUE(near(target.grad(), array(tensor({0.0, 1.0})), 0));
 }
 
 TEST(KlDiv, Errors) {
