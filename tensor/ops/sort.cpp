@@ -20,6 +20,9 @@ namespace {
 /// What a comparison costs, in elementary operations: two lookups and a branch that goes wrong.
 constexpr index_t kComparisonCost = 16;
 
+/// A heap of the first k of n elements is faster than their selection for k below n / 64.
+constexpr index_t kHeapShare = 64;
+
 /// Whether a comes before b in ascending order.
 template <class T>
 bool less(T a, T b) {
@@ -41,11 +44,12 @@ void order_row(const T* row, index_t n, index_t k, bool descending, index_t* ord
     if (less(a, b)) return true;
     return i < j && !less(b, a);
   };
-  if (k < n) {
+  if (k <= n / kHeapShare) {
     std::partial_sort(order, order + k, order + n, precedes);
-  } else {
-    std::sort(order, order + n, precedes);
+    return;
   }
+  if (k < n) std::nth_element(order, order + k, order + n, precedes);
+  std::sort(order, order + k, precedes);
 }
 
 /// The indices of the k elements along `axis` (normalized) that come first, in order.

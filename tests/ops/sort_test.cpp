@@ -89,6 +89,14 @@ TEST(Sort, EveryLayoutAxisAndDtype) {
   }
 }
 
+TEST(Sort, AnyNumberOfTheFirst) {
+  const Tensor x = random_tensor({2, 300}, kFloat32, 3, 0, 40).to(kInt64).to(kFloat32);
+  const Array by_value = naive_argsort(array(x), 1, true);
+  for (const index_t k : {0, 1, 4, 5, 150, 299, 300}) {
+    EXPECT_TRUE(exactly(topk(x, k).indices, first_of(by_value, 1, k))) << "k = " << k;
+  }
+}
+
 TEST(Sort, NanIsTheGreatestAndEqualsKeepTheirOrder) {
   const Tensor x = tensor({2.0, kNaN, -kInf, 0.0, kInf, -0.0, -kNaN, 2.0, 0.0});
   expect_ordered(x, 0, false);
