@@ -2,6 +2,7 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/error.h"
 #include "tensor/random.h"
 
 namespace tessera {
@@ -37,8 +38,8 @@ struct Recomputation {
   std::vector<Saved> saved;  // the same, to see whether they have changed
   Rng::State rng;
 
-  /// f's arguments: inputs that are the same variable are one leaf, in which their gradients meet in
-  /// the order that they have without.
+  /// f's arguments: inputs that are the same variable are one leaf, in which their gradients meet
+  /// in the order that they have without.
   std::vector<Tensor> arguments() const {
     std::vector<Tensor> result = inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -107,6 +108,9 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     y = f(arguments);
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
+    require(watch.has_recorded(y), kOp,
+            "f returned a variable that was computed outside of it; give it to f as an input, and "
+            "return that, or detach() it");
     y = y.detach();
   }
   GradSlots slots;

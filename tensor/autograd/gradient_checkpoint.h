@@ -28,8 +28,8 @@ namespace tessera {
 /// reads is to be a copy in f, or to stay as it is until the backward. Random numbers may come from
 /// default_rng() alone. Where no tape records, it is f(inputs).
 ///
-/// **Errors**: a variable computed under this tape that f reads and did not get as an input; in
-/// backward, an input that was written to since.
+/// **Errors**: a variable computed under this tape that f reads or returns and did not get as an
+/// input; in backward, an input that was written to since.
 /// **Source**: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016;
 /// torch.utils.checkpoint.checkpoint.
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,

@@ -43,7 +43,7 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
   require(loss.requires_grad(), kOp,
           "the loss was not recorded: nothing that it was computed from ",
           "requires a gradient, or no tape was active");
-  require(loss.grad_slot()->recording == recording_, kOp,
+  require(has_recorded(loss), kOp,
           "this tape has not recorded the loss, or an earlier backward has used up the recording");
   if (seed.defined()) {
     require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp, "a seed of shape ",

@@ -19,9 +19,9 @@
 namespace tessera {
 
 /// Records the ops of its thread from construction to destruction. A tape made while another
-/// records takes over until it ends; the variables of one are not for the other. Tapes and pauses end
-/// in the reverse order of their making, as scopes do. Several threads may record at once, but not
-/// gather gradients in the same leaves.
+/// records takes over until it ends; the variables of one are not for the other. Tapes and pauses
+/// end in the reverse order of their making, as scopes do. Several threads may record at once, but
+/// not gather gradients in the same leaves.
 class Tape final : private Recorder {
  public:
   Tape();
@@ -41,6 +41,11 @@ class Tape final : private Recorder {
   /// computed from and that was written to after its op had read it. After an error in the middle
   /// the tape is empty, and only some leaves have received their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {});
+
+  /// Whether `x` was computed under this tape, since its last backward.
+  bool has_recorded(const Tensor& x) const {
+    return x.requires_grad() && x.grad_slot()->recording == recording_;
+  }
 
   /// The number of ops recorded and not used up.
   index_t size() const { return static_cast<index_t>(entries_.size()); }

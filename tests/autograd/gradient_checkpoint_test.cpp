@@ -303,6 +303,8 @@ TEST(GradientCheckpoint, AVariableOfTheTapeMustBeAnInput) {
   const Tensor x = w * 3;
   EXPECT_TRUE(throws("mul", {"another tape"},
                      [&] { gradient_checkpoint([&](const Tensor& b) { return a * b; }, x); }));
+  EXPECT_TRUE(throws("gradient_checkpoint", {"returned", "outside"},
+                     [&] { gradient_checkpoint([&](const Tensor&) { return a; }, x); }));
   const auto product = [](std::span<const Tensor> in) { return in[0] * in[1]; };
   tape.backward(sum(gradient_checkpoint(product, {a, x})));
   EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{12, 24}));
