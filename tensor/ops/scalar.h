@@ -2,13 +2,16 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 
+#include "tensor/error.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
 
 /// A C++ number as an operand. It never changes the dtype of a floating tensor; beside an integer
 /// or bool tensor it counts by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// **Errors**: an unsigned number above the greatest int64.
 /// **Source**: torch.result_type.
 class Scalar {
  public:
@@ -18,7 +21,12 @@ class Scalar {
         integer_(std::integral<T> ? static_cast<index_t>(value) : 0),
         kind_(std::same_as<T, bool> ? kBool
               : std::integral<T>    ? kInt64
-                                    : kFloat32) {}
+                                    : kFloat32) {
+    if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(index_t)) {
+      constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
+      require(value <= kMost, "Scalar", value, " is beyond int64");
+    }
+  }
 
   double value() const { return real_; }
   bool is_integral() const { return kind_ != kFloat32; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -289,6 +290,13 @@ TEST(PowTest, IntegersToIntegers) {
   EXPECT_EQ(pow(tensor({true, false}), 2).to_vector<index_t>(), (std::vector<index_t>{1, 0}));
   EXPECT_TRUE(throws("pow", {"-2"}, [&] { return pow(x, -2); }));
   EXPECT_EQ(pow(zeros({0, 3}), 2).shape(), Shape({0, 3}));
+}
+
+TEST(ArithmeticDTypeTest, UnsignedNumbersStayPositive) {
+  const std::uint64_t most = std::numeric_limits<index_t>::max();
+  EXPECT_EQ(Scalar(most).integer(), std::numeric_limits<index_t>::max());
+  EXPECT_EQ((tensor({1}) + 2U).item<index_t>(), 3);
+  EXPECT_TRUE(throws("Scalar", {"9223372036854775808"}, [&] { return tensor({1}) + (most + 1); }));
 }
 
 TEST(ArithmeticErrorTest, NamesTheOpAndTheShapes) {
