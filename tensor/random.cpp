@@ -202,13 +202,18 @@ std::pair<double, double> portable_cos_sin(double u) {
 }
 
 template <class T>
-Tensor randn_of(const Shape& shape, Rng& rng) {
+Tensor normals(const Shape& shape, Rng& rng) {
   return fill_blocks<T, 2>(shape, rng, 100, [](const PhiloxBlock& w) {
     const double u = unit(w[0], w[1]) + 0x1p-53;  // in (0, 1]
     const double radius = std::sqrt(-2 * portable_log(u));
     const auto [c, s] = portable_cos_sin(unit(w[2], w[3]));
     return std::array{static_cast<T>(radius * c), static_cast<T>(radius * s)};
   });
+}
+
+Tensor normal_of(const char* op, const Shape& shape, DType dtype, Rng& rng) {
+  require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
+  return visit_floating(dtype, [&](auto kind) { return normals<decltype(kind)>(shape, rng); });
 }
 
 /// floor(range * bits / 2^64), the product in halves.
@@ -233,8 +238,7 @@ Tensor uniform(const Shape& shape, double low, double high, DType dtype, Rng& rn
 }
 
 Tensor randn(const Shape& shape, DType dtype, Rng& rng) {
-  require(is_floating(dtype), "randn", "wants a floating dtype, got ", dtype);
-  return visit_floating(dtype, [&](auto kind) { return randn_of<decltype(kind)>(shape, rng); });
+  return normal_of("randn", shape, dtype, rng);
 }
 
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
@@ -244,7 +248,7 @@ Tensor rand_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
 
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
   require(x.defined(), "randn_like", "the tensor is undefined");
-  return randn(x.shape(), dtype.value_or(x.dtype()), rng);
+  return normal_of("randn_like", x.shape(), dtype.value_or(x.dtype()), rng);
 }
 
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {

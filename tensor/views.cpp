@@ -283,6 +283,7 @@ std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axi
 }
 
 std::vector<Tensor> Tensor::unbind(index_t axis) const {
+  check_defined("unbind");
   const index_t a = normalize_axis("unbind", axis, rank());
   std::vector<Tensor> pieces;
   for (index_t i = 0; i < shape_[a]; ++i) pieces.push_back(select(a, i));

@@ -197,6 +197,7 @@ TEST(UnbindTest, DropsTheAxis) {
   EXPECT_EQ(arange(3).unbind()[2].shape(), Shape{});
   EXPECT_TRUE(arange(0).unbind().empty());
   EXPECT_TRUE(throws("unbind", {"axis 2"}, [&] { x.unbind(2); }));
+  EXPECT_TRUE(throws("unbind", {"undefined"}, [] { Tensor().unbind(); }));
 }
 
 TEST(SplitTest, TakesEverySize) {
