@@ -23,7 +23,7 @@ inline LossAndGradient<T> squared_error(Vec<T> x, Vec<T> target) {
 /// u = 1 + e, whose rounding cancels. **Source**: Kahan; see D. Goldberg, "What every computer
 /// scientist should know about floating-point arithmetic", theorem 4.
 template <class T>
-inline Vec<T> log1p(Vec<T> e) {
+inline Vec<T> log1p_of_fraction(Vec<T> e) {
   const Vec<T> u = e + T{1};
   const Vec<T> grown = u - T{1};
   return grown == T{0} ? e : rounded(log(u) * (e / grown));
@@ -38,7 +38,7 @@ inline Vec<T> log1p(Vec<T> e) {
 template <class T>
 inline LossAndGradient<T> bce_with_logits(Vec<T> x, Vec<T> target, Vec<T> positive_weight) {
   const Vec<T> e = exp(-abs(x));
-  const Vec<T> small = log1p<T>(e);
+  const Vec<T> small = log1p_of_fraction<T>(e);
   const Vec<T> negative = T{1} - target;
   const Vec<T> positive = rounded(positive_weight * target);
   const Vec<T> zero = {};
