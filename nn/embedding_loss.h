@@ -22,7 +22,7 @@ struct TripletOptions {
 ///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
 ///     d(a, b) = |a - b + eps|
 ///
-/// with the Euclidean length over the last axis.
+/// with the Euclidean length over the last axis, which overflows from about 1.8e19 in float32.
 ///
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, by kNone, (...).
 /// **Errors**: shapes or dtypes that differ; a negative margin or eps.
@@ -44,7 +44,7 @@ struct ContrastiveOptions {
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///
 /// Keys 0 .. B - 1 are each the positive of one query and negatives of the others; keys after these
-/// are negatives of all. A vector shorter than 1e-12 is not made longer.
+/// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12; its gradient may be huge.
 ///
 /// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, by kNone, (B).
 /// **Errors**: other shapes or dtypes; `symmetric` with N > B; a temperature that is not positive.

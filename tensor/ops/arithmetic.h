@@ -48,15 +48,17 @@ Tensor neg(const Tensor& x);
 /// x to the power of a number.
 ///
 /// int64 to an integral power is int64, to any other float32; bool counts as int64. Powers of 1/2
-/// are square roots: of -0 they are -0 and of -inf NaN.
+/// are square roots: of -0 they are -0 and of -inf NaN, where pow(x, tensor) has 0 and inf. Others
+/// are the C library's, and may differ from pow(x, tensor) in the last bit.
 /// **Errors**: an integer tensor to a negative integral power.
 Tensor pow(const Tensor& x, Scalar exponent);
 
 /// base to the power of the exponent, element by element.
 ///
 /// 1 where the base is 1 or the exponent 0, NaN or not; NaN where a negative base has an exponent
-/// that is not whole. Bools count as int64. The gradient with regard to the exponent, y log(base), is
-/// 0 where the base is 0 and the exponent is not negative.
+/// that is not whole. Bools count as int64. The gradient with regard to the exponent, y log(base),
+/// is 0 where the base is 0 and the exponent is not negative. How exact it is stands in
+/// tensor/kernels/power.h.
 /// **Errors**: an integer base with a negative integer exponent.
 Tensor pow(const Tensor& base, const Tensor& exponent);
 Tensor pow(Scalar base, const Tensor& exponent);

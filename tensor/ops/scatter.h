@@ -2,6 +2,7 @@
 //
 // What meets in one place is added in the order of the source, whatever threads do. int64 wraps
 // around at 2^64; the sum of bools is "or". Ids are as in indexing.h.
+// A scalar, which has no axis, is refused.
 #pragma once
 
 #include "tensor/ops/scalar.h"

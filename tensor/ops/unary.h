@@ -2,8 +2,8 @@
 //
 // Shapes: any, which the result has too. Integers and bools are converted to float32 first, but
 // stay int64 in abs, square, sign, floor, ceil, round, relu and clamp, where bool counts as int64.
-// NaN gives NaN. How exact each is stands in tensor/kernels/math.h and trigonometry.h. Source: numpy,
-// torch, by the same names.
+// NaN gives NaN. How exact each is stands in tensor/kernels/math.h and trigonometry.h.
+// Source: numpy, torch, by the same names.
 #pragma once
 
 #include <optional>
@@ -36,8 +36,8 @@ Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 /// -1, 0 or 1. Its gradient is 0.
 Tensor sign(const Tensor& x);
-/// The nearest whole number below, above, or on either side; halves are rounded to the even one. The
-/// gradients are 0.
+/// The nearest whole number below, above, or on either side; halves are rounded to the even one.
+/// The gradients are 0.
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 Tensor round(const Tensor& x);
