@@ -5,7 +5,7 @@
 #include "bench/case.h"
 #include "models/encoder.h"
 #include "nn/module.h"
-#include "nn/optim.h"
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "bench/case.h"
-#include "nn/clip_grad.h"
 #include "nn/loss.h"
-#include "nn/optim.h"
+#include "nn/training/clip_grad.h"
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/checkpoint.h"
+#include "nn/training/checkpoint.h"
 
 namespace tessera::examples {
 

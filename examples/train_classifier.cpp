@@ -14,7 +14,7 @@
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
-#include "models/utf8.h"
+#include "models/text/utf8.h"
 #include "nn/nn.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -24,7 +24,7 @@
 namespace {
 
 using namespace tessera;
-using models::Vocabulary;
+using text::Vocabulary;
 
 struct ClassifierOptions {
   std::string train;
@@ -57,11 +57,11 @@ Names names_from(const nn::Checkpoint& checkpoint) {
   return names;
 }
 
-Names names_of(const std::vector<models::LabelledText>& lines, const ClassifierOptions& options) {
+Names names_of(const std::vector<text::LabelledText>& lines, const ClassifierOptions& options) {
   std::vector<std::string> texts;
-  for (const models::LabelledText& line : lines) texts.push_back(line.text);
+  for (const text::LabelledText& line : lines) texts.push_back(line.text);
   return {Vocabulary::of_words(texts, {.min_count = options.min_count}),
-          models::distinct_labels(lines)};
+          text::distinct_labels(lines)};
 }
 
 /// The notes from which names_from makes the names again.
@@ -82,11 +82,11 @@ std::vector<index_t> encode(const Vocabulary& words, const std::string& text, in
   return tokens;
 }
 
-std::vector<models::Example> examples_of(const std::vector<models::LabelledText>& lines,
-                                         const std::string& file, const Names& names,
-                                         index_t max_words) {
-  const std::vector<index_t> labels = models::label_numbers(lines, names.labels, file);
-  std::vector<models::Example> examples;
+std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
+                                       const std::string& file, const Names& names,
+                                       index_t max_words) {
+  const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
+  std::vector<text::Example> examples;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     examples.push_back({encode(names.words, lines[i].text, max_words), labels[i]});
   }
@@ -126,12 +126,12 @@ struct Classifier {
 
 /// The class of each example.
 std::vector<index_t> classes_of(const Classifier& model,
-                                const std::vector<models::Example>& examples) {
-  models::BatchSampler sampler(models::lengths_of(examples), {.batch_size = 64, .shuffle = false});
+                                const std::vector<text::Example>& examples) {
+  nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 64, .shuffle = false});
   std::vector<index_t> classes(examples.size());
   while (sampler.epoch() == 0) {
     const std::span<const index_t> chosen = sampler.next();
-    const models::Batch batch = models::make_batch(examples, chosen);
+    const text::Batch batch = text::make_batch(examples, chosen);
     const Tensor best = argmax(model(batch.tokens, batch.lengths), {-1});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       classes[static_cast<std::size_t>(chosen[i])] =
@@ -142,7 +142,7 @@ std::vector<index_t> classes_of(const Classifier& model,
 }
 
 /// How often the model says what of which label, where that is a table that people can read.
-void print_table(const std::vector<models::Example>& examples, const std::vector<index_t>& classes,
+void print_table(const std::vector<text::Example>& examples, const std::vector<index_t>& classes,
                  const std::vector<std::string>& labels) {
   constexpr std::size_t kMostColumns = 1000;
   std::size_t width = 6;
@@ -169,7 +169,7 @@ void print_table(const std::vector<models::Example>& examples, const std::vector
 }
 
 /// The table of labels, and the accuracy as the last line.
-void test(const Classifier& model, const std::vector<models::Example>& examples,
+void test(const Classifier& model, const std::vector<text::Example>& examples,
           const std::vector<std::string>& labels) {
   const std::vector<index_t> classes = classes_of(model, examples);
   index_t correct = 0;
@@ -185,10 +185,10 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (number == 1 && line.starts_with(models::kByteOrderMark)) {
-      line.erase(0, models::kByteOrderMark.size());
+    if (number == 1 && line.starts_with(text::kByteOrderMark)) {
+      line.erase(0, text::kByteOrderMark.size());
     }
-    if (models::find_invalid_utf8(line) != std::string::npos) {
+    if (text::find_invalid_utf8(line) != std::string::npos) {
       fail_file("standard input", "line ", number, " is not UTF-8");
     }
     const Tensor tokens = from_vector(encode(names.words, line, max_words)).unsqueeze(0);
@@ -247,14 +247,14 @@ Classifier make_model(const examples::Program& program, const Names& names,
 
 /// Trains to the end; false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
-           const std::vector<models::LabelledText>& lines, Classifier& model) {
+           const std::vector<text::LabelledText>& lines, Classifier& model) {
   const auto examples = examples_of(lines, c.train, names, c.max_words);
   std::cout << lines.size() << " lines, " << names.words.size() << " words, " << names.labels.size()
             << " classes, " << nn::parameter_count(model) << " parameters" << std::endl;
-  examples::Training training(program, model, models::lengths_of(examples),
+  examples::Training training(program, model, text::lengths_of(examples),
                               examples::digest_of(examples), notes_of(names));
   return training.run({.loss = [&](std::span<const index_t> chosen) {
-    const models::Batch batch = models::make_batch(examples, chosen);
+    const text::Batch batch = text::make_batch(examples, chosen);
     const Tensor scores = model.encoder(drop_words(batch.tokens, c.word_dropout), batch.lengths);
     Tensor loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
     Tensor pair_scores;
@@ -279,12 +279,12 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
       !c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
       "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
   // The files are read before anything is trained, so that no error waits for the end.
-  std::vector<models::LabelledText> lines;
-  if (!c.train.empty()) lines = models::read_labelled_lines(c.train);
+  std::vector<text::LabelledText> lines;
+  if (!c.train.empty()) lines = text::read_labelled_lines(c.train);
   const Names names = program.resumed ? names_from(*program.resumed) : names_of(lines, c);
-  std::vector<models::Example> tested;
+  std::vector<text::Example> tested;
   if (!c.test.empty()) {
-    tested = examples_of(models::read_labelled_lines(c.test), c.test, names, c.max_words);
+    tested = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
 
   Classifier model = make_model(program, names, c);

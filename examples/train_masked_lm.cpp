@@ -14,7 +14,7 @@
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
-#include "models/utf8.h"
+#include "models/text/utf8.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -23,7 +23,7 @@
 namespace {
 
 using namespace tessera;
-using models::Vocabulary;
+using text::Vocabulary;
 
 struct MaskedLmOptions {
   std::string text;
@@ -61,15 +61,15 @@ Tensor labels_at(const Tensor& labels, const Tensor& places) {
 
 struct Text {
   Vocabulary vocabulary;
-  std::vector<models::Example> train;
-  std::vector<models::Example> held_out;
+  std::vector<text::Example> train;
+  std::vector<text::Example> held_out;
   double held_out_entropy;
 };
 
 Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
-  const std::string text = models::read_text(c.text);
+  const std::string text = text::read_text(c.text);
   const std::span<const std::string> texts(&text, 1);
-  const models::VocabularyOptions limit = {.max_size = c.vocabulary};
+  const text::VocabularyOptions limit = {.max_size = c.vocabulary};
   Vocabulary vocabulary = resumed
                               ? Vocabulary::from_text(resumed->text("vocabulary"), resumed->file)
                           : c.unit == "words" ? Vocabulary::of_words(texts, limit)
@@ -79,8 +79,8 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   if (held < 2) fail_file(c.text, "it has ", tokens.size(), " tokens, too few to learn from");
   const auto [train, test] =
       std::pair(std::span(tokens).first(tokens.size() - held), std::span(tokens).last(held));
-  Text result{std::move(vocabulary), models::token_windows(train, c.length),
-              models::token_windows(test, c.length), unigram_entropy(test)};
+  Text result{std::move(vocabulary), text::token_windows(train, c.length),
+              text::token_windows(test, c.length), unigram_entropy(test)};
   std::cout << tokens.size() << ' ' << c.unit << ", " << result.vocabulary.size() << " different; "
             << test.size() << " at the end are held out" << std::endl;
   return result;
@@ -90,15 +90,14 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
 double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches) {
   nn::eval(model);
   Rng rng(0);
-  models::BatchSampler sampler(models::lengths_of(text.held_out),
-                               {.batch_size = kEvaluationBatch, .shuffle = false});
+  nn::BatchSampler sampler(text::lengths_of(text.held_out),
+                           {.batch_size = kEvaluationBatch, .shuffle = false});
   double sum = 0;
   index_t count = 0;
   for (index_t i = 0; i < batches && sampler.epoch() == 0; ++i) {
-    const models::Batch batch = models::make_batch(text.held_out, sampler.next());
-    const models::MaskedTokens hidden =
-        models::mask_tokens(batch.tokens, text.vocabulary.size(), rng);
-    const Tensor places = models::places_of(hidden.labels);
+    const text::Batch batch = text::make_batch(text.held_out, sampler.next());
+    const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, text.vocabulary.size(), rng);
+    const Tensor places = text::places_of(hidden.labels);
     sum += nn::cross_entropy(model(hidden.tokens, batch.lengths, places),
                              labels_at(hidden.labels, places), {.reduction = nn::Reduction::kSum})
                .item();
@@ -110,8 +109,8 @@ double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches)
 
 /// The tokens of a text with blanks. Errors: more than fit; bytes that are not UTF-8.
 std::vector<std::string> pieces_of(const std::string& sentence, bool words, index_t max_tokens) {
-  require(models::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
-  auto pieces = words ? models::split_words(sentence) : models::split_characters(sentence);
+  require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
+  auto pieces = words ? text::split_words(sentence) : text::split_characters(sentence);
   require(std::ssize(pieces) < max_tokens, "--fill", std::ssize(pieces), " tokens, but at most ",
           max_tokens - 1, " fit: train with a larger --length");
   return pieces;
@@ -159,13 +158,13 @@ std::string blanked(const Text& text) {
 bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
   nn::Checkpoint notes;
   notes.set("vocabulary", text.vocabulary.to_text());
-  examples::Training training(program, model, models::lengths_of(text.train),
+  examples::Training training(program, model, text::lengths_of(text.train),
                               examples::digest_of(text.train), notes);
   const auto loss = [&](std::span<const index_t> chosen) {
-    const models::Batch batch = models::make_batch(text.train, chosen);
-    const models::MaskedTokens hidden =
-        models::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
-    const Tensor places = models::places_of(hidden.labels);
+    const text::Batch batch = text::make_batch(text.train, chosen);
+    const text::MaskedTokens hidden =
+        text::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
+    const Tensor places = text::places_of(hidden.labels);
     const Tensor labels = labels_at(hidden.labels, places);
     const Tensor scores = model(hidden.tokens, batch.lengths, places);
     return examples::BatchResult{

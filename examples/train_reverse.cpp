@@ -37,10 +37,10 @@ std::vector<index_t> letters_of(const std::string& word) {
   return letters;
 }
 
-std::vector<models::Example> random_words(index_t count, index_t length, Rng rng) {
+std::vector<text::Example> random_words(index_t count, index_t length, Rng rng) {
   const std::vector<index_t> letters =
       randint(0, kLetters, {count * length}, rng).to_vector<index_t>();
-  std::vector<models::Example> words;
+  std::vector<text::Example> words;
   for (auto at = letters.begin(); at != letters.end(); at += length) {
     words.push_back({.tokens = {at, at + length}});
   }
@@ -115,10 +115,10 @@ int main(int argc, char** argv) {
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
-    examples::Training training(program, model, models::lengths_of(words),
+    examples::Training training(program, model, text::lengths_of(words),
                                 examples::digest_of(words));
     const bool finished = training.run({.loss = [&](std::span<const index_t> chosen) {
-      const Tensor letters = models::make_batch(words, chosen).tokens;
+      const Tensor letters = text::make_batch(words, chosen).tokens;
       const Tensor scores = model(letters);
       return examples::BatchResult{
           .loss = nn::cross_entropy(scores, letters.slice(1, {}, {}, -1)),
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     nn::eval(model);
     std::vector<index_t> all(test.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<index_t>(i);
-    const Tensor unseen = models::make_batch(test, all).tokens;
+    const Tensor unseen = text::make_batch(test, all).tokens;
     const auto places = static_cast<double>(unseen.count());
     std::printf("%.2f %% of the letters of %lld unseen words are right\n",
                 100 * static_cast<double>(count_correct(model(unseen), unseen)) / places,

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "nn/clip_grad.h"
+#include "nn/training/clip_grad.h"
 #include "tensor/autograd/tape.h"
 
 namespace tessera::examples {
@@ -89,12 +89,12 @@ void make_folder(const std::string& folder) {
 
 }  // namespace
 
-std::uint64_t digest_of(std::span<const models::Example> examples) {
+std::uint64_t digest_of(std::span<const text::Example> examples) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a on whole numbers
   const auto add = [&](index_t value) {
     hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
   };
-  for (const models::Example& example : examples) {
+  for (const text::Example& example : examples) {
     add(example.label);
     add(std::ssize(example.tokens));
     for (index_t token : example.tokens) add(token);

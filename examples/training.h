@@ -17,11 +17,12 @@
 
 #include "examples/program.h"
 #include "examples/progress.h"
-#include "models/batches.h"
+#include "models/text/batches.h"
 #include "models/token_encoder.h"
-#include "nn/checkpoint.h"
-#include "nn/lr_scheduler.h"
-#include "nn/optim.h"
+#include "nn/training/batch_sampler.h"
+#include "nn/training/checkpoint.h"
+#include "nn/training/lr_scheduler.h"
+#include "nn/training/optim.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -95,7 +96,7 @@ class Training {
   nn::Checkpoint base_;
   nn::Parameters parameters_;
   std::vector<index_t> lengths_;
-  models::BatchSampler sampler_;
+  nn::BatchSampler sampler_;
   nn::AdamW optimizer_;
   nn::LrScheduler scheduler_;
   EpochSums sums_;
@@ -107,6 +108,6 @@ class Training {
 };
 
 /// A number that changes with every element of the examples, for Training.
-std::uint64_t digest_of(std::span<const models::Example> examples);
+std::uint64_t digest_of(std::span<const text::Example> examples);
 
 }  // namespace tessera::examples

@@ -1,8 +1,5 @@
 #include "models/masked_lm.h"
 
-#include <vector>
-
-#include "models/masked_tokens.h"
 #include "tensor/create.h"
 #include "tensor/ops/indexing.h"
 
@@ -24,15 +21,6 @@ Tensor MaskedLm::operator()(const Tensor& tokens, const Tensor& lengths,
   if (places.defined()) x = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = transform.norm(transform.dense(x, nn::Activation::kGelu));
   return linear(h, encode.embeddings.word.weight, bias, {.packed = &packed_decoder});
-}
-
-Tensor places_of(const Tensor& labels) {
-  const std::vector<index_t> flat = labels.to_vector<index_t>();
-  std::vector<index_t> places;
-  for (std::size_t i = 0; i < flat.size(); ++i) {
-    if (flat[i] != kIgnored) places.push_back(static_cast<index_t>(i));
-  }
-  return from_vector(places);
 }
 
 }  // namespace tessera::models

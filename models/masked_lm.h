@@ -1,7 +1,7 @@
 // A masked language model: it says which tokens stand at hidden places.
 //
-//   const MaskedTokens hidden = mask_tokens(batch.tokens, vocabulary.size(), rng);
-//   const Tensor places = places_of(hidden.labels);
+//   const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, vocabulary.size(), rng);
+//   const Tensor places = text::places_of(hidden.labels);
 //   const Tensor scores = model(hidden.tokens, batch.lengths, places);      // (n, V)
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
 #pragma once
@@ -62,9 +62,5 @@ struct MaskedLm {
     visitor("cls.predictions.bias", self.bias);
   }
 };
-
-/// The numbers of the elements of `labels`, flattened, that are not kIgnored, in order.
-/// **Shapes**: labels (...) int64 -> (n) int64.
-Tensor places_of(const Tensor& labels);
 
 }  // namespace tessera::models

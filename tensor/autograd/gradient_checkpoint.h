@@ -5,7 +5,7 @@
 //   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
 //
 // Nothing that `block` computes on its way is kept for the backward: the tape gets one entry, which
-// holds x and computes the rest again. (PyTorch's word for it; the checkpoints of nn/checkpoint.h
+// holds x and computes the rest again. (PyTorch's word for it; the checkpoints of nn/training/checkpoint.h
 // are files.)
 #pragma once
 

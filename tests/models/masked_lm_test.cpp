@@ -5,7 +5,8 @@
 #include <set>
 #include <string>
 
-#include "nn/optim.h"
+#include "models/text/masked_tokens.h"
+#include "nn/training/optim.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
 #include "tests/support/nn_oracle.h"
@@ -45,11 +46,11 @@ TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
   const MaskedLm model = make();
   const Tensor all = model(kTokens, kLengths);
   EXPECT_EQ(all.shape(), (Shape{2, 5, 11}));
-  const Tensor places = places_of(kLabels);
+  const Tensor places = text::places_of(kLabels);
   EXPECT_TRUE(array_equal(places, tensor({2, 4, 6})));
   EXPECT_TRUE(
       same_bits(model(kTokens, kLengths, places), index_select(all.flatten(0, 1), 0, places)));
-  EXPECT_EQ(places_of(full({2, 2}, -100, kInt64)).shape(), (Shape{0}));
+  EXPECT_EQ(text::places_of(full({2, 2}, -100, kInt64)).shape(), (Shape{0}));
 }
 
 TEST(MaskedLm, PaddingDoesNotChangeTheBits) {

@@ -34,7 +34,7 @@ const Tensor kLengths = tensor({5, 3});
 const Tensor kHidden = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
 Tensor masked_loss(const MaskedLm& model) {
-  const Tensor places = places_of(kHidden);
+  const Tensor places = text::places_of(kHidden);
   return nn::cross_entropy(model(kTokens, kLengths, places),
                            index_select(kHidden.flatten(), 0, places));
 }
@@ -99,7 +99,7 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
   const Tensor table = twin.encode.embeddings.word.weight.clone();
   const Tensor input = table.clone().set_requires_grad();
   const Tensor output = table.clone().set_requires_grad();
-  const Tensor places = places_of(kHidden);
+  const Tensor places = text::places_of(kHidden);
   Tape tape;
   twin.encode.embeddings.word.weight = input;
   const Tensor x = twin.encode(kTokens, kLengths);
@@ -125,7 +125,7 @@ TEST(MaskedLm, EveryParameterLearns) {
 
 TEST(MaskedLm, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLm& model) {
-    return model(kTokens, kLengths, places_of(kHidden));
+    return model(kTokens, kLengths, text::places_of(kHidden));
   }));
 }
 

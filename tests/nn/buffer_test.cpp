@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "nn/module.h"
-#include "nn/parameters.h"
 #include "nn/positional_encoding.h"
+#include "nn/training/parameters.h"
 #include "tensor/create.h"
 #include "tests/support/oracle.h"
 

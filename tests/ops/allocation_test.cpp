@@ -7,10 +7,10 @@
 #include <new>
 
 #include "models/encoder.h"
-#include "nn/clip_grad.h"
 #include "nn/linear.h"
-#include "nn/lr_scheduler.h"
 #include "nn/module.h"
+#include "nn/training/clip_grad.h"
+#include "nn/training/lr_scheduler.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"

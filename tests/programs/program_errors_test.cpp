@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/checkpoint.h"
+#include "nn/training/checkpoint.h"
 #include "tests/programs/training_programs.h"
 
 namespace tessera::test {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "nn/checkpoint.h"
+#include "nn/training/checkpoint.h"
 
 namespace tessera::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nn/linear.h"
-#include "nn/optim.h"
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
 

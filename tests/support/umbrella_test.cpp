@@ -67,12 +67,13 @@ TEST(UmbrellaTest, OpsBringsEveryOp) {
 }
 
 TEST(UmbrellaTest, NnBringsNnAndTensor) {
-  expect_complete("nn/nn.h", {"nn", "tensor", "tensor/autograd", "tensor/io", "tensor/ops"});
+  expect_complete("nn/nn.h",
+                  {"nn", "nn/training", "tensor", "tensor/autograd", "tensor/io", "tensor/ops"});
 }
 
 TEST(UmbrellaTest, ModelsBringsEverything) {
-  expect_complete("models/models.h",
-                  {"models", "nn", "tensor", "tensor/autograd", "tensor/io", "tensor/ops"});
+  expect_complete("models/models.h", {"models", "models/text", "nn", "nn/training", "tensor",
+                                      "tensor/autograd", "tensor/io", "tensor/ops"});
 }
 
 TEST(UmbrellaTest, PrivateHeadersExist) {

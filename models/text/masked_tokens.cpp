@@ -1,0 +1,99 @@
+#include "models/text/masked_tokens.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "models/text/vocabulary.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+
+namespace tessera::text {
+
+namespace {
+
+/// [0, 1) in 2^32 steps.
+double unit(std::uint32_t word) {
+  return word * 0x1p-32;
+}
+
+/// A number below `count`, uniform to within 2^-32.
+index_t below(index_t count, std::uint32_t word) {
+  return static_cast<index_t>(static_cast<std::uint64_t>(count) * word >> 32);
+}
+
+void check(const Tensor& tokens, index_t vocabulary_size, const MaskOptions& options) {
+  require(tokens.dtype() == kInt64, "mask_tokens", "wants int64 tokens, got ", tokens.dtype());
+  require(vocabulary_size > Vocabulary::kSpecialCount &&
+              vocabulary_size <= std::numeric_limits<std::uint32_t>::max(),
+          "mask_tokens", "a vocabulary of ", vocabulary_size, " tokens has nothing to choose from");
+  const auto is_chance = [](double p) { return p >= 0 && p <= 1; };
+  require(is_chance(options.chosen) && is_chance(options.masked) && is_chance(options.random) &&
+              options.masked + options.random <= 1 + 1e-9,
+          "mask_tokens", "not chances: chosen ", options.chosen, ", masked ", options.masked,
+          ", random ", options.random);
+}
+
+}  // namespace
+
+std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length) {
+  require(length >= 2, "token_windows", "length must be at least 2, got ", length);
+  const auto step = static_cast<std::size_t>(length - 1);
+  std::vector<Example> windows;
+  for (std::size_t begin = 0; begin < tokens.size(); begin += step) {
+    const auto part = tokens.subspan(begin, std::min(step, tokens.size() - begin));
+    Example& window = windows.emplace_back();
+    window.tokens.push_back(Vocabulary::kCls);
+    window.tokens.insert(window.tokens.end(), part.begin(), part.end());
+  }
+  return windows;
+}
+
+MaskedTokens mask_tokens(const Tensor& tokens, index_t vocabulary_size, Rng& rng,
+                         const MaskOptions& options) {
+  check(tokens, vocabulary_size, options);
+  MaskedTokens result{tokens.clone(), full(tokens.shape(), kIgnored, kInt64), 0};
+  auto* seen = result.tokens.mutable_data<index_t>();
+  auto* labels = result.labels.mutable_data<index_t>();
+  const index_t count = tokens.count();
+  // One block a token, so that what happens to a token does not depend on the others.
+  const std::uint64_t first = rng.take_blocks(count);
+  const auto block = [&](index_t i) { return rng.block(first + static_cast<std::uint64_t>(i)); };
+  const auto hide = [&](index_t i) {
+    const PhiloxBlock words = block(i);
+    const double fate = unit(words[1]);
+    labels[i] = seen[i];
+    if (fate < options.masked) {
+      seen[i] = Vocabulary::kMask;
+    } else if (fate < options.masked + options.random) {
+      constexpr index_t kFirst = Vocabulary::kSpecialCount;
+      seen[i] = kFirst + below(vocabulary_size - kFirst, words[2]);
+    }
+    ++result.count;
+  };
+  index_t luckiest = -1;  // of those that can be chosen, and its draw
+  double lowest = 1;
+  for (index_t i = 0; i < count; ++i) {
+    require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens", "token ", seen[i],
+            " in a vocabulary of ", vocabulary_size);
+    if (seen[i] < Vocabulary::kSpecialCount) continue;
+    const double draw = unit(block(i)[0]);
+    if (draw < lowest) {
+      lowest = draw;
+      luckiest = i;
+    }
+    if (draw < options.chosen) hide(i);
+  }
+  if (result.count == 0 && luckiest >= 0 && options.chosen > 0) hide(luckiest);
+  return result;
+}
+
+Tensor places_of(const Tensor& labels) {
+  const std::vector<index_t> flat = labels.to_vector<index_t>();
+  std::vector<index_t> places;
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    if (flat[i] != kIgnored) places.push_back(static_cast<index_t>(i));
+  }
+  return from_vector(places);
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,8 @@
+// All of text: files, vocabularies, batches, hidden tokens.
+#pragma once
+
+#include "models/text/batches.h"
+#include "models/text/masked_tokens.h"
+#include "models/text/text_file.h"
+#include "models/text/utf8.h"
+#include "models/text/vocabulary.h"

@@ -1,0 +1,20 @@
+// UTF-8: checking it, and cutting it into code points.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace tessera::text {
+
+/// What some programs put in front of a text to say that it is UTF-8; no part of the text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8:
+/// a stray or missing continuation byte, an overlong form, a surrogate, a number above U+10FFFF.
+/// `text` must not be empty. **Source**: The Unicode Standard, table 3-7.
+std::size_t code_point_size(std::string_view text);
+
+/// The position of the first byte of `text` that begins no code point; npos if all is UTF-8.
+std::size_t find_invalid_utf8(std::string_view text);
+
+}  // namespace tessera::text

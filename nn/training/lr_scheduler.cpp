@@ -1,0 +1,86 @@
+#include "nn/training/lr_scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tensor/error.h"
+
+namespace tessera::nn {
+
+namespace {
+
+double ratio(index_t a, index_t b) {
+  return static_cast<double>(a) / static_cast<double>(std::max<index_t>(1, b));
+}
+
+}  // namespace
+
+double Schedule::factor(index_t step) const {
+  if (step < warmup_steps) return ratio(step, warmup_steps);
+  const index_t length = total_steps - warmup_steps;
+  switch (decay) {
+    case Decay::kNone:
+      return 1;
+    case Decay::kLinear:
+      return std::max(0.0, ratio(total_steps - step, length));
+    case Decay::kCosine: {
+      const double progress = ratio(step - warmup_steps, length);
+      const double wave = std::cos(std::numbers::pi * cycles * 2.0 * progress);
+      return std::max(0.0, 0.5 * (1.0 + wave));
+    }
+  }
+  fail("Schedule", "no such decay");
+}
+
+Schedule constant_schedule(index_t warmup_steps) {
+  return {.warmup_steps = warmup_steps};
+}
+
+Schedule linear_schedule(index_t warmup_steps, index_t total_steps) {
+  return {
+      .decay = Schedule::Decay::kLinear, .warmup_steps = warmup_steps, .total_steps = total_steps};
+}
+
+Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles) {
+  return {.decay = Schedule::Decay::kCosine,
+          .warmup_steps = warmup_steps,
+          .total_steps = total_steps,
+          .cycles = cycles};
+}
+
+LrScheduler::LrScheduler(Optimizer& optimizer, const Schedule& schedule)
+    : optimizer_(&optimizer), schedule_(schedule) {
+  require(schedule.warmup_steps >= 0 && schedule.total_steps >= 0, "LrScheduler",
+          schedule.warmup_steps, " steps of warm-up and ", schedule.total_steps, " in all");
+  require(std::isfinite(schedule.cycles), "LrScheduler", "cycles is ", schedule.cycles);
+  apply();
+}
+
+void LrScheduler::step() {
+  ++steps_;
+  apply();
+}
+
+void LrScheduler::apply() {
+  const double factor = schedule_.factor(steps_);
+  const auto& groups = optimizer_->groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    optimizer_->set_lr(i, groups[i].initial_lr * factor);
+  }
+}
+
+SavedState LrScheduler::state() const {
+  return {.tensors = {}, .numbers = {{"step", static_cast<double>(steps_)}}};
+}
+
+void LrScheduler::load_state(const SavedState& state) {
+  check_saved_state("load_state", this->state(), state);
+  const double step = *state.find_number("step");
+  require(step >= 0 && step <= 0x1p53 && step == std::floor(step), "load_state", "step is ", step,
+          ", not a count");
+  steps_ = static_cast<index_t>(step);
+  apply();
+}
+
+}  // namespace tessera::nn

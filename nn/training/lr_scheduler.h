@@ -1,0 +1,66 @@
+// Learning rates that follow a schedule.
+//
+//   nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(100, 2000));
+//   for (...) {
+//     ...
+//     optimizer.step();
+//     scheduler.step();
+//   }
+#pragma once
+
+#include "nn/training/optim.h"
+
+namespace tessera::nn {
+
+/// A learning rate's factor at each step: up from 0 over `warmup_steps`, then as `decay` says.
+struct Schedule {
+  enum class Decay { kNone, kLinear, kCosine };
+
+  Decay decay = Decay::kNone;
+  index_t warmup_steps = 0;
+  index_t total_steps = 0;  // where the decay ends
+  double cycles = 0.5;      // of the cosine: half a wave
+
+  /// The factor after `step` steps of the optimiser.
+  double factor(index_t step) const;
+};
+
+/// step / warmup, then 1. **Source**: transformers.get_constant_schedule_with_warmup.
+Schedule constant_schedule(index_t warmup_steps = 0);
+
+/// step / warmup, then down by a straight line to 0 at `total_steps`:
+/// (total - step) / (total - warmup). **Source**: transformers.get_linear_schedule_with_warmup.
+Schedule linear_schedule(index_t warmup_steps, index_t total_steps);
+
+/// step / warmup, then (1 + cos(2 pi cycles p)) / 2 with p = (step - warmup) / (total - warmup).
+/// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR" (2017).
+Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles = 0.5);
+
+/// Sets the rates of an optimiser's groups to their initial ones times the schedule's factor: at
+/// step 0 when it is made, and at the next one with each `step`. The optimiser must outlive it.
+/// **Errors**: a negative number of steps; cycles that are not finite.
+/// **Source**: torch.optim.lr_scheduler.LambdaLR.
+class LrScheduler {
+ public:
+  LrScheduler(Optimizer& optimizer, const Schedule& schedule);
+
+  void step();
+  /// The number of calls of `step`.
+  index_t steps() const { return steps_; }
+  /// The rate of the first group now.
+  double lr() const { return optimizer_->groups().front().lr; }
+
+  /// The number `step`. The schedule itself is not part of it: a run may go on under a longer one.
+  SavedState state() const;
+  /// Goes to that step, and sets the rates of the optimiser. **Errors**: a state of something else.
+  void load_state(const SavedState& state);
+
+ private:
+  void apply();
+
+  Optimizer* optimizer_;
+  Schedule schedule_;
+  index_t steps_ = 0;
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,154 @@
+#include "models/text/masked_tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "models/text/vocabulary.h"
+#include "tensor/create.h"
+#include "tensor/kernels/parallel.h"
+#include "tests/support/errors.h"
+
+namespace tessera::text {
+namespace {
+
+using Ids = std::vector<index_t>;
+constexpr index_t kFirst = Vocabulary::kSpecialCount;
+constexpr index_t kSize = 104;  // a hundred tokens that are not special
+
+Tensor random_tokens(const Shape& shape) {
+  Rng rng(21);
+  return randint(0, kSize, shape, rng);
+}
+
+TEST(TokenWindows, CoverTheTextOnce) {
+  const auto windows = token_windows(Ids{10, 11, 12, 13, 14}, 3);
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(windows[0].tokens, (Ids{Vocabulary::kCls, 10, 11}));
+  EXPECT_EQ(windows[1].tokens, (Ids{Vocabulary::kCls, 12, 13}));
+  EXPECT_EQ(windows[2].tokens, (Ids{Vocabulary::kCls, 14}));
+  EXPECT_EQ(token_windows(Ids{10, 11, 12, 13}, 3).size(), 2u);
+  EXPECT_TRUE(token_windows(Ids{}, 3).empty());
+  EXPECT_TRUE(test::throws("token_windows", {"at least 2"}, [] { token_windows(Ids{1}, 1); }));
+}
+
+TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
+  const Tensor tokens = random_tokens({400, 500});
+  Rng rng(1);
+  const MaskedTokens result = mask_tokens(tokens, kSize, rng);
+  const Ids original = tokens.to_vector<index_t>();
+  const Ids seen = result.tokens.to_vector<index_t>();
+  const Ids labels = result.labels.to_vector<index_t>();
+  double ordinary = 0;
+  double chosen = 0;
+  double masked = 0;
+  double same = 0;
+  std::vector<double> replacements(static_cast<std::size_t>(kSize), 0);
+  for (std::size_t i = 0; i < original.size(); ++i) {
+    ordinary += original[i] >= kFirst ? 1 : 0;
+    if (labels[i] == kIgnored) {
+      ASSERT_EQ(seen[i], original[i]);
+      continue;
+    }
+    ASSERT_EQ(labels[i], original[i]);
+    ASSERT_GE(original[i], kFirst) << "a special token was chosen";
+    ++chosen;
+    if (seen[i] == Vocabulary::kMask)
+      ++masked;
+    else if (seen[i] == original[i])
+      ++same;
+    else
+      ++replacements[static_cast<std::size_t>(seen[i])];
+  }
+  EXPECT_EQ(static_cast<double>(result.count), chosen);
+  // Five standard deviations of each share.
+  const auto near = [](double count, double of, double p) {
+    return std::abs(count - of * p) <= 5 * std::sqrt(of * p * (1 - p));
+  };
+  EXPECT_TRUE(near(chosen, ordinary, 0.15)) << chosen << " of " << ordinary;
+  EXPECT_TRUE(near(masked, chosen, 0.8)) << masked << " of " << chosen;
+  EXPECT_TRUE(near(same, chosen, 0.1 + 0.1 / 100)) << same << " of " << chosen;
+  for (index_t id = 0; id < kSize; ++id) {
+    const double count = replacements[static_cast<std::size_t>(id)];
+    if (id < kFirst) {
+      EXPECT_EQ(count, 0) << id;
+    } else {
+      EXPECT_TRUE(near(count, chosen, 0.1 / 100)) << id << ": " << count;
+    }
+  }
+}
+
+TEST(MaskTokens, NeverChoosesSpecialTokens) {
+  const Tensor tokens = tensor({{Vocabulary::kCls, 9, Vocabulary::kPad, Vocabulary::kUnknown},
+                                {Vocabulary::kMask, Vocabulary::kPad, 9, Vocabulary::kPad}});
+  Rng rng(1);
+  const MaskedTokens all = mask_tokens(tokens, kSize, rng, {.chosen = 1, .masked = 1, .random = 0});
+  constexpr index_t kNo = kIgnored;
+  EXPECT_EQ(all.labels.to_vector<index_t>(), (Ids{kNo, 9, kNo, kNo, kNo, kNo, 9, kNo}));
+  EXPECT_EQ(all.tokens.to_vector<index_t>(), (Ids{2, 3, 0, 1, 3, 0, 3, 0}));
+  EXPECT_EQ(all.count, 2);
+  EXPECT_EQ(tokens.item_at({0, 1}), 9) << "the tokens given must stay as they are";
+}
+
+TEST(MaskTokens, ChoosesAtLeastOneWhereItCan) {
+  Rng rng(1);
+  const Tensor tokens = tensor({{Vocabulary::kCls, 9, 10, 11}});
+  bool seen[4] = {};
+  for (int i = 0; i < 100; ++i) {
+    const MaskedTokens result = mask_tokens(tokens, kSize, rng, {.chosen = 1e-6});
+    ASSERT_EQ(result.count, 1);
+    for (index_t at = 0; at < 4; ++at) {
+      if (result.labels.item_at<index_t>({0, at}) != kIgnored) seen[at] = true;
+    }
+  }
+  EXPECT_TRUE(!seen[0] && seen[1] && seen[2] && seen[3]);
+  EXPECT_EQ(mask_tokens(tokens, kSize, rng, {.chosen = 0}).count, 0);
+  EXPECT_EQ(mask_tokens(zeros({2, 3}, kInt64), kSize, rng).count, 0);
+  EXPECT_EQ(mask_tokens(zeros({0, 3}, kInt64), kSize, rng).count, 0);
+}
+
+TEST(MaskTokens, DependsOnTheGeneratorAlone) {
+  const Tensor tokens = random_tokens({64, 128});
+  const auto run = [&](const Tensor& given) {
+    Rng rng(4);
+    rng.next_u32();
+    const MaskedTokens result = mask_tokens(given, kSize, rng);
+    EXPECT_EQ(rng.state().position, 4u + 4 * 64 * 128);
+    Ids all = result.tokens.to_vector<index_t>();
+    for (const index_t label : result.labels.to_vector<index_t>()) all.push_back(label);
+    return all;
+  };
+  const Ids wanted = run(tokens);
+  EXPECT_EQ(run(tokens.transpose(0, 1).clone().transpose(0, 1)), wanted);
+  const int before = thread_count();
+  for (const int count : {1, 2, 3, 8}) {
+    set_thread_count(count);
+    EXPECT_EQ(run(tokens), wanted) << count << " threads";
+  }
+  set_thread_count(before);
+  Rng other(5);
+  EXPECT_NE(mask_tokens(tokens, kSize, other).tokens.to_vector<index_t>(),
+            Ids(wanted.begin(), wanted.begin() + tokens.count()));
+}
+
+TEST(MaskTokens, RefusesWhatIsNoTokenOrNoChance) {
+  Rng rng(1);
+  const auto refuses = [&](const std::string& part, const Tensor& tokens, index_t size,
+                           const MaskOptions& options) {
+    EXPECT_TRUE(
+        test::throws("mask_tokens", {part}, [&] { mask_tokens(tokens, size, rng, options); }));
+  };
+  const Tensor tokens = tensor({{5, 6}});
+  refuses("float32", tokens.to(kFloat32), kSize, {});
+  refuses("token 6 in a vocabulary of 6", tokens, 6, {});
+  refuses("-1", tensor({{-1}}), kSize, {});
+  refuses("nothing to choose from", tokens, kFirst, {});
+  refuses("not chances", tokens, kSize, {.chosen = 1.5});
+  refuses("not chances", tokens, kSize, {.masked = 0.8, .random = 0.3});
+  refuses("not chances", tokens, kSize, {.random = -0.1});
+  refuses("not chances", tokens, kSize, {.chosen = std::numeric_limits<double>::quiet_NaN()});
+}
+
+}  // namespace
+}  // namespace tessera::text
