@@ -14,7 +14,8 @@ struct EncoderOptions {
   bool final_norm = false;  // pre-norm stacks want it; off by default, as in PyTorch
 };
 
-/// What an encoder computes together with its attention weights, one tensor a layer.
+/// What an encoder computes together with its attention weights: one tensor a layer, in the order
+/// in which the request chose layers.
 struct EncoderTrace {
   Tensor output;
   std::vector<Tensor> weights;
@@ -35,9 +36,11 @@ struct Encoder {
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
 
-  /// The output together with every layer's attention weights.
+  /// The output together with the attention weights requested, of every layer unless it chooses.
+  /// Layers that are not chosen take the fast path.
+  /// **Errors**: also a layer that is not there.
   EncoderTrace with_weights(const Tensor& x, const AttentionMask& mask = {},
-                            nn::Weights weights = nn::Weights::kPerHead) const;
+                            const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -58,15 +58,13 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
       gradient_checkpoint(options.gradient_checkpoint) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
-  return with_weights(x, mask, nn::Weights::kNone).output;
+  if (gradient_checkpoint && active_recorder != nullptr) return compute_checkpointed(x, mask);
+  return compute(x, mask, {}).output;
 }
 
 AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
-                                           nn::Weights weights) const {
-  if (gradient_checkpoint && active_recorder != nullptr && weights == nn::Weights::kNone) {
-    return {compute_checkpointed(x, mask), {}};
-  }
-  return compute(x, mask, weights);
+                                           const AttentionRequest& request) const {
+  return compute(x, mask, request);
 }
 
 Tensor EncoderLayer::compute_checkpointed(const Tensor& x, const AttentionMask& mask) const {
@@ -76,17 +74,19 @@ Tensor EncoderLayer::compute_checkpointed(const Tensor& x, const AttentionMask& 
   // A copy of the layer, of handles that is, so that the original may change or go.
   return tessera::gradient_checkpoint(
       [layer = *this, mask](std::span<const Tensor> in) {
-        return layer.compute(in[0], with_bias(mask, in[1]), nn::Weights::kNone).output;
+        return layer.compute(in[0], with_bias(mask, in[1]), {}).output;
       },
       inputs);
 }
 
 AttentionResult EncoderLayer::compute(const Tensor& x, const AttentionMask& mask,
-                                      nn::Weights weights) const {
+                                      const std::optional<AttentionRequest>& request) const {
   // Without dropout between a branch and its sum, the branch's last product adds the residual
   // itself.
-  const AttentionResult attended =
-      self_attn(norm_first ? norm1(x) : x, mask, weights, dropout1.active() ? Tensor() : x);
+  const AttentionResult attended = self_attn({.query = norm_first ? norm1(x) : x,
+                                              .mask = mask,
+                                              .weights = request,
+                                              .residual = dropout1.active() ? Tensor() : x});
   Tensor y = dropout1.active() ? x + dropout1(attended.output) : attended.output;
   if (!norm_first) y = norm1(y);
 

@@ -51,9 +51,9 @@ struct EncoderLayer {
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
 
-  /// The output together with the layer's attention weights.
-  AttentionResult with_weights(const Tensor& x, const AttentionMask& mask,
-                               nn::Weights weights) const;
+  /// The output together with the layer's attention weights, those requested.
+  AttentionResult with_weights(const Tensor& x, const AttentionMask& mask = {},
+                               const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -67,7 +67,8 @@ struct EncoderLayer {
   }
 
  private:
-  AttentionResult compute(const Tensor& x, const AttentionMask& mask, nn::Weights weights) const;
+  AttentionResult compute(const Tensor& x, const AttentionMask& mask,
+                          const std::optional<AttentionRequest>& request) const;
   Tensor compute_checkpointed(const Tensor& x, const AttentionMask& mask) const;
 };
 

@@ -70,9 +70,10 @@ Tensor TokenEncoder::operator()(const Tensor& tokens, const Tensor& lengths) con
   return encoder(embeddings(tokens), mask);
 }
 
-EncoderTrace TokenEncoder::with_weights(const Tensor& tokens, const Tensor& lengths) const {
+EncoderTrace TokenEncoder::with_weights(const Tensor& tokens, const Tensor& lengths,
+                                        const AttentionRequest& request) const {
   const AttentionMask mask = mask_of(tokens, lengths);
-  return encoder.with_weights(embeddings(tokens), mask);
+  return encoder.with_weights(embeddings(tokens), mask, request);
 }
 
 }  // namespace tessera::models

@@ -70,8 +70,9 @@ struct TokenEncoder {
 
   Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const;
 
-  /// The output together with every layer's attention weights, (B, H, T, T) each.
-  EncoderTrace with_weights(const Tensor& tokens, const Tensor& lengths = {}) const;
+  /// The output together with the attention weights requested, of every layer unless it chooses.
+  EncoderTrace with_weights(const Tensor& tokens, const Tensor& lengths = {},
+                            const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -13,11 +13,6 @@ namespace tessera::nn {
 
 namespace {
 
-Tensor chosen(const Tensor& weights, index_t axis,
-              const std::optional<std::vector<index_t>>& numbers) {
-  return numbers ? index_select(weights, axis, from_vector(*numbers)) : weights;
-}
-
 const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
   constexpr const char* kOp = "MultiHeadAttention";
   const index_t width = options.embed_dim;
@@ -32,20 +27,17 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
 
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
                                                       const Tensor& v, const AttentionMask& mask,
-                                                      bool need_weights,
-                                                      const AttentionSelection& weights_of) const {
-  if (!dropout.active()) {
-    return attention(q, k, v, mask,
-                     {.scale = {}, .need_weights = need_weights, .weights_of = weights_of});
-  }
-  const Tensor weights = attention(q, k, v, mask, {.scale = {}, .need_weights = true}).weights;
-  check_selection(weights_of, q);
+                                                      const AttentionOptions& options) const {
+  if (!dropout.active()) return attention(q, k, v, mask, options);
+  AttentionOptions all = options;
+  all.weights = AttentionRequest{};
+  const Tensor weights = attention(q, k, v, mask, all).weights;
   // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
   const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
   const Tensor dropped = dropout(weights);
   const Tensor output = matmul(dropped, where(used, v, zeros({}, v.dtype())));
-  if (!need_weights) return {output, Tensor()};
-  return {output, chosen(chosen(dropped, -3, weights_of.heads), -2, weights_of.queries)};
+  if (!options.weights) return {output, Tensor()};
+  return {output, requested_weights(dropped, *options.weights)};
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
@@ -84,34 +76,6 @@ Tensor merge_heads(const Tensor& x) {
   return x.transpose(1, 2).flatten(2, 3);
 }
 
-/// The projection number `part` of x: 0 queries, 1 keys, 2 values.
-Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
-  const index_t e = embed_dim();
-  const auto rows = [&](const Tensor& all) {
-    return all.defined() ? all.slice(0, part * e, (part + 1) * e) : all;
-  };
-  const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
-  const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
-  constexpr const char* kNames[] = {"query", "key", "value"};
-  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
-          x.size(-1), ", expected ", weight.size(1));
-  const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
-  return linear(x, weight, rows(in_proj_bias),
-                {.activation = Activation::kNone, .residual = {}, .packed = &packed});
-}
-
-AttentionResult MultiHeadAttention::attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                                                 const AttentionMask& mask, Weights weights,
-                                                 const Tensor& residual,
-                                                 const AttentionSelection& weights_of) const {
-  AttentionResult heads =
-      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads), mask,
-             weights != Weights::kNone, weights_of);
-  if (weights == Weights::kNone) heads.weights = Tensor();
-  if (weights == Weights::kAveraged) heads.weights = mean(heads.weights, {1});
-  return {out_proj(merge_heads(heads.output), Activation::kNone, residual), heads.weights};
-}
-
 namespace {
 
 /// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
@@ -122,6 +86,24 @@ Tensor batch_in_front(const Tensor& x, bool batch_first) {
           "expected (B, T, D) or (T, D), not ", x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
+}
+
+/// The inputs with the batch in front, and keys and values where self-attention has none.
+AttentionInputs completed(const AttentionInputs& inputs, bool batch_first) {
+  AttentionInputs x = inputs;
+  const auto batched = [&](const Tensor& passed, const Tensor& otherwise) {
+    return passed.defined() ? batch_in_front(passed, batch_first) : otherwise;
+  };
+  x.query = batch_in_front(inputs.query, batch_first);
+  x.key = batched(inputs.key, x.query);
+  x.value = batched(inputs.value, x.key);
+  x.residual = batched(inputs.residual, {});
+  const index_t rank = inputs.query.rank();
+  for (const Tensor& other : {inputs.key, inputs.value, inputs.residual}) {
+    require(!other.defined() || other.rank() == rank, "MultiHeadAttention", "query ",
+            inputs.query.shape(), " and an input ", other.shape(), " differ in rank");
+  }
+  return x;
 }
 
 AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batch_first) {
@@ -136,37 +118,41 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
-AttentionResult MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
-                                               const Tensor& value, const AttentionMask& mask,
-                                               Weights weights,
-                                               const AttentionSelection& weights_of) const {
-  require(query.rank() == key.rank() && query.rank() == value.rank(), "MultiHeadAttention",
-          "query ", query.shape(), ", key ", key.shape(), " and value ", value.shape(),
-          " differ in rank");
-  const Tensor q = project(0, batch_in_front(query, batch_first));
-  const Tensor k = project(1, batch_in_front(key, batch_first));
-  const Tensor v = project(2, batch_in_front(value, batch_first));
-  return as_passed(attend_heads(q, k, v, mask, weights, {}, weights_of), query, batch_first);
+/// The projection number `part` of x: 0 queries, 1 keys, 2 values.
+Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
+  const index_t e = embed_dim();
+  const auto rows = [&](const Tensor& all) {
+    return all.defined() ? all.slice(0, part * e, (part + 1) * e) : all;
+  };
+  const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
+  const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
+  constexpr const char* kNames[] = {"query", "key", "value"};
+  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
+          x.size(-1), ", expected ", weight.size(1));
+  const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
+  return linear(x, weight, rows(in_proj_bias), {.packed = &packed});
 }
 
-AttentionResult MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
-                                               Weights weights, const Tensor& residual,
-                                               const AttentionSelection& weights_of) const {
-  const Tensor tokens = batch_in_front(x, batch_first);
-  const Tensor addend = residual.defined() ? batch_in_front(residual, batch_first) : residual;
-  const auto attended = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return as_passed(attend_heads(q, k, v, mask, weights, addend, weights_of), x, batch_first);
-  };
-  if (!in_proj_weight.defined()) {
-    return attended(project(0, tokens), project(1, tokens), project(2, tokens));
-  }
-  require(x.size(-1) == embed_dim(), "MultiHeadAttention", "input ", x.shape(), " has width ",
-          x.size(-1), ", expected ", embed_dim());
-  const Tensor qkv =
-      linear(tokens, in_proj_weight, in_proj_bias,
-             {.activation = Activation::kNone, .residual = {}, .packed = &packed_in_proj});
+/// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
+std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x) const {
   const index_t e = embed_dim();
-  return attended(qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e));
+  require(x.size(-1) == e, "MultiHeadAttention", "input ", x.shape(), " has width ", x.size(-1),
+          ", expected ", e);
+  const Tensor qkv = linear(x, in_proj_weight, in_proj_bias, {.packed = &packed_in_proj});
+  return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
+}
+
+AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) const {
+  const bool one_product =
+      in_proj_weight.defined() && !inputs.key.defined() && !inputs.value.defined();
+  const AttentionInputs x = completed(inputs, batch_first);
+  const auto [q, k, v] =
+      one_product ? project_packed(x.query)
+                  : std::array{project(0, x.query), project(1, x.key), project(2, x.value)};
+  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
+                                  split_heads(v, num_heads), x.mask, {.weights = x.weights});
+  result.output = out_proj(merge_heads(result.output), Activation::kNone, x.residual);
+  return as_passed(result, inputs.query, batch_first);
 }
 
 }  // namespace tessera::nn

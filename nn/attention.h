@@ -10,20 +10,13 @@
 
 namespace tessera::nn {
 
-/// Which attention weights a call returns.
-enum class Weights {
-  kNone,      // the fast path
-  kPerHead,   // (B, H, Tq, Tk)
-  kAveraged,  // over heads: (B, Tq, Tk), PyTorch's default form
-};
-
 /// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there.
 ///
 /// Fused unless dropout is active, in training that is and p > 0: then the (Tq, Tk) weights are in
 /// memory, and a tape keeps them.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
-/// Weights are those after dropout, as PyTorch's, of the heads and queries chosen.
+/// Requested weights are those after dropout, as PyTorch's.
 struct ScaledDotProductAttention {
   Dropout dropout{0.0};
 
@@ -31,8 +24,8 @@ struct ScaledDotProductAttention {
   explicit ScaledDotProductAttention(double dropout_probability) : dropout(dropout_probability) {}
 
   AttentionResult operator()(const Tensor& q, const Tensor& k, const Tensor& v,
-                             const AttentionMask& mask = {}, bool need_weights = false,
-                             const AttentionSelection& weights_of = {}) const;
+                             const AttentionMask& mask = {},
+                             const AttentionOptions& options = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -50,6 +43,16 @@ struct MultiHeadAttentionOptions {
   bool batch_first = true;           // (B, T, D) rather than (T, B, D)
 };
 
+/// What MultiHeadAttention attends with: `{.query = x}` is self-attention.
+struct AttentionInputs {
+  Tensor query;       // (B, Tq, D)
+  Tensor key = {};    // (B, Tk, kdim), the query if absent
+  Tensor value = {};  // (B, Tk, vdim), the key if absent
+  AttentionMask mask = {};
+  std::optional<AttentionRequest> weights = {};  // none are returned if absent
+  Tensor residual = {};                          // (B, Tq, D), added to the output in passing
+};
+
 /// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with
 /// its d = D / H columns of the three projections.
 ///
@@ -59,7 +62,8 @@ struct MultiHeadAttentionOptions {
 /// q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) where the widths differ;
 /// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They start as PyTorch's: Xavier
 /// uniform projections (in_proj_weight as one matrix), zero biases.
-/// Weights may be those of chosen heads and queries only; an average is then over the chosen heads.
+/// Weights are (B, H, Tq, Tk), or what the request makes of them; none are the fast path. Without
+/// key and value the three projections are one product.
 /// **Errors**: sizes below 1; heads that do not divide embed_dim; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
@@ -75,14 +79,9 @@ struct MultiHeadAttention {
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
 
-  AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const AttentionMask& mask = {}, Weights weights = Weights::kNone,
-                             const AttentionSelection& weights_of = {}) const;
-  /// Self-attention: x is query, key and value, projected in one product. `residual`, of x's shape,
-  /// is added to the output in passing if there is one.
-  AttentionResult operator()(const Tensor& x, const AttentionMask& mask = {},
-                             Weights weights = Weights::kNone, const Tensor& residual = {},
-                             const AttentionSelection& weights_of = {}) const;
+  AttentionResult operator()(const AttentionInputs& inputs) const;
+  /// Self-attention without a mask.
+  AttentionResult operator()(const Tensor& x) const { return (*this)({.query = x}); }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -98,9 +97,7 @@ struct MultiHeadAttention {
  private:
   index_t embed_dim() const { return out_proj.weight.size(0); }
   Tensor project(index_t part, const Tensor& x) const;
-  AttentionResult attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                               const AttentionMask& mask, Weights weights, const Tensor& residual,
-                               const AttentionSelection& weights_of) const;
+  std::array<Tensor, 3> project_packed(const Tensor& x) const;
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

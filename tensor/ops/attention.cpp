@@ -95,13 +95,11 @@ kernels::Picked picked(const Chosen& chosen) {
   return {chosen->data(), static_cast<index_t>(chosen->size())};
 }
 
-/// The tensor that receives the weights; undefined if nobody asks for them.
-Tensor weights_for(const AttentionOptions& options, const Shape& scores, DType dtype) {
-  if (!options.need_weights) return {};
-  const AttentionSelection& of = options.weights_of;
-  return Tensor::empty(
-      {scores[0], count_of(of.heads, scores[1]), count_of(of.queries, scores[2]), scores[3]},
-      dtype);
+/// The tensor that receives the weights.
+Tensor weights_for(const AttentionRequest& request, const Shape& scores, DType dtype) {
+  return Tensor::empty({scores[0], count_of(request.heads, scores[1]),
+                        count_of(request.queries, scores[2]), scores[3]},
+                       dtype);
 }
 
 void copy_strides(const Tensor& x, index_t* to, index_t count) {
@@ -172,22 +170,22 @@ kernels::AttentionArgs<T> kernel_args(const Operands& x) {
   return args;
 }
 
-/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless asked
-/// for.
+/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless
+/// requested.
 struct Outputs {
   Tensor out, weights, statistics;
 };
 
 template <class T>
-void run(const Operands& x, const AttentionSelection& weights_of, Outputs& y) {
+void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
   kernels::AttentionArgs<T> args = kernel_args<T>(x);
   args.out = y.out.mutable_data<T>();
   copy_strides(y.out, args.out_strides, 3);
   if (y.weights.defined() && y.weights.count() > 0) {
     args.weights = y.weights.mutable_data<T>();
     copy_strides(y.weights, args.weights_strides, 3);
-    args.weight_heads = picked(weights_of.heads);
-    args.weight_queries = picked(weights_of.queries);
+    args.weight_heads = picked(request.heads);
+    args.weight_queries = picked(request.queries);
   }
   if (y.statistics.defined()) {
     args.maxima = y.statistics.mutable_data<T>();
@@ -279,7 +277,7 @@ struct SavedOperands {
 };
 
 /// The output, and the weights where y has room for them, each recorded for itself.
-AttentionResult compute(Operands x, const AttentionSelection& weights_of, Outputs y) {
+AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) {
   const Tensor q = x.q, k = x.k;
   Recording op(kOp, {&x.q, &x.k, &x.v, &x.bias});
   // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
@@ -287,7 +285,7 @@ AttentionResult compute(Operands x, const AttentionSelection& weights_of, Output
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
   y.out = empty_heads(x.q, x.v.size(3));
   if (op) y.statistics = Tensor::empty({2, x.q.size(0), x.q.size(1), x.q.size(2)}, x.q.dtype());
-  visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, weights_of, y); });
+  visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, request, y); });
   const Tensor out = op.finish(y.out, [&] {
     return [kept = SavedOperands(op, x), out = op.save(y.out), statistics = y.statistics](
                const Tensor& d_out, Gradients& dx) {
@@ -313,19 +311,31 @@ Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
   return chosen ? index_select(weights, axis, from_vector(*chosen)) : weights;
 }
 
+/// Throws unless `x`, which is `what` and ends in (Tq, any), has the heads and queries of the request.
+void check_request(const AttentionRequest& request, const char* what, const Tensor& x,
+                   index_t rank_with_heads) {
+  const bool has_heads = x.rank() >= rank_with_heads;
+  require(has_heads || !request.heads, kOp, "chosen heads need an axis of heads, ", what, " is ",
+          x.shape());
+  require(has_heads || !request.averaged, kOp, "an average over heads needs an axis of heads, ",
+          what, " is ", x.shape());
+  if (request.heads) check_chosen("head", request.heads, x.size(-3));
+  check_chosen("query", request.queries, x.size(-2));
+}
+
 }  // namespace
 
-void check_selection(const AttentionSelection& weights_of, const Tensor& q) {
-  require(!weights_of.heads || q.rank() == 4, kOp, "chosen heads need an axis of heads, q is ",
-          q.shape());
-  if (weights_of.heads) check_chosen("head", weights_of.heads, q.size(-3));
-  check_chosen("query", weights_of.queries, q.size(-2));
+Tensor requested_weights(const Tensor& weights, const AttentionRequest& request) {
+  check_request(request, "a tensor of weights", weights, 3);
+  const Tensor of_heads = chosen_of(weights, -3, request.heads);
+  const Tensor of_queries = chosen_of(of_heads, -2, request.queries);
+  return request.averaged ? mean(of_queries, {-3}) : of_queries;
 }
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
-  check_selection(options.weights_of, q);
+  if (options.weights) check_request(*options.weights, "q", q, 4);
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of another dtype are variables of their own: these views and casts record
   // themselves.
@@ -339,20 +349,19 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .causal = mask.causal(),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
   };
+  // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the
+  // average.
+  const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
+  const AttentionRequest average = {.averaged = whole.averaged};
+  const bool of_all = wants_gradient({&x.q, &x.k, &x.bias});
+  const AttentionRequest& now = of_all ? average : whole;
+  const AttentionRequest& later = of_all ? whole : average;
   Outputs y;
-  y.weights = weights_for(options, x.scores(), q.dtype());
-  AttentionResult result;
-  if (y.weights.defined() && wants_gradient({&x.q, &x.k, &x.bias})) {
-    // The gradient of a row of weights reads all of it: the choice is an op of its own.
-    y.weights = Tensor::empty(x.scores(), q.dtype());
-    result = compute(x, {}, y);
-    result.weights = chosen_of(result.weights, 1, options.weights_of.heads);
-    result.weights = chosen_of(result.weights, 2, options.weights_of.queries);
-  } else {
-    result = compute(x, options.weights_of, y);
-  }
+  if (options.weights) y.weights = weights_for(now, x.scores(), q.dtype());
+  AttentionResult result = compute(x, now, y);
   result.output = without_added_axes(result.output, q.rank());
-  if (result.weights.defined()) result.weights = without_added_axes(result.weights, q.rank());
+  if (!options.weights) return result;
+  result.weights = requested_weights(without_added_axes(result.weights, q.rank()), later);
   return result;
 }
 

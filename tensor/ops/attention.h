@@ -9,28 +9,33 @@
 
 namespace tessera {
 
-/// Whose weights are wanted, as numbers in any order; all where a list is absent.
-struct AttentionSelection {
+/// Which attention weights are returned, from the op to a whole encoder: numbers in any order, and
+/// all where a list is absent. `AttentionRequest{}` asks for all, `{.averaged = true}` for what
+/// torch.nn.MultiheadAttention returns.
+struct AttentionRequest {
+  std::optional<std::vector<index_t>> layers = {};  // read by a stack of layers, by others ignored
   std::optional<std::vector<index_t>> heads = {};
   std::optional<std::vector<index_t>> queries = {};
+  bool averaged = false;  // over the heads, the chosen ones
 };
 
-/// Throws what `attention` throws where q has no axis of heads, or not these heads or queries.
-void check_selection(const AttentionSelection& weights_of, const Tensor& q);
+/// What a request takes from the weights of all heads and queries of one layer.
+/// **Shapes**: (..., H, Tq, Tk) -> (..., chosen heads, chosen queries, Tk), averaged (..., chosen
+/// queries, Tk). **Errors**: as attention().
+Tensor requested_weights(const Tensor& weights, const AttentionRequest& request);
 
 struct AttentionOptions {
-  std::optional<double> scale = {};  // 1 / sqrt(d) if absent
-  bool need_weights = false;
-  AttentionSelection weights_of = {};  // with need_weights
+  std::optional<double> scale = {};              // 1 / sqrt(d) if absent
+  std::optional<AttentionRequest> weights = {};  // none are returned if absent
 };
 
 struct AttentionResult {
   Tensor output;   // (..., Tq, dv)
-  Tensor weights;  // (..., Tq, Tk) if asked for, else undefined
+  Tensor weights;  // (..., Tq, Tk) if requested, else undefined
 };
 
 /// `softmax(Q K^T scale + mask) V`, fused: the (Tq, Tk) matrix is never in memory as a whole unless
-/// its weights are asked for.
+/// its weights are requested.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...`
 /// is (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes and Tq, Tk are
@@ -39,12 +44,12 @@ struct AttentionResult {
 /// whose keys are all masked gets zeros. Keys masked at the end change no bit. A score of NaN or +inf
 /// that is not masked makes the whole row NaN, output and weights, as in softmax.
 /// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
-/// query, or a key for all queries, are masked they are 0. Weights that were asked for have a
-/// gradient too.
+/// query, or a key for all queries, are masked they are 0. Requested weights have a gradient too.
 /// Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the order
-/// chosen. They are kept while they are used, and are, bit for bit, the output for V = I.
+/// chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are used, and
+/// are, bit for bit, the output for V = I.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a chosen
-/// number that is not there.
+/// number that is not there; a request about heads where q has no axis of them.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -64,15 +64,33 @@ TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
   const EncoderTrace trace = encoder.with_weights(x, causal_mask());
   EXPECT_TRUE(same_bits(trace.output, encoder(x, causal_mask())));
   ASSERT_EQ(trace.weights.size(), 2U);
-  const AttentionResult first =
-      encoder.layers[0].with_weights(x, causal_mask(), nn::Weights::kPerHead);
+  const AttentionResult first = encoder.layers[0].with_weights(x, causal_mask());
   EXPECT_TRUE(same_bits(trace.weights[0], first.weights));
-  EXPECT_TRUE(same_bits(
-      trace.weights[1],
-      encoder.layers[1].with_weights(first.output, causal_mask(), nn::Weights::kPerHead).weights));
-  EXPECT_EQ(encoder.with_weights(x, {}, nn::Weights::kAveraged).weights[1].shape(),
-            (Shape{2, 9, 9}));
-  EXPECT_TRUE(encoder.with_weights(x, {}, nn::Weights::kNone).weights.empty());
+  EXPECT_TRUE(same_bits(trace.weights[1],
+                        encoder.layers[1].with_weights(first.output, causal_mask()).weights));
+  EXPECT_EQ(encoder.with_weights(x, {}, {.averaged = true}).weights[1].shape(), (Shape{2, 9, 9}));
+}
+
+TEST_P(EncoderTest, TracesTheWeightsOfChosenLayers) {
+  const Encoder encoder = make(false, true);
+  const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  const auto trace = [&](const AttentionRequest& request) {
+    const EncoderTrace result = encoder.with_weights(x, causal_mask(), request);
+    EXPECT_TRUE(same_bits(result.output, encoder(x, causal_mask())));
+    return result.weights;
+  };
+  const std::vector<Tensor> all = trace({});
+  const std::vector<Tensor> swapped = trace({.layers = {{1, 0, 1}}});
+  ASSERT_EQ(swapped.size(), 3U);
+  EXPECT_TRUE(same_bits(swapped[0], all[1]));
+  EXPECT_TRUE(same_bits(swapped[1], all[0]));
+  EXPECT_TRUE(same_bits(swapped[2], all[1]));
+  const std::vector<Tensor> part = trace({.layers = {{1}}, .heads = {{2}}, .queries = {{8, 3}}});
+  ASSERT_EQ(part.size(), 1U);
+  EXPECT_TRUE(same_bits(part[0].select(2, 1), all[1].slice(1, 2, 3).select(2, 3)));
+  EXPECT_TRUE(trace({.layers = std::vector<index_t>{}}).empty());
+  EXPECT_TRUE(throws("Encoder", {"layer 2"}, [&] { trace({.layers = {{2}}}); }));
+  EXPECT_TRUE(throws("Encoder", {"layer -1"}, [&] { trace({.layers = {{-1}}}); }));
 }
 
 TEST_P(EncoderTest, SeveralThreadsMayCallOneConstModel) {

@@ -106,8 +106,7 @@ std::vector<Subject> products(DType dtype) {
   };
   const auto weights = [](const Tensor& x) {
     const Tensor heads = nn::split_heads(x, 3);
-    return attention(heads, heads, heads, causal_mask(), {.scale = {}, .need_weights = true})
-        .weights;
+    return attention(heads, heads, heads, causal_mask(), {.weights = AttentionRequest{}}).weights;
   };
   std::vector<Subject> subjects = {
       {"matmul", [=](const Tensor& x) { return matmul(matmul(x, wide), tall); }},

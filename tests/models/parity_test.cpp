@@ -97,18 +97,21 @@ TEST(Parity, MultiHeadAttention) {
   for (const std::string& name : names) {
     const GoldenCase golden(name);
     nn::MultiHeadAttention module = make_attention(golden);
-    const nn::Weights weights = golden.option("need_weights") == 0 ? nn::Weights::kNone
-                                : golden.option("average_attn_weights") != 0
-                                    ? nn::Weights::kAveraged
-                                    : nn::Weights::kPerHead;
+    std::optional<AttentionRequest> weights;
+    if (golden.option("need_weights") != 0) {
+      weights = AttentionRequest{.averaged = golden.option("average_attn_weights") != 0};
+    }
     for (DType dtype : {kFloat32, kFloat64}) {
       SCOPED_TRACE(format(name, ", ", dtype));
       nn::convert(module, dtype);
       const Tensor query = golden.input("query", dtype);
       const Tensor key = golden.has_input("key") ? golden.input("key", dtype) : query;
       const Tensor value = golden.has_input("value") ? golden.input("value", dtype) : query;
-      const AttentionResult got =
-          module(query, key, value, mask_of(golden, module.num_heads, dtype), weights);
+      const AttentionResult got = module({.query = query,
+                                          .key = key,
+                                          .value = value,
+                                          .mask = mask_of(golden, module.num_heads, dtype),
+                                          .weights = weights});
       expect_output(golden, got.output, module.batch_first, allowed(dtype));
       ASSERT_EQ(got.weights.defined(), golden.has("weights"));
       if (golden.has("weights")) {

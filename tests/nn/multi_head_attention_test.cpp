@@ -8,6 +8,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
@@ -32,6 +33,8 @@ MultiHeadAttention make(const MultiHeadAttentionOptions& options) {
   return module;
 }
 
+const AttentionRequest kAveraged = {.averaged = true};
+
 double allowed(DType dtype) {
   return dtype == kFloat32 ? 1e-5 : 1e-12;
 }
@@ -50,11 +53,15 @@ TEST_P(MultiHeadAttentionTest, SelfAttentionFollowsItsFormula) {
       for (DType dtype : {kFloat32, kFloat64}) {
         SCOPED_TRACE(format("width ", width, ", ", heads, " heads, bias ", bias, ", ", dtype));
         convert(attend, dtype);
-        const AttentionResult got = attend(x.to(dtype), mask.library(), Weights::kPerHead);
+        const AttentionResult got =
+            attend({.query = x.to(dtype), .mask = mask.library(), .weights = AttentionRequest{}});
         EXPECT_TRUE(near(got.output, array(want.output), 0, allowed(dtype)));
         EXPECT_TRUE(near(got.weights, array(want.weights), 0, allowed(dtype)));
-        const AttentionResult three =
-            attend(x.to(dtype), x.to(dtype), x.to(dtype), mask.library(), Weights::kPerHead);
+        const AttentionResult three = attend({.query = x.to(dtype),
+                                              .key = x.to(dtype),
+                                              .value = x.to(dtype),
+                                              .mask = mask.library(),
+                                              .weights = AttentionRequest{}});
         EXPECT_TRUE(same_bits(three.output, got.output));
         EXPECT_TRUE(same_bits(three.weights, got.weights));
       }
@@ -71,7 +78,8 @@ TEST_P(MultiHeadAttentionTest, CrossAttentionWithItsOwnWidths) {
     const Tensor v = random_tensor({2, 9, 10}, kFloat32, 5);
     const MaskParts mask = {.lengths = {9, 4}};
     const NaiveHeads want = naive_multi_head(state_dict(attend), "", 3, q, k, v, mask);
-    const AttentionResult got = attend(q, k, v, mask.library(), Weights::kPerHead);
+    const AttentionResult got = attend(
+        {.query = q, .key = k, .value = v, .mask = mask.library(), .weights = AttentionRequest{}});
     EXPECT_TRUE(near(got.output, array(want.output), 0, 1e-5));
     EXPECT_TRUE(near(got.weights, array(want.weights), 0, 1e-5));
   }
@@ -81,8 +89,8 @@ TEST_P(MultiHeadAttentionTest, WeightsPerHeadAveragedOrNone) {
   const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
   const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
   const AttentionResult none = attend(x);
-  const AttentionResult per_head = attend(x, {}, Weights::kPerHead);
-  const AttentionResult averaged = attend(x, {}, Weights::kAveraged);
+  const AttentionResult per_head = attend({.query = x, .weights = AttentionRequest{}});
+  const AttentionResult averaged = attend({.query = x, .weights = kAveraged});
   EXPECT_FALSE(none.weights.defined());
   EXPECT_EQ(per_head.weights.shape(), (Shape{2, 3, 5, 5}));
   const Array mean = reduce(array(per_head.weights), {1}, false,
@@ -96,11 +104,14 @@ TEST_P(MultiHeadAttentionTest, TokensFirstIsTheSameTransposed) {
   MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
   const Tensor q = random_tensor({2, 5, 12}, kFloat32, 3);
   const Tensor k = random_tensor({2, 9, 12}, kFloat32, 4);
-  const AttentionResult want = attend(q, k, k, length_mask({3, 9}), Weights::kAveraged);
+  const AttentionResult want =
+      attend({.query = q, .key = k, .mask = length_mask({3, 9}), .weights = kAveraged});
   const AttentionResult self = attend(q);
   attend.batch_first = false;
-  const AttentionResult got = attend(q.transpose(0, 1), k.transpose(0, 1), k.transpose(0, 1),
-                                     length_mask({3, 9}), Weights::kAveraged);
+  const AttentionResult got = attend({.query = q.transpose(0, 1),
+                                      .key = k.transpose(0, 1),
+                                      .mask = length_mask({3, 9}),
+                                      .weights = kAveraged});
   EXPECT_TRUE(same_bits(got.output, want.output.transpose(0, 1)));
   EXPECT_TRUE(same_bits(got.weights, want.weights));  // (B, Tq, Tk) either way
   EXPECT_TRUE(same_bits(attend(q.transpose(0, 1)).output, self.output.transpose(0, 1)));
@@ -112,22 +123,38 @@ TEST_P(MultiHeadAttentionTest, WorksWithoutABatch) {
         make({.embed_dim = 12, .num_heads = 3, .batch_first = batch_first});
     const Tensor x = random_tensor({5, 12}, kFloat32, 3);
     const Tensor batch = x.unsqueeze(batch_first ? 0 : 1);
-    for (Weights weights : {Weights::kPerHead, Weights::kAveraged}) {
-      const AttentionResult got = attend(x, causal_mask(), weights);
-      const AttentionResult want = attend(batch, causal_mask(), weights);
+    for (const AttentionRequest& weights : {AttentionRequest{}, kAveraged}) {
+      const AttentionResult got = attend({.query = x, .mask = causal_mask(), .weights = weights});
+      const AttentionResult want =
+          attend({.query = batch, .mask = causal_mask(), .weights = weights});
       EXPECT_TRUE(same_bits(got.output, want.output.squeeze(batch_first ? 0 : 1)));
       EXPECT_TRUE(same_bits(got.weights, want.weights.squeeze(0)));
     }
   }
 }
 
+TEST_P(MultiHeadAttentionTest, WhatIsAbsentIsWhatStandsBefore) {
+  const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
+  const Tensor q = random_tensor({2, 5, 12}, kFloat32, 3);
+  const Tensor k = random_tensor({2, 9, 12}, kFloat32, 4);
+  const auto output = [&](const AttentionInputs& inputs) { return attend(inputs).output; };
+  EXPECT_TRUE(
+      same_bits(output({.query = q, .key = k}), output({.query = q, .key = k, .value = k})));
+  EXPECT_TRUE(same_bits(output({.query = q, .value = q * 2}),
+                        output({.query = q, .key = q, .value = q * 2})));
+  const Tensor residual = random_tensor({2, 5, 12}, kFloat32, 5);
+  EXPECT_TRUE(same_bits(output({.query = q, .key = k, .residual = residual}),
+                        residual + output({.query = q, .key = k})));
+}
+
 TEST_P(MultiHeadAttentionTest, EmptyInputs) {
   const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
   EXPECT_EQ(attend(zeros({0, 5, 12})).output.shape(), (Shape{0, 5, 12}));
-  EXPECT_EQ(attend(zeros({2, 0, 12}), {}, Weights::kAveraged).weights.shape(), (Shape{2, 0, 0}));
+  EXPECT_EQ(attend({.query = zeros({2, 0, 12}), .weights = kAveraged}).weights.shape(),
+            (Shape{2, 0, 0}));
   // Without keys the attention is zero and the output the bias of the last projection.
   const Tensor none = zeros({2, 0, 12});
-  EXPECT_TRUE(same_bits(attend(zeros({2, 5, 12}), none, none).output,
+  EXPECT_TRUE(same_bits(attend({.query = zeros({2, 5, 12}), .key = none}).output,
                         attend.out_proj.bias.expand({2, 5, 12})));
 }
 
@@ -189,12 +216,12 @@ TEST(MultiHeadAttention, DropsWeightsWhileTraining) {
   MultiHeadAttention attend = make({.embed_dim = 8, .num_heads = 2, .dropout = 0.5});
   const Tensor x = random_tensor({2, 30, 8}, kFloat32, 3);
   manual_seed(1);
-  const AttentionResult dropped = attend(x, {}, Weights::kPerHead);
+  const AttentionResult dropped = attend({.query = x, .weights = AttentionRequest{}});
   manual_seed(1);
   EXPECT_TRUE(same_bits(attend(x).output, dropped.output));
   EXPECT_FALSE(same_bits(attend(x).output, dropped.output));
   eval(attend);
-  const AttentionResult whole = attend(x, {}, Weights::kPerHead);
+  const AttentionResult whole = attend({.query = x, .weights = AttentionRequest{}});
   index_t zeros_found = 0;
   const Array before = array(whole.weights);
   const Array after = array(dropped.weights);
@@ -240,11 +267,19 @@ TEST(MultiHeadAttention, Errors) {
     attend(zeros({1, 5, 13}));
   }));
   const Tensor x = zeros({2, 5, 12});
-  EXPECT_TRUE(throws("attention", {"leading axes"}, [&] { attend(x, zeros({1, 5, 12}), x); }));
-  EXPECT_TRUE(throws("attention", {"length"}, [&] { attend(x, zeros({2, 6, 12}), x); }));
-  EXPECT_TRUE(throws("attention", {"1 lengths", "2"}, [&] { attend(x, length_mask({5})); }));
+  EXPECT_TRUE(throws("attention", {"leading axes"}, [&] {
+    attend({.query = x, .key = zeros({1, 5, 12}), .value = x});
+  }));
+  EXPECT_TRUE(throws("attention", {"length"}, [&] {
+    attend({.query = x, .key = zeros({2, 6, 12}), .value = x});
+  }));
+  EXPECT_TRUE(throws("attention", {"1 lengths", "2"},
+                     [&] { attend({.query = x, .mask = length_mask({5})}); }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(5, 12)", "(2, 5, 12)"}, [&] {
-    attend(zeros({5, 12}), x, x);
+    attend({.query = zeros({5, 12}), .key = x});
+  }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 12)", "(5, 12)"}, [&] {
+    attend({.query = x, .residual = zeros({5, 12})});
   }));
   EXPECT_TRUE(throws("split_heads", {"(2, 5, 12)", "7"}, [&] { split_heads(x, 7); }));
   EXPECT_TRUE(throws("merge_heads", {"(2, 5, 12)"}, [&] { merge_heads(x); }));

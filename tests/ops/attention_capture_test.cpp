@@ -28,8 +28,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Numbers = std::vector<index_t>;
 
-AttentionOptions of(AttentionSelection weights_of) {
-  return {.scale = {}, .need_weights = true, .weights_of = std::move(weights_of)};
+AttentionOptions of(AttentionRequest request) {
+  return {.weights = std::move(request)};
 }
 
 /// Two sequences, three heads, several tiles of keys; scores grow along the keys, so that later
@@ -103,8 +103,8 @@ TEST_P(AttentionCaptureTest, ChosenWeightsAreThoseOfAll) {
       const Tensor all = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
       for (const Numbers& heads : {Numbers{2, 0}, Numbers{1}, Numbers{1, 1}}) {
         for (const Numbers& queries : {Numbers{99, 0, 47, 48}, Numbers{64}, Numbers{3, 3}}) {
-          const AttentionResult got =
-              attention(inputs.q, inputs.k, inputs.v, mask, of({heads, queries}));
+          const AttentionResult got = attention(inputs.q, inputs.k, inputs.v, mask,
+                                                of({.heads = heads, .queries = queries}));
           const Tensor of_heads = index_select(all, 1, from_vector(heads));
           EXPECT_TRUE(same_bits(got.weights, index_select(of_heads, 2, from_vector(queries))));
           EXPECT_TRUE(same_bits(got.output, attention(inputs.q, inputs.k, inputs.v, mask).output));
@@ -117,8 +117,8 @@ TEST_P(AttentionCaptureTest, ChosenWeightsAreThoseOfAll) {
 TEST_P(AttentionCaptureTest, EitherListMayBeAbsent) {
   const Inputs inputs(kFloat32);
   const Tensor all = attention(inputs.q, inputs.k, inputs.v, {}, of({})).weights;
-  const auto weights = [&](const AttentionSelection& selection) {
-    return attention(inputs.q, inputs.k, inputs.v, {}, of(selection)).weights;
+  const auto weights = [&](const AttentionRequest& request) {
+    return attention(inputs.q, inputs.k, inputs.v, {}, of(request)).weights;
   };
   EXPECT_TRUE(same_bits(weights({.heads = Numbers{1}}), all.slice(1, 1, 2).contiguous()));
   EXPECT_TRUE(same_bits(weights({.queries = Numbers{7}}), all.slice(2, 7, 8).contiguous()));
@@ -134,17 +134,19 @@ TEST_P(AttentionCaptureTest, ModulesPassTheChoiceOn) {
   manual_seed(1);
   nn::MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3, .dropout = 0.5});
   const Tensor x = random_tensor({2, 9, 12}, kFloat32, 3);
-  const AttentionSelection chosen = {Numbers{2, 0}, Numbers{8, 1}};
+  const AttentionRequest chosen = {.heads = Numbers{2, 0}, .queries = Numbers{8, 1}};
+  AttentionRequest of_average = chosen;
+  of_average.averaged = true;
   const auto pick = [](const Tensor& all) {
     return index_select(index_select(all, 1, tensor({2, 0})), 2, tensor({8, 1}));
   };
   const auto check = [&] {
     manual_seed(5);
-    const Tensor all = attend(x, {}, nn::Weights::kPerHead).weights;
+    const Tensor all = attend({.query = x, .weights = AttentionRequest{}}).weights;
     manual_seed(5);
-    const Tensor some = attend(x, {}, nn::Weights::kPerHead, {}, chosen).weights;
+    const Tensor some = attend({.query = x, .weights = chosen}).weights;
     manual_seed(5);
-    const Tensor averaged = attend(x, x, x, {}, nn::Weights::kAveraged, chosen).weights;
+    const Tensor averaged = attend({.query = x, .key = x, .weights = of_average}).weights;
     EXPECT_TRUE(same_bits(some, pick(all)));
     EXPECT_TRUE(same_bits(averaged, mean(some, {1})));
   };
@@ -153,27 +155,49 @@ TEST_P(AttentionCaptureTest, ModulesPassTheChoiceOn) {
   check();
 }
 
+TEST_P(AttentionCaptureTest, AveragesAreMeansOverTheHeadsChosen) {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    const Inputs inputs(dtype);
+    const auto weights = [&](const AttentionRequest& request) {
+      return attention(inputs.q, inputs.k, inputs.v, causal_mask(), of(request)).weights;
+    };
+    const Tensor all = weights({});
+    const Tensor some = weights({.heads = Numbers{2, 0}, .queries = Numbers{5, 80}});
+    EXPECT_TRUE(same_bits(weights({.averaged = true}), mean(all, {1})));
+    EXPECT_TRUE(
+        same_bits(weights({.heads = Numbers{2, 0}, .queries = Numbers{5, 80}, .averaged = true}),
+                  mean(some, {1})));
+    EXPECT_TRUE(same_bits(requested_weights(all, {.heads = Numbers{1}, .averaged = true}),
+                          all.select(1, 1).contiguous()));
+  }
+}
+
+// A request is about one layer here; whoever has several reads `layers`.
+TEST(AttentionCapture, IgnoresLayers) {
+  const Tensor x = random_tensor({2, 3, 5, 4}, kFloat32, 1);
+  const Tensor none = attention(x, x, x, {}, of({.layers = Numbers{}})).weights;
+  EXPECT_TRUE(same_bits(none, attention(x, x, x, {}, of({})).weights));
+}
+
 TEST(AttentionCapture, Errors) {
   const Tensor x = zeros({2, 3, 5, 4});
-  const auto with = [](const Tensor& q, const AttentionSelection& selection) {
-    return [=] { attention(q, q, q, {}, of(selection)); };
+  const auto with = [](const Tensor& q, const AttentionRequest& request) {
+    return [=] { attention(q, q, q, {}, of(request)); };
   };
   EXPECT_TRUE(throws("attention", {"head", "3"}, with(x, {.heads = Numbers{0, 3}})));
   EXPECT_TRUE(throws("attention", {"head", "-1"}, with(x, {.heads = Numbers{-1}})));
   EXPECT_TRUE(throws("attention", {"query", "5"}, with(x, {.queries = Numbers{5}})));
   EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.heads = Numbers{0}})));
 
-  // With dropout too, and whether or not the weights are asked for.
+  EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.averaged = true})));
+
   const nn::ScaledDotProductAttention attend(0.5);
-  for (bool need_weights : {false, true}) {
-    const auto drop = [&](const Tensor& q, const AttentionSelection& selection) {
-      return [=, &attend] { attend(q, q, q, {}, need_weights, selection); };
-    };
-    EXPECT_TRUE(throws("attention", {"head", "-1"}, drop(x, {.heads = Numbers{-1}})));
-    EXPECT_TRUE(throws("attention", {"query", "5"}, drop(x, {.queries = Numbers{5}})));
-    EXPECT_TRUE(
-        throws("attention", {"axis of heads"}, drop(x.select(1, 0), {.heads = Numbers{0}})));
-  }
+  const auto drop = [&](const Tensor& q, const AttentionRequest& request) {
+    return [=, &attend] { attend(q, q, q, {}, of(request)); };
+  };
+  EXPECT_TRUE(throws("attention", {"head", "-1"}, drop(x, {.heads = Numbers{-1}})));
+  EXPECT_TRUE(throws("attention", {"query", "5"}, drop(x, {.queries = Numbers{5}})));
+  EXPECT_TRUE(throws("attention", {"axis of heads"}, drop(zeros({5, 4}), {.heads = Numbers{0}})));
 }
 
 }  // namespace

@@ -92,12 +92,12 @@ TEST_P(AttentionGradientsTest, OfABiasOfAnotherTypeHaveThatType) {
 TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
   for (const AttentionMask& mask : masks()) {
     const Function weights = [&](const Tensors& x) {
-      return attention(x[0], x[1], x[2], mask, {.scale = {}, .need_weights = true}).weights;
+      return attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}}).weights;
     };
     // v has no part in them, and so no gradient.
     const Function of_both = [&](const Tensors& x) {
       const AttentionResult all =
-          attention(x[0], x[1], x[2], mask, {.scale = {}, .need_weights = true});
+          attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}});
       return matmul(all.weights, x[2]) + square(all.output);
     };
     const Tensor v = inputs()[2];
@@ -117,7 +117,7 @@ TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
     const Tensor k = values({1, 1, 4, 3}, 2);
     k.select(2, 3).fill(last_key);
     Tape tape;
-    const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = {}};
+    const AttentionOptions options = {.weights = AttentionRequest{}};
     const Tensor weights = attention(q, k, k, causal_mask(), options).weights;
     tape.backward(sum(square(weights.slice(2, 0, 3))));
     return q.grad().slice(2, 0, 3);
@@ -130,18 +130,20 @@ TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
 }
 
 TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
-  const AttentionSelection chosen = {.heads = {{1}}, .queries = {{4, 0, 4}}};
-  const AttentionOptions options = {.scale = {}, .need_weights = true, .weights_of = chosen};
-  const Tensor v = inputs()[2];
-  const Function f = [&](const Tensors& x) {
-    return attention(x[0], x[1], v, causal_mask(), options).weights;
-  };
-  const Tensors x = {inputs()[0], inputs()[1]};
-  EXPECT_TRUE(gradcheck(f, x));
-  const Tensor without = f(x);
-  for (Tensor leaf : x) leaf.set_requires_grad();
-  const Tape tape;
-  EXPECT_TRUE(same_bits(f(x), without));
+  for (const bool averaged : {false, true}) {
+    const AttentionRequest request = {
+        .heads = {{1, 0}}, .queries = {{4, 0, 4}}, .averaged = averaged};
+    const Tensor v = inputs()[2];
+    const Function f = [&](const Tensors& x) {
+      return attention(x[0], x[1], v, causal_mask(), {.weights = request}).weights;
+    };
+    const Tensors x = {inputs()[0], inputs()[1]};
+    EXPECT_TRUE(gradcheck(f, x));
+    const Tensor without = f(x);
+    for (Tensor leaf : x) leaf.set_requires_grad();
+    const Tape tape;
+    EXPECT_TRUE(same_bits(f(x), without));
+  }
 }
 
 /// The gradients of sum(output^2) in q, k, v and a bias for all heads.
@@ -238,7 +240,8 @@ std::vector<Tensor> gradients_at_infinity(bool of_weights, index_t heads) {
   bias.set_requires_grad();
   Tape tape;
   const AttentionResult y =
-      attention(q, k, v, additive_mask(bias), {.scale = {}, .need_weights = of_weights});
+      attention(q, k, v, additive_mask(bias),
+                of_weights ? AttentionOptions{.weights = AttentionRequest{}} : AttentionOptions{});
   const Tensor& used = of_weights ? y.weights : y.output;
   tape.backward(sum(used * random_tensor(used.shape(), kFloat32, 4)));
   return {q.grad(), k.grad(), v.grad(), bias.grad()};

@@ -42,8 +42,9 @@ struct Inputs {
     return naive_attention(q, k, v, mask, scale());
   }
   AttentionResult run(DType dtype, const MaskParts& mask, bool need_weights = false) const {
-    return attention(q.to(dtype), k.to(dtype), v.to(dtype), mask.library(),
-                     {.scale = {}, .need_weights = need_weights});
+    return attention(
+        q.to(dtype), k.to(dtype), v.to(dtype), mask.library(),
+        need_weights ? AttentionOptions{.weights = AttentionRequest{}} : AttentionOptions{});
   }
 };
 
@@ -110,7 +111,7 @@ TEST_P(AttentionTest, TakesTwoToFourAxes) {
   const NaiveAttention want = inputs.oracle({});
   const auto attend = [&](const auto& view) {
     return attention(view(inputs.q), view(inputs.k), view(inputs.v), {},
-                     {.scale = {}, .need_weights = true});
+                     {.weights = AttentionRequest{}});
   };
   const AttentionResult four = attend([](const Tensor& x) { return x; });
   const AttentionResult three = attend([](const Tensor& x) { return x.select(1, 2); });
