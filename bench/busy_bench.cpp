@@ -112,7 +112,8 @@ void run_busy_worker() {
   constexpr int kSteps = 150;
   Rng rng(1);
   models::Encoder encoder(
-      {.layer = {.d_model = 48, .nhead = 4, .dim_feedforward = 192}, .num_layers = 2}, rng);
+      {.layers = models::repeat_layer({.d_model = 48, .nhead = 4, .dim_feedforward = 192}, 2)},
+      rng);
   nn::set_requires_grad(encoder);
   nn::AdamW optimizer(nn::parameters(encoder), {.lr = 1e-4});
   const Tensor x = uniform({64, 12, 48}, -1, 1);

@@ -23,12 +23,12 @@ struct Size {
 
 models::EncoderOptions options_of(const Size& size) {
   return {
-      .layer = {.d_model = size.d_model,
-                .nhead = size.heads,
-                .dim_feedforward = size.feedforward,
-                .dropout = 0,
-                .activation = nn::Activation::kGelu},
-      .num_layers = size.layers,
+      .layers = models::repeat_layer({.d_model = size.d_model,
+                                      .nhead = size.heads,
+                                      .dim_feedforward = size.feedforward,
+                                      .dropout = 0,
+                                      .activation = nn::Activation::kGelu},
+                                     size.layers),
   };
 }
 

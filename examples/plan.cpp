@@ -62,8 +62,7 @@ void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, con
 
 }  // namespace
 
-Plan plan_of(const Program& program, const models::TokenEncoderOptions& options,
-             const std::string& vocabulary) {
+Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary) {
   constexpr const char* kLayers = "encoder.layers.";
   const TrainingOptions& o = program.options;
   const std::string width = format("--width ", o.width);
@@ -73,7 +72,7 @@ Plan plan_of(const Program& program, const models::TokenEncoderOptions& options,
   std::vector<std::string> words = {width};
   if (!vocabulary.empty()) words.push_back(vocabulary);
   return {
-      {"embeddings.word_embeddings.weight", {options.vocabulary_size, o.width}, words},
+      {"embeddings.word_embeddings.weight", {vocabulary_size, o.width}, words},
       {".self_attn.in_proj_weight", {3 * o.width, o.width}, outer, kLayers},
       {".self_attn.out_proj.weight", {o.width, o.width}, outer, kLayers},
       {".linear1.weight", {o.feed_forward, o.width}, inner, kLayers},
@@ -109,13 +108,12 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
        listed(largest->options), ": choose a smaller model");
 }
 
-void check_positions(const Program& program, const char* flag,
-                     const models::TokenEncoderOptions& options) {
+void check_positions(const Program& program, const char* flag, index_t max_tokens) {
   constexpr index_t kMost = index_t{1} << 26;  // 512 MiB in float64
   const index_t width = program.options.width;
-  if (options.max_tokens <= kMost / width) return;
+  if (max_tokens <= kMost / width) return;
   const std::string error =
-      format(flag, " and --width make a table of ", options.max_tokens, " positions of ", width,
+      format(flag, " and --width make a table of ", max_tokens, " positions of ", width,
              " numbers; more than ", kMost, " numbers are too many");
   if (program.resumed) fail_file(program.resumed->file, error);
   fail(program.name().c_str(), error);

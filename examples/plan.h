@@ -19,10 +19,9 @@ struct PlannedParameter {
 
 using Plan = std::vector<PlannedParameter>;
 
-/// The plan of an encoder with these options. `vocabulary` is the option on which the size of the
+/// The plan of an encoder of so many words. `vocabulary` is the option on which the size of the
 /// vocabulary depends, "--min-count 1"; empty where that is fixed.
-Plan plan_of(const Program& program, const models::TokenEncoderOptions& options,
-             const std::string& vocabulary = {});
+Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary = {});
 
 /// Refuses what cannot be made or loaded, before memory is taken for it. What `is_trained` needs
 /// gradients and moments too.
@@ -31,7 +30,6 @@ Plan plan_of(const Program& program, const models::TokenEncoderOptions& options,
 void check_plan(const Program& program, const Plan& plan, bool is_trained = true);
 
 /// Refuses a table of positions that dwarfs the model. `flag` sets max_tokens.
-void check_positions(const Program& program, const char* flag,
-                     const models::TokenEncoderOptions& options);
+void check_positions(const Program& program, const char* flag, index_t max_tokens);
 
 }  // namespace tessera::examples

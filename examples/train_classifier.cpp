@@ -214,14 +214,11 @@ models::PairClassifierOptions pair_options(index_t words, index_t classes) {
 Classifier make_model(const examples::Program& program, const Names& names,
                       const ClassifierOptions& c) {
   const examples::TrainingOptions& o = program.options;
-  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
-  tokens.max_tokens = c.max_words + 1;
-  tokens.embedding_scale = c.embedding_scale;
   const index_t classes = std::ssize(names.labels);
   const auto pairs =
       c.pair_share > 0 ? std::optional(pair_options(names.words.size(), classes)) : std::nullopt;
   const std::string vocabulary = format("--min-count ", c.min_count);
-  examples::Plan plan = examples::plan_of(program, tokens, vocabulary);
+  examples::Plan plan = examples::plan_of(program, names.words.size(), vocabulary);
   plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
   if (pairs) {
     plan.push_back({"pairs.weight",
@@ -229,7 +226,10 @@ Classifier make_model(const examples::Program& program, const Names& names,
                     {format("--pair-share ", c.pair_share), vocabulary}});
   }
   examples::check_plan(program, plan, !c.train.empty());
-  examples::check_positions(program, "--max-words", tokens);
+  examples::check_positions(program, "--max-words", c.max_words + 1);
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
+  tokens.max_tokens = c.max_words + 1;
+  tokens.embedding_scale = c.embedding_scale;
 
   manual_seed(o.seed);
   Classifier model{

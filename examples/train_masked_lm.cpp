@@ -186,15 +186,15 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   pieces_of(c.fill, c.unit == "words", c.length);  // no error waits for the end
   const Text text = read(c, program.resumed);
   manual_seed(program.options.seed);
-  models::TokenEncoderOptions tokens =
-      examples::token_encoder_options(program.options, text.vocabulary.size());
-  tokens.max_tokens = c.length;
-  examples::Plan plan = examples::plan_of(program, tokens, format("--vocabulary ", c.vocabulary));
+  const index_t words = text.vocabulary.size();
+  examples::Plan plan = examples::plan_of(program, words, format("--vocabulary ", c.vocabulary));
   const index_t width = program.options.width;
   plan.push_back(
       {"cls.predictions.transform.dense.weight", {width, width}, {format("--width ", width)}});
   examples::check_plan(program, plan);
-  examples::check_positions(program, "--length", tokens);
+  examples::check_positions(program, "--length", c.length);
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);
+  tokens.max_tokens = c.length;
   models::MaskedLm model({.tokens = tokens});
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
   if (!train(program, text, model)) return;

@@ -103,10 +103,10 @@ int main(int argc, char** argv) {
   program.add("--words", count, "words to train on", {1, 1'000'000});
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
+    examples::check_plan(program, examples::plan_of(program, kLetters));
+    examples::check_positions(program, "--length", length);
     models::TokenEncoderOptions tokens = examples::token_encoder_options(o, kLetters);
     tokens.max_tokens = length;
-    examples::check_plan(program, examples::plan_of(program, tokens));
-    examples::check_positions(program, "--length", tokens);
     const auto words = random_words(count, length, Rng(o.seed, 1));
     const auto test = random_words(kTestWords, length, Rng(o.seed, 2));
 

@@ -104,17 +104,19 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
                                                   index_t vocabulary_size) {
-  return {.vocabulary_size = vocabulary_size,
-          .encoder = {.layer = {.d_model = options.width,
-                                .nhead = options.heads,
-                                .dim_feedforward = options.feed_forward,
-                                .dropout = options.dropout,
-                                .activation = nn::Activation::kGelu,
-                                .norm_first = true,
-                                .gradient_checkpoint = options.checkpoint_layers},
-                      .num_layers = options.layers,
-                      .final_norm = true},
-          .dropout = options.dropout};
+  return {
+      .vocabulary_size = vocabulary_size,
+      .encoder = {.layers = models::repeat_layer({.d_model = options.width,
+                                                  .nhead = options.heads,
+                                                  .dim_feedforward = options.feed_forward,
+                                                  .dropout = options.dropout,
+                                                  .activation = nn::Activation::kGelu,
+                                                  .norm_first = true,
+                                                  .gradient_checkpoint = options.checkpoint_layers},
+                                                 options.layers),
+                  .final_norm = true,
+                  .d_model = options.width},
+      .dropout = options.dropout};
 }
 
 Training::Training(const Program& program, nn::Parameters parameters, std::vector<index_t> lengths,

@@ -64,7 +64,7 @@ SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
     : encode(checked("SequenceClassifier", options).tokens, rng),
       pooling(options.pooling),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.layer.d_model, options.classes, rng) {}
+      classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
 Tensor SequenceClassifier::operator()(const Tensor& tokens, const Tensor& lengths) const {
   return classifier(dropout(pool(pooling, encode(tokens, lengths), lengths)));
@@ -73,7 +73,7 @@ Tensor SequenceClassifier::operator()(const Tensor& tokens, const Tensor& length
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng)
     : encode(checked("TokenClassifier", options).tokens, rng),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.layer.d_model, options.classes, rng) {}
+      classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
 Tensor TokenClassifier::operator()(const Tensor& tokens, const Tensor& lengths) const {
   return classifier(dropout(encode(tokens, lengths)));

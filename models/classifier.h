@@ -2,7 +2,7 @@
 //
 //   models::SequenceClassifier model({
 //       .tokens = {.vocabulary_size = 9000,
-//                  .encoder = {.layer = {.d_model = 128, .nhead = 4}, .num_layers = 2}},
+//                  .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
 //       .classes = 6,
 //   });
 //   Tensor scores = model(batch.tokens, batch.lengths);      // (B, 6)

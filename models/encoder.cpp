@@ -23,14 +23,29 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
 
 }  // namespace
 
-Encoder::Encoder(const EncoderOptions& options, Rng& rng) {
-  require(options.num_layers >= 0, "Encoder", "a negative number of layers: ", options.num_layers);
-  for (index_t i = 0; i < options.num_layers; ++i) layers.emplace_back(options.layer, rng);
-  if (options.final_norm) {
-    norm.emplace(nn::LayerNormOptions{.normalized_shape = {options.layer.d_model},
-                                      .eps = options.layer.layer_norm_eps,
-                                      .bias = options.layer.bias});
+index_t EncoderOptions::width() const {
+  require(d_model || !layers.empty(), "Encoder", "without layers it needs a d_model");
+  const index_t width = d_model.value_or(layers.empty() ? 0 : layers.front().d_model);
+  for (const EncoderLayerOptions& layer : layers) {
+    require(layer.d_model == width, "Encoder", "a layer of d_model ", layer.d_model,
+            " in a stack of d_model ", width);
   }
+  return width;
+}
+
+std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count) {
+  require(count >= 0, "repeat_layer", "a negative number of layers: ", count);
+  return std::vector<EncoderLayerOptions>(static_cast<std::size_t>(count), layer);
+}
+
+nn::LayerNorm make_norm(const EncoderOptions& options) {
+  return options.layers.empty() ? nn::LayerNorm(options.width()) : make_norm(options.layers.back());
+}
+
+Encoder::Encoder(const EncoderOptions& options, Rng& rng) {
+  if (!options.layers.empty()) options.width();
+  for (const EncoderLayerOptions& layer : options.layers) layers.emplace_back(layer, rng);
+  if (options.final_norm) norm.emplace(make_norm(options));
 }
 
 Tensor Encoder::operator()(const Tensor& x, const AttentionMask& mask) const {

@@ -1,13 +1,50 @@
 // One layer of a transformer encoder.
 #pragma once
 
+#include <optional>
+
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/layer_norm.h"
 
 namespace tessera::models {
 
-/// The options of torch.nn.TransformerEncoderLayer, with its defaults except batch_first.
+/// Where the norms of a layer stand.
+enum class NormPlacement {
+  kPost,            // after each sum: Vaswani et al., BERT
+  kPre,             // in front of attention and of the feed-forward network
+  kPreFeedForward,  // there alone: ModernBERT's first layer, whose input is normalised already
+};
+
+/// What EncoderLayerOptions cannot say in PyTorch's words, part by part; what is absent is as those
+/// words say.
+struct NormDetails {
+  std::optional<NormPlacement> placement = {};  // norm_first
+  std::optional<bool> bias = {};
+};
+
+struct AttentionDetails {
+  std::optional<bool> bias = {};
+  std::optional<double> scale = {};  // of the scores, 1 / sqrt(d_model / nhead) if absent
+};
+
+struct FeedForwardDetails {
+  std::optional<bool> bias = {};
+};
+
+struct DropoutDetails {
+  std::optional<double> attention_weights = {};
+  std::optional<double> attention_output = {};
+  std::optional<double> feed_forward = {};  // between its linear layers, where BERT has none
+  std::optional<double> feed_forward_output = {};
+};
+
+/// One layer as data: torch.nn.TransformerEncoderLayer's options, with its defaults except
+/// batch_first, then what other encoders have.
+///
+///     EncoderLayerOptions bert = {.d_model = 768, .nhead = 12, .dim_feedforward = 3072,
+///                                 .activation = nn::Activation::kGelu, .layer_norm_eps = 1e-12,
+///                                 .dropouts = {.feed_forward = 0}};
 struct EncoderLayerOptions {
   index_t d_model;
   index_t nhead;
@@ -18,16 +55,23 @@ struct EncoderLayerOptions {
   bool batch_first = true;  // (B, T, D) rather than (T, B, D)
   bool norm_first = false;
   bool bias = true;
-  bool gradient_checkpoint = false;  // memory for time, see below
+  bool gradient_checkpoint = false;  // memory for time, see EncoderLayer
+  NormDetails norm = {};
+  AttentionDetails attention = {};
+  FeedForwardDetails feed_forward = {};
+  DropoutDetails dropouts = {};
 };
 
-/// Self-attention and a feed-forward network, each with a residual connection and a layer norm:
+/// A norm as those of the layer, of its width.
+nn::LayerNorm make_norm(const EncoderLayerOptions& options);
+
+/// Self-attention and a feed-forward network, each with a residual connection and a norm:
 ///
 ///   post-norm:  x = norm1(x + attn(x))        x = norm2(x + ff(x))
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on both sums'
-/// branches.
+/// branches. With NormPlacement::kPreFeedForward there is no norm1.
 ///
 /// With `gradient_checkpoint` a tape keeps the layer's input alone, not the dozen tensors that its
 /// backward reads, and backward computes the layer once more: a third more time, for memory that
@@ -42,9 +86,10 @@ struct EncoderLayerOptions {
 struct EncoderLayer {
   nn::MultiHeadAttention self_attn;
   nn::FeedForward feed_forward;
-  nn::LayerNorm norm1, norm2;
+  std::optional<nn::LayerNorm> norm1;
+  nn::LayerNorm norm2;
   nn::Dropout dropout1, dropout2;
-  bool norm_first;
+  NormPlacement placement;
   bool gradient_checkpoint;
 
   explicit EncoderLayer(const EncoderLayerOptions& options, Rng& rng = default_rng());

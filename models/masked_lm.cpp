@@ -8,10 +8,8 @@ namespace tessera::models {
 MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
     : encode(options.tokens, rng),
       transform{
-          .dense = nn::Linear(options.tokens.encoder.layer.d_model,
-                              options.tokens.encoder.layer.d_model, rng),
-          .norm = nn::LayerNorm({.normalized_shape = {options.tokens.encoder.layer.d_model},
-                                 .eps = options.tokens.encoder.layer.layer_norm_eps}),
+          .dense = nn::Linear(options.tokens.encoder.width(), options.tokens.encoder.width(), rng),
+          .norm = make_norm(options.tokens.encoder),
       },
       bias(zeros({options.tokens.vocabulary_size})) {}
 

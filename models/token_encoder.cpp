@@ -21,7 +21,7 @@ AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
 
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
-  nn::detail::require_size(kOp, "encoder.layer.d_model", options.encoder.layer.d_model);
+  nn::detail::require_size(kOp, "d_model", options.encoder.width());
   nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   return options;
@@ -30,28 +30,25 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
 }  // namespace
 
 TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rng)
-    : word(checked(options).vocabulary_size, options.encoder.layer.d_model, rng),
+    : word(checked(options).vocabulary_size, options.encoder.width(), rng),
       dropout(options.dropout) {
-  const EncoderLayerOptions& layer = options.encoder.layer;
-  const double scale = std::sqrt(static_cast<double>(layer.d_model));
+  const index_t width = options.encoder.width();
+  const double scale = std::sqrt(static_cast<double>(width));
   switch (options.positions) {
     case Positions::kSinusoidal:
       require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
               "embedding_scale must be a number above 0, not ", options.embedding_scale);
       word.weight = word.weight * (options.embedding_scale / scale);
       sinusoidal.emplace(nn::PositionalEncodingOptions{
-          .d_model = layer.d_model, .max_tokens = options.max_tokens, .input_scale = scale});
+          .d_model = width, .max_tokens = options.max_tokens, .input_scale = scale});
       break;
     case Positions::kLearned:
       word.weight = word.weight * kLearnedStd;
-      learned.emplace(options.max_tokens, layer.d_model, rng);
+      learned.emplace(options.max_tokens, width, rng);
       break;
   }
   require(sinusoidal || learned, kOp, "no such kind of positions");
-  if (options.embedding_norm) {
-    norm.emplace(
-        nn::LayerNormOptions{.normalized_shape = {layer.d_model}, .eps = layer.layer_norm_eps});
-  }
+  if (options.embedding_norm) norm.emplace(make_norm(options.encoder));
 }
 
 Tensor TokenEncoder::Embeddings::operator()(const Tensor& tokens) const {
@@ -62,7 +59,9 @@ Tensor TokenEncoder::Embeddings::operator()(const Tensor& tokens) const {
 
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
     : embeddings(options, rng), encoder(options.encoder, rng) {
-  require(options.encoder.layer.batch_first, kOp, "the encoder must have the batch first");
+  for (const EncoderLayerOptions& layer : options.encoder.layers) {
+    require(layer.batch_first, kOp, "the encoder must have the batch first");
+  }
 }
 
 Tensor TokenEncoder::operator()(const Tensor& tokens, const Tensor& lengths) const {

@@ -22,7 +22,7 @@ struct TokenEncoderOptions {
   index_t max_tokens = 512;
   double embedding_scale = 1;   // of the embeddings at first, beside the sines
   double dropout = 0.1;         // of the embedded tokens
-  bool embedding_norm = false;  // a layer norm on them, as BERT has
+  bool embedding_norm = false;  // a norm on them, as the encoder's last one
 };
 
 /// `encoder(dropout(embedding[tokens] + positions))`.

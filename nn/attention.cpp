@@ -1,5 +1,7 @@
 #include "nn/attention.h"
 
+#include <cmath>
+
 #include "nn/check.h"
 #include "nn/init.h"
 #include "tensor/create.h"
@@ -20,6 +22,7 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   detail::require_size(kOp, "kdim", options.kdim.value_or(width));
   detail::require_size(kOp, "vdim", options.vdim.value_or(width));
   detail::require_probability(kOp, "dropout", options.dropout);
+  require(std::isfinite(options.scale.value_or(1)), kOp, "scale is ", options.scale.value_or(1));
   return options;
 }
 
@@ -47,7 +50,8 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                rng),
       attend(options.dropout),
       num_heads(options.num_heads),
-      batch_first(options.batch_first) {
+      batch_first(options.batch_first),
+      scale(options.scale) {
   const index_t e = options.embed_dim;
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
@@ -149,8 +153,9 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   const auto [q, k, v] =
       one_product ? project_packed(x.query)
                   : std::array{project(0, x.query), project(1, x.key), project(2, x.value)};
-  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
-                                  split_heads(v, num_heads), x.mask, {.weights = x.weights});
+  AttentionResult result =
+      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads),
+             x.mask, {.scale = scale, .weights = x.weights});
   result.output = out_proj(merge_heads(result.output), Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);
 }

@@ -41,6 +41,7 @@ struct MultiHeadAttentionOptions {
   std::optional<index_t> kdim = {};  // width of the keys' input, embed_dim if absent
   std::optional<index_t> vdim = {};  // width of the values' input, embed_dim if absent
   bool batch_first = true;           // (B, T, D) rather than (T, B, D)
+  std::optional<double> scale = {};  // of the scores, 1 / sqrt(D / H) if absent
 };
 
 /// What MultiHeadAttention attends with: `{.query = x}` is self-attention.
@@ -74,6 +75,7 @@ struct MultiHeadAttention {
   ScaledDotProductAttention attend;
   index_t num_heads;
   bool batch_first;
+  std::optional<double> scale;
   PackedWeight packed_in_proj;               // of all three projections
   std::array<PackedWeight, 3> packed_parts;  // of each alone, for cross-attention
 

@@ -42,14 +42,14 @@ void expect_same(const std::vector<Named>& got, const std::vector<Named>& want) 
 
 models::Encoder make_encoder(bool checkpointed, bool norm_first, double dropout = 0.3) {
   Rng rng(5);
-  models::Encoder encoder({.layer = {.d_model = 12,
-                                     .nhead = 3,
-                                     .dim_feedforward = 20,
-                                     .dropout = dropout,
-                                     .activation = nn::Activation::kGelu,
-                                     .norm_first = norm_first,
-                                     .gradient_checkpoint = checkpointed},
-                           .num_layers = 3,
+  models::Encoder encoder({.layers = models::repeat_layer({.d_model = 12,
+                                                           .nhead = 3,
+                                                           .dim_feedforward = 20,
+                                                           .dropout = dropout,
+                                                           .activation = nn::Activation::kGelu,
+                                                           .norm_first = norm_first,
+                                                           .gradient_checkpoint = checkpointed},
+                                                          3),
                            .final_norm = norm_first},
                           rng);
   nn::set_requires_grad(encoder);
@@ -135,11 +135,10 @@ struct Memory {
 
 Memory memory_of(bool checkpointed) {
   constexpr index_t kLayers = 6;
-  models::Encoder encoder({.layer = {.d_model = 32,
-                                     .nhead = 4,
-                                     .dim_feedforward = 128,
-                                     .gradient_checkpoint = checkpointed},
-                           .num_layers = kLayers});
+  models::Encoder encoder(
+      {.layers = models::repeat_layer(
+           {.d_model = 32, .nhead = 4, .dim_feedforward = 128, .gradient_checkpoint = checkpointed},
+           kLayers)});
   nn::set_requires_grad(encoder);
   const Tensor x = random_tensor({4, 64, 32}, kFloat32, 1);
   const auto pass = [&] {

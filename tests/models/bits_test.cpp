@@ -54,13 +54,13 @@ enum class Mode { kEval, kTrain };
 
 models::Encoder make_encoder(bool norm_first, DType dtype, Mode mode) {
   Rng rng(3);
-  models::Encoder encoder({.layer = {.d_model = kWidth,
-                                     .nhead = kHeads,
-                                     .dim_feedforward = 52,
-                                     .dropout = 0,
-                                     .activation = nn::Activation::kGelu,
-                                     .norm_first = norm_first},
-                           .num_layers = 2,
+  models::Encoder encoder({.layers = models::repeat_layer({.d_model = kWidth,
+                                                           .nhead = kHeads,
+                                                           .dim_feedforward = 52,
+                                                           .dropout = 0,
+                                                           .activation = nn::Activation::kGelu,
+                                                           .norm_first = norm_first},
+                                                          2),
                            .final_norm = norm_first},
                           rng);
   nn::set_training(encoder, mode == Mode::kTrain);

@@ -21,7 +21,7 @@ namespace {
 models::Encoder make_encoder() {
   Rng rng(5);
   models::Encoder encoder(
-      {.layer = {.d_model = 48, .nhead = 3, .dim_feedforward = 96}, .num_layers = 2}, rng);
+      {.layers = models::repeat_layer({.d_model = 48, .nhead = 3, .dim_feedforward = 96}, 2)}, rng);
   nn::eval(encoder);
   return encoder;
 }

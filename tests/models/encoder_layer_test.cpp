@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,7 +78,7 @@ TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
         make({.d_model = 12, .nhead = 3, .dim_feedforward = 20, .norm_first = norm_first});
     const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
     const AttentionResult got = layer.with_weights(x, causal_mask());
-    const Tensor input = norm_first ? layer.norm1(x) : x;
+    const Tensor input = norm_first ? (*layer.norm1)(x) : x;
     EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
     const AttentionResult attended =
         layer.self_attn({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
@@ -121,9 +124,84 @@ TEST(EncoderLayer, HasPyTorchsDefaults) {
   EXPECT_EQ(layer.dropout2.p, 0.1);
   EXPECT_EQ(layer.feed_forward.dropout.p, 0.1);
   EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
-  EXPECT_EQ(layer.norm1.eps, 1e-5);
+  EXPECT_EQ(layer.norm1->eps, 1e-5);
   EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
-  EXPECT_FALSE(layer.norm_first);
+  EXPECT_EQ(layer.placement, NormPlacement::kPost);
+}
+
+/// A layer of 6 columns, 2 heads and 10 hidden ones.
+EncoderLayerOptions small(const EncoderLayerOptions& with) {
+  EncoderLayerOptions options = with;
+  options.d_model = 6;
+  options.nhead = 2;
+  options.dim_feedforward = 10;
+  return options;
+}
+
+TEST_P(EncoderLayerTest, FollowsItsFormulaInDetail) {
+  std::vector<EncoderLayerOptions> layers(6, small({}));
+  layers[0].norm.placement = NormPlacement::kPreFeedForward;
+  layers[1].norm.placement = NormPlacement::kPre;
+  layers[1].norm.bias = false;
+  layers[2].norm_first = true;
+  layers[2].norm.placement = NormPlacement::kPost;
+  layers[3].attention = {.bias = false, .scale = 0.7};
+  layers[4].feed_forward.bias = false;
+  layers[5].bias = false;
+  layers[5].feed_forward.bias = true;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    SCOPED_TRACE(i);
+    EncoderLayer layer = make(small(layers[i]));
+    nn::convert(layer, kFloat64);
+    const Tensor x = random_tensor({2, 9, 6}, kFloat64, 3);
+    const MaskParts mask = {.lengths = {9, 4}};
+    const NaiveLayerOptions naive = {.heads = 2,
+                                     .norm_first = i < 2,
+                                     .activation = nn::Activation::kRelu,
+                                     .scale = layers[i].attention.scale};
+    const Tensor want = naive_encoder_layer(nn::state_dict(layer), "", naive, x, mask);
+    EXPECT_TRUE(near(layer(x, mask.library()), array(want), 0, 1e-12));
+  }
+}
+
+TEST(EncoderLayer, DetailsChooseItsParameters) {
+  const auto names = [](const EncoderLayerOptions& with) {
+    std::set<std::string> result;
+    for (const auto& [name, tensor] : nn::state_dict(EncoderLayer(small(with)))) {
+      result.insert(name);
+    }
+    return result;
+  };
+  const std::set<std::string> all = names({});
+  const auto without = [&](std::set<std::string> gone) {
+    std::set<std::string> rest;
+    std::ranges::set_difference(all, gone, std::inserter(rest, rest.end()));
+    return rest;
+  };
+  EncoderLayerOptions norms = small({}), attention = norms, feed_forward = norms, first = norms;
+  norms.norm.bias = false;
+  attention.attention.bias = false;
+  feed_forward.feed_forward.bias = false;
+  first.norm.placement = NormPlacement::kPreFeedForward;
+  EXPECT_EQ(names(norms), without({"norm1.bias", "norm2.bias"}));
+  EXPECT_EQ(names(attention), without({"self_attn.in_proj_bias", "self_attn.out_proj.bias"}));
+  EXPECT_EQ(names(feed_forward), without({"linear1.bias", "linear2.bias"}));
+  EXPECT_EQ(names(first), without({"norm1.weight", "norm1.bias"}));
+}
+
+TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
+  const auto probabilities = [](const DropoutDetails& dropouts) {
+    EncoderLayerOptions options = small({});
+    options.dropouts = dropouts;
+    const EncoderLayer layer(options);
+    return std::vector<double>{layer.self_attn.attend.dropout.p, layer.dropout1.p,
+                               layer.feed_forward.dropout.p, layer.dropout2.p};
+  };
+  using P = std::vector<double>;
+  EXPECT_EQ(probabilities({.attention_weights = 0.5}), (P{0.5, 0.1, 0.1, 0.1}));
+  EXPECT_EQ(probabilities({.attention_output = 0.5}), (P{0.1, 0.5, 0.1, 0.1}));
+  EXPECT_EQ(probabilities({.feed_forward = 0}), (P{0.1, 0.1, 0, 0.1}));
+  EXPECT_EQ(probabilities({.feed_forward_output = 0.5}), (P{0.1, 0.1, 0.1, 0.5}));
 }
 
 TEST(EncoderLayer, TrainAndEvalReachEachOfTheFourDropouts) {

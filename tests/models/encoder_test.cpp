@@ -21,13 +21,14 @@ using namespace test;
 /// A small encoder in evaluation mode.
 Encoder make(bool norm_first, bool final_norm, index_t layers = 2) {
   Rng rng(4);
-  Encoder encoder({.layer = {.d_model = 15,
-                             .nhead = 3,
-                             .dim_feedforward = 22,
-                             .activation = nn::Activation::kGelu,
-                             .norm_first = norm_first},
-                   .num_layers = layers,
-                   .final_norm = final_norm},
+  Encoder encoder({.layers = repeat_layer({.d_model = 15,
+                                           .nhead = 3,
+                                           .dim_feedforward = 22,
+                                           .activation = nn::Activation::kGelu,
+                                           .norm_first = norm_first},
+                                          layers),
+                   .final_norm = final_norm,
+                   .d_model = 15},
                   rng);
   nn::eval(encoder);
   return encoder;
@@ -163,15 +164,37 @@ TEST(Encoder, CountsAndSummary) {
   EXPECT_NE(text.find(std::to_string(2 * layer + 30) + "\n"), std::string::npos) << text;
 }
 
+TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {
+  EncoderLayerOptions first = {.d_model = 12, .nhead = 2, .dim_feedforward = 20, .dropout = 0};
+  first.norm_first = true;
+  first.norm.placement = NormPlacement::kPreFeedForward;
+  EncoderLayerOptions second = first;
+  second.nhead = 3;
+  second.dim_feedforward = 14;
+  second.activation = nn::Activation::kGelu;
+  second.norm = {.bias = false};
+  Encoder encoder({.layers = {first, second}, .final_norm = true});
+  nn::convert(encoder, kFloat64);
+  EXPECT_FALSE(encoder.norm->bias.defined()) << "as the last layer's";
+  const nn::StateDict state = nn::state_dict(encoder);
+  const Tensor x = random_tensor({2, 9, 12}, kFloat64, 3);
+  const MaskParts mask = {.lengths = {9, 4}};
+  const Tensor y =
+      naive_encoder_layer(state, "layers.0.", {2, true, nn::Activation::kRelu}, x, mask);
+  const Tensor z =
+      naive_encoder_layer(state, "layers.1.", {3, true, nn::Activation::kGelu}, y, mask);
+  const Tensor want = naive_layer_norm(z, state.at("norm.weight"), {}, 1e-5);
+  EXPECT_TRUE(near(encoder(x, mask.library()), array(want), 0, 1e-12));
+}
+
 TEST(Encoder, LoadsAnothersState) {
   const Encoder from = make(false, true);
   manual_seed(99);
-  Encoder to({.layer = {.d_model = 15,
-                        .nhead = 3,
-                        .dim_feedforward = 22,
-                        .activation = nn::Activation::kGelu},
-              .num_layers = 2,
-              .final_norm = true});
+  Encoder to(
+      {.layers = repeat_layer(
+           {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .activation = nn::Activation::kGelu},
+           2),
+       .final_norm = true});
   nn::eval(to);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
   EXPECT_FALSE(same_bits(to(x), from(x)));
@@ -180,7 +203,6 @@ TEST(Encoder, LoadsAnothersState) {
 }
 
 TEST(Encoder, Errors) {
-  EXPECT_TRUE(throws("Encoder", {"-1"}, [] { make(false, false, -1); }));
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
   EXPECT_TRUE(same_bits(make(false, false, 0)(x), x));
   Encoder encoder = make(false, true);

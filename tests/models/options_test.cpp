@@ -34,6 +34,10 @@ TEST(Options, OfAnEncoderLayer) {
       {[](O& o) { o.dim_feedforward = -1; }, "dim_feedforward must be at least 1, not -1"},
       {[](O& o) { o.dropout = 2; }, "dropout must lie in [0, 1], not 2"},
       {[](O& o) { o.layer_norm_eps = kNan; }, "layer_norm_eps must be a number >= 0, not nan"},
+      {[](O& o) { o.dropouts.attention_weights = 2; }, "dropouts.attention_weights must lie"},
+      {[](O& o) { o.dropouts.attention_output = -1; }, "dropouts.attention_output must lie"},
+      {[](O& o) { o.dropouts.feed_forward = kNan; }, "dropouts.feed_forward must lie"},
+      {[](O& o) { o.dropouts.feed_forward_output = 2; }, "dropouts.feed_forward_output must lie"},
   };
   for (const auto& [change, text] : cases) {
     EncoderLayerOptions options = {.d_model = 4, .nhead = 2, .dim_feedforward = 8};
@@ -41,8 +45,25 @@ TEST(Options, OfAnEncoderLayer) {
     change(options);
     EXPECT_TRUE(throws("EncoderLayer", {text}, [&] { EncoderLayer{options}; }));
   }
-  EXPECT_TRUE(throws("Encoder", {"-1"},
-                     [] { Encoder({.layer = {.d_model = 4, .nhead = 2}, .num_layers = -1}); }));
+  EncoderLayerOptions scaled = {.d_model = 4, .nhead = 2};
+  scaled.attention.scale = kNan;
+  EXPECT_TRUE(throws("MultiHeadAttention", {"scale is nan"}, [&] { EncoderLayer{scaled}; }));
+}
+
+TEST(Options, OfAnEncoder) {
+  const EncoderLayerOptions four = {.d_model = 4, .nhead = 2};
+  const EncoderLayerOptions six = {.d_model = 6, .nhead = 2};
+  EXPECT_EQ(repeat_layer(four, 3).size(), 3U);
+  EXPECT_TRUE(repeat_layer(four, 0).empty());
+  EXPECT_TRUE(throws("repeat_layer", {"-1"}, [&] { repeat_layer(four, -1); }));
+  EXPECT_TRUE(throws("Encoder", {"d_model 6", "d_model 4"}, [&] {
+    Encoder({.layers = {four, six}});
+  }));
+  EXPECT_TRUE(throws("Encoder", {"d_model 4", "d_model 6"},
+                     [&] { Encoder({.layers = {four}, .d_model = 6}); }));
+  EXPECT_TRUE(
+      throws("Encoder", {"needs a d_model"}, [] { Encoder({.layers = {}, .final_norm = true}); }));
+  EXPECT_TRUE(Encoder({.layers = {}}).layers.empty());
 }
 
 TEST(Options, OfATokenEncoder) {
@@ -50,7 +71,7 @@ TEST(Options, OfATokenEncoder) {
   const std::vector<Case<O>> cases = {
       {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, not 0"},
       {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, not -1"},
-      {[](O& o) { o.encoder.layer.d_model = 0; }, "d_model must be at least 1, not 0"},
+      {[](O& o) { o.encoder = {.layers = {}, .d_model = 0}; }, "d_model must be at least 1, not 0"},
       {[](O& o) { o.dropout = -1; }, "dropout must lie in [0, 1], not -1"},
       {[](O& o) { o.positions = static_cast<Positions>(9); }, "no such kind of positions"},
   };

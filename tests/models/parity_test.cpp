@@ -74,8 +74,8 @@ TEST(Parity, Encoders) {
   EXPECT_EQ(names.size(), 5U);
   for (const std::string& name : names) {
     const GoldenCase golden(name);
-    check_model(golden, models::Encoder({.layer = layer_options(golden),
-                                         .num_layers = golden.option("num_layers"),
+    check_model(golden, models::Encoder({.layers = models::repeat_layer(
+                                             layer_options(golden), golden.option("num_layers")),
                                          .final_norm = golden.option("final_norm") != 0}));
   }
 }

@@ -92,7 +92,7 @@ TEST(TokenEncoder, StartsAsItSays) {
   Rng rng(1);
   TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal, false, 0);
   options.vocabulary_size = 2000;
-  options.encoder.layer.d_model = 16;
+  options.encoder.d_model = 16;
   const auto deviation = [](const Tensor& x) {
     double sum = 0;
     for (double value : array(x).values) sum += value * value;
@@ -144,7 +144,7 @@ TEST(TokenEncoder, Errors) {
     model(zeros({1, 10}, kInt64));
   }));
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
-  options.encoder.layer.batch_first = false;
+  options.encoder.layers.back().batch_first = false;
   EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));
 }
 

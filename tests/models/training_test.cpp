@@ -138,13 +138,13 @@ Trained train_encoder(const std::string& norm, DType dtype) {
   const GoldenCase& golden = encoder_golden();
   models::SequenceClassifier model(
       {.tokens = {.vocabulary_size = 23,
-                  .encoder = {.layer = {.d_model = 16,
-                                        .nhead = 4,
-                                        .dim_feedforward = 24,
-                                        .dropout = 0,
-                                        .activation = Activation::kGelu,
-                                        .norm_first = norm == "pre"},
-                              .num_layers = 2,
+                  .encoder = {.layers = models::repeat_layer({.d_model = 16,
+                                                              .nhead = 4,
+                                                              .dim_feedforward = 24,
+                                                              .dropout = 0,
+                                                              .activation = Activation::kGelu,
+                                                              .norm_first = norm == "pre"},
+                                                             2),
                               .final_norm = norm == "pre"},
                   .positions = models::Positions::kLearned,
                   .max_tokens = 9,
@@ -185,8 +185,8 @@ Trained train_wide() {
   manual_seed(11);
   models::TokenClassifier model({
       .tokens = {.vocabulary_size = 50,
-                 .encoder = {.layer = {.d_model = 48, .nhead = 4, .dim_feedforward = 200},
-                             .num_layers = 2}},
+                 .encoder = {.layers = models::repeat_layer(
+                                 {.d_model = 48, .nhead = 4, .dim_feedforward = 200}, 2)}},
       .classes = kClasses,
   });
   nn::set_requires_grad(model);

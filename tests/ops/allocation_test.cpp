@@ -59,8 +59,8 @@ TEST(Allocation, TheCounterCounts) {
 
 TEST(Allocation, AnEncoderAllocatesNothingAfterItsFirstCall) {
   models::Encoder encoder({
-      .layer = {.d_model = 64, .nhead = 4, .dim_feedforward = 128, .norm_first = true},
-      .num_layers = 3,
+      .layers = models::repeat_layer(
+          {.d_model = 64, .nhead = 4, .dim_feedforward = 128, .norm_first = true}, 3),
       .final_norm = true,
   });
   nn::eval(encoder);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,8 @@ struct NaiveHeads {
 /// behind `prefix`.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
-                                   const Tensor& value, const MaskParts& mask) {
+                                   const Tensor& value, const MaskParts& mask,
+                                   std::optional<double> score_scale = {}) {
   const auto get = [&](const std::string& name) {
     const auto found = state.find(prefix + name);
     return found == state.end() ? Tensor() : found->second;
@@ -114,7 +116,7 @@ inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string
         packed.defined() ? rows(packed, part) : get(separate[static_cast<std::size_t>(part)]);
     return naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
   };
-  const double scale = 1 / std::sqrt(static_cast<double>(e / heads));
+  const double scale = score_scale.value_or(1 / std::sqrt(static_cast<double>(e / heads)));
   const NaiveAttention attended =
       naive_attention(project(query, 0), project(key, 1), project(value, 2), mask, scale);
   const index_t width = e / heads;
@@ -130,9 +132,11 @@ struct NaiveLayerOptions {
   bool norm_first;
   nn::Activation activation;
   double eps = 1e-5;
+  std::optional<double> scale = {};
 };
 
-/// An encoder layer over (B, T, D) with the parameters of `state` behind `prefix`.
+/// An encoder layer over (B, T, D) with the parameters of `state` behind `prefix`, where a norm that
+/// has none is left out.
 inline Tensor naive_encoder_layer(const nn::StateDict& state, const std::string& prefix,
                                   const NaiveLayerOptions& options, const Tensor& x,
                                   const MaskParts& mask) {
@@ -141,10 +145,13 @@ inline Tensor naive_encoder_layer(const nn::StateDict& state, const std::string&
     return found == state.end() ? Tensor() : found->second;
   };
   const auto norm = [&](const std::string& name, const Tensor& y) {
+    if (!get(name + ".weight").defined()) return y;
     return naive_layer_norm(y, get(name + ".weight"), get(name + ".bias"), options.eps);
   };
   const auto attend = [&](const Tensor& y) {
-    return naive_multi_head(state, prefix + "self_attn.", options.heads, y, y, y, mask).output;
+    return naive_multi_head(state, prefix + "self_attn.", options.heads, y, y, y, mask,
+                            options.scale)
+        .output;
   };
   const auto feed_forward = [&](const Tensor& y) {
     const Tensor hidden = naive_linear(y, get("linear1.weight"), get("linear1.bias"));
