@@ -52,14 +52,6 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
           .bias = options.feed_forward.bias.value_or(options.bias)};
 }
 
-/// `mask` with another additive part in the place of its own.
-AttentionMask with_bias(const AttentionMask& mask, const Tensor& bias) {
-  AttentionMask result = mask.causal() ? causal_mask() : AttentionMask();
-  if (mask.lengths().defined()) result = result & length_mask(mask.lengths());
-  if (mask.keep().defined()) result = result & keep_mask(mask.keep());
-  return bias.defined() ? result & additive_mask(bias) : result;
-}
-
 }  // namespace
 
 nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
@@ -90,13 +82,16 @@ AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask&
 }
 
 Tensor EncoderLayer::compute_checkpointed(const Tensor& x, const AttentionMask& mask) const {
-  std::vector<Tensor> inputs = {x, mask.bias(), mask.lengths(), mask.keep()};
+  std::vector<Tensor> inputs = mask.tensors();
+  const std::size_t of_mask = inputs.size();
+  inputs.insert(inputs.begin(), x);
   nn::for_each_parameter(
       *this, [&](const std::string&, const Tensor& parameter) { inputs.push_back(parameter); });
   // A copy of the layer, of handles that is, so that the original may change or go.
   return tessera::gradient_checkpoint(
-      [layer = *this, mask](std::span<const Tensor> in) {
-        return layer.compute(in[0], with_bias(mask, in[1]), {}).output;
+      [layer = *this, mask, of_mask](std::span<const Tensor> in) {
+        const AttentionMask same = mask.with_tensors(in.subspan(1, of_mask));
+        return layer.compute(in[0], same, {}).output;
       },
       inputs);
 }

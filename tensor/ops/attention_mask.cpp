@@ -27,6 +27,19 @@ void require_bool(const char* op, const Tensor& mask) {
 
 }  // namespace
 
+std::vector<Tensor> AttentionMask::tensors() const {
+  return {lengths_, keep_, bias_};
+}
+
+AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const {
+  AttentionMask result = *this;
+  const std::vector<Tensor*> parts = {&result.lengths_, &result.keep_, &result.bias_};
+  require(tensors.size() == parts.size(), "with_tensors", "a mask has ", parts.size(),
+          " tensors, not ", tensors.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = tensors[i];
+  return result;
+}
+
 AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
   AttentionMask result;
   result.causal_ = a.causal_ || b.causal_;

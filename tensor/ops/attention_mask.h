@@ -7,6 +7,7 @@
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -22,6 +23,13 @@ class AttentionMask {
   const Tensor& lengths() const { return lengths_; }
   const Tensor& keep() const { return keep_; }
   const Tensor& bias() const { return bias_; }
+
+  /// All its tensors, in one fixed order; undefined where a part is absent. Who keeps or replaces
+  /// them one by one, as a backward does, need not know the parts.
+  std::vector<Tensor> tensors() const;
+  /// The same mask with these tensors, in the order of `tensors`, in place of its own.
+  /// Errors: another number of tensors.
+  AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
   /// Both masks apply: a key is used where both let it, and additive masks add up.
   /// Errors: parts whose shapes do not broadcast.

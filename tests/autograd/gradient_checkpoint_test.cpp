@@ -99,6 +99,17 @@ TEST_P(GradientCheckpointTest, AnEncodersBitsStay) {
   }
 }
 
+/// A mask with every part but an additive one, which run_encoder adds.
+AttentionMask full_mask() {
+  Tensor keep = ones({2, 1, 9, 9}, kBool);
+  keep.select(3, 2).fill(0);
+  return causal_mask() & length_mask({9, 6}) & keep_mask(keep);
+}
+
+TEST_P(GradientCheckpointTest, NoPartOfAMaskIsLost) {
+  expect_same(run_encoder(true, true, 0, full_mask()), run_encoder(false, true, 0, full_mask()));
+}
+
 /// The weights after ten steps, and each step's loss.
 std::vector<Named> train(bool checkpointed) {
   const models::Encoder encoder = make_encoder(checkpointed, true);

@@ -301,6 +301,25 @@ TEST(AttentionEdges, MasksCombine) {
   EXPECT_TRUE((none & keep_mask(keep)).keep().defined());
 }
 
+TEST(AttentionEdges, AMaskGivesAndTakesItsTensors) {
+  const AttentionMask full = causal_mask() & length_mask({3, 2}) &
+                             keep_mask(tensor({true, false, true})) &
+                             additive_mask(tensor({0.5, -1.0, 2.0}));
+  std::vector<Tensor> tensors = full.tensors();
+  for (Tensor& each : tensors) each = each.clone();
+  const AttentionMask same = full.with_tensors(tensors);
+  EXPECT_TRUE(same.causal());
+  EXPECT_TRUE(same_bits(same.lengths(), full.lengths()));
+  EXPECT_TRUE(same_bits(same.keep(), full.keep()));
+  EXPECT_TRUE(same_bits(same.bias(), full.bias()));
+  EXPECT_FALSE(same.bias().storage() == full.bias().storage());
+  const AttentionMask causal = full.with_tensors(AttentionMask().tensors());
+  EXPECT_TRUE(causal.causal());
+  for (const Tensor& each : causal.tensors()) EXPECT_FALSE(each.defined());
+  EXPECT_TRUE(
+      throws("with_tensors", {"3", "2"}, [&] { full.with_tensors(std::vector<Tensor>(2)); }));
+}
+
 TEST(AttentionEdges, KeyMasksCoverAllQueriesAndHeads) {
   const Tensor keys = tensor({{true, false, true}});
   EXPECT_EQ(keep_keys_mask(keys).keep().shape(), (Shape{1, 1, 1, 3}));
