@@ -77,6 +77,16 @@ Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
   return mask.expand(scores);
 }
 
+/// The mask with its additive part in the inputs' dtype.
+AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
+  if (!mask.bias().defined() || mask.bias().dtype() == dtype) return mask;
+  std::vector<Tensor> tensors = mask.tensors();
+  for (Tensor& x : tensors) {
+    if (x.defined() && is_floating(x.dtype())) x = x.to(dtype);
+  }
+  return mask.with_tensors(tensors);
+}
+
 using Chosen = std::optional<std::vector<index_t>>;
 
 index_t count_of(const Chosen& chosen, index_t size) {
@@ -106,10 +116,10 @@ void copy_strides(const Tensor& x, index_t* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
 }
 
-/// What forward and backward read: four axes each, masks in the inputs' dtype or undefined.
+/// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
 struct Operands {
-  Tensor q, k, v, bias, keep, lengths;
-  bool causal;
+  Tensor q, k, v;
+  AttentionMask mask;
   double scale;
 
   Shape scores() const { return {q.size(0), q.size(1), q.size(2), k.size(2)}; }
@@ -126,19 +136,20 @@ Tensor empty_heads(const Tensor& x, index_t width) {
 
 template <class T>
 void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
-  args.causal = x.causal;
-  if (x.lengths.defined()) {
-    require(x.lengths.size(0) == args.batch, kOp, x.lengths.size(0), " lengths for a batch of ",
-            args.batch);
-    args.lengths = x.lengths.data<index_t>();
+  const AttentionMask& mask = x.mask;
+  args.causal = mask.causal();
+  if (mask.lengths().defined()) {
+    require(mask.lengths().size(0) == args.batch, kOp, mask.lengths().size(0),
+            " lengths for a batch of ", args.batch);
+    args.lengths = mask.lengths().data<index_t>();
   }
-  if (x.keep.defined()) {
-    const Tensor keep = expand_mask("the bool mask", x.keep, x.scores());
+  if (mask.keep().defined()) {
+    const Tensor keep = expand_mask("the bool mask", mask.keep(), x.scores());
     args.keep = keep.data<bool>();
     copy_strides(keep, args.keep_strides, 4);
   }
-  if (x.bias.defined()) {
-    const Tensor bias = expand_mask("the additive mask", x.bias, x.scores());
+  if (mask.bias().defined()) {
+    const Tensor bias = expand_mask("the additive mask", mask.bias(), x.scores());
     args.bias = bias.data<T>();
     copy_strides(bias, args.bias_strides, 4);
   }
@@ -208,7 +219,7 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
   Tensor dq = empty_heads(x.q, x.q.size(3));
   Tensor dk = empty_heads(x.k, x.k.size(3));
   Tensor dv = empty_heads(x.v, x.v.size(3));
-  Tensor d_bias = dx.wanted(kBias) ? zeros(x.bias.shape(), x.bias.dtype()) : Tensor();
+  Tensor d_bias = dx.wanted(kBias) ? zeros(x.mask.bias().shape(), x.q.dtype()) : Tensor();
   kernels::AttentionBackwardArgs<T> args = {
       .forward = kernel_args<T>(x),
       .d_out = d_out.data<T>(),
@@ -258,28 +269,36 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
   dx.add(kBias, d_scores);
 }
 
+/// A mask as a backward keeps it.
+class SavedMask {
+ public:
+  SavedMask(const Recording& op, const AttentionMask& mask) : mask_(mask) {
+    for (const Tensor& x : mask.tensors()) tensors_.push_back(op.save(x));
+  }
+  AttentionMask get() const {
+    return mask_.with_tensors(std::vector<Tensor>(tensors_.begin(), tensors_.end()));
+  }
+
+ private:
+  AttentionMask mask_;  // for what is no tensor
+  std::vector<Saved> tensors_;
+};
+
 /// Operands as a backward keeps them.
 struct SavedOperands {
-  Saved q, k, v, bias, keep, lengths;
-  bool causal;
+  Saved q, k, v;
+  SavedMask mask;
   double scale;
 
   SavedOperands(const Recording& op, const Operands& x)
-      : q(op.save(x.q)),
-        k(op.save(x.k)),
-        v(op.save(x.v)),
-        bias(op.save(x.bias)),
-        keep(op.save(x.keep)),
-        lengths(op.save(x.lengths)),
-        causal(x.causal),
-        scale(x.scale) {}
-  Operands get() const { return {q, k, v, bias, keep, lengths, causal, scale}; }
+      : q(op.save(x.q)), k(op.save(x.k)), v(op.save(x.v)), mask(op, x.mask), scale(x.scale) {}
+  Operands get() const { return {q, k, v, mask.get(), scale}; }
 };
 
 /// The output, and the weights where y has room for them, each recorded for itself.
 AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) {
   const Tensor q = x.q, k = x.k;
-  Recording op(kOp, {&x.q, &x.k, &x.v, &x.bias});
+  Recording op(kOp, {&x.q, &x.k, &x.v, &x.mask.bias()});
   // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
   // in one order, whatever its layout.
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
@@ -298,7 +317,7 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
   });
   if (!y.weights.defined()) return {out, y.weights};
   const Tensor none;  // weights do not depend on the values
-  Recording of_weights("attention weights", {&q, &k, &none, &x.bias});
+  Recording of_weights("attention weights", {&q, &k, &none, &x.mask.bias()});
   return {out, of_weights.finish(y.weights, [&] {
             return [kept = SavedOperands(of_weights, x), weights = of_weights.save(y.weights)](
                        const Tensor& d_weights, Gradients& dx) {
@@ -343,17 +362,14 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .q = with_all_axes(q),
       .k = with_all_axes(k),
       .v = with_all_axes(v),
-      .bias = mask.bias().defined() ? mask.bias().to(q.dtype()) : Tensor(),
-      .keep = mask.keep(),
-      .lengths = mask.lengths(),
-      .causal = mask.causal(),
+      .mask = with_dtype(mask, q.dtype()),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
   };
   // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the
   // average.
   const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
   const AttentionRequest average = {.averaged = whole.averaged};
-  const bool of_all = wants_gradient({&x.q, &x.k, &x.bias});
+  const bool of_all = wants_gradient({&x.q, &x.k, &x.mask.bias()});
   const AttentionRequest& now = of_all ? average : whole;
   const AttentionRequest& later = of_all ? whole : average;
   Outputs y;
