@@ -11,10 +11,11 @@
 // used more than once is therefore copied: a worker takes a span of query blocks, copies a tile of
 // K and V once for all of them, and asks for the next one's rows while it computes.
 //
-// **The same bits.** A query's result depends on its own row of scores alone: tiles start at key 0
-// and have a constant size, so neighbours, threads and vector width do not matter. A masked key has
-// weight exactly 0 and leaves m, l and O as they are, so keys masked at the end equal keys that are
-// not there.
+// **The same bits.** A query's result depends on its own row of scores alone: tiles have a constant
+// size and are counted from key 0, so neighbours, threads and vector width do not matter. A masked
+// key has weight exactly 0 and leaves m, l and O as they are, so masked keys at either end of a
+// range equal keys that are not there: a block goes through the keys [begin, stop) that its queries
+// see, and begins and stops in the middle of a tile.
 //
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
@@ -81,10 +82,10 @@ template <class T>
   const index_t next = key + kKeyTile;
   prefetch_rows<Fetch::kForL1>(block.v(key), args.v_strides[2], rows, args.v_width);
   prefetch_rows<Fetch::kForL1>(block.k(next), args.k_strides[2],
-                               at_most(block.key_stop - next, rows), args.width);
+                               at_most(block.keys.stop - next, rows), args.width);
 }
 
-/// A tile of keys and values as a span's blocks share it.
+/// A tile of keys and values as a span's blocks share it, without keys that none of them sees.
 template <class T>
 struct KeyTile {
   index_t first, count;
@@ -92,19 +93,20 @@ struct KeyTile {
   bool fresh;   // no block has used it yet: its values are still to be packed
 };
 
-/// S^T of one block.
+/// S^T of one block and some of the tile's keys.
 template <class T>
-inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
-                       const AttentionScratch<T>& scratch) {
+inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t key,
+                       index_t keys, const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
-  const MatrixRef<T> k = tile.copied ? MatrixRef<T>{scratch.keys, args.width, 1}
-                                     : MatrixRef<T>{block.k(tile.first), args.k_strides[2], 1};
+  const T* const copied = scratch.keys + (key - tile.first) * args.width;
+  const MatrixRef<T> k = tile.copied ? MatrixRef<T>{copied, args.width, 1}
+                                     : MatrixRef<T>{block.k(key), args.k_strides[2], 1};
   for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
     const TileSource<T> queries = {scratch.queries + i * args.width, 0, kPanel<T>, 0};
     index_t rows = 0;
     for (index_t j = 0; j < keys; j += rows) {
       rows = next_rows(keys - j);
-      if (tile.fresh && i == 0) prefetch_tile_rows(block, tile.first + j, rows);
+      if (tile.fresh && i == 0) prefetch_tile_rows(block, key + j, rows);
       T* const scores = scratch.scores + j * kQueryBlock + i;
       compute_rows(rows, false, args.width, k.at(j, 0), queries,
                    TileTarget<T>{scores, kQueryBlock, kPanel<T>, false});
@@ -115,13 +117,13 @@ inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index
 /// The same chains for a few queries, which would leave most lanes of a panel empty: lanes are
 /// keys.
 template <class T>
-inline void score_few(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
+inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
                       const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
   for (index_t j = 0; j < keys; j += kPanel<T>) {
     const index_t rows = at_most(keys - j, kPanel<T>);
-    prefetch_tile_rows(block, tile.first + j, rows);
-    pack_transposed(block.k(tile.first + j), args.k_strides[2], rows, args.width, T{1},
+    prefetch_tile_rows(block, key + j, rows);
+    pack_transposed(block.k(key + j), args.k_strides[2], rows, args.width, T{1},
                     scratch.keys + j * args.width);
   }
   const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
@@ -165,10 +167,10 @@ inline Mask<T> write_output(const QueryBlock<T>& block, const AttentionScratch<T
   return spoiled;
 }
 
-/// O (+)= P V for one tile.
+/// O (+)= P V for one block and some of the tile's keys.
 template <class T>
-inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t keys,
-                         const AttentionScratch<T>& scratch) {
+inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t key,
+                         index_t keys, const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
   const index_t row = whole_panels<T>(args.v_width);
   const MatrixRef<T> values = {block.v(tile.first), args.v_strides[2], 1};
@@ -177,12 +179,14 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
   if (tile.fresh) {
     pack_panels(values.at(0, in_place), tile.count, args.v_width - in_place, scratch.values);
   }
-  const Panels<T> v =
-      tile.copied ? Panels<T>{scratch.values, kPanel<T> * tile.count, kPanel<T>, nullptr, 0}
-                  : Panels<T>{values.data, kPanel<T>, values.row, scratch.values, kPanel<T>};
+  const T* const packed = scratch.values + (key - tile.first) * kPanel<T>;
+  const Panels<T> v = tile.copied
+                          ? Panels<T>{packed, kPanel<T> * tile.count, kPanel<T>, nullptr, 0}
+                          : Panels<T>{block.v(key), kPanel<T>, values.row, packed, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
-  multiply_block(block.count, keys, TileRows<T>(p), v,
-                 TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, tile.first > 0});
+  multiply_block(
+      block.count, keys, TileRows<T>(p), v,
+      TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, key > block.keys.begin});
 }
 
 /// The same chain of additions, but terms of weight 0 are left out instead of adding 0 * NaN.
@@ -193,7 +197,7 @@ inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key,
   for (index_t i = 0; i < block.count; ++i) {
     T* const out = scratch.out + i * whole_panels<T>(width);
     for (index_t c = 0; c < width; ++c) {
-      T sum = key > 0 ? out[c] : T{0};
+      T sum = key > block.keys.begin ? out[c] : T{0};
       for (index_t j = 0; j < keys; ++j) {
         const T weight = scratch.scores[j * kQueryBlock + i];
         if (weight != T{0}) sum += weight * block.v(key + j)[c];
@@ -226,29 +230,31 @@ inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T
   return write_output(block, scratch);
 }
 
-/// One tile for one block.
+/// The keys of one tile that one block sees.
 template <class T>
 inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool skip_zeros,
                         const AttentionScratch<T>& scratch) {
-  const index_t key = tile.first;
-  const index_t keys = at_most(block.key_stop - key, tile.count);
+  const Range seen = block.keys_in(tile.first, tile.first + tile.count);
+  const index_t key = seen.begin;
+  const index_t keys = seen.stop - key;
   if (block.count <= kFewQueries) {
-    score_few(block, tile, keys, scratch);
+    score_few(block, key, keys, scratch);
   } else {
-    score_tile(block, tile, keys, scratch);
+    score_tile(block, tile, key, keys, scratch);
   }
   mask_scores(block, key, keys, scratch.scores);
-  const bool rescale = exponentiate_tile(block, keys, scratch) && key > 0;
+  const bool is_first = key == block.keys.begin;
+  const bool rescale = exponentiate_tile(block, keys, scratch) && !is_first;
   if (rescale) rescale_sums(block, scratch);
   capture_weights(block, key, keys, rescale, scratch);
-  if (key + keys == block.key_stop) {
+  if (key + keys == block.keys.stop) {
     prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out_strides[2], block.count,
                                       block.args.v_width);
   }
   if (skip_zeros) {
     weigh_values_skipping_zeros(block, key, keys, scratch);
   } else {
-    weigh_values(block, tile, keys, scratch);
+    weigh_values(block, tile, key, keys, scratch);
   }
 }
 
@@ -262,24 +268,39 @@ inline void start_span(const QueryBlock<T>& span, const AttentionScratch<T>& scr
   }
 }
 
+/// Zeros for the blocks whose queries see no key.
+template <class T>
+inline void finish_without_keys(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
+  for (index_t i = 0; i < span.count; i += kQueryBlock) {
+    const QueryBlock<T> block = span.block(i);
+    if (block.keys.begin < block.keys.stop) continue;
+    const AttentionScratch<T> own = scratch.from(span.args, i);
+    fill_zeros(own.out, block.count * whole_panels<T>(span.args.v_width));
+    finish_block(block, own);
+  }
+}
+
 /// All tiles for all blocks of a span. Returns whether the output is finite.
 template <class T>
 inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
                         const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = span.args;
   start_span(span, scratch);
+  finish_without_keys(span, scratch);
   Mask<T> spoiled = {};
-  for (index_t key = 0; key < span.key_stop; key += kKeyTile) {
-    KeyTile<T> tile = {key, at_most(span.key_stop - key, kKeyTile), span.count > kPanel<T>, true};
+  index_t next = span.keys.begin / kKeyTile * kKeyTile;
+  for (; next < span.keys.stop; next += kKeyTile) {
+    const Range keys = span.keys_in(next, next + kKeyTile);
+    KeyTile<T> tile = {keys.begin, keys.stop - keys.begin, span.count > kPanel<T>, true};
     if (tile.copied) {
-      copy_rows(span.k(key), args.k_strides[2], tile.count, args.width, scratch.keys);
+      copy_rows(span.k(tile.first), args.k_strides[2], tile.count, args.width, scratch.keys);
     }
-    for (index_t i = 0; i < span.count; i += kQueryBlock) {
+    const Range blocks = span.blocks(keys.begin, keys.stop);
+    for (index_t i = blocks.begin; i < blocks.stop; i += kQueryBlock) {
       const QueryBlock<T> block = span.block(i);
-      if (key >= block.key_stop) continue;
       const AttentionScratch<T> own = scratch.from(args, i);
       attend_tile(block, tile, skip_zeros, own);
-      if (key + kKeyTile >= block.key_stop) spoiled = spoiled | finish_block(block, own);
+      if (block.keys.stop <= keys.stop) spoiled = spoiled | finish_block(block, own);
       tile.fresh = false;
     }
   }
@@ -288,17 +309,7 @@ inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
 
 template <class T>
 inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
-  if (span.key_stop == 0) {
-    const index_t width = span.args.v_width;
-    for (index_t i = 0; i < span.count; ++i) {
-      for (index_t c = 0; c < width; ++c) span.out()[i * span.args.out_strides[2] + c] = T{0};
-    }
-    start_span(span, scratch);
-    finish_weights(span, scratch);
-    keep_statistics(span, scratch.maximum, scratch.scale);
-    return;
-  }
-  pack_queries(span, scratch.queries);
+  if (span.keys.begin < span.keys.stop) pack_queries(span, scratch.queries);
   // A value behind a mask may be NaN or infinite, and shows as 0 * NaN: once more, with care.
   if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
 }
@@ -335,11 +346,8 @@ void attention(const AttentionArgs<T>& args) noexcept {
     const index_t batch = head / args.heads;
     const index_t first = task % spans * span;
     const index_t count = at_most(args.queries - first, span);
-    index_t key_stop =
-        args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
-    if (args.causal) key_stop = at_most(key_stop, first + count);
     T* const memory = args.workspace + worker * AttentionScratch<T>::elements(args, span);
-    attend<T>({args, batch, head % args.heads, first, count, key_stop},
+    attend<T>({args, batch, head % args.heads, first, count},
               AttentionScratch<T>(memory, args, span));
   });
 }

@@ -129,13 +129,12 @@ struct Wanted {
   bool of_keys;     // dk, dv and the bias's gradient
 };
 
-/// One tile of keys for one block of queries.
+/// `keys` keys of a tile of `tile_keys` for one block of queries.
 template <class T>
 inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
-                          index_t key, index_t tile_keys, const Wanted& wanted,
+                          index_t key, index_t keys, index_t tile_keys, const Wanted& wanted,
                           const BackwardScratch<T>& scratch, RowsAhead<T>& ahead) {
   const AttentionArgs<T>& forward = args.forward;
-  const index_t keys = at_most(block.key_stop - key, tile_keys);
   multiply_columns(block, keys, forward.width, scratch.k, scratch.q_columns, scratch.weights,
                    ahead);
   mask_scores(block, key, keys, scratch.weights);
@@ -156,7 +155,7 @@ inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock
   }
 }
 
-/// Some queries of a head, and the keys [first, end) that they meet.
+/// Some queries of a head, and the keys [first, end), of which they see those in [start, stop).
 template <class T>
 struct BackwardPart {
   const AttentionBackwardArgs<T>& args;
@@ -168,8 +167,12 @@ struct BackwardPart {
   T* dq(index_t i) const { return at(args.dq, args.dq_strides, i); }
   T* dk(index_t j) const { return at(args.dk, args.dk_strides, j); }
   T* dv(index_t j) const { return at(args.dv, args.dv_strides, j); }
-  /// Keys from here on are not used.
-  index_t stop() const { return at_most(end, queries.key_stop); }
+  index_t start() const { return at_least(first, queries.keys.begin); }
+  index_t stop() const { return at_most(end, queries.keys.stop); }
+  /// Whether a block meets its first key in the tile at `key`.
+  bool begins_at(index_t key, const QueryBlock<T>& block) const {
+    return at_least(first, block.keys.begin) >= key;
+  }
 
  private:
   template <class U>
@@ -198,23 +201,27 @@ inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahe
   ahead.template add<Fetch::kForL1>(head.v(key), forward.v_strides[2], rows, forward.v_width);
 }
 
-/// What is needed after the tile at `key` and a block: the next queries if this is the first tile,
-/// the next keys if this is the first block, and the places of what will be complete.
+/// What is needed after the tile at `key` and the block at `i` of `blocks`: the next queries if they
+/// meet their first key here, the next keys if this is the first block, and the places of what
+/// will be complete.
 template <class T>
-inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const QueryBlock<T>& block, index_t key,
-                               index_t keys) {
+inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const Range& blocks, index_t i,
+                               index_t key, index_t keys) {
   const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
-  const index_t next = block.first + block.count - part.queries.first;
-  const bool last_block = next == part.queries.count;
+  const QueryBlock<T> block = part.queries.block(i);
+  const index_t next = i + kQueryBlock;
+  const bool last_block = next >= blocks.stop;
   RowsAhead<T> ahead;
-  if (key == part.first && !last_block) add_queries(part, part.queries.block(next), ahead);
-  if (block.first == part.queries.first) add_keys(part, key + keys, ahead);
+  if (!last_block && part.begins_at(key, part.queries.block(next))) {
+    add_queries(part, part.queries.block(next), ahead);
+  }
+  if (i == blocks.begin) add_keys(part, key + keys, ahead);
   if (part.wanted.of_keys && last_block) {
     ahead.template add<Fetch::kForWriting>(part.dk(key), args.dk_strides[2], keys, forward.width);
     ahead.template add<Fetch::kForWriting>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
   }
-  if (part.wanted.of_queries && key + keys >= block.key_stop) {
+  if (part.wanted.of_queries && key + keys >= block.keys.stop) {
     ahead.template add<Fetch::kForWriting>(part.dq(block.first), args.dq_strides[2], block.count,
                                            forward.width);
   }
@@ -226,14 +233,16 @@ template <class T>
 inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t keys,
                            const BackwardScratch<T>& scratch) {
   const AttentionBackwardArgs<T>& args = part.args;
-  for (index_t i = 0; i < part.queries.count; i += kQueryBlock) {
+  const Range blocks = part.queries.blocks(key, key + keys);
+  for (index_t i = blocks.begin; i < blocks.stop; i += kQueryBlock) {
     const QueryBlock<T> block = part.queries.block(i);
     const BackwardScratch<T> own = scratch.from(args.forward, i);
-    if (key >= block.key_stop) continue;
-    if (key == part.first) pack_block(args, block, own);
-    RowsAhead<T> ahead = rows_ahead(part, block, key, keys);
-    backward_tile(args, block, key, keys, part.wanted, own, ahead);
-    if (part.wanted.of_queries && key + keys >= block.key_stop) {
+    if (part.begins_at(key, block)) pack_block(args, block, own);
+    RowsAhead<T> ahead = rows_ahead(part, blocks, i, key, keys);
+    const Range seen = block.keys_in(key, key + keys);
+    backward_tile(args, block, seen.begin, seen.stop - seen.begin, keys, part.wanted,
+                  own.from_key(args.forward, seen.begin - key), ahead);
+    if (part.wanted.of_queries && key + keys >= block.keys.stop) {
       write_sums(own.dq, block.count, args.forward.width, args.forward.scale, part.dq(block.first),
                  args.dq_strides[2]);
     }
@@ -251,11 +260,13 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
     write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv_strides[2]);
   };
   fill_zeros(scratch.dq, part.queries.count * whole_panels<T>(forward.width));
-  if (part.wanted.of_queries && part.queries.key_stop == 0) {
-    write_sums(scratch.dq, part.queries.count, forward.width, forward.scale,
-               part.dq(part.queries.first), args.dq_strides[2]);
+  for (index_t i = 0; part.wanted.of_queries && i < part.queries.count; i += kQueryBlock) {
+    const QueryBlock<T> block = part.queries.block(i);
+    if (block.keys.begin < block.keys.stop) continue;
+    write_sums(scratch.dq, block.count, forward.width, forward.scale, part.dq(block.first),
+               args.dq_strides[2]);
   }
-  for (index_t key = part.first; key < part.stop(); key += kBackwardKeys) {
+  for (index_t key = part.start(); key < part.stop(); key += kBackwardKeys) {
     const index_t keys = at_most(part.stop() - key, kBackwardKeys);
     pack_tile(part.queries, key, keys, scratch);
     backward_tiles(part, key, keys, scratch);
@@ -263,8 +274,8 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   }
   if (!part.wanted.of_keys) return;
   start_tile(forward, scratch);
-  for (index_t key = at_least(part.stop(), part.first); key < part.end; ++key) {
-    write_keys(key, 1);
+  for (index_t key = part.first; key < part.end; ++key) {
+    if (key < part.start() || key >= part.stop()) write_keys(key, 1);
   }
 }
 
@@ -327,12 +338,8 @@ class BackwardTasks {
  private:
   BackwardPart<T> part(index_t head, index_t first, index_t end, index_t key_first, index_t key_end,
                        const Wanted& wanted) const {
-    const index_t batch = head / args_.heads;
-    index_t key_stop =
-        args_.lengths != nullptr ? at_most(args_.lengths[batch], args_.keys) : args_.keys;
-    if (args_.causal) key_stop = at_most(key_stop, end);
     return {all_,
-            {args_, batch, head % args_.heads, first, end - first, key_stop},
+            {args_, head / args_.heads, head % args_.heads, first, end - first},
             key_first,
             key_end,
             wanted};
@@ -343,14 +350,13 @@ class BackwardTasks {
     const index_t groups_of_heads = args_.heads / split_.head_step;
     const index_t batch = group / groups_of_heads * split_.batch_step;
     const index_t head = group % groups_of_heads * split_.head_step;
-    // Queries before these see none of the keys.
-    const index_t first =
-        args_.causal ? at_most(key, args_.queries) / kQueryBlock * kQueryBlock : 0;
+    const index_t end = at_most(key + kPartKeys, args_.keys);
+    const Range queries = queries_of_keys(args_, key, end);
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
       for (index_t h = head; h < head + split_.head_step; ++h) {
-        const index_t end = at_most(key + kPartKeys, args_.keys);
-        backward_part(part(b * args_.heads + h, first, args_.queries, key, end, {false, true}),
-                      scratch);
+        backward_part(
+            part(b * args_.heads + h, queries.begin, queries.stop, key, end, {false, true}),
+            scratch);
       }
     }
   }

@@ -54,6 +54,17 @@ struct BackwardScratch {
     return rest;
   }
 
+  /// The same, for the tile's keys from `j` on.
+  BackwardScratch from_key(const AttentionArgs<T>& args, index_t j) const {
+    BackwardScratch rest = *this;
+    rest.k += j * args.width;
+    rest.v += j * args.v_width;
+    rest.k_panels += j * kPanel<T>;
+    rest.dk += j * whole_panels<T>(args.width);
+    rest.dv += j * whole_panels<T>(args.v_width);
+    return rest;
+  }
+
  private:
   /// Carves the buffers from `memory`; returns how many elements they take.
   index_t take_all(T* memory, const AttentionArgs<T>& args, index_t queries) {
@@ -96,7 +107,7 @@ class RowsAhead {
 
   void operator()() {
     for (int r = 0; r < count_; ++r) {
-      const Range& range = ranges_[r];
+      const Rows& range = ranges_[r];
       if (next_ >= range.rows) continue;
       const T* const row = range.first + next_ * range.stride;
       if (range.fetch == Fetch::kForL1) {
@@ -109,20 +120,15 @@ class RowsAhead {
   }
 
  private:
-  struct Range {
+  struct Rows {
     const T* first;
     index_t stride, rows, width;
     Fetch fetch;
   };
-  Range ranges_[8];
+  Rows ranges_[8];
   int count_ = 0;
   index_t next_ = 0;
 };
-
-template <class T>
-inline void fill_zeros(T* to, index_t count) {
-  for (index_t i = 0; i < count; ++i) to[i] = T{0};
-}
 
 /// Rows as panels, the last padded with zeros, and without what is not finite: it is multiplied by
 /// weights that may be 0, and shows in those that are not.

@@ -76,14 +76,42 @@ struct AttentionScratch {
   }
 };
 
+template <class T>
+inline void fill_zeros(T* to, index_t count) {
+  for (index_t i = 0; i < count; ++i) to[i] = T{0};
+}
+
+/// Positions [begin, stop); none where stop <= begin.
+struct Range {
+  index_t begin, stop;
+};
+
+/// The keys that some of the queries [first, first + count) see, by the masks that are ranges.
+template <class T>
+inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_t first,
+                             index_t count) {
+  const index_t length =
+      args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
+  const index_t ahead = args.causal ? 0 : args.window;
+  return {at_least(first - args.window, 0), at_most(length, first + count + ahead)};
+}
+
+/// The queries that see some of the keys [begin, stop), which are not behind a length.
+template <class T>
+inline Range queries_of_keys(const AttentionArgs<T>& args, index_t begin, index_t stop) {
+  const index_t ahead = args.causal ? 0 : args.window;
+  return {at_most(at_least(begin - ahead, 0), args.queries),
+          at_most(stop + args.window, args.queries)};
+}
+
 /// Some queries of one head: a worker's span, or one block of it.
 template <class T>
 struct QueryBlock {
   const AttentionArgs<T>& args;
   index_t batch, head;
-  index_t first;     // the first query
-  index_t count;     // queries
-  index_t key_stop;  // none of them sees a key from here on
+  index_t first;                                            // the first query
+  index_t count;                                            // queries
+  Range keys = keys_of_queries(args, batch, first, count);  // none of them sees another
 
   const T* q() const { return at(args.q, args.q_strides, first); }
   const T* k(index_t j) const { return at(args.k, args.k_strides, j); }
@@ -93,11 +121,19 @@ struct QueryBlock {
   /// What is behind `count` in the last panel is zeros.
   index_t padded() const { return whole_panels<T>(count); }
 
-  /// Block number `i / kQueryBlock` of a span.
+  /// The block from the span's query `i` on, a multiple of kQueryBlock.
   QueryBlock block(index_t i) const {
-    QueryBlock result = {args, batch, head, first + i, at_most(count - i, kQueryBlock), key_stop};
-    if (args.causal) result.key_stop = at_most(key_stop, result.first + result.count);
-    return result;
+    return {args, batch, head, first + i, at_most(count - i, kQueryBlock)};
+  }
+  /// Where the blocks that see some of the keys [begin, stop), a part of `keys`, begin and stop.
+  Range blocks(index_t begin, index_t stop) const {
+    const Range queries = queries_of_keys(args, begin, stop);
+    return {at_least(queries.begin - first, 0) / kQueryBlock * kQueryBlock,
+            at_most(queries.stop - first, count)};
+  }
+  /// Those of `keys` that lie in [begin, stop).
+  Range keys_in(index_t begin, index_t stop) const {
+    return {at_least(begin, keys.begin), at_most(stop, keys.stop)};
   }
 
  private:

@@ -40,7 +40,7 @@ inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t key
                             const AttentionScratch<T>& scratch) {
   visit_captured(block, [&](T* row, index_t i) {
     const T scale = scratch.scale[i];
-    for (index_t j = 0; rescale && scale != T{1} && j < key; ++j) row[j] *= scale;
+    for (index_t j = block.keys.begin; rescale && scale != T{1} && j < key; ++j) row[j] *= scale;
     for (index_t j = 0; j < keys; ++j) row[key + j] = scratch.scores[j * kQueryBlock + i];
   });
 }
@@ -50,8 +50,11 @@ inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t key
 template <class T>
 inline void finish_weights(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   visit_captured(block, [&](T* row, index_t i) {
-    for (index_t j = 0; j < block.key_stop; ++j) row[j] *= scratch.scale[i];
-    for (index_t j = block.key_stop; j < block.args.keys; ++j) row[j] = T{0} * scratch.scale[i];
+    const T scale = scratch.scale[i];
+    for (index_t j = 0; j < block.args.keys; ++j) {
+      const bool met = block.keys.begin <= j && j < block.keys.stop;
+      row[j] = (met ? row[j] : T{0}) * scale;
+    }
   });
 }
 

@@ -10,11 +10,16 @@ namespace tessera::kernels::TESSERA_ISA {
 template <class T>
 inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
   const AttentionArgs<T>& args = block.args;
-  if (args.causal && key + keys > block.first) {
+  // Key j is seen by the block's queries [from, to).
+  const index_t ahead = args.causal ? 0 : args.window;
+  const index_t last = block.first + block.count - 1;
+  if (key + keys - 1 > block.first + ahead || key < last - args.window) {
     for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count && block.first + i < key + j; ++i) {
-        scores[j * kQueryBlock + i] = -kInfinity<T>;
-      }
+      const index_t from = at_most(key + j - ahead - block.first, block.count);
+      const index_t to = at_least(key + j + args.window + 1 - block.first, 0);
+      T* const row = scores + j * kQueryBlock;
+      for (index_t i = 0; i < from; ++i) row[i] = -kInfinity<T>;
+      for (index_t i = to; i < block.count; ++i) row[i] = -kInfinity<T>;
     }
   }
   const auto offset = [&](const index_t(&strides)[4]) {

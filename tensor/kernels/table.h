@@ -40,6 +40,9 @@ struct Picked {
   index_t count = 0;
 };
 
+/// A window that hides no key: no sum of it and a position overflows.
+inline constexpr index_t kNoWindow = index_t{1} << 62;
+
 /// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in
 /// memory.
 ///
@@ -61,6 +64,7 @@ struct AttentionArgs {
   index_t out_strides[3];
   T scale;
   bool causal = false;               // query i sees keys j <= i
+  index_t window = kNoWindow;        // query i sees keys |i - j| <= window, from 0 to kNoWindow
   const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
   const bool* keep = nullptr;        // (batch, heads, queries, keys): false masks
   index_t keep_strides[4] = {};      // 0 where it is broadcast

@@ -1,5 +1,6 @@
 #include "tensor/ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -125,7 +126,9 @@ struct Operands {
   Shape scores() const { return {q.size(0), q.size(1), q.size(2), k.size(2)}; }
   /// Of the forward's two products; the backward's five are two and a half times as many.
   index_t flops() const {
-    return 2 * q.size(0) * q.size(1) * q.size(2) * k.size(2) * (q.size(3) + v.size(3));
+    const index_t keys = k.size(2);
+    const index_t seen = std::min(keys, 2 * std::min(mask.window().value_or(keys), keys) + 1);
+    return 2 * q.size(0) * q.size(1) * q.size(2) * seen * (q.size(3) + v.size(3));
   }
 };
 
@@ -138,6 +141,7 @@ template <class T>
 void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   const AttentionMask& mask = x.mask;
   args.causal = mask.causal();
+  args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
   if (mask.lengths().defined()) {
     require(mask.lengths().size(0) == args.batch, kOp, mask.lengths().size(0),
             " lengths for a batch of ", args.batch);

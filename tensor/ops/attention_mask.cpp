@@ -1,5 +1,7 @@
 #include "tensor/ops/attention_mask.h"
 
+#include <algorithm>
+
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -43,6 +45,9 @@ AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const
 AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
   AttentionMask result;
   result.causal_ = a.causal_ || b.causal_;
+  result.window_ = a.window_ && b.window_ ? std::min(*a.window_, *b.window_)
+                   : a.window_            ? a.window_
+                                          : b.window_;
   result.lengths_ = both(a.lengths_, b.lengths_, minimum);
   result.keep_ = both(a.keep_, b.keep_, logical_and);
   result.bias_ = both(a.bias_, b.bias_, add);
@@ -52,6 +57,13 @@ AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
 AttentionMask causal_mask() {
   AttentionMask mask;
   mask.causal_ = true;
+  return mask;
+}
+
+AttentionMask window_mask(index_t window) {
+  require(window >= 0, "window_mask", "the window is negative: ", window);
+  AttentionMask mask;
+  mask.window_ = window;
   return mask;
 }
 

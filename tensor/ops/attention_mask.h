@@ -7,6 +7,7 @@
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@ class AttentionMask {
   AttentionMask() = default;
 
   bool causal() const { return causal_; }
+  std::optional<index_t> window() const { return window_; }
   const Tensor& lengths() const { return lengths_; }
   const Tensor& keep() const { return keep_; }
   const Tensor& bias() const { return bias_; }
@@ -31,17 +33,20 @@ class AttentionMask {
   /// Errors: another number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
-  /// Both masks apply: a key is used where both let it, and additive masks add up.
+  /// Both masks apply: a key is used where both let it, so the smaller window and the smaller
+  /// lengths stay, and additive masks add up.
   /// Errors: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
   friend AttentionMask causal_mask();
+  friend AttentionMask window_mask(index_t window);
   friend AttentionMask length_mask(const Tensor& lengths);
   friend AttentionMask keep_mask(const Tensor& keep);
   friend AttentionMask additive_mask(const Tensor& bias);
 
  private:
   bool causal_ = false;
+  std::optional<index_t> window_;
   Tensor lengths_;  // (B), int64
   Tensor keep_;     // broadcastable to (B, H, Tq, Tk), bool: true takes part
   Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
@@ -50,6 +55,13 @@ class AttentionMask {
 /// Query i uses keys j <= i, counted from the first of each (top-left aligned where Tq != Tk), as
 /// `is_causal` of PyTorch's scaled_dot_product_attention.
 AttentionMask causal_mask();
+
+/// Local attention: query i uses keys |i - j| <= window, both counted from the first; with
+/// causal_mask(), the `window` keys before it and its own. Attention then costs time in proportion
+/// to T (2 window + 1), not to T^2. ModernBERT's `local_attention` is 2 window.
+/// **Errors**: a negative window.
+/// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
+AttentionMask window_mask(index_t window);
 
 /// Sequence b has lengths[b] keys; what lies behind is padding.
 /// **Shapes**: (B), int64. **Errors**: another dtype or rank, a negative length.
