@@ -1,4 +1,5 @@
 // The backward of fused attention: the kernel alone, on heads of a packed projection.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -15,9 +16,14 @@ namespace {
 
 struct Size {
   index_t batch, heads, tokens, width;
+  index_t window = kernels::kNoWindow;
 
+  bool has_window() const { return window < tokens; }
+  /// Of the keys that a window leaves alone: w + 1 + w for each query, less those beyond the ends.
   double flops() const {
-    return 10.0 * static_cast<double>(batch * heads * tokens * tokens * width);
+    const index_t pairs =
+        has_window() ? tokens * (2 * window + 1) - window * (window + 1) : tokens * tokens;
+    return 10.0 * static_cast<double>(batch * heads * pairs * width);
   }
 };
 
@@ -30,6 +36,7 @@ class Backward {
     args_.forward.queries = args_.forward.keys = s.tokens;
     args_.forward.width = args_.forward.v_width = s.width;
     args_.forward.scale = 1 / std::sqrt(static_cast<float>(s.width));
+    args_.forward.window = s.window;
     args_.forward.workers = thread_count();
     args_.forward.maxima = statistics_.mutable_data<float>();
     args_.forward.scales = args_.forward.maxima + statistics_.count() / 2;
@@ -70,7 +77,8 @@ class Backward {
     };
     const double scale = 1 / std::sqrt(static_cast<double>(s_.width));
     double sum = 0, mean = 0, with_keys = 0, weighted = 0;
-    for (index_t j = 0; j < s_.tokens; ++j) {
+    const index_t stop = std::min(query + s_.window + 1, s_.tokens);
+    for (index_t j = std::max<index_t>(query - s_.window, 0); j < stop; ++j) {
       double score = 0, d_weight = 0;
       for (index_t c = 0; c < s_.width; ++c) {
         score += at(qkv_, 3, 0, query, c) * at(qkv_, 3, 1, j, c);
@@ -108,11 +116,17 @@ class Backward {
 }  // namespace
 
 void register_attention_backward() {
-  constexpr std::array<Size, 5> kSizes = {
-      {{1, 12, 128, 32}, {1, 12, 128, 64}, {8, 12, 128, 64}, {1, 12, 512, 64}, {1, 1, 2048, 64}}};
+  constexpr std::array<Size, 7> kSizes = {{{1, 12, 128, 32},
+                                           {1, 12, 128, 64},
+                                           {8, 12, 128, 64},
+                                           {1, 12, 512, 64},
+                                           {1, 1, 2048, 64},
+                                           {1, 12, 8192, 64},
+                                           {1, 12, 8192, 64, 128}}};
   for (const Size& s : kSizes) {
     const std::string name =
-        format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens, "/d:", s.width);
+        format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens, "/d:", s.width,
+               s.has_window() ? format("/window:", s.window) : "");
     register_case(name, {.flops = s.flops()}, [=] {
       const auto backward = std::make_shared<Backward>(s);
       return Case{[=] { return backward->run(); },

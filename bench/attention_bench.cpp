@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "bench/case.h"
 #include "tensor/error.h"
@@ -18,8 +19,15 @@ namespace {
 
 struct Size {
   index_t batch, heads, queries, keys, width;
+  std::optional<index_t> window = {};
 
-  double flops() const { return 4.0 * static_cast<double>(batch * heads * queries * keys * width); }
+  /// Of the keys that a window leaves alone: w + 1 + w for each query, less those beyond the ends.
+  double flops() const {
+    const index_t pairs =
+        window ? queries * (2 * *window + 1) - *window * (*window + 1) : queries * keys;
+    return 4.0 * static_cast<double>(batch * heads * pairs * width);
+  }
+  AttentionMask mask() const { return window ? window_mask(*window) : AttentionMask(); }
 };
 
 /// Queries, keys and values with the heads side by side, as a projection leaves them.
@@ -39,15 +47,16 @@ struct Inputs {
 
 /// Element (query, column) of one head's attention, in double.
 double attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v, index_t query,
-                        index_t column) {
-  const index_t keys = k.size(0);
+                        index_t column, index_t window) {
+  const index_t first = std::max<index_t>(query - window, 0);
+  const index_t stop = std::min(query + window + 1, k.size(0));
   const index_t width = q.size(1);
   const auto at = [](const Tensor& x, index_t i, index_t j) {
     return static_cast<double>(x.data<float>()[i * x.strides()[0] + j * x.strides()[1]]);
   };
   double sum = 0;
   double weighted = 0;
-  for (index_t j = 0; j < keys; ++j) {
+  for (index_t j = first; j < stop; ++j) {
     double score = 0;
     for (index_t p = 0; p < width; ++p) score += at(q, query, p) * at(k, j, p);
     const double weight = std::exp(score / std::sqrt(static_cast<double>(width)));
@@ -64,14 +73,14 @@ double error_of(const Inputs& x, const Size& s, const Tensor& out) {
       return all.select(0, head / s.heads).select(0, head % s.heads);
     };
     return attend_in_double(of_head(x.q), of_head(x.k), of_head(x.v), e / s.width % s.queries,
-                            e % s.width);
+                            e % s.width, s.window.value_or(s.keys + s.queries));
   };
   return sampled_error(out, 50, expected, 1e-5);
 }
 
 Case fused_case(const Size& s) {
   const Inputs x(s);
-  return {[=] { return attention(x.q, x.k, x.v).output; },
+  return {[=] { return attention(x.q, x.k, x.v, s.mask()).output; },
           [=](const Tensor& out) { return error_of(x, s, out); }};
 }
 
@@ -139,6 +148,10 @@ void register_attention() {
     const Size s = {b, h, t, t, d};
     register_case(format("attention/B:", b, "/H:", h, "/T:", t, "/d:", d), {.flops = s.flops()},
                   [=] { return fused_case(s); });
+  }
+  for (const Size& s : {Size{1, 12, 8192, 8192, 64}, Size{1, 12, 8192, 8192, 64, 128}}) {
+    register_case(format("attention/B:1/H:12/T:8192/d:64", s.window ? "/window:128" : ""),
+                  {.flops = s.flops()}, [=] { return fused_case(s); });
   }
   const Size longest = {1, 1, 32768, 32768, 64};
   register_case("attention_long/T:32768/d:64", {.flops = longest.flops()},
