@@ -14,7 +14,7 @@
 // **The same bits.** A query's result depends on its own row of scores alone: tiles have a constant
 // size and are counted from key 0, so neighbours, threads and vector width do not matter. A masked
 // key has weight exactly 0 and leaves m, l and O as they are, so masked keys at either end of a
-// range equal keys that are not there: a block goes through the keys [begin, stop) that its queries
+// range equal keys that are not met: a block goes through the keys [begin, stop) that its queries
 // see, and begins and stops in the middle of a tile.
 //
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.

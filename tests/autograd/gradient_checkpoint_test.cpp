@@ -103,7 +103,7 @@ TEST_P(GradientCheckpointTest, AnEncodersBitsStay) {
 AttentionMask full_mask() {
   Tensor keep = ones({2, 1, 9, 9}, kBool);
   keep.select(3, 2).fill(0);
-  return causal_mask() & length_mask({9, 6}) & keep_mask(keep);
+  return causal_mask() & window_mask(4) & length_mask({9, 6}) & keep_mask(keep);
 }
 
 TEST_P(GradientCheckpointTest, NoPartOfAMaskIsLost) {

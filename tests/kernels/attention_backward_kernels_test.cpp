@@ -151,6 +151,7 @@ class Buffers {
   }
   void set_masks(kernels::AttentionArgs<T>& f) {
     f.causal = parts_.causal;
+    f.window = parts_.window.value_or(kernels::kNoWindow);
     if (!parts_.lengths.empty()) f.lengths = parts_.lengths.data();
     if (keep_.defined()) f.keep = keep_.data<bool>();
     if (bias_.defined()) f.bias = bias_.template data<T>();
@@ -231,6 +232,45 @@ TEST_P(AttentionBackwardKernelsTest, EveryLengthWithEveryMaskInFloat) {
 
 TEST_P(AttentionBackwardKernelsTest, EveryLengthWithEveryMaskInDouble) {
   check_all_lengths<double>();
+}
+
+/// `mask` with its window said key by key.
+MaskParts with_window_kept(MaskParts mask, const Sizes& s) {
+  Tensor keep = mask.keep.defined() ? mask.keep.clone() : ones(s.of_scores(), kBool);
+  for (index_t i = 0; i < s.queries; ++i) {
+    for (index_t j = 0; j < s.keys; ++j) {
+      if (std::abs(i - j) > *mask.window) keep.select(2, i).select(2, j).fill(0);
+    }
+  }
+  mask.window.reset();
+  mask.keep = keep;
+  return mask;
+}
+
+// Ranges of keys that begin and stop anywhere in a tile, for any number of workers.
+TEST_P(AttentionBackwardKernelsTest, AWindowHasTheBitsOfTheSameKeysKept) {
+  constexpr std::array<index_t, 6> kTokens = {1, 49, 64, 130, 257, 300};
+  constexpr std::array<index_t, 6> kWindows = {0, 3, 47, 64, 128, 200};
+  index_t number = 0;
+  for (index_t queries : kTokens) {
+    for (index_t keys : kTokens) {
+      const Sizes s = {2, 1, queries, keys, 9, 17};
+      MaskParts mask = mask_of(number * 5 % 16, s, 3);
+      mask.window = kWindows[static_cast<std::size_t>(number % 6 + number / 6) % 6];
+      SCOPED_TRACE(format(queries, " queries, ", keys, " keys, window ", *mask.window, ", masks ",
+                          number * 5 % 16));
+      Buffers<float> kept(s, with_window_kept(mask, s), s.of_scores());
+      kept.run();
+      for (index_t workers : {1, 2, 5}) {
+        Buffers<float> got(s, mask, s.of_scores());
+        got.run(workers);
+        EXPECT_TRUE(same_bits(got.out.values(), kept.out.values()));
+        EXPECT_TRUE(same_bits(got.gradients(), kept.gradients())) << workers << " workers";
+        if (workers == 1) got.expect_gradients(kAllowed<float>);
+      }
+      ++number;
+    }
+  }
 }
 
 TEST_P(AttentionBackwardKernelsTest, EveryPairOfWidths) {

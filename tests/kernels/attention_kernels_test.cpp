@@ -149,6 +149,42 @@ TEST_P(AttentionKernelsTest, TheFutureIsNotReadAtAll) {
   EXPECT_TRUE(same_bits(buffers.out.values(), want));
 }
 
+TEST_P(AttentionKernelsTest, WhatNoWindowReachesIsNotReadAtAll) {
+  const Sizes s = {1, 1, 70, 75, 8, 24};
+  Buffers<float> buffers{s};
+  kernels::AttentionArgs<float> args = buffers.args();
+  args.window = 5;
+  run(args);
+  const std::vector<float> want = buffers.out.values();
+  args.keys = 300;
+  run(args);
+  EXPECT_TRUE(same_bits(buffers.out.values(), want));
+}
+
+// A bias that depends on j - i alone, as ALiBi's: one row of numbers, read backwards by queries.
+TEST_P(AttentionKernelsTest, ABiasMayOverlapItself) {
+  const Sizes s = {1, 2, 70, 140, 8, 24};
+  Buffers<float> buffers{s};
+  kernels::AttentionArgs<float> args = buffers.args();
+  const index_t line = s.queries + s.keys - 1;
+  Guarded<float> biases{random_values<float>(s.heads * line, 6), 1};
+  args.bias = biases.data() + s.queries - 1;
+  const index_t strides[4] = {0, line, -1, 1};
+  for (index_t i = 0; i < 4; ++i) args.bias_strides[i] = strides[i];
+  run(args);
+  const std::vector<float> got = buffers.out.values();
+  Guarded<float> whole{s.heads * s.queries * s.keys};
+  for (index_t e = 0; e < s.heads * s.queries * s.keys; ++e) {
+    const index_t h = e / (s.queries * s.keys), i = e / s.keys % s.queries, j = e % s.keys;
+    whole[e] = biases[h * line + s.queries - 1 - i + j];
+  }
+  args.bias = whole.data();
+  const index_t plain[4] = {0, s.queries * s.keys, s.keys, 1};
+  for (index_t i = 0; i < 4; ++i) args.bias_strides[i] = plain[i];
+  run(args);
+  EXPECT_TRUE(same_bits(got, buffers.out.values()));
+}
+
 TEST_P(AttentionKernelsTest, AnyNumberOfWorkersGivesTheSameBits) {
   const Sizes s = {2, 3, 130, 140, 9, 17};
   Buffers<float> buffers{s};

@@ -121,6 +121,7 @@ std::vector<Subject> products(DType dtype) {
       {"attention", attend({})},
       {"causal attention", attend(causal_mask())},
       {"attention of lengths", attend(length_mask({50, 67}))},
+      {"window attention", attend(window_mask(40))},
       {"weights of attention", weights},
   };
   for (const Subject& forward : std::vector<Subject>(subjects)) {

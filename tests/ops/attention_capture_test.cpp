@@ -56,6 +56,8 @@ struct NamedMask {
 std::vector<NamedMask> masks(index_t queries, index_t keys) {
   return {{"none", {}},
           {"causal", causal_mask()},
+          {"window", window_mask(20)},
+          {"causal window", causal_mask() & window_mask(60)},
           {"lengths", length_mask({keys, 131})},
           {"no key", length_mask({0, 7})},
           {"keep", keep_mask(random_tensor({2, 1, queries, keys}, kBool, 4))},

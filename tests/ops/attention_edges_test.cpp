@@ -296,19 +296,24 @@ TEST(AttentionEdges, MasksCombine) {
       same_bits(both.keep(), tensor({{true, true, false, true}, {false, false, false, false}})));
   EXPECT_TRUE(same_bits(both.bias(), tensor({1.0, -2.0, 4.0, 0.0})));
   EXPECT_TRUE(same_bits(both.lengths(), tensor({3, 2})));
+  EXPECT_FALSE(both.window());
+  EXPECT_EQ((both & window_mask(3)).window(), 3);
+  EXPECT_EQ((window_mask(3) & both & window_mask(2)).window(), 2);
+  EXPECT_EQ((window_mask(0) & window_mask(2)).window(), 0);
   const AttentionMask none;
   EXPECT_FALSE((none & none).keep().defined());
   EXPECT_TRUE((none & keep_mask(keep)).keep().defined());
 }
 
 TEST(AttentionEdges, AMaskGivesAndTakesItsTensors) {
-  const AttentionMask full = causal_mask() & length_mask({3, 2}) &
+  const AttentionMask full = causal_mask() & window_mask(4) & length_mask({3, 2}) &
                              keep_mask(tensor({true, false, true})) &
                              additive_mask(tensor({0.5, -1.0, 2.0}));
   std::vector<Tensor> tensors = full.tensors();
   for (Tensor& each : tensors) each = each.clone();
   const AttentionMask same = full.with_tensors(tensors);
   EXPECT_TRUE(same.causal());
+  EXPECT_EQ(same.window(), 4);
   EXPECT_TRUE(same_bits(same.lengths(), full.lengths()));
   EXPECT_TRUE(same_bits(same.keep(), full.keep()));
   EXPECT_TRUE(same_bits(same.bias(), full.bias()));
@@ -365,6 +370,7 @@ TEST(AttentionEdges, ErrorsOfMaking) {
   EXPECT_TRUE(throws("length_mask", {"(1, 2)"}, [] { length_mask(ones({1, 2}, kInt64)); }));
   EXPECT_TRUE(throws("length_mask", {"negative", "-3"}, [] { length_mask({2, -3}); }));
   EXPECT_TRUE(throws("length_mask", {"int64"}, [] { length_mask(Tensor()); }));
+  EXPECT_TRUE(throws("window_mask", {"negative", "-1"}, [] { window_mask(-1); }));
   EXPECT_TRUE(throws("keep_mask", {"bool", "float32"}, [] { keep_mask(ones({2})); }));
   EXPECT_TRUE(throws("keep_mask", {"bool", "undefined"}, [] { keep_mask(Tensor()); }));
   EXPECT_TRUE(throws("ignore_mask", {"bool", "int64"}, [] { ignore_mask(tensor({1, 0})); }));

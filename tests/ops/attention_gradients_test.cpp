@@ -51,6 +51,8 @@ std::vector<AttentionMask> masks() {
   const AttentionMask some = length_mask({6, 0}) & keep_mask(keep);
   return {{},
           causal_mask(),
+          window_mask(2),
+          window_mask(1) & causal_mask(),
           length_mask({3, 7}),
           keep_mask(keep),
           additive_mask(bias),

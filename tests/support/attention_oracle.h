@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -15,6 +16,7 @@ namespace tessera::test {
 /// The parts of a mask, for the oracle and, by library(), for the op.
 struct MaskParts {
   bool causal = false;
+  std::optional<index_t> window = {};
   std::vector<index_t> lengths = {};
   Tensor keep = {};
   Tensor bias = {};
@@ -22,6 +24,7 @@ struct MaskParts {
   AttentionMask library() const {
     AttentionMask mask;
     if (causal) mask = mask & causal_mask();
+    if (window) mask = mask & window_mask(*window);
     if (!lengths.empty()) mask = mask & length_mask(lengths);
     if (keep.defined()) mask = mask & keep_mask(keep);
     if (bias.defined()) mask = mask & additive_mask(bias);
@@ -58,6 +61,7 @@ class NaiveMask {
   double at(index_t b, index_t h, index_t i, index_t j) const {
     constexpr double kMasked = -std::numeric_limits<double>::infinity();
     if (parts_.causal && j > i) return kMasked;
+    if (parts_.window && std::abs(i - j) > *parts_.window) return kMasked;
     if (!parts_.lengths.empty() && j >= parts_.lengths[static_cast<std::size_t>(b)]) return kMasked;
     if (keep_ && broadcast_at(*keep_, {b, h, i, j}) == 0) return kMasked;
     return bias_ ? broadcast_at(*bias_, {b, h, i, j}) : 0;
