@@ -14,6 +14,8 @@
 #include "nn/loss.h"
 #include "nn/module.h"
 #include "nn/positional_encoding.h"
+#include "nn/relative_position.h"
+#include "nn/rotary.h"
 #include "nn/state_dict.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/checkpoint.h"

@@ -1,5 +1,6 @@
 #include "tensor/tensor.h"
 
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -47,8 +48,18 @@ bool Tensor::is_contiguous() const {
 }
 
 bool Tensor::is_broadcast() const {
+  if (is_contiguous()) return false;
   for (index_t i = 0; i < rank(); ++i) {
-    if (shape_[i] > 1 && strides_[i] == 0) return true;
+    if (shape_[i] <= 1) continue;
+    // A step along this axis must lead beyond all that shorter steps reach.
+    index_t reach = 0;
+    for (index_t j = 0; j < rank(); ++j) {
+      const index_t step = std::abs(strides_[j]);
+      const bool is_shorter =
+          step < std::abs(strides_[i]) || (step == std::abs(strides_[i]) && j < i);
+      if (is_shorter) reach += (shape_[j] - 1) * step;
+    }
+    if (std::abs(strides_[i]) <= reach) return true;
   }
   return false;
 }

@@ -45,7 +45,8 @@ class Tensor {
 
   /// Whether the elements lie in memory in row-major order without gaps.
   bool is_contiguous() const;
-  /// Whether two index tuples can name one element (an axis of size > 1 with stride 0).
+  /// Whether two index tuples can name one element: an axis of size > 1 has stride 0, or
+  /// toeplitz made axes that meet.
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis. Other elements are found by the strides.
@@ -111,6 +112,10 @@ class Tensor {
   std::vector<Tensor> unbind(index_t axis = 0) const;
   /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
+  /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
+  /// matrix shares elements with itself, so it cannot be written into.
+  /// Errors: a negative size; a last axis that has not rows + columns - 1 elements.
+  Tensor toeplitz(index_t rows, index_t columns) const;
 
   // ---- copies ----
 

@@ -313,4 +313,29 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
                   });
 }
 
+Tensor Tensor::toeplitz(index_t rows, index_t columns) const {
+  check_defined("toeplitz");
+  require(rows >= 0 && columns >= 0, "toeplitz", "a matrix of ", rows, " rows and ", columns,
+          " columns");
+  const index_t diagonals = std::max<index_t>(rows + columns - 1, 0);
+  require(rank() >= 1 && shape_.back() == diagonals, "toeplitz", rows, " rows and ", columns,
+          " columns have ", diagonals, " diagonals, which do not fit shape ", shape_);
+  Shape shape = shape_;
+  Strides strides = strides_;
+  shape.back() = rows;
+  strides.back() = -strides_.back();
+  shape.push_back(columns);
+  strides.push_back(strides_.back());
+  // Each diagonal sums the rows in their order.
+  const auto backward = [rows, columns](const Tensor& dy, Gradients& dx) {
+    if (columns == 0) return;
+    const Tensor total = dx.buffer(0);
+    for (index_t i = 0; i < rows; ++i) {
+      add_in_place(total.slice(-1, rows - 1 - i, rows - 1 - i + columns), dy.select(-2, i));
+    }
+  };
+  return recorded("toeplitz", *this, view(shape, strides, offset_ + (rows - 1) * strides_.back()),
+                  backward);
+}
+
 }  // namespace tessera

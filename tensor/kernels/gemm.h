@@ -19,6 +19,7 @@
 #include "tensor/kernels/gelu.h"
 #include "tensor/kernels/gemm_plan.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/rotary.h"
 #include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
 
@@ -86,6 +87,26 @@ inline void apply_epilogue(const GemmArgs<T>& args, index_t i, index_t j, index_
     }
     for (; r < rows; ++r) finish_rows<1>(args, i + r, j + first, at_most(left, kPanel<T>));
   }
+}
+
+/// Turns, in C's rows [i, i + m), the heads that are complete with columns (j, j + columns], while
+/// the caches still hold them. No thread has a part of a head (column_unit).
+template <class T>
+[[gnu::noinline]] void turn_complete_heads(const GemmArgs<T>& args, index_t i, index_t m, index_t j,
+                                           index_t columns) {
+  const index_t width = args.rotary->width;
+  const index_t first = j / width;
+  const index_t end = at_most((j + columns) / width, args.rotary->heads);
+  if (first >= end) return;
+  RotaryArgs<T> part = *args.rotary;
+  part.first_row = i;
+  part.rows = m;
+  part.heads = end - first;
+  part.y = args.c + i * args.c_row + first * width;
+  part.x = part.y;
+  part.x_row = part.y_row = args.c_row;
+  part.x_head = part.y_head = width;
+  rotary(part);
 }
 
 /// B (k, n), any strides, as panels over all of k.
@@ -163,6 +184,11 @@ inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const 
   if (has_epilogue && is_last) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       apply_epilogue(args, i + row, j + column, rows, columns);
+    };
+    multiply_block(m, k, a, b, out, finish);
+  } else if (args.rotary != nullptr && is_last) {
+    const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
+      if (row + rows == m) turn_complete_heads(args, i, m, j + column, columns);
     };
     multiply_block(m, k, a, b, out, finish);
   } else {

@@ -86,6 +86,16 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
 
+/// The columns of C that must not be parted: a panel, and where heads are turned also a head, whose
+/// pairs one thread turns as soon as it has them. Their least common multiple, a panel being a power
+/// of two.
+template <class T>
+inline index_t column_unit(const GemmArgs<T>& args) {
+  if (args.rotary == nullptr) return kPanel<T>;
+  const index_t width = args.rotary->width;
+  return width * (kPanel<T> / at_most(kPanel<T>, width & -width));
+}
+
 /// The split whose largest rectangle costs least per step of k, in multiply-adds.
 template <class T>
 inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
@@ -101,7 +111,8 @@ inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
   index_t least = 0;
   for (index_t row_parts = 1; row_parts <= at_most(threads, tiles); ++row_parts) {
     const index_t rows = ceil_div(tiles, row_parts) * kTileRows;
-    const index_t columns = ceil_div(panels, threads / row_parts) * kPanel<T>;
+    const index_t share = ceil_div(panels, threads / row_parts) * kPanel<T>;
+    const index_t columns = round_up(share, column_unit(args));
     const index_t cost =
         rows * columns + kReading * rows + (packs_b ? kPacking : kReading) * columns;
     if (row_parts == 1 || cost < least) {
@@ -114,11 +125,12 @@ inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
 
 /// The columns of B that are packed at a time for a rectangle.
 template <class T>
-inline index_t packed_columns(const Split& split, index_t block_k) {
+inline index_t packed_columns(const Split& split, index_t block_k, index_t unit) {
   const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
-  // Rounded up, to one panel at least; k may be 0.
-  return at_most(split.columns, ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>);
+  // Rounded up, to one unit at least; k may be 0.
+  const index_t columns = ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>;
+  return at_most(split.columns, round_up(columns, unit));
 }
 
 /// The rows of C that are taken at a time, of a rectangle's `rows`.
@@ -147,7 +159,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   const bool packs_b = args.packed_b == nullptr && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
-  plan.chunk = packs_b ? packed_columns<T>(plan.split, plan.block_k) : plan.split.columns;
+  plan.chunk =
+      packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
   plan.room_a = packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;

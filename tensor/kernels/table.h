@@ -8,6 +8,27 @@
 
 namespace tessera::kernels {
 
+/// Heads of tokens turned by the angles of their positions: the formula stands in rotary.h.
+///
+/// **Shapes**: x, y (rows, heads, width), a head's columns contiguous; table (positions, turned), the
+/// cosines of the pairs, then their sines; positions one for each row of the whole, of which
+/// `first_row` is x's first. The first `turned` columns of a head, an even number, are turned, and
+/// the others copied.
+template <class T>
+struct RotaryArgs {
+  index_t rows, heads, width, turned;
+  const T* x;
+  index_t x_row, x_head;
+  T* y;  // may be x, with its strides
+  index_t y_row, y_head;
+  const T* table;
+  const index_t* positions = nullptr;  // none: row i is at i % tokens
+  index_t tokens = 1;
+  index_t first_row = 0;
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + turned / 2
+  bool back = false;         // by the opposite angles, which gives gradients
+};
+
 /// C = activation(A B (+ C) (+ bias)) (+ residual), for matrices of any strides.
 ///
 /// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n).
@@ -30,6 +51,9 @@ struct GemmArgs {
   T* activated = nullptr;  // where asked: receives what the activation is applied to, laid out as c
   const T* residual = nullptr;
   index_t residual_row = 0;
+  // Where asked, and without activation and residual: C's first heads * width columns are turned in
+  // place. Rows, addresses and strides are not read.
+  const RotaryArgs<T>* rotary = nullptr;
   index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
@@ -305,6 +329,8 @@ struct FloatKernels {
 
   void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
   void (*layer_norm_gradient)(const LayerNormGradientArgs<T>&) noexcept;
+
+  void (*rotary)(const RotaryArgs<T>&) noexcept;
 
   void (*cross_entropy)(const CrossEntropyArgs<T>&) noexcept;
   void (*pointwise_loss)(PointwiseLoss, const PointwiseLossArgs<T>&) noexcept;

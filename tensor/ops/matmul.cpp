@@ -6,6 +6,7 @@
 #include "tensor/loop.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/map.h"
+#include "tensor/ops/turn.h"
 
 namespace tessera {
 
@@ -199,9 +200,25 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   }
 }
 
+/// How the epilogue turns heads of the output of x (..., T, K); a default Turn if it does not.
+detail::Turn check_rotary(const Tensor& x, const Tensor& weight, const LinearEpilogue& epilogue) {
+  constexpr const char* kOp = "linear";
+  const auto& [rotation, heads, width] = epilogue.rotary;
+  if (!rotation.table.defined()) return {};
+  require(epilogue.activation == Activation::kNone && !epilogue.residual.defined(), kOp,
+          "heads turn without an activation and a residual only");
+  require(heads >= 1 && width >= 1 && width <= weight.size(0) / heads, kOp, heads,
+          " rotary heads of width ", width, " in an output of width ", weight.size(0));
+  Shape tokens = x.shape();
+  tokens.erase(tokens.size() - 1);
+  if (tokens.empty()) tokens.push_back(1);
+  return detail::checked_turn(kOp, rotation, tokens, heads, width, x.dtype());
+}
+
 template <class T>
 void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                const LinearEpilogue& epilogue, Tensor& out, Tensor& activated) {
+                const LinearEpilogue& epilogue, const detail::Turn& turn, Tensor& out,
+                Tensor& activated) {
   kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
   args.activation = epilogue.activation;
   if (activated.defined()) args.activated = activated.mutable_data<T>();
@@ -216,6 +233,11 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   }
   const Tensor panels = epilogue.packed != nullptr ? epilogue.packed->panels(weight) : Tensor();
   if (panels.defined()) args.packed_b = panels.data<T>();
+  kernels::RotaryArgs<T> rotary = {};
+  if (turn) {
+    rotary = turn.args<T>();
+    args.rotary = &rotary;
+  }
   multiply_once(args);
 }
 
@@ -239,16 +261,21 @@ struct LinearSaved {
   Saved x, weight;
   Activation activation = Activation::kNone;
   Saved activated;  // what the activation was applied to, or its result where that is enough
+  detail::SavedTurn turn = {};  // where heads were turned
 };
+
+/// The gradient of x W^T + bias, from that of the result.
+Tensor product_gradient(const LinearSaved& saved, const Tensor& dy) {
+  if (saved.turn) return detail::turn_columns_back(saved.turn.get(), dy);
+  if (saved.activation == Activation::kNone) return dy;
+  return detail::unary_gradient(function_of(saved.activation), saved.activated, dy);
+}
 
 /// The gradients of activation(x W^T + bias) + residual, in the order (x, weight, bias, residual).
 void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) {
   dx.add(3, dy);
   if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
-  const Tensor dz =
-      saved.activation == Activation::kNone
-          ? dy
-          : detail::unary_gradient(function_of(saved.activation), saved.activated, dy);
+  const Tensor dz = product_gradient(saved, dy);
   const Tensor rows = as_matrix(dz);
   if (dx.wanted(0)) {
     const Tensor& weight = saved.weight;
@@ -266,6 +293,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
   const Tensor& residual = epilogue.residual;
   check_linear(x, weight, bias, residual);
+  const detail::Turn turn = check_rotary(x, weight, epilogue);
   Recording op("linear", {&x, &weight, &bias, &residual});
   Shape shape = x.shape();
   shape.back() = weight.size(0);
@@ -277,7 +305,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   Tensor activated = op && is_active && !reads_result ? Tensor::empty(shape, x.dtype()) : Tensor();
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
-      run_linear<decltype(kind)>(as_matrix(x), weight, bias, epilogue, rows, activated);
+      run_linear<decltype(kind)>(as_matrix(x), weight, bias, epilogue, turn, rows, activated);
     });
   }
   return op.finish(out, [&] {
@@ -286,6 +314,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     if (op.wanted(0)) saved.weight = op.save(weight);
     saved.activation = epilogue.activation;
     if (is_active) saved.activated = op.save(reads_result ? out : activated);
+    if (turn) saved.turn = detail::SavedTurn(op, turn);
     return [saved](const Tensor& dy, Gradients& dx) { linear_backward(saved, dy, dx); };
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tensor/ops/packed_weight.h"
+#include "tensor/ops/rotary.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -28,13 +29,15 @@ struct LinearEpilogue {
   Activation activation = Activation::kNone;
   Tensor residual = {};                  // (..., N), added last; undefined for none
   const PackedWeight* packed = nullptr;  // keeps the weight packed; null packs it in each call
+  RotaryColumns rotary = {};  // heads of the output that turn; without activation and residual
 };
 
-/// The affine map of a linear layer: `activation(x W^T + b) + residual`, bit for bit what the
-/// separate ops give.
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`, or `x W^T + b` with some of
+/// its heads turned by rotary positions, bit for bit what the separate ops give.
 ///
-/// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
-/// **Errors**: sizes or dtypes that do not fit. **Source**: torch.nn.functional.linear.
+/// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N). Where
+/// heads turn, x is (..., T, K).
+/// **Errors**: sizes or dtypes that do not fit; those of rotary(). **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 

@@ -14,6 +14,7 @@
 #include "tensor/ops/positions.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/ops/reduce.h"
+#include "tensor/ops/rotary.h"
 #include "tensor/ops/scalar.h"
 #include "tensor/ops/scatter.h"
 #include "tensor/ops/similarity.h"

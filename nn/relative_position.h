@@ -1,0 +1,80 @@
+// Biases of attention that depend on the distance of a key from its query alone.
+//
+//   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
+//   attend(x, additive_mask(bias) & length_mask(lengths))
+//
+// One line of Tq + Tk - 1 numbers a head is in memory, and the bias is a view of it
+// (Tensor::toeplitz), which the attention kernel reads by its strides. In training its gradient
+// has (H, Tq, Tk) elements, until it is summed to the line's.
+#pragma once
+
+#include "nn/buffer.h"
+#include "tensor/random.h"
+
+namespace tessera::nn {
+
+/// How distances share the entries of a table.
+struct DistanceBuckets {
+  index_t buckets = 32;
+  index_t max_distance = 128;  // this and all that is farther shares the last bucket
+  bool bidirectional = true;   // half of the buckets are of keys after the query; else those are
+                               // at distance 0
+
+  /// The bucket of a key at `distance` = key - query.
+  ///
+  /// Of the n buckets of a direction, the first m = n / 2 hold one distance each, and beyond that they
+  /// grow: m + trunc(log(distance / m) / log(max_distance / m) (n - m)), at most n - 1, in float32.
+  /// **Source**: Raffel et al., "T5", 2020, section 2.1, and its code; the same in MPNet's.
+  index_t of(index_t distance) const;
+};
+
+struct RelativePositionOptions {
+  index_t num_heads;
+  DistanceBuckets distances = {};
+};
+
+/// `bias[h, i, j] = weight[bucket(j - i), h]`, learned.
+///
+/// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2). Layers
+/// may share one module or have one each.
+/// **Errors**: sizes below 1, a number of buckets that the rule cannot share out, a negative number of
+/// queries or keys. **Source**: as DistanceBuckets.
+struct RelativePositionBias {
+  Tensor weight;
+  DistanceBuckets distances;
+
+  explicit RelativePositionBias(const RelativePositionOptions& options, Rng& rng = default_rng());
+
+  Tensor operator()(index_t queries, index_t keys) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("weight", self.weight);
+  }
+};
+
+/// The slope of each head, 2^(-8 h / H) for h = 1 ... H where H is a power of two. Otherwise those of
+/// the power of two below, then every second of the next one's.
+///
+/// **Shapes**: (heads). **Errors**: fewer than one head.
+/// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and its code.
+Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
+
+/// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. Nothing is learned.
+///
+/// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask it is the paper's.
+/// **Errors**: a negative number of queries or keys. **Source**: as alibi_slopes.
+struct Alibi {
+  Buffer slopes;  // (H)
+
+  explicit Alibi(index_t num_heads) : slopes(alibi_slopes(num_heads, kFloat64)) {}
+
+  Tensor operator()(index_t queries, index_t keys) const;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("slopes", self.slopes);
+  }
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,47 @@
+#include "nn/rotary.h"
+
+#include <cmath>
+
+#include "nn/check.h"
+
+namespace tessera::nn {
+
+namespace {
+
+Buffer table_for(const RotaryOptions& options, index_t head_width) {
+  constexpr const char* kOp = "Rotary";
+  detail::require_size(kOp, "max_tokens", options.max_tokens);
+  detail::require_size(kOp, "head_width", head_width);
+  require(options.base > 0 && std::isfinite(options.base), kOp,
+          "base must be a number above 0, not ", options.base);
+  const index_t width = options.width == 0 ? head_width : options.width;
+  require(width >= 2 && width % 2 == 0 && width <= head_width, kOp, "width ", width,
+          " of heads of width ", head_width, " must be an even number of their columns");
+  return Buffer(rotary_table(options.max_tokens, width, options.base, kFloat64));
+}
+
+}  // namespace
+
+Rotary::Rotary(const RotaryOptions& options, index_t width)
+    : table(table_for(options, width)), head_width(width), interleaved(options.interleaved) {}
+
+Rotation Rotary::rotation(DType dtype, const Tensor& positions) const {
+  const bool fits = table.value().dtype() == dtype;
+  return {.table = fits ? table.value() : table.exact().to(dtype),
+          .positions = positions,
+          .interleaved = interleaved};
+}
+
+RotaryColumns Rotary::columns(index_t heads, DType dtype, const Tensor& positions) const {
+  return {.rotation = rotation(dtype, positions), .heads = heads, .width = head_width};
+}
+
+Tensor Rotary::operator()(const Tensor& x, const Tensor& positions) const {
+  require(x.defined() && is_floating(x.dtype()), "Rotary", "expected floating heads",
+          x.defined() ? format(", not ", x.dtype()) : ", got an undefined tensor");
+  require(x.size(-1) == head_width, "Rotary", "expected heads of width ", head_width, ", not ",
+          x.shape());
+  return rotary(x, rotation(x.dtype(), positions));
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,103 @@
+// Rotary positions: pairs of a head's columns turned by angles that grow with the position.
+//
+//     a' = a cos - b sin        b' = b cos + a sin
+//
+// A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 where pairs are interleaved, of the r that
+// are turned. Lanes run along the pairs. The products with the sine are rounded by themselves, so
+// that there is one way to fuse the others (README.md, rule 3).
+//
+// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
+#pragma once
+
+#include "tensor/kernels/packing.h"
+#include "tensor/kernels/reduce.h"
+#include "tensor/kernels/table.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+template <class V>
+[[gnu::always_inline]] inline void turn(V& a, V& b, V cosine, V sine) {
+  const V a_sine = rounded(a * sine);
+  const V b_sine = rounded(b * sine);
+  a = a * cosine - b_sine;
+  b = b * cosine + a_sine;
+}
+
+/// Pairs from two rows of columns, which turn in place or into two others.
+template <class T>
+inline void turn_halves(index_t pairs, const T* a, const T* b, const T* cosine, const T* sine,
+                        T* to_a, T* to_b) {
+  for_each_vector<T>(pairs, [=](index_t k, index_t count) {
+    Vec<T> first = load_some(a + k, count);
+    Vec<T> second = load_some(b + k, count);
+    turn(first, second, load_some(cosine + k, count), load_some(sine + k, count));
+    store_some(to_a + k, first, count);
+    store_some(to_b + k, second, count);
+  });
+}
+
+/// Elements 0, 2, ... of a and b, or elements 1, 3, ...: the inverse of dealing them out in turns.
+template <int kFirst, class V, int... kIndex>
+[[gnu::always_inline]] inline V every_second(V a, V b, Indices<kIndex...>) {
+  return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
+}
+
+/// Pairs of adjacent columns. Back is by the opposite angles: a and b exchanged.
+template <bool kBack, class T>
+inline void turn_interleaved(index_t pairs, const T* x, const T* cosine, const T* sine, T* y) {
+  using Lanes = typename IndicesBelow<static_cast<int>(kLanes<T>)>::type;
+  for_each_vector<T>(pairs, [=](index_t k, index_t count) {
+    const index_t in_low = at_most(2 * count, kLanes<T>);
+    const index_t in_high = 2 * count - in_low;
+    Vec<T> low = load_some(x + 2 * k, in_low);
+    Vec<T> high = load_some(x + 2 * k + in_low, in_high);
+    Vec<T> a = every_second<0>(low, high, Lanes{});
+    Vec<T> b = every_second<1>(low, high, Lanes{});
+    const Vec<T> c = load_some(cosine + k, count);
+    const Vec<T> s = load_some(sine + k, count);
+    if constexpr (kBack) {
+      turn(b, a, c, s);
+    } else {
+      turn(a, b, c, s);
+    }
+    low = interleave_first(a, b, Lanes{});
+    high = interleave_second(a, b, Lanes{});
+    store_some(y + 2 * k, low, in_low);
+    store_some(y + 2 * k + in_low, high, in_high);
+  });
+}
+
+/// One head of one token.
+template <class T>
+inline void turn_head(const RotaryArgs<T>& args, const T* cosine, const T* x, T* y) {
+  const index_t pairs = args.turned / 2;
+  const T* const sine = cosine + pairs;
+  if (args.interleaved) {
+    args.back ? turn_interleaved<true>(pairs, x, cosine, sine, y)
+              : turn_interleaved<false>(pairs, x, cosine, sine, y);
+  } else {
+    // As above, back is with a and b exchanged.
+    const index_t a = args.back ? pairs : 0;
+    const index_t b = args.back ? 0 : pairs;
+    turn_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);
+  }
+  if (x == y) return;
+  for_each_vector<T>(args.width - args.turned, [=, &args](index_t k, index_t count) {
+    store_some(y + args.turned + k, load_some(x + args.turned + k, count), count);
+  });
+}
+
+template <class T>
+void rotary(const RotaryArgs<T>& args) noexcept {
+  for (index_t i = 0; i < args.rows; ++i) {
+    const index_t row = args.first_row + i;
+    const index_t position = args.positions != nullptr ? args.positions[row] : row % args.tokens;
+    const T* const cosine = args.table + position * args.turned;
+    for (index_t h = 0; h < args.heads; ++h) {
+      turn_head(args, cosine, args.x + i * args.x_row + h * args.x_head,
+                args.y + i * args.y_row + h * args.y_head);
+    }
+  }
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

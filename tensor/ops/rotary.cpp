@@ -1,0 +1,165 @@
+#include "tensor/ops/rotary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/turn.h"
+
+namespace tessera {
+
+Tensor rotary_table(index_t positions, index_t width, double base, DType dtype) {
+  constexpr const char* kOp = "rotary_table";
+  require(width % 2 == 0, kOp, "columns turn in pairs, but the width is ", width);
+  require(base > 0 && std::isfinite(base), kOp, "the base must be a number above 0, not ", base);
+  require(is_floating(dtype), kOp, "expected a floating dtype, not ", dtype);
+  Tensor table = Tensor::empty({positions, width}, kFloat64);
+  double* const out = table.mutable_data<double>();
+  for (index_t k = 0; k < width / 2; ++k) {
+    const float exponent = static_cast<float>(2 * k) / static_cast<float>(width);
+    const float frequency = 1 / static_cast<float>(std::pow(base, static_cast<double>(exponent)));
+    for (index_t p = 0; p < positions; ++p) {
+      const float angle = static_cast<float>(p) * frequency;
+      out[p * width + k] = std::cos(static_cast<double>(angle));
+      out[p * width + width / 2 + k] = std::sin(static_cast<double>(angle));
+    }
+  }
+  return table.to(dtype);
+}
+
+namespace detail {
+
+namespace {
+
+void check_table(const char* op, const Tensor& table, index_t width, DType dtype) {
+  require(table.rank() == 2 && table.size(1) % 2 == 0, op, "expected a table (positions, r) with ",
+          "an even r, as rotary_table makes, not ", table.shape());
+  require(table.size(1) <= width, op, "the table turns ", table.size(1),
+          " columns, but a head has ", width);
+  require(table.dtype() == dtype, op, "a ", table.dtype(), " table cannot turn ", dtype, " heads");
+  refuse_gradient(op, {&table});
+}
+
+/// The position of each row.
+Tensor checked_positions(const char* op, const Tensor& positions, const Shape& tokens,
+                         index_t limit) {
+  require(positions.dtype() == kInt64, op, "expected int64 positions, not ", positions.dtype());
+  bool fits = positions.rank() <= tokens.size();
+  for (index_t i = 1; i <= positions.rank() && fits; ++i) {
+    fits = positions.size(-i) == 1 || positions.size(-i) == tokens[tokens.size() - i];
+  }
+  require(fits, op, "positions of shape ", positions.shape(), " for tokens of shape ", tokens);
+  const Tensor all = positions.expand(tokens).contiguous();
+  const index_t* const first = all.data<index_t>();
+  const auto is_outside = [&](index_t p) { return p < 0 || p >= limit; };
+  const index_t* const outside = std::find_if(first, first + all.count(), is_outside);
+  if (outside != first + all.count()) {
+    fail(op, "position ", *outside, ", but there are angles for ", limit);
+  }
+  return all;
+}
+
+/// x (..., T, H, d) as (B, T, H, d), without a copy where one stride leads from one to the next.
+Tensor with_one_batch(const Tensor& x) {
+  index_t batch = 1;
+  for (index_t i = 0; i + 3 < x.rank(); ++i) batch *= x.shape()[i];
+  return x.reshape({batch, x.size(-3), x.size(-2), x.size(-1)});
+}
+
+template <class T>
+void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
+  const index_t tokens = x.size(1);
+  const T* const from = x.data<T>();
+  T* const to = y.mutable_data<T>();
+  kernels::RotaryArgs<T> args = turn.args<T>();
+  args.x_row = x.strides()[1];
+  args.x_head = x.strides()[2];
+  args.y_row = y.strides()[1];
+  args.y_head = y.strides()[2];
+  args.back = back;
+  const auto kernel = kernels::table().of<T>().rotary;
+  kernels::parallel_for(
+      x.size(0) * tokens, turn.heads * turn.width, [&](index_t begin, index_t end) {
+        kernels::RotaryArgs<T> part = args;
+        for (; begin < end; begin += part.rows) {  // the rest of a sequence at a time
+          const index_t b = begin / tokens;
+          const index_t t = begin % tokens;
+          part.rows = std::min(tokens - t, end - begin);
+          part.first_row = begin;
+          part.x = from + b * x.strides()[0] + t * x.strides()[1];
+          part.y = to + b * y.strides()[0] + t * y.strides()[1];
+          kernel(part);
+        }
+      });
+}
+
+}  // namespace
+
+Turn checked_turn(const char* op, const Rotation& rotation, const Shape& tokens, index_t heads,
+                  index_t width, DType dtype) {
+  require(rotation.table.defined(), op, "the rotation has no table");
+  check_table(op, rotation.table, width, dtype);
+  const index_t limit = rotation.table.size(0);
+  Turn turn = {.table = rotation.table.detach().contiguous(),
+               .positions = {},
+               .tokens = std::max<index_t>(tokens.back(), 1),
+               .heads = heads,
+               .width = width,
+               .interleaved = rotation.interleaved};
+  if (rotation.positions.defined()) {
+    turn.positions = checked_positions(op, rotation.positions, tokens, limit);
+  } else {
+    require(tokens.back() <= limit, op, "a sequence of ", tokens.back(),
+            " tokens, but there are angles for ", limit, " positions");
+  }
+  return turn;
+}
+
+void turn_heads(const Turn& turn, const Tensor& x, Tensor y, bool back) {
+  if (x.count() == 0) return;
+  Tensor from = with_one_batch(x);
+  if (from.size(3) > 1 && from.strides()[3] != 1) from = from.contiguous();
+  Tensor to = with_one_batch(y);
+  visit_floating(x.dtype(), [&](auto kind) { run<decltype(kind)>(turn, from, to, back); });
+}
+
+Tensor turn_columns_back(const Turn& turn, const Tensor& dy) {
+  const bool in_place = is_own(dy);
+  Tensor result = in_place ? dy.detach() : Tensor::empty(dy.shape(), dy.dtype());
+  const index_t columns = turn.heads * turn.width;
+  const auto heads = [&](const Tensor& x) {
+    const Tensor rows = x.rank() > 1 ? x : x.unsqueeze(0);
+    return rows.slice(-1, 0, columns).unflatten(-1, {turn.heads, turn.width});
+  };
+  if (columns > 0) turn_heads(turn, heads(dy), heads(result), true);
+  if (!in_place) result.slice(-1, columns).copy_from(dy.slice(-1, columns));
+  return result;
+}
+
+}  // namespace detail
+
+Tensor rotary(const Tensor& x, const Rotation& rotation) {
+  constexpr const char* kOp = "rotary";
+  require(x.defined(), kOp, "the heads are undefined");
+  require(x.rank() >= 3 && is_floating(x.dtype()), kOp,
+          "expected floating heads (..., T, H, d), not ", x.dtype(), " of ", x.shape());
+  Shape tokens = x.shape();
+  tokens.erase(tokens.size() - 1);
+  tokens.erase(tokens.size() - 1);
+  const detail::Turn turn =
+      detail::checked_turn(kOp, rotation, tokens, x.size(-2), x.size(-1), x.dtype());
+  Recording op(kOp, {&x});
+  const Tensor y = Tensor::empty(x.shape(), x.dtype());
+  detail::turn_heads(turn, x, y, false);
+  return op.finish(y, [&] {
+    return [turn = detail::SavedTurn(op, turn)](const Tensor& dy, Gradients& dx) {
+      const Tensor result = Tensor::empty(dy.shape(), dy.dtype());
+      detail::turn_heads(turn.get(), dy, result, true);
+      dx.add(0, result);
+    };
+  });
+}
+
+}  // namespace tessera

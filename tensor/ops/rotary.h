@@ -1,0 +1,47 @@
+// Rotary positions: heads of queries and keys turned, so that their products depend on distances.
+//
+//   const Rotation by = {.table = rotary_table(512, 64)};
+//   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
+//   const Tensor qkv = linear(x, weight, bias, {.rotary = {by, 2 * heads, 64}});   // q and k, not v
+//
+// The second form turns each head while the product that makes it still has it in the cache.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// The cosines of the angles p f(k) for the pairs k < width / 2, then their sines, in row p, with
+/// frequencies f(k) = base^(-2k / width).
+///
+/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32 in
+/// any dtype, for that is what models are trained with, and at position 8000 it moves an angle by
+/// up to 2e-4; sines and cosines of these angles are rounded to the dtype alone.
+/// **Errors**: a negative size, an odd width, a base that is not above 0.
+/// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
+Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32);
+
+/// By which angles heads are turned, and which of their columns are pairs.
+struct Rotation {
+  Tensor table;              // (max_tokens, r), by rotary_table: the first r columns of a head turn
+  Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
+};
+
+/// Each pair (a, b) of columns turned: `a cos - b sin, b cos + a sin`, by the angle of its token's
+/// position. Columns from r on stay as they are.
+///
+/// **Shapes**: x (..., T, H, d) -> the same, contiguous.
+/// **Errors**: fewer than three axes, a table that is wider than a head or of another dtype,
+/// positions that do not fit or lie outside the table.
+/// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
+Tensor rotary(const Tensor& x, const Rotation& rotation);
+
+/// Heads side by side among the columns of a linear layer's output: the first heads * width.
+struct RotaryColumns {
+  Rotation rotation = {};  // without a table nothing is turned
+  index_t heads = 0;
+  index_t width = 0;
+};
+
+}  // namespace tessera
