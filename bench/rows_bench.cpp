@@ -1,9 +1,10 @@
-// softmax and layer norm over rows.
+// softmax, layer norm and RMS norm over rows.
 #include <array>
 #include <cmath>
 
 #include "bench/case.h"
 #include "nn/layer_norm.h"
+#include "nn/rms_norm.h"
 #include "tensor/error.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/random.h"
@@ -54,6 +55,26 @@ Case layer_norm_case(index_t rows, index_t columns) {
   };
 }
 
+Case rms_norm_case(index_t rows, index_t columns) {
+  const Tensor x = uniform({rows, columns}, -3, 3);
+  const nn::RmsNorm norm(columns);
+  return {
+      [=] { return norm(x); },
+      [=](const Tensor& y) {
+        const auto expected = [&](index_t e) {
+          const float* row = x.data<float>() + e / columns * columns;
+          double square = 0;
+          for (index_t j = 0; j < columns; ++j) {
+            square += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+          }
+          return static_cast<double>(row[e % columns]) /
+                 std::sqrt(square / static_cast<double>(columns) + norm.eps);
+        };
+        return sampled_error(y, kSamples, expected, kTolerance);
+      },
+  };
+}
+
 }  // namespace
 
 void register_rows() {
@@ -65,6 +86,8 @@ void register_rows() {
                   [=, rows = rows, columns = columns] { return softmax_case(rows, columns); });
     register_case(format("layer_norm/rows:", rows, "/cols:", columns), cost,
                   [=, rows = rows, columns = columns] { return layer_norm_case(rows, columns); });
+    register_case(format("rms_norm/rows:", rows, "/cols:", columns), cost,
+                  [=, rows = rows, columns = columns] { return rms_norm_case(rows, columns); });
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tensor/error.h"
-#include "tensor/kernels/types.h"
+#include "tensor/shape.h"
 
 namespace tessera::nn::detail {
 
@@ -23,6 +23,12 @@ inline void require_heads(const char* op, const char* what, index_t heads, const
 
 inline void require_probability(const char* op, const char* what, double p) {
   require(p >= 0 && p <= 1, op, what, " must lie in [0, 1], not ", p);
+}
+
+/// Throws unless the shape that a norm works along has an axis, and sizes of at least 1.
+inline void require_normalized_shape(const char* op, const Shape& shape) {
+  require(!shape.empty(), op, "normalized_shape names no axis");
+  for (index_t size : shape) require_size(op, "a size of normalized_shape", size);
 }
 
 /// Throws unless the eps of a norm, called `what`, is a number >= 0.

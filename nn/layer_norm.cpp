@@ -7,10 +7,7 @@
 namespace tessera::nn {
 
 LayerNorm::LayerNorm(const LayerNormOptions& options) : eps(options.eps) {
-  require(!options.normalized_shape.empty(), "LayerNorm", "normalized_shape names no axis");
-  for (index_t size : options.normalized_shape) {
-    detail::require_size("LayerNorm", "a size of normalized_shape", size);
-  }
+  detail::require_normalized_shape("LayerNorm", options.normalized_shape);
   detail::require_eps("LayerNorm", "eps", eps);
   weight = ones(options.normalized_shape);
   if (options.bias) bias = zeros(options.normalized_shape);

@@ -15,6 +15,7 @@
 #include "nn/module.h"
 #include "nn/positional_encoding.h"
 #include "nn/relative_position.h"
+#include "nn/rms_norm.h"
 #include "nn/rotary.h"
 #include "nn/state_dict.h"
 #include "nn/training/batch_sampler.h"

@@ -9,23 +9,28 @@
 //     variance = mean((s - centre)^2) - rest^2
 //     y = ((s - centre) * rstd - rest * rstd) * weight + bias
 //
+// RMS norm is the same with a mean that is 0, and so one pass less:
+//
+//     y = s / sqrt(mean(s^2) + eps) * weight
+//
 // Four rows are normalised side by side: their chains of additions together keep the processor
 // busy. Where y is far larger than the caches, memory sets the pace: y is written past them, and of
 // long rows only two are read in turn, because the hardware's prefetcher follows few places.
 //
-// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3.
+// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3; Zhang and Sennrich, "Root
+// Mean Square Layer Normalization", 2019, section 4.
 #pragma once
 
 #include "tensor/kernels/reduce.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// R rows, and what is known of them.
+/// R rows, and what is known of them. The mean is 0 until it is found.
 template <index_t R, class T>
 struct NormRows {
   const T* s[R];
-  T centre[R];
-  T rest[R];
+  T centre[R] = {};
+  T rest[R] = {};
   T rstd[R];
   T shift[R];  // -rest * rstd
 };
@@ -114,7 +119,7 @@ inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
       const T* x = args.x + (begin + r) * args.x_row;
       rows.s[r] = args.residual != nullptr ? add_residual(args, begin + r) : x;
     }
-    find_mean(args.n, rows);
+    if (args.centres) find_mean(args.n, rows);
     find_rstd(args.n, args.eps, args.x + (begin + R) * args.x_row, rows);
     write_rows<kStream>(args, args.y + begin * args.y_row, rows);
     for (index_t r = 0; r < R; ++r) {

@@ -4,6 +4,8 @@
 //     ds = rstd (dn - mean(dn) - n mean(dn n)),    dn = dy weight
 //     dweight = sum of dy n,  dbias = sum of dy    over the rows
 //
+// For RMS norm the mean and mean(dn) are 0.
+//
 // A row is read twice: for its two means, then, from the first cache, for everything else. What
 // goes into the sums over the rows is not written down in between.
 #pragma once
@@ -16,13 +18,14 @@ namespace tessera::kernels::TESSERA_ISA {
 template <index_t R, class T>
 class NormGradientRows {
  public:
-  NormGradientRows(const LayerNormGradientArgs<T>& args, index_t begin) : weight_(args.weight) {
+  NormGradientRows(const LayerNormGradientArgs<T>& args, index_t begin)
+      : weight_(args.weight), centres_(args.centres) {
     for (index_t r = 0; r < R; ++r) {
       s_[r] = args.s + (begin + r) * args.s_row;
       dy_[r] = args.dy + (begin + r) * args.dy_row;
-      mean_[r] = args.mean[begin + r];
+      mean_[r] = centres_ ? args.mean[begin + r] : T{0};
       rstd_[r] = args.rstd[begin + r];
-      shift_[r] = args.shift[begin + r];
+      shift_[r] = centres_ ? args.shift[begin + r] : T{-0.0};
     }
   }
 
@@ -51,7 +54,7 @@ class NormGradientRows {
     };
     reduce_side_by_side(length, T{0}, Plus(), block_step, sum);
     for (index_t r = 0; r < R; ++r) {
-      mean_dn_[r] = sum[2 * r] / static_cast<T>(length);
+      mean_dn_[r] = centres_ ? sum[2 * r] / static_cast<T>(length) : T{0};
       mean_dn_n_[r] = sum[2 * r + 1] / static_cast<T>(length);
     }
   }
@@ -66,6 +69,7 @@ class NormGradientRows {
   const T* s_[R];
   const T* dy_[R];
   const T* weight_;
+  bool centres_;
   T mean_[R], rstd_[R], shift_[R];
   T mean_dn_[R], mean_dn_n_[R];
 };

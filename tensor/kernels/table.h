@@ -143,7 +143,8 @@ enum class ReduceOp {
 /// y = (s - mean) / sqrt(variance + eps) * weight + bias for each row s of x (+ residual).
 ///
 /// **Shapes**: x, residual, sum, y (rows, n), rows contiguous; weight, bias (n); mean, rstd (rows).
-/// The variance is the biased one, in two passes: a mean far from 0 costs no digits.
+/// The variance is the biased one, in two passes: a mean far from 0 costs no digits. RMS norm, which
+/// does not centre, takes the mean for 0: the variance is then the mean of s^2.
 template <class T>
 struct LayerNormArgs {
   index_t rows, n;
@@ -154,6 +155,7 @@ struct LayerNormArgs {
   const T* weight = nullptr;  // none: 1
   const T* bias = nullptr;    // none: 0
   T eps = 0;
+  bool centres = true;  // false: RMS norm
   T* y = nullptr;  // may be x or residual
   index_t y_row = 0;
   T* sum = nullptr;    // where asked: x + residual, in rows of n; may be x or residual
@@ -174,11 +176,14 @@ struct LayerNormGradientArgs {
   index_t rows, n;
   const T* s;
   index_t s_row;
+/// For RMS norm without mean(dn).
+///
   const T* dy;
   index_t dy_row;
   const T* weight = nullptr;  // none: 1
   const T* mean = nullptr;
   const T* rstd = nullptr;
+  bool centres = true;  // false: RMS norm, which needs neither mean nor shift
   const T* shift = nullptr;
   const T* added = nullptr;  // a gradient that reached s on another way
   index_t added_row = 0;

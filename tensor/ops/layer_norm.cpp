@@ -18,8 +18,17 @@ namespace {
 /// What one element costs, in elementary operations: three passes over the row.
 constexpr index_t kCost = 4;
 
+/// The two norms, which differ in whether a row's mean is subtracted.
+struct Norm {
+  const char* op;
+  bool centres;
+};
+
+constexpr Norm kLayerNorm = {"layer_norm", true};
+constexpr Norm kRmsNorm = {"rms_norm", false};
+
 /// The last `shape.size()` axes of x, which must have these sizes.
-Axes normalized_axes(const Tensor& x, const Shape& shape) {
+Axes normalized_axes(const char* op, const Tensor& x, const Shape& shape) {
   const index_t lead = x.rank() - shape.size();
   bool fits = !shape.empty() && lead >= 0;
   Axes axes;
@@ -27,17 +36,17 @@ Axes normalized_axes(const Tensor& x, const Shape& shape) {
     fits = x.shape()[lead + i] == shape[i];
     axes.push_back(lead + i);
   }
-  require(fits, "layer_norm", "x of shape ", x.shape(), " does not end in ", shape);
+  require(fits, op, "x of shape ", x.shape(), " does not end in ", shape);
   return axes;
 }
 
 /// weight or bias as a contiguous tensor, or undefined.
-Tensor check_parameter(const char* what, const Tensor& parameter, const Tensor& x,
+Tensor check_parameter(const char* op, const char* what, const Tensor& parameter, const Tensor& x,
                        const Shape& shape) {
   if (!parameter.defined()) return parameter;
-  require(parameter.dtype() == x.dtype(), "layer_norm", what, " is ", parameter.dtype(),
-          ", but x is ", x.dtype());
-  require(parameter.shape() == shape, "layer_norm", what, " of shape ", parameter.shape(),
+  require(parameter.dtype() == x.dtype(), op, what, " is ", parameter.dtype(), ", but x is ",
+          x.dtype());
+  require(parameter.shape() == shape, op, what, " of shape ", parameter.shape(),
           " does not fit the normalized shape ", shape);
   return parameter.contiguous();
 }
@@ -47,10 +56,11 @@ const T* data_or_null(const Tensor& parameter) {
   return parameter.defined() ? parameter.data<T>() : nullptr;
 }
 
-/// What the backward reads: x in rows, and each row's statistics.
+/// What the backward reads: x in rows, and each row's statistics; of RMS norm `rstd` alone.
 struct NormSaved {
+  bool centres;
   Saved rows, weight;
-  Tensor mean, rstd, shift;
+  Tensor mean = {}, rstd = {}, shift = {};
 };
 
 /// Rows whose part of the gradients of weight and bias is summed in one chain: that they do not
@@ -73,9 +83,11 @@ kernels::LayerNormGradientArgs<T> block_of(kernels::LayerNormGradientArgs<T> arg
   args.rows = std::min(per_block, args.rows - begin);
   args.s += begin * args.s_row;
   args.dy += begin * args.dy_row;
-  args.mean += begin;
   args.rstd += begin;
-  args.shift += begin;
+  if (args.centres) {
+    args.mean += begin;
+    args.shift += begin;
+  }
   if (args.added != nullptr) args.added += begin * args.added_row;
   if (args.ds != nullptr) args.ds += begin * args.ds_row;
   if (args.dweight != nullptr) args.dweight += block * args.n;
@@ -90,14 +102,15 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
                   const Tensor& added, Tensor& ds, Tensor& sums) {
   kernels::LayerNormGradientArgs<T> all = {.rows = x.size(0),
                                            .n = x.size(1),
+                                           .centres = saved.centres,
                                            .s = x.data<T>(),
                                            .s_row = x.strides()[0],
                                            .dy = dy.data<T>(),
                                            .dy_row = dy.strides()[0]};
   all.weight = data_or_null<T>(weight);
-  all.mean = saved.mean.data<T>();
+  all.mean = data_or_null<T>(saved.mean);
   all.rstd = saved.rstd.data<T>();
-  all.shift = saved.shift.data<T>();
+  all.shift = data_or_null<T>(saved.shift);
   if (added.defined()) {
     all.added = added.data<T>();
     all.added_row = added.strides()[0];
@@ -119,8 +132,8 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
 }
 
 /// The gradients by x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
-void layer_norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape,
-                         const Tensor& dy, Gradients& dx) {
+void norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape, const Tensor& dy,
+                   Gradients& dx) {
   const Tensor& x = saved.rows;  // before a leaf's gradient is taken: it may refuse
   const Tensor& weight = saved.weight;
   const Tensor gradients = detail::as_rows(dy, axes);
@@ -155,6 +168,7 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
          NormSaved& saved) {
   kernels::LayerNormArgs<T> all = {.rows = rows.size(0),
                                    .n = rows.size(1),
+                                   .centres = saved.centres,
                                    .x = rows.data<T>(),
                                    .x_row = rows.strides()[0],
                                    .weight = data_or_null<T>(weight),
@@ -162,43 +176,38 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
                                    .eps = static_cast<T>(eps),
                                    .y = y.mutable_data<T>(),
                                    .y_row = rows.size(1)};
-  if (saved.mean.defined()) {
-    all.mean = saved.mean.mutable_data<T>();
-    all.rstd = saved.rstd.mutable_data<T>();
-    all.shift = saved.shift.mutable_data<T>();
-  }
+  if (saved.mean.defined()) all.mean = saved.mean.mutable_data<T>();
+  if (saved.rstd.defined()) all.rstd = saved.rstd.mutable_data<T>();
+  if (saved.shift.defined()) all.shift = saved.shift.mutable_data<T>();
   const auto kernel = kernels::table().of<T>().layer_norm;
   kernels::parallel_for(all.rows, kCost * all.n, [&](index_t begin, index_t end) {
     kernels::LayerNormArgs<T> piece = all;
     piece.rows = end - begin;
     piece.x += begin * all.x_row;
     piece.y += begin * all.y_row;
-    if (all.mean != nullptr) {
-      piece.mean += begin;
-      piece.rstd += begin;
-      piece.shift += begin;
-    }
+    if (all.mean != nullptr) piece.mean += begin;
+    if (all.rstd != nullptr) piece.rstd += begin;
+    if (all.shift != nullptr) piece.shift += begin;
     kernel(piece);
   });
 }
 
-}  // namespace
-
-Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
-                  const Tensor& bias, double eps) {
-  require(x.defined() && is_floating(x.dtype()), "layer_norm", "needs a float32 or float64 tensor",
+Tensor normalize(const Norm& norm, const Tensor& x, const Shape& normalized_shape,
+                 const Tensor& weight, const Tensor& bias, double eps) {
+  require(x.defined() && is_floating(x.dtype()), norm.op, "needs a float32 or float64 tensor",
           x.defined() ? format(", not ", x.dtype()) : "");
-  const Axes axes = normalized_axes(x, normalized_shape);
-  Recording op("layer_norm", {&x, &weight, &bias});
-  const Tensor scale = check_parameter("weight", weight, x, normalized_shape);
-  const Tensor offset = check_parameter("bias", bias, x, normalized_shape);
+  const Axes axes = normalized_axes(norm.op, x, normalized_shape);
+  Recording op(norm.op, {&x, &weight, &bias});
+  const Tensor scale = check_parameter(norm.op, "weight", weight, x, normalized_shape);
+  const Tensor offset = check_parameter(norm.op, "bias", bias, x, normalized_shape);
   Tensor result = Tensor::empty(x.shape(), x.dtype());
   const Tensor rows = detail::as_rows(x, axes);
-  NormSaved saved;
-  if (op) {
-    for (Tensor* each : {&saved.mean, &saved.rstd, &saved.shift}) {
-      *each = Tensor::empty({rows.size(0)}, x.dtype());
-    }
+  NormSaved saved = {.centres = norm.centres, .rows = {}, .weight = {}};
+  const auto keep = [&](Tensor& each) { each = Tensor::empty({rows.size(0)}, x.dtype()); };
+  if (op) keep(saved.rstd);
+  if (op && norm.centres) {
+    keep(saved.mean);
+    keep(saved.shift);
   }
   if (result.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
@@ -209,16 +218,35 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     saved.rows = op.save(rows);
     saved.weight = op.save(scale);
     return [saved, axes, shape = normalized_shape](const Tensor& dy, Gradients& dx) {
-      layer_norm_backward(saved, axes, shape, dy, dx);
+      norm_backward(saved, axes, shape, dy, dx);
     };
   });
 }
 
-Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  const Tensor& parameter = weight.defined() ? weight : bias;
+/// The shape of the parameter that is there, or x's last axis.
+Shape shape_of(const Tensor& x, const Tensor& parameter) {
   Shape shape = parameter.shape();
   if (!parameter.defined() && x.rank() > 0) shape.push_back(x.size(-1));
-  return layer_norm(x, shape, weight, bias, eps);
+  return shape;
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  return normalize(kLayerNorm, x, normalized_shape, weight, bias, eps);
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  return layer_norm(x, shape_of(x, weight.defined() ? weight : bias), weight, bias, eps);
+}
+
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, double eps) {
+  return normalize(kRmsNorm, x, normalized_shape, weight, Tensor(), eps);
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
+  return rms_norm(x, shape_of(x, weight), weight, eps);
 }
 
 }  // namespace tessera

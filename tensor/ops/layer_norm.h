@@ -1,4 +1,4 @@
-// Layer normalisation.
+// Layer normalisation, and RMS normalisation, which does not centre.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -20,5 +20,19 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 /// The same over as many axes as weight has, or else bias, or else over the last.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
+
+/// x / sqrt(mean(x^2) + eps) * weight, the mean over the last axes.
+///
+/// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape, or undefined for 1.
+/// PyTorch's default for eps is the spacing of the dtype's numbers at 1; here it is one number, so
+/// that a model converted to another dtype computes the same function.
+/// **Errors**: x is not floating; a weight of another dtype; shapes that do not fit.
+/// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4;
+/// torch.nn.functional.rms_norm.
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
+                double eps = 1e-6);
+
+/// The same over as many axes as weight has, or over the last.
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
 
 }  // namespace tessera

@@ -232,11 +232,13 @@ TEST_P(GradientKernelsTest, AnElementsBitsDependOnItAlone) {
 template <class T>
 struct NormCase {
   index_t rows, n;
+  bool centres;
   Guarded<T> s, dy, added, weight, mean, rstd, shift, ds, dweight, dbias;
 
-  NormCase(index_t row_count, index_t length, double centre)
+  NormCase(index_t row_count, index_t length, double centre, bool is_layer_norm = true)
       : rows(row_count),
         n(length),
+        centres(is_layer_norm),
         s(random_values<T>(rows * (n + 1), 56, centre - 2, centre + 3), n % 5),
         dy(random_values<T>(rows * (n + 2), 57), n % 3),
         added(random_values<T>(rows * (n + 3), 58), n % 4),
@@ -248,7 +250,8 @@ struct NormCase {
         dweight(n, 2),
         dbias(n, 1) {
     std::vector<T> y(static_cast<std::size_t>(rows * n));
-    kernels::LayerNormArgs<T> args = {.rows = rows, .n = n, .x = s.data(), .x_row = n + 1};
+    kernels::LayerNormArgs<T> args = {
+        .rows = rows, .n = n, .centres = centres, .x = s.data(), .x_row = n + 1};
     args.eps = static_cast<T>(1e-5);
     args.y = y.data();
     args.y_row = n;
@@ -259,12 +262,17 @@ struct NormCase {
   }
 
   kernels::LayerNormGradientArgs<T> args(bool affine, bool adds) {
-    kernels::LayerNormGradientArgs<T> result = {
-        .rows = rows, .n = n, .s = s.data(), .s_row = n + 1, .dy = dy.data(), .dy_row = n + 2};
+    kernels::LayerNormGradientArgs<T> result = {.rows = rows,
+                                                .n = n,
+                                                .centres = centres,
+                                                .s = s.data(),
+                                                .s_row = n + 1,
+                                                .dy = dy.data(),
+                                                .dy_row = n + 2};
     result.weight = affine ? weight.data() : nullptr;
-    result.mean = mean.data();
+    result.mean = centres ? mean.data() : nullptr;
     result.rstd = rstd.data();
-    result.shift = shift.data();
+    result.shift = centres ? shift.data() : nullptr;
     result.added = adds ? added.data() : nullptr;
     result.added_row = n + 3;
     result.ds = ds.data();
@@ -276,10 +284,12 @@ struct NormCase {
 };
 
 template <class T>
-void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, double centre) {
+void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, double centre,
+                           bool centres = true) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(n) + ", affine " +
-               std::to_string(affine) + ", added " + std::to_string(adds));
-  NormCase<T> c(rows, n, centre);
+               std::to_string(affine) + ", added " + std::to_string(adds) + ", centres " +
+               std::to_string(centres));
+  NormCase<T> c(rows, n, centre, centres);
   table<T>().layer_norm_gradient(c.args(affine, adds));
 
   const auto width = static_cast<std::size_t>(n);
@@ -290,8 +300,8 @@ void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, doub
   const auto added = rows_of(c.added.data(), rows, n, n + 3);
   for (std::size_t r = 0; r < s.size(); ++r) {
     Wide<T> mean = 0, variance = 0, mean_dn = 0, mean_dn_n = 0;
-    const auto shifted = [&](Wide<T> v) { return v - s[r][0]; };
-    for (const Wide<T> v : s[r]) mean += shifted(v) / count;
+    const auto shifted = [&](Wide<T> v) { return centres ? v - s[r][0] : v; };
+    for (const Wide<T> v : s[r]) mean += centres ? shifted(v) / count : 0;
     for (const Wide<T> v : s[r]) {
       variance += (shifted(v) - mean) * (shifted(v) - mean) / count;
     }
@@ -301,7 +311,7 @@ void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, doub
       return dy[r][i] * (affine ? static_cast<Wide<T>>(c.weight[static_cast<index_t>(i)]) : 1);
     };
     for (std::size_t i = 0; i < width; ++i) {
-      mean_dn += dn(i) / count;
+      mean_dn += centres ? dn(i) / count : 0;
       mean_dn_n += dn(i) * normal(i) / count;
       dweight[i] += dy[r][i] * normal(i);
       dbias[i] += dy[r][i];
@@ -325,6 +335,18 @@ TEST_P(GradientKernelsTest, LayerNorm) {
       for (const bool affine : {false, true}) {
         expect_norm_gradients<float>(rows, n, affine, rows == 2, 0.5);
         expect_norm_gradients<double>(rows, n, affine, rows == 2, 0.5);
+      }
+    }
+  }
+}
+
+TEST_P(GradientKernelsTest, RmsNorm) {
+  for (const index_t n : kLengths) {
+    if (n == 1) continue;  // s / |s| has no gradient, as a difference of large parts
+    for (const index_t rows : {1, 2, 5}) {
+      for (const bool affine : {false, true}) {
+        expect_norm_gradients<float>(rows, n, affine, rows == 2, 0.5, false);
+        expect_norm_gradients<double>(rows, n, affine, rows == 2, 0.5, false);
       }
     }
   }

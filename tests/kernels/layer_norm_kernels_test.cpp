@@ -16,10 +16,10 @@ struct Reference {
 
 template <class T>
 Reference<T> reference(const std::vector<T>& x, const std::vector<T>& weight,
-                       const std::vector<T>& bias, T eps) {
+                       const std::vector<T>& bias, T eps, bool centres = true) {
   Reference<T> r;
   const auto n = static_cast<Wide<T>>(x.size());
-  for (const T value : x) r.mean += static_cast<Wide<T>>(value) / n;
+  for (const T value : x) r.mean += centres ? static_cast<Wide<T>>(value) / n : 0;
   Wide<T> variance = 0;
   for (const T value : x) {
     variance += (static_cast<Wide<T>>(value) - r.mean) * (static_cast<Wide<T>>(value) - r.mean) / n;
@@ -42,9 +42,9 @@ void layer_norm(const kernels::LayerNormArgs<T>& args) {
 
 // Three rows with gaps, with or without weight and bias, residual and the extra outputs.
 template <class T>
-void expect_rows(index_t n, bool affine, bool residual) {
+void expect_rows(index_t n, bool affine, bool residual, bool centres) {
   SCOPED_TRACE("n " + std::to_string(n) + ", affine " + std::to_string(affine) + ", residual " +
-               std::to_string(residual));
+               std::to_string(residual) + ", centres " + std::to_string(centres));
   constexpr index_t kRows = 3;
   const double tolerance = 30 * static_cast<double>(std::numeric_limits<T>::epsilon());
   const index_t x_row = n + 1;
@@ -57,7 +57,8 @@ void expect_rows(index_t n, bool affine, bool residual) {
   Guarded<T> weight(weights, 1);
   Guarded<T> bias(biases, 2);
   Guarded<T> y((kRows - 1) * y_row + n, n % 3), sum(kRows * n, 3), mean(kRows, 1), rstd(kRows, 2);
-  kernels::LayerNormArgs<T> args = {.rows = kRows, .n = n, .x = x.data(), .x_row = x_row};
+  kernels::LayerNormArgs<T> args = {
+      .rows = kRows, .n = n, .centres = centres, .x = x.data(), .x_row = x_row};
   args.residual = residual ? added.data() : nullptr;
   args.residual_row = y_row;
   args.weight = affine ? weight.data() : nullptr;
@@ -76,7 +77,8 @@ void expect_rows(index_t n, bool affine, bool residual) {
       in[static_cast<std::size_t>(i)] += added[row * y_row + i];
     }
     const std::vector<T> ones(in.size(), 1), zeros(in.size(), 0);
-    const auto want = reference(in, affine ? weights : ones, affine ? biases : zeros, kEps<T>);
+    const auto want =
+        reference(in, affine ? weights : ones, affine ? biases : zeros, kEps<T>, centres);
     const T* out = y.data() + row * y_row;
     ASSERT_TRUE(near(std::vector<T>(out, out + n), want.y, 4, tolerance));
     ASSERT_TRUE(near<T>({mean[row]}, {want.mean}, 4, tolerance));
@@ -99,8 +101,10 @@ TEST_P(LayerNormKernelsTest, Rows) {
   for (const index_t n : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 511, 513, 768, 1100}) {
     for (const bool affine : {false, true}) {
       for (const bool residual : {false, true}) {
-        expect_rows<float>(n, affine, residual);
-        expect_rows<double>(n, affine, residual);
+        for (const bool centres : {true, false}) {
+          expect_rows<float>(n, affine, residual, centres);
+          expect_rows<double>(n, affine, residual, centres);
+        }
       }
     }
   }
@@ -108,7 +112,7 @@ TEST_P(LayerNormKernelsTest, Rows) {
 
 // Rows are normalised in groups, large outputs written past the caches: no row's bits know.
 template <class T>
-void expect_equal_alone(index_t rows, index_t n, index_t y_row) {
+void expect_equal_alone(index_t rows, index_t n, index_t y_row, bool centres = true) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(n));
   const std::vector<T> x = random_values<T>(rows * n, 49, -3, 5);
   const std::vector<T> weight = random_values<T>(n, 50), bias = random_values<T>(n, 51);
@@ -116,7 +120,8 @@ void expect_equal_alone(index_t rows, index_t n, index_t y_row) {
   void* aligned = out.data();
   std::size_t space = out.size() * sizeof(T);
   T* y = static_cast<T*>(std::align(64, out.size(), aligned, space));
-  kernels::LayerNormArgs<T> args = {.rows = rows, .n = n, .x = x.data(), .x_row = n};
+  kernels::LayerNormArgs<T> args = {
+      .rows = rows, .n = n, .centres = centres, .x = x.data(), .x_row = n};
   args.weight = weight.data();
   args.bias = bias.data();
   args.eps = kEps<T>;
@@ -139,6 +144,7 @@ TEST_P(LayerNormKernelsTest, ARowDoesNotDependOnItsCompany) {
     for (index_t rows = 1; rows <= 9; ++rows) {
       expect_equal_alone<float>(rows, n, n);
       expect_equal_alone<double>(rows, n, n + 1);
+      expect_equal_alone<float>(rows, n, n, false);
     }
   }
   // Large and aligned, so that y is written past the caches.
@@ -146,6 +152,7 @@ TEST_P(LayerNormKernelsTest, ARowDoesNotDependOnItsCompany) {
     const index_t row = (n + 15) / 16 * 16;
     expect_equal_alone<float>((index_t{2} << 20) / n + 2, n, row);
     expect_equal_alone<double>((index_t{1} << 20) / n + 2, n, row);
+    expect_equal_alone<float>((index_t{2} << 20) / n + 2, n, row, false);
   }
 }
 

@@ -39,6 +39,7 @@ TEST(Options, SizesAreAtLeastOne) {
     EXPECT_TRUE(throws("Embedding", {"num_embeddings", got}, [&] { Embedding(none, 2); }));
     EXPECT_TRUE(throws("Embedding", {"embedding_dim", got}, [&] { Embedding(2, none); }));
     EXPECT_TRUE(throws("LayerNorm", {"normalized_shape", got}, [&] { LayerNorm{none}; }));
+    EXPECT_TRUE(throws("RmsNorm", {"normalized_shape", got}, [&] { RmsNorm{none}; }));
     EXPECT_TRUE(throws("FeedForward", {"d_model", got},
                        [&] { FeedForward({.d_model = none, .dim_feedforward = 2}); }));
     EXPECT_TRUE(throws("FeedForward", {"dim_feedforward", got},

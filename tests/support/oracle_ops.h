@@ -119,4 +119,14 @@ inline Array naive_normalize(const Array& x, const Axes& axes, double eps) {
   return map(centered, variance, [&](double d, double v) { return d / std::sqrt(v + eps); });
 }
 
+/// x / sqrt(mean(x^2) + eps), the mean over positive `axes`, without weight.
+inline Array naive_rms_normalize(const Array& x, const Axes& axes, double eps) {
+  const Array squares = reduce(x, axes, true, [](const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value * value;
+    return sum / static_cast<double>(values.size());
+  });
+  return map(x, squares, [&](double value, double s) { return value / std::sqrt(s + eps); });
+}
+
 }  // namespace tessera::test
