@@ -15,6 +15,8 @@ Tensor activate(Activation activation, const Tensor& x) {
       return gelu(x);
     case Activation::kGeluTanh:
       return gelu_tanh(x);
+    case Activation::kSilu:
+      return silu(x);
   }
   fail("activate", "no such activation");
 }

@@ -1,6 +1,7 @@
 #include "nn/feed_forward.h"
 
 #include "nn/check.h"
+#include "tensor/ops/gated_linear.h"
 
 namespace tessera::nn {
 
@@ -17,7 +18,7 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 
 FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
     : linear1({.in_features = checked(options).d_model,
-               .out_features = options.dim_feedforward,
+               .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
                .bias = options.bias},
               rng),
       dropout(options.dropout),
@@ -25,10 +26,14 @@ FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
                .out_features = options.d_model,
                .bias = options.bias},
               rng),
-      activation(options.activation) {}
+      activation(options.activation),
+      gated(options.gated) {}
 
 Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
-  return linear2(dropout(linear1(x, activation)), Activation::kNone, residual);
+  const Tensor hidden =
+      gated ? gated_linear(x, linear1.weight, linear1.bias, activation, &linear1.packed)
+            : linear1(x, activation);
+  return linear2(dropout(hidden), Activation::kNone, residual);
 }
 
 }  // namespace tessera::nn

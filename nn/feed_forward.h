@@ -13,17 +13,22 @@ struct FeedForwardOptions {
   Activation activation = Activation::kRelu;
   double dropout = 0;
   bool bias = true;
+  bool gated = false;
 };
 
-/// `linear2(dropout(activation(linear1(x))))`, the same at every position.
+/// `linear2(dropout(activation(linear1(x))))`, the same at every position; gated, where linear1 gives
+/// twice the width, `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
 ///
-/// **Shapes**: (..., D) -> (..., D), through width F. **Errors**: widths below 1.
-/// **Source**: Vaswani et al., 2017, section 3.3; the names are torch.nn.TransformerEncoderLayer's.
+/// **Shapes**: (..., D) -> (..., D), through width F; gated, linear1.weight is (2F, D), its first
+/// half that of u. **Errors**: widths below 1.
+/// **Source**: Vaswani et al., 2017, section 3.3, the names are torch.nn.TransformerEncoderLayer's;
+/// gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 6.
 struct FeedForward {
   Linear linear1;
   Dropout dropout;
   Linear linear2;
   Activation activation;
+  bool gated;
 
   explicit FeedForward(const FeedForwardOptions& options, Rng& rng = default_rng());
 

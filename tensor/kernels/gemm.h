@@ -16,7 +16,7 @@
 // Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
-#include "tensor/kernels/gelu.h"
+#include "tensor/kernels/gated.h"
 #include "tensor/kernels/gemm_plan.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/rotary.h"
@@ -24,24 +24,6 @@
 #include "tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
-
-/// The activation of each element.
-template <class T, int kCount>
-[[gnu::always_inline]] inline Vectors<T, kCount> activate(Activation activation,
-                                                          const Vectors<T, kCount>& x) {
-  using V = Vec<T>;
-  switch (activation) {
-    case Activation::kNone:
-      break;
-    case Activation::kRelu:
-      return each([](V v) { return relu(v); }, x);
-    case Activation::kGelu:
-      return gelu_erf(x);
-    case Activation::kGeluTanh:
-      return each([](V v) { return gelu_tanh(v); }, x);
-  }
-  return x;
-}
 
 /// apply_epilogue for kRows rows by one panel, of which `columns` columns exist.
 template <int kRows, class T>
@@ -119,6 +101,18 @@ void pack_b(index_t k, index_t n, const T* b, index_t b_row, index_t b_col, T* p
   });
 }
 
+/// B (k, 2n) as gated panels.
+template <class T>
+void pack_gated_b(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
+                  T* packed) noexcept {
+  const MatrixRef<T> matrix = {b, b_row, b_col};
+  parallel_for(ceil_div(n, kLanes<T>), kPanel<T> * k, [&](index_t begin, index_t end) {
+    const index_t j = begin * kLanes<T>;
+    pack_gated_panels(matrix, n, k, j, at_most(end * kLanes<T>, n) - j,
+                      packed + begin * kPanel<T> * k);
+  });
+}
+
 template <class T>
 index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return 0;
@@ -142,7 +136,7 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
-/// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place but for the
+/// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in place but for the
 /// last, narrow panel, or packed now.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
@@ -157,6 +151,11 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
   } else if (plan.b_in_place) {
     panels = {b.data, kPanel<T>, b.row, buffer, kPanel<T>};
     if (full < n) pack_panel(b.at(0, full), k, n - full, buffer);
+  } else if (args.gated) {
+    const index_t first = j / kTileVectors;
+    const index_t count = at_most(n / kTileVectors, args.n - first);
+    pack_gated_panels(MatrixRef<T>{args.b, args.b_row, args.b_col}, args.n, k, first, count,
+                      buffer);
   } else {
     pack_panels(b, k, n, buffer);
   }
@@ -172,11 +171,23 @@ inline TileRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t
   return buffer == nullptr ? TileRows<T>(a) : pack_strips(a, m, k, buffer);
 }
 
+/// C's rows [i, i + m) of what gated panels in columns [j, j + n) give.
+template <class T>
+inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const Panels<T>& b,
+                                 index_t i, index_t m, index_t j, index_t n) {
+  alignas(64) T tile[kTileElements<T>];
+  const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
+    finish_gated_tile(args, tile, i + row, (j + column) / kTileVectors, rows, columns);
+  };
+  multiply_block(m, args.k, a, b, TileScratch<T>{tile, n}, finish);
+}
+
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
 /// [p, p + k), give.
 template <class T>
 inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const Panels<T>& b,
                            index_t i, index_t m, index_t j, index_t n, index_t p, index_t k) {
+  if (args.gated) return multiply_gated_chunk(args, a, b, i, m, j, n);
   const bool is_last = p + k == args.k;
   TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, args.accumulate || p > 0};
   if (is_last && args.bias != nullptr) out.bias = args.bias + j;
@@ -196,7 +207,8 @@ inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const 
   }
 }
 
-/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C.
+/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C, or of the panels
+/// of a gated product.
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, index_t row,
                                index_t row_end, index_t column, index_t column_end, T* buffer) {
@@ -226,7 +238,7 @@ void gemm(const GemmArgs<T>& args) noexcept {
     const index_t row = part / split.column_parts * split.rows;
     const index_t column = part % split.column_parts * split.columns;
     multiply_rectangle(args, plan, row, at_most(row + split.rows, args.m), column,
-                       at_most(column + split.columns, args.n),
+                       at_most(column + split.columns, product_columns(args)),
                        args.workspace + worker * (plan.room_a + plan.room_b));
   });
 }

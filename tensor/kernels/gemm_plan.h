@@ -2,6 +2,7 @@
 // is cut for threads and caches. None of it changes a bit.
 #pragma once
 
+#include "tensor/kernels/gated.h"
 #include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
 
@@ -44,6 +45,12 @@ index_t packed_size(index_t k, index_t n) noexcept {
   return round_up(n, kPanel<T>) * k;
 }
 
+/// The columns of A B: C's, or those of gated panels, which are cut and packed as such.
+template <class T>
+inline index_t product_columns(const GemmArgs<T>& args) {
+  return args.gated ? gated_columns<T>(args.n) : args.n;
+}
+
 /// How C is cut into rectangles, one for each thread.
 struct Split {
   index_t row_parts, column_parts;
@@ -76,10 +83,11 @@ inline bool has_small_b(const GemmArgs<T>& args) {
 
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
 /// pay back, nor a B that L1 keeps. But rows that are pages apart fall on the same few places of a
-/// cache, so that a second tile of rows would find nothing there of what the first one has read.
+/// cache, so that a second tile of rows would find nothing there of what the first one has read. A
+/// gated product needs its own panels.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
-  if (args.packed_b != nullptr || args.b_col != 1) return false;
+  if (args.packed_b != nullptr || args.b_col != 1 || args.gated) return false;
   constexpr index_t kPage = 4096;
   const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
   if (collides) return args.m <= kTileRows;
@@ -104,8 +112,9 @@ inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
   constexpr index_t kReading = 16;
   constexpr index_t kPacking = 48;
   const index_t tiles = ceil_div(args.m, kTileRows);
-  const index_t panels = ceil_div(args.n, kPanel<T>);
-  const index_t worthwhile = args.m * args.n * args.k / kGemmGrain;
+  const index_t n = product_columns(args);
+  const index_t panels = ceil_div(n, kPanel<T>);
+  const index_t worthwhile = args.m * n * args.k / kGemmGrain;
   const index_t threads = worthwhile <= 1 ? 1 : at_most(args.workers, worthwhile);
   Split best = {};
   index_t least = 0;
@@ -117,7 +126,7 @@ inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
         rows * columns + kReading * rows + (packs_b ? kPacking : kReading) * columns;
     if (row_parts == 1 || cost < least) {
       least = cost;
-      best = {ceil_div(args.m, rows), ceil_div(args.n, columns), rows, columns};
+      best = {ceil_div(args.m, rows), ceil_div(n, columns), rows, columns};
     }
   }
   return best;
@@ -159,6 +168,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   const bool packs_b = args.packed_b == nullptr && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
+  if (args.gated) plan.block_k = args.k;  // nothing keeps sums that are not complete
   plan.chunk =
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);

@@ -67,10 +67,10 @@ inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
   }
 }
 
-/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
+/// Copies rows [0, k) and columns [0, n) of B into the first `width` columns of a panel, padded with
+/// zeros.
 template <class T>
-inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
-  if (b.col == 1 && n == kPanel<T>) return pack_full_panels<1>(b, k, panel);
+inline void pack_columns(MatrixRef<T> b, index_t k, index_t n, index_t width, T* panel) {
   if (b.row == 1) {
     copy_transposed(b.data, b.col, n, k, panel, kPanel<T>);
   } else {
@@ -79,8 +79,15 @@ inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
     }
   }
   for (index_t p = 0; p < k; ++p) {
-    for (index_t j = n; j < kPanel<T>; ++j) panel[p * kPanel<T> + j] = T{0};
+    for (index_t j = n; j < width; ++j) panel[p * kPanel<T> + j] = T{0};
   }
+}
+
+/// Copies rows [0, k) and columns [0, n) of B, n <= kPanel, into one panel padded with zeros.
+template <class T>
+inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
+  if (b.col == 1 && n == kPanel<T>) return pack_full_panels<1>(b, k, panel);
+  pack_columns(b, k, n, kPanel<T>, panel);
 }
 
 /// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.

@@ -29,9 +29,13 @@ struct RotaryArgs {
   bool back = false;         // by the opposite angles, which gives gradients
 };
 
-/// C = activation(A B (+ C) (+ bias)) (+ residual), for matrices of any strides.
+/// C = activation(A B (+ C) (+ bias)) (+ residual), for matrices of any strides; or, gated, with
+/// B = [B1 | B2] and bias = [b1 | b2],
 ///
-/// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n).
+///     C = activation(A B1 (+ b1)) o (A B2 (+ b2)).
+///
+/// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n), and
+/// neither C nor a residual is added.
 /// Each C[i][j] adds its products in the order of k into one chain of fused multiply-adds, and what
 /// follows is applied once the chain is complete: no stride, size, thread count or vector width
 /// changes a bit, and fusing gives the bits of the separate ops.
@@ -45,10 +49,13 @@ struct GemmArgs {
   T* c;
   index_t c_row;                // C's columns are contiguous
   bool accumulate = false;      // false never reads C
-  const T* packed_b = nullptr;  // B by pack_b, read instead of b
+  const T* packed_b = nullptr;  // B by pack_b, gated by pack_gated_b, read instead of b
   const T* bias = nullptr;
+  bool gated = false;
   Activation activation = Activation::kNone;
-  T* activated = nullptr;  // where asked: receives what the activation is applied to, laid out as c
+  // Where asked: receives what the activation is applied to, laid out as c; gated, both halves
+  // (m, 2n), contiguous.
+  T* activated = nullptr;
   const T* residual = nullptr;
   index_t residual_row = 0;
   // Where asked, and without activation and residual: C's first heads * width columns are turned in
@@ -148,6 +155,7 @@ enum class ReduceOp {
 template <class T>
 struct LayerNormArgs {
   index_t rows, n;
+  bool centres = true;  // false: RMS norm
   const T* x;
   index_t x_row;
   const T* residual = nullptr;  // added to x
@@ -155,7 +163,6 @@ struct LayerNormArgs {
   const T* weight = nullptr;  // none: 1
   const T* bias = nullptr;    // none: 0
   T eps = 0;
-  bool centres = true;  // false: RMS norm
   T* y = nullptr;  // may be x or residual
   index_t y_row = 0;
   T* sum = nullptr;    // where asked: x + residual, in rows of n; may be x or residual
@@ -169,21 +176,21 @@ struct LayerNormArgs {
 ///     ds = rstd (dn - mean(dn) - n mean(dn n)) (+ added),    dn = dy weight,  n as in y = n weight + bias
 ///     dweight = sum over the rows of dy n,  dbias = sum over the rows of dy
 ///
+/// For RMS norm without mean(dn).
+///
 /// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), as layer_norm
 /// gave them; weight, dweight, dbias (n). The sums run over the rows in their order, each in one chain.
 template <class T>
 struct LayerNormGradientArgs {
   index_t rows, n;
+  bool centres = true;  // false: RMS norm, which needs neither mean nor shift
   const T* s;
   index_t s_row;
-/// For RMS norm without mean(dn).
-///
   const T* dy;
   index_t dy_row;
   const T* weight = nullptr;  // none: 1
   const T* mean = nullptr;
   const T* rstd = nullptr;
-  bool centres = true;  // false: RMS norm, which needs neither mean nor shift
   const T* shift = nullptr;
   const T* added = nullptr;  // a gradient that reached s on another way
   index_t added_row = 0;
@@ -266,7 +273,7 @@ struct AdamArgs {
   T eps;
 };
 
-/// gemm, pack_b, attention and its backward cut their work among threads themselves; every other
+/// gemm, pack_b and pack_gated_b, attention and its backward cut their work among threads themselves; every other
 /// kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and may
 /// be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs
 /// are contiguous and, unless said otherwise, apart from the inputs.
@@ -279,6 +286,12 @@ struct FloatKernels {
   void (*pack_b)(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
                  T* packed) noexcept;
   index_t (*packed_size)(index_t k, index_t n) noexcept;
+  /// The same of B (k, 2n) for a gated product: packed_size(k, gated_columns(n)) elements.
+  void (*pack_gated_b)(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
+                       T* packed) noexcept;
+  index_t (*gated_columns)(index_t n) noexcept;
+  /// dz (2n) of one row y = activation(u) g, z = [u | g] (2n) and dy (n); all contiguous.
+  void (*gated_gradient)(Activation, index_t n, const T* z, const T* dy, T* dz) noexcept;
   void (*attention)(const AttentionArgs<T>&) noexcept;
   /// The number of elements that attention needs as workspace.
   index_t (*attention_workspace)(const AttentionArgs<T>&) noexcept;

@@ -201,10 +201,11 @@ template <class T, class Finish>
 
 /// C (m, n) (+)= A (m, k) B (k, n) (+ bias), n being `out.columns`, in the calling thread and
 /// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
-/// each tile that is stored, while it is still in L1.
-template <class T, class Finish>
+/// each tile that is stored, while it is still in L1. `out` is a TileTarget, or another type for
+/// which tile_of tells where a tile goes.
+template <class T, class Target, class Finish>
 inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Panels<T>& b,
-                           const TileTarget<T>& out, const Finish& finish) {
+                           const Target& out, const Finish& finish) {
   const index_t n = out.columns;
   const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
   index_t columns = 0;

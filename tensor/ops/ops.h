@@ -6,6 +6,7 @@
 #include "tensor/ops/attention_mask.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/einsum.h"
+#include "tensor/ops/gated_linear.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/join.h"
 #include "tensor/ops/layer_norm.h"

@@ -9,8 +9,13 @@
 
 namespace tessera {
 
+/// How the columns of a packed weight are dealt to panels: in their order, or, for gated_linear, those
+/// of the first and the second half that belong together side by side.
+enum class PanelOrder { kPlain, kGated };
+
 /// The panels of one weight, made when they are first needed and again when the weight has changed:
-/// when it was written to (its storage's version), replaced, or when another instruction set runs.
+/// when it was written to (its storage's version), replaced, or when another order is asked for or
+/// another instruction set runs.
 ///
 /// A module keeps one beside each weight. Several threads may ask at once. A copy starts empty.
 class PackedWeight {
@@ -20,8 +25,8 @@ class PackedWeight {
   PackedWeight& operator=(const PackedWeight&);
 
   /// The panels of weight^T, or an undefined tensor while packing is switched off.
-  /// **Shapes**: weight (out, in), floating.
-  Tensor panels(const Tensor& weight) const;
+  /// **Shapes**: weight (out, in), floating; gated, out is even.
+  Tensor panels(const Tensor& weight, PanelOrder order = PanelOrder::kPlain) const;
 
  private:
   struct Pack;

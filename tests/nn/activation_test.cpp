@@ -17,7 +17,8 @@ using ActivationTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, ActivationTest, each_isa(), isa_name);
 
 TEST_P(ActivationTest, FollowsItsFormula) {
-  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+  for (Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     for (DType dtype : {kFloat32, kFloat64}) {
       const Tensor x = random_tensor({5, 67}, dtype, 3, -9, 9);
       const Array want =
@@ -40,7 +41,8 @@ TEST_P(ActivationTest, GeluIsTheExactOneUnlessNamed) {
 TEST_P(ActivationTest, Extremes) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor x = tensor({inf, 1e30, -1e30, 0.0});
-  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+  for (Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     const Tensor y = activate(activation, x);
     EXPECT_EQ(y.item_at({0}), inf);
     EXPECT_EQ(y.item_at<float>({1}), 1e30F);

@@ -8,6 +8,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden.h"
 #include "tests/support/nn_oracle.h"
 
 namespace tessera::nn {
@@ -16,7 +17,8 @@ namespace {
 using namespace test;
 
 TEST(FeedForward, FollowsItsFormula) {
-  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+  for (Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     for (bool bias : {true, false}) {
       FeedForward network(
           {.d_model = 9, .dim_feedforward = 21, .activation = activation, .bias = bias});
@@ -32,6 +34,49 @@ TEST(FeedForward, FollowsItsFormula) {
         convert(doubled, kFloat64);
         EXPECT_TRUE(near(doubled(x.to(kFloat64)), array(want), 0, 1e-13));
       }
+    }
+  }
+}
+
+TEST(FeedForward, GatedFollowsItsFormula) {
+  for (Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu,
+                                Activation::kGeluTanh, Activation::kSilu}) {
+    for (bool bias : {true, false}) {
+      FeedForward network({.d_model = 9,
+                           .dim_feedforward = 21,
+                           .activation = activation,
+                           .bias = bias,
+                           .gated = true});
+      for (const Shape& shape : {Shape{9}, Shape{5, 9}, Shape{2, 3, 9}, Shape{2, 0, 9}}) {
+        const Tensor x = random_tensor(shape, kFloat32, 3, -4, 4);
+        const Tensor hidden =
+            naive_gated_linear(x, network.linear1.weight, network.linear1.bias, activation);
+        const Tensor want = naive_linear(hidden, network.linear2.weight, network.linear2.bias);
+        EXPECT_TRUE(near(network(x), array(want), 0, 4e-6));
+        FeedForward doubled = network;
+        convert(doubled, kFloat64);
+        EXPECT_TRUE(near(doubled(x.to(kFloat64)), array(want), 0, 1e-13));
+      }
+    }
+  }
+}
+
+TEST(FeedForward, GatedAgreesWithPyTorch) {
+  const GoldenCase golden("gated");
+  for (const auto& [name, activation] : std::map<std::string, Activation>{
+           {"geglu", Activation::kGelu}, {"swiglu", Activation::kSilu}}) {
+    for (const DType dtype : {kFloat32, kFloat64}) {
+      const auto given = golden.group("network_" + name + ".", dtype);
+      FeedForward network(
+          {.d_model = 8, .dim_feedforward = 21, .activation = activation, .gated = true});
+      convert(network, dtype);
+      load_state_dict(network, {{"linear1.weight", given.at("weight1")},
+                                {"linear1.bias", given.at("bias1")},
+                                {"linear2.weight", given.at("weight2")},
+                                {"linear2.bias", given.at("bias2")}});
+      const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
+      EXPECT_TRUE(near(network(given.at("input")), array(given.at("output")), allowed, allowed))
+          << name << ", " << dtype;
     }
   }
 }
@@ -54,6 +99,10 @@ TEST(FeedForward, ParametersHavePyTorchsNames) {
                                                   {"linear1.bias", {21}},
                                                   {"linear2.weight", {9, 21}},
                                                   {"linear2.bias", {9}}}));
+  const FeedForward gated({.d_model = 9, .dim_feedforward = 21, .gated = true});
+  EXPECT_EQ(gated.linear1.weight.shape(), (Shape{42, 9}));
+  EXPECT_EQ(gated.linear1.bias.shape(), (Shape{42}));
+  EXPECT_EQ(gated.linear2.weight.shape(), (Shape{9, 21}));
 }
 
 TEST(FeedForward, Errors) {

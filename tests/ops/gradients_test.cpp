@@ -143,7 +143,7 @@ TEST(ProductGradients, AMatrixSharedByABatchGathersInOneProduct) {
 
 TEST(ProductGradients, LinearWithEveryEpilogue) {
   using enum Activation;
-  for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh}) {
+  for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh, kSilu}) {
     for (const Shape& shape : {Shape{2, 3, 4}, Shape{3, 4}, Shape{4}}) {
       Shape out = shape;
       out.back() = 5;
@@ -162,6 +162,21 @@ TEST(ProductGradients, LinearWithEveryEpilogue) {
                           {.activation = activation, .residual = {}, .packed = nullptr});
           },
           {x, w}));
+    }
+  }
+}
+
+TEST(ProductGradients, GatedLinear) {
+  using enum Activation;
+  for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh, kSilu}) {
+    for (const Shape& shape : {Shape{2, 3, 4}, Shape{3, 4}, Shape{4}}) {
+      const Tensor x = values(shape, 14);
+      const Tensor w = values({6, 4}, 15);
+      EXPECT_TRUE(gradcheck(
+          [&](const Tensors& in) { return gated_linear(in[0], in[1], in[2], activation); },
+          {x, w, values({6}, 16)}));
+      EXPECT_TRUE(gradcheck(
+          [&](const Tensors& in) { return gated_linear(in[0], in[1], {}, activation); }, {x, w}));
     }
   }
 }
@@ -195,6 +210,18 @@ TEST(NormalisationGradients, LayerNorm) {
   EXPECT_TRUE(check_one([](const Tensor& t) { return layer_norm(t); }, values({3, 5}, 26)));
   EXPECT_TRUE(gradcheck([](const Tensors& in) { return layer_norm(in[0], {}, in[1]); },
                         {values({3, 4}, 23), values({4}, 24)}));
+  EXPECT_TRUE(gradcheck([](const Tensors& in) { return layer_norm(in[0], in[1]); },
+                        {values({3, 4}, 23), values({4}, 24)}));
+}
+
+TEST(NormalisationGradients, RmsNorm) {
+  const auto f = [](const Tensors& in) { return rms_norm(in[0], in[1]); };
+  EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 23), values({4}, 24)}));
+  EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 23), values({3, 4}, 24)}));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return rms_norm(t); }, values({3, 5}, 26)));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return rms_norm(t, {}, 0.5); }, values({3, 5}, 26)));
+  // Beside another path, whose gradient is added in passing.
+  EXPECT_TRUE(check_one([](const Tensor& t) { return t * 2 + rms_norm(t); }, values({3, 4}, 23)));
 }
 
 TEST(NormalisationGradients, LayerNormBesideAnotherPath) {
@@ -316,7 +343,7 @@ TEST(Recording, ChangesNoBit) {
   const Tensor r = test::random_tensor({3, 7, 9}, kFloat32, 43);
   const Tensor scale = test::random_tensor({9}, kFloat32, 44).set_requires_grad();
   using enum Activation;
-  for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh}) {
+  for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh, kSilu}) {
     const auto forward = [&] {
       const Tensor y =
           linear(x, w, b, {.activation = activation, .residual = r, .packed = nullptr});

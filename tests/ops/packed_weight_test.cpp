@@ -139,8 +139,8 @@ TEST_P(PackedWeightTest, AnEpilogueGivesTheBitsOfTheSeparateOps) {
     const Tensor weight = random_tensor({37, 400}, dtype, 2);
     const Tensor bias = random_tensor({37}, dtype, 3);
     const Tensor residual = random_tensor({2, 13, 37}, dtype, 4);
-    for (Activation activation :
-         {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+    for (Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu,
+                                  Activation::kGeluTanh, Activation::kSilu}) {
       const Tensor plain = matmul(x, weight.t());
       const Tensor activated = nn::activate(activation, plain + bias);
       SCOPED_TRACE(format("activation ", static_cast<int>(activation), ", ", dtype));

@@ -74,11 +74,27 @@ inline double naive_activation(nn::Activation activation, double x) {
       return x > 0 ? x : 0;
     case nn::Activation::kGelu:
       return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    case nn::Activation::kSilu:
+      return x / (1 + std::exp(-x));
     case nn::Activation::kGeluTanh:
       break;
   }
   const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
   return x / 2 * (1 + std::tanh(inner));
+}
+
+/// activation(u) g with [u | g] = x W^T + b.
+inline Tensor naive_gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                 nn::Activation activation) {
+  const Array both = array(naive_linear(x, weight, bias));
+  const index_t width = weight.size(0) / 2;
+  Shape shape = x.shape();
+  shape.back() = width;
+  return wide(build(shape, [&](const Dims& at) {
+    Dims gate = at;
+    gate.back() += width;
+    return naive_activation(activation, both.at(at)) * both.at(gate);
+  }));
 }
 
 /// (B, T, H d) -> (B, H, T, d).

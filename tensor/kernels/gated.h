@@ -1,0 +1,154 @@
+// A gated product: C = activation(A B1 + b1) o (A B2 + b2), B = [B1 | B2], bias = [b1 | b2].
+//
+// The columns of B that meet in one element of C are multiplied in one register tile: a panel's
+// first vector holds columns of B1, its second the same columns of B2.
+//
+//        a panel of B, packed
+//      k | b1 b1 b1 b1 | b2 b2 b2 b2 |
+//        +-------------+-------------+
+//   a -> |  u  u  u  u |  g  g  g  g |   ->   C's columns: activation(u) g
+//
+// So the tile that is finished goes to a few lines which L1 keeps, and from there, activated and
+// multiplied, to C: the product of twice C's width is never in memory, unless the backward pass
+// wants it. Its sums are complete then: k is not cut into blocks.
+//
+// **Source**: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017; Shazeer,
+// "GLU Variants Improve Transformer", 2020, section 2.
+#pragma once
+
+#include "tensor/kernels/activation.h"
+#include "tensor/kernels/elementwise.h"
+#include "tensor/kernels/table.h"
+#include "tensor/kernels/tile.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// The columns that n columns of C need of B in gated panels.
+template <class T>
+index_t gated_columns(index_t n) noexcept {
+  return kTileVectors * round_up(n, kLanes<T>);
+}
+
+/// Packs rows [0, k) of B's columns [j, j + n) and [gate + j, gate + j + n) into gated panels.
+template <class T>
+inline void pack_gated_panels(MatrixRef<T> b, index_t gate, index_t k, index_t j, index_t n,
+                              T* panels) {
+  for (index_t done = 0; done < n; done += kLanes<T>) {
+    const index_t columns = at_most(n - done, kLanes<T>);
+    T* const panel = panels + kTileVectors * done * k;
+    pack_columns(b.at(0, j + done), k, columns, kLanes<T>, panel);
+    pack_columns(b.at(0, gate + j + done), k, columns, kLanes<T>, panel + kLanes<T>);
+  }
+}
+
+/// Where a tile waits to be finished: always in the same place, in rows of the tile's width.
+template <class T>
+struct TileScratch {
+  T* tile;
+  index_t columns;  // of the whole product, in whole panels
+};
+
+/// The elements of the largest tile.
+template <class T>
+inline constexpr index_t kTileElements = kTileRows* kPanel<T>;
+static_assert(kTileRows >= tile_panels(1) && kTileRows >= 3 * tile_panels(3));
+
+template <class T>
+inline TileTarget<T> tile_of(const TileScratch<T>& out, index_t, index_t, index_t columns) {
+  return {out.tile, columns, columns, false};
+}
+
+/// Panels of a finished tile, below or beside each other: where the first one goes, and the steps
+/// from one to the next.
+template <class T>
+struct GatedPanels {
+  const T* tile;  // one panel follows the other
+  T* c;
+  index_t c_step;
+  T* activated;  // null where nobody asked
+  index_t activated_step;
+  index_t column, column_step;  // of C
+};
+
+/// Finishes kCount panels, from number `first` on.
+template <int kCount, class T>
+[[gnu::always_inline]] inline void finish_panels(const GemmArgs<T>& args,
+                                                 const GatedPanels<T>& panels, index_t first) {
+  const auto column = [&](int i) { return panels.column + (first + i) * panels.column_step; };
+  const auto width = [&](int i) { return at_most(args.n - column(i), kLanes<T>); };
+  Vectors<T, kCount> half[2];
+#pragma GCC unroll 2
+  for (index_t h = 0; h < 2; ++h) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) {
+      half[h].at[i] = load(panels.tile + (first + i) * kPanel<T> + h * kLanes<T>);
+    }
+    if (args.bias != nullptr) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kCount; ++i) {
+        half[h].at[i] += load_some(args.bias + h * args.n + column(i), width(i));
+      }
+    }
+    if (panels.activated != nullptr) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kCount; ++i) {
+        T* const to = panels.activated + (first + i) * panels.activated_step + h * args.n;
+        store_some(to, half[h].at[i], width(i));
+      }
+    }
+  }
+  const auto times = [](Vec<T> a, Vec<T> g) { return a * g; };
+  const auto y = each(times, activate(args.activation, half[0]), half[1]);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    store_some(panels.c + (first + i) * panels.c_step, y.at[i], width(i));
+  }
+}
+
+template <class T>
+inline void finish_panels(const GemmArgs<T>& args, const GatedPanels<T>& panels, index_t count) {
+  index_t done = 0;
+  for (; done + kInLockstep <= count; done += kInLockstep) {
+    finish_panels<kInLockstep>(args, panels, done);
+  }
+  for (; done + 2 <= count; done += 2) finish_panels<2>(args, panels, done);
+  if (done < count) finish_panels<1>(args, panels, done);
+}
+
+/// Finishes a tile of `rows` rows and `columns` columns of the product, at C's row i and column j.
+template <class T>
+[[gnu::noinline]] void finish_gated_tile(const GemmArgs<T>& args, const T* tile, index_t i,
+                                         index_t j, index_t rows, index_t columns) {
+  T* const c = args.c + i * args.c_row + j;
+  T* const activated = args.activated == nullptr ? nullptr : args.activated + 2 * i * args.n + j;
+  if (columns == kPanel<T>) {
+    return finish_panels(args, {tile, c, args.c_row, activated, 2 * args.n, j, 0}, rows);
+  }
+  for (index_t r = 0; r < rows; ++r) {  // few rows, of panels side by side
+    T* const kept = activated == nullptr ? nullptr : activated + 2 * r * args.n;
+    const GatedPanels<T> panels = {
+        tile + r * columns, c + r * args.c_row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
+    finish_panels(args, panels, columns / kPanel<T>);
+  }
+}
+
+/// One row's gradient dz = [du | dg] of y = activation(u) g at z = [u | g]:
+///
+///     du = dy g activation'(u)        dg = dy activation(u)
+template <class T>
+void gated_gradient(Activation activation, index_t n, const T* z, const T* dy, T* dz) noexcept {
+  const auto times = [](Vec<T> a, Vec<T> b) { return a * b; };
+  const auto du = [&](const auto& u, const auto& g, const auto& d) {
+    return activation_gradient(activation, u, each(times, d, g));
+  };
+  const auto dg = [&](const auto& u, const auto& d) {
+    return each(times, d, activate(activation, u));
+  };
+  for_each_block<T>(n, [&](index_t begin, index_t count) {
+    const T* const u = z + begin;
+    map_block<kInLockstep>(count, dz + begin, du, u, u + n, dy + begin);
+    map_block<kInLockstep>(count, dz + n + begin, dg, u, dy + begin);
+  });
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

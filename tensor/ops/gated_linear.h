@@ -1,0 +1,27 @@
+// The first half of a gated feed-forward network.
+#pragma once
+
+#include "tensor/ops/packed_weight.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// A linear layer whose second half gates the first: with u = x W1^T + b1 and g = x W2^T + b2, W1 and
+/// b1 being the first half of the rows of `weight` and of `bias`,
+///
+///     out = activation(u) g
+///
+/// one product, bit for bit what linear, the activation and mul give one after the other. With GELU
+/// it is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, with none the bilinear layer.
+///
+/// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
+/// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then
+/// w3) have it. Where it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
+/// exchange the halves of weight and bias.
+/// `packed` keeps the weight packed; null packs it in each call.
+/// **Errors**: an odd number of rows, sizes or dtypes that do not fit.
+/// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
+Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    Activation activation, const PackedWeight* packed = nullptr);
+
+}  // namespace tessera

@@ -1,0 +1,303 @@
+// The gated product and its gradient against whole numbers, and against the plain kernels that they
+// fuse, on every instruction set.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/support.h"
+
+namespace tessera::test {
+namespace {
+
+using kernels::UnaryOp;
+
+class GatedKernelsTest : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, GatedKernelsTest, each_isa(), isa_name);
+
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
+                                       Activation::kGeluTanh, Activation::kSilu};
+
+template <class T>
+const kernels::FloatKernels<T>& table() {
+  return kernels::table().of<T>();
+}
+
+/// What the activation is called where it stands alone.
+UnaryOp function_of(Activation activation) {
+  return activation == Activation::kRelu       ? UnaryOp::kRelu
+         : activation == Activation::kGelu     ? UnaryOp::kGelu
+         : activation == Activation::kGeluTanh ? UnaryOp::kGeluTanh
+                                               : UnaryOp::kSilu;
+}
+
+/// C (m, n) of A (m, k) and B (k, 2n), which lies as a weight (2n, k) does or, `by_rows`, row by row.
+template <class T>
+struct GatedProduct {
+  index_t m, n, k;
+  Activation activation = Activation::kNone;
+  bool bias = true;
+  bool packed = true;
+  bool keeps_halves = true;
+  bool by_rows = false;
+  index_t offset = 0;  // of every buffer
+  index_t c_gap = 0;
+
+  Guarded<T> a{random_values<T>(m * k, 1), offset};
+  Guarded<T> b{random_values<T>(k * 2 * n, 2), offset};
+  Guarded<T> addend{random_values<T>(2 * n, 3), offset};
+  Guarded<T> c{m * (n + c_gap), offset};
+  Guarded<T> halves{m * 2 * n, offset};
+
+  T b_at(index_t p, index_t j) const { return b.data()[by_rows ? p * 2 * n + j : j * k + p]; }
+
+  kernels::GemmArgs<T> args() {
+    return {.m = m,
+            .n = n,
+            .k = k,
+            .a = a.data(),
+            .a_row = k,
+            .a_col = 1,
+            .b = b.data(),
+            .b_row = by_rows ? 2 * n : 1,
+            .b_col = by_rows ? 1 : k,
+            .c = c.data(),
+            .c_row = n + c_gap,
+            .bias = bias ? addend.data() : nullptr,
+            .gated = true,
+            .activation = activation,
+            .activated = keeps_halves ? halves.data() : nullptr,
+            .workers = thread_count()};
+  }
+
+  static void run(kernels::GemmArgs<T> args) {
+    Guarded<T> workspace(table<T>().gemm_workspace(args));
+    for (index_t i = 0; i < table<T>().gemm_workspace(args); ++i) {
+      workspace[i] = std::numeric_limits<T>::quiet_NaN();
+    }
+    args.workspace = workspace.data();
+    table<T>().gemm(args);
+    ASSERT_TRUE(workspace.intact()) << "workspace";
+  }
+
+  void run() {
+    SCOPED_TRACE("m " + std::to_string(m) + ", n " + std::to_string(n) + ", k " +
+                 std::to_string(k) + ", activation " +
+                 std::to_string(static_cast<int>(activation)) + ", bias " + std::to_string(bias) +
+                 ", packed " + std::to_string(packed) + ", by rows " + std::to_string(by_rows));
+    for (index_t i = 0; i < m * (n + c_gap); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
+    for (index_t i = 0; i < m * 2 * n; ++i) halves[i] = std::numeric_limits<T>::quiet_NaN();
+    kernels::GemmArgs<T> all = args();
+    Guarded<T> panels(packed ? table<T>().packed_size(k, table<T>().gated_columns(n)) : 0, 0);
+    if (packed) {
+      table<T>().pack_gated_b(k, n, all.b, all.b_row, all.b_col, panels.data());
+      ASSERT_TRUE(panels.intact()) << "panels";
+      all.b = nullptr;
+      all.packed_b = panels.data();
+    }
+    run(all);
+    ASSERT_TRUE(c.intact() && halves.intact());
+    for (index_t i = 0; i < m; ++i) {
+      for (index_t j = n; j < n + c_gap; ++j) ASSERT_TRUE(std::isnan(c[i * (n + c_gap) + j]));
+    }
+  }
+
+  /// The plain product (m, 2n), bias included.
+  std::vector<T> plain_halves() {
+    kernels::GemmArgs<T> plain = args();
+    std::vector<T> result(static_cast<std::size_t>(m * 2 * n));
+    plain.gated = false;
+    plain.n = 2 * n;
+    plain.c = result.data();
+    plain.c_row = 2 * n;
+    plain.activation = Activation::kNone;
+    plain.activated = nullptr;
+    run(plain);
+    return result;
+  }
+};
+
+/// Whole numbers: products and sums are exact.
+template <class T>
+void expect_exact(GatedProduct<T> product) {
+  const auto round = [](Guarded<T>& numbers) {
+    const auto count = static_cast<index_t>(numbers.values().size());
+    for (index_t i = 0; i < count; ++i) numbers[i] = std::nearbyint(4 * numbers[i]);
+  };
+  round(product.a);
+  round(product.b);
+  round(product.addend);
+  product.run();
+  for (index_t i = 0; i < product.m; ++i) {
+    for (index_t j = 0; j < product.n; ++j) {
+      int half[2];
+      for (index_t h = 0; h < 2; ++h) {
+        const index_t column = h * product.n + j;
+        int sum = product.bias ? static_cast<int>(product.addend[column]) : 0;
+        for (index_t p = 0; p < product.k; ++p) {
+          sum += static_cast<int>(product.a[i * product.k + p]) *
+                 static_cast<int>(product.b_at(p, column));
+        }
+        half[h] = sum;
+        if (product.keeps_halves) {
+          ASSERT_EQ(product.halves[i * 2 * product.n + column], static_cast<T>(sum));
+        }
+      }
+      if (product.activation == Activation::kRelu) half[0] = std::max(half[0], 0);
+      ASSERT_EQ(product.c[i * (product.n + product.c_gap) + j], static_cast<T>(half[0] * half[1]))
+          << i << ", " << j << " of " << product.m << " x " << product.n << " x " << product.k;
+    }
+  }
+}
+
+template <class T>
+GatedProduct<T> numbered(index_t m, index_t n, index_t k, index_t number) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .activation = number % 2 == 0 ? Activation::kNone : Activation::kRelu,
+          .bias = number % 3 != 0,
+          .packed = number % 5 < 3,
+          .keeps_halves = number % 4 < 2,
+          .by_rows = number % 7 < 3,
+          .offset = number % 5,
+          .c_gap = number % 3};
+}
+
+template <class T>
+void expect_exact_at_every_small_size() {
+  index_t number = 0;
+  for (index_t m = 0; m <= 27; ++m) {
+    for (index_t n = 0; n <= 35; ++n) {
+      expect_exact(numbered<T>(m, n, (m + n) % 5, ++number));
+      ASSERT_FALSE(::testing::Test::HasFatalFailure());
+    }
+  }
+}
+
+TEST_P(GatedKernelsTest, IsExactAtEverySmallSize) {
+  expect_exact_at_every_small_size<float>();
+  expect_exact_at_every_small_size<double>();
+}
+
+template <class T>
+void expect_exact_around_blocks() {
+  index_t number = 0;
+  for (const index_t m : {1, 2, 3, 12, 50, 145}) {
+    for (const index_t n : {15, 64, 67, 400}) {
+      for (const index_t k : {7, 257}) {
+        expect_exact(numbered<T>(m, n, k, ++number));
+        ASSERT_FALSE(::testing::Test::HasFatalFailure());
+      }
+    }
+  }
+  for (const index_t k : {1023, 1025, 2050}) {
+    for (const index_t m : {1, 37}) expect_exact(numbered<T>(m, 33, k, ++number));
+  }
+}
+
+TEST_P(GatedKernelsTest, IsExactAroundTilesAndBlocks) {
+  expect_exact_around_blocks<float>();
+  expect_exact_around_blocks<double>();
+}
+
+template <class T>
+void expect_bits_of_separate_kernels(Activation activation) {
+  index_t number = 0;
+  for (const index_t m : {1, 2, 3, 7, 64, 150}) {
+    for (const index_t n : {5, 33, 130}) {
+      const index_t k = number % 2 == 0 ? 37 : 300;
+      GatedProduct<T> product = numbered<T>(m, n, k, ++number);
+      product.activation = activation;
+      product.keeps_halves = true;
+      product.run();
+      const std::vector<T> halves = product.plain_halves();
+      ASSERT_TRUE(same_bits(product.halves.values(), halves));
+      for (index_t i = 0; i < m; ++i) {
+        std::vector<T> want(halves.begin() + 2 * i * n, halves.begin() + (2 * i + 1) * n);
+        if (activation != Activation::kNone) {
+          table<T>().unary(function_of(activation), n, want.data(), 1, want.data());
+        }
+        table<T>().binary(kernels::BinaryOp::kMul, n, want.data(), 1,
+                          halves.data() + (2 * i + 1) * n, 1, want.data());
+        const T* row = product.c.data() + i * (n + product.c_gap);
+        ASSERT_TRUE(same_bits(std::vector<T>(row, row + n), want))
+            << "row " << i << " of " << m << ", n " << n << ", activation "
+            << static_cast<int>(activation);
+      }
+    }
+  }
+}
+
+TEST_P(GatedKernelsTest, HasTheBitsOfTheSeparateKernels) {
+  for (const Activation activation : kActivations) {
+    expect_bits_of_separate_kernels<float>(activation);
+    expect_bits_of_separate_kernels<double>(activation);
+  }
+}
+
+template <class T>
+void expect_bits_for_any_threads(bool packed) {
+  for (const auto& [m, n] :
+       std::vector<std::pair<index_t, index_t>>{{1, 700}, {8, 333}, {250, 70}}) {
+    GatedProduct<T> product = {
+        .m = m, .n = n, .k = 300, .activation = Activation::kGelu, .packed = packed};
+    set_thread_count(1);
+    product.run();
+    const std::vector<T> want = product.c.values();
+    const std::vector<T> halves = product.halves.values();
+    for (const int threads : {2, 3, 4, 7, 8}) {
+      set_thread_count(threads);
+      product.run();
+      EXPECT_TRUE(same_bits(product.c.values(), want)) << threads << " threads, m " << m;
+      EXPECT_TRUE(same_bits(product.halves.values(), halves)) << threads << " threads, m " << m;
+    }
+    set_thread_count(0);
+  }
+}
+
+TEST_P(GatedKernelsTest, HasTheSameBitsOnEveryThreadCount) {
+  for (const bool packed : {false, true}) {
+    expect_bits_for_any_threads<float>(packed);
+    expect_bits_for_any_threads<double>(packed);
+  }
+}
+
+template <class T>
+void expect_gradient(Activation activation, index_t n) {
+  const Guarded<T> z(random_values<T>(2 * n, 4, -6, 6), n % 5);
+  const Guarded<T> dy(random_values<T>(n, 5), n % 3);
+  Guarded<T> dz(2 * n, n % 7);
+  table<T>().gated_gradient(activation, n, z.data(), dy.data(), dz.data());
+  ASSERT_TRUE(dz.intact());
+  const T* const u = z.data();
+  const T* const g = z.data() + n;
+  const auto size = static_cast<std::size_t>(n);
+  std::vector<T> active(u, u + n), gradient(size), want(2 * size);
+  if (activation != Activation::kNone) {
+    table<T>().unary(function_of(activation), n, u, 1, active.data());
+  }
+  const auto times = kernels::BinaryOp::kMul;
+  table<T>().binary(times, n, dy.data(), 1, active.data(), 1, want.data() + n);
+  table<T>().binary(times, n, dy.data(), 1, g, 1, want.data());
+  if (activation != Activation::kNone) {
+    const T* const x_or_y = activation == Activation::kRelu ? active.data() : u;
+    table<T>().unary_gradient(function_of(activation), n, x_or_y, 1, want.data(), 1, want.data());
+  }
+  ASSERT_TRUE(same_bits(dz.values(), want))
+      << "n " << n << ", activation " << static_cast<int>(activation);
+}
+
+TEST_P(GatedKernelsTest, GradientHasTheBitsOfTheSeparateKernels) {
+  for (const Activation activation : kActivations) {
+    for (const index_t n : {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 511, 513, 1100}) {
+      expect_gradient<float>(activation, n);
+      expect_gradient<double>(activation, n);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,87 @@
+#include "nn/rms_norm.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+#include "nn/module.h"
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/oracle_ops.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+TEST(RmsNorm, NormalisesTheLastAxes) {
+  for (const Shape& last : {Shape{1}, Shape{7}, Shape{33}, Shape{5, 9}}) {
+    RmsNorm norm({.normalized_shape = last, .eps = 1e-3});
+    norm.weight = random_tensor(last, kFloat32, 1);
+    Shape shape = {3};
+    Axes axes;
+    for (index_t i = 0; i < last.size(); ++i) {
+      shape.push_back(last[i]);
+      axes.push_back(i + 1);
+    }
+    const Tensor x = random_tensor(shape, kFloat32, 3);
+    const Array want =
+        map(naive_rms_normalize(array(x), axes, 1e-3), array(norm.weight), std::multiplies<>());
+    EXPECT_TRUE(near(norm(x), want, 0, 5e-6));
+    convert(norm, kFloat64);
+    EXPECT_TRUE(near(norm(x.to(kFloat64)), want, 0, 1e-13));
+  }
+}
+
+TEST(RmsNorm, StartsAsOnesUnderPyTorchsName) {
+  const RmsNorm norm(6);
+  EXPECT_EQ(norm.eps, 1e-6);
+  EXPECT_TRUE(same_bits(norm.weight, ones({6})));
+  const StateDict state = state_dict(norm);
+  ASSERT_EQ(state.size(), 1U);
+  EXPECT_EQ(state.at("weight").shape(), (Shape{6}));
+}
+
+TEST(RmsNorm, Errors) {
+  EXPECT_TRUE(throws("rms_norm", {"(2, 5)", "(6,)"}, [] { RmsNorm(6)(zeros({2, 5})); }));
+  EXPECT_TRUE(throws("RmsNorm", {"no axis"}, [] { RmsNorm({.normalized_shape = {}}); }));
+  EXPECT_TRUE(throws("RmsNorm", {"eps"}, [] { RmsNorm({.normalized_shape = {2}, .eps = -1}); }));
+}
+
+/// The parts of a layer of today: both norms without bias, and a gated network.
+struct Block {
+  LayerNorm first{{.normalized_shape = {4}, .bias = false}};
+  RmsNorm second{4};
+  FeedForward feed_forward;
+
+  Tensor operator()(const Tensor& x) const { return feed_forward(second(first(x)), x); }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("feed_forward", self.feed_forward);
+  }
+};
+
+TEST(RmsNorm, ABlockOfTodayHasAGradientForEveryParameter) {
+  for (const bool bias : {true, false}) {
+    Block block{.feed_forward = FeedForward({.d_model = 4,
+                                             .dim_feedforward = 5,
+                                             .activation = Activation::kSilu,
+                                             .bias = bias,
+                                             .gated = true})};
+    convert(block, kFloat64);
+    set_requires_grad(block);
+    Tensors parameters;
+    for_each_parameter(block, [&](const std::string&, Tensor& p) { parameters.push_back(p); });
+    ASSERT_EQ(parameters.size(), bias ? 6U : 4U);
+    const Tensor x = random_tensor({2, 3, 4}, kFloat64, 5);
+    EXPECT_TRUE(gradients_agree([&](const Tensors&) { return block(x); }, parameters,
+                                [](Tensor t) { return t; }));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::nn

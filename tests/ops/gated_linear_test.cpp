@@ -1,0 +1,200 @@
+#include "tensor/ops/gated_linear.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::test {
+namespace {
+
+class GatedLinearTest : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, GatedLinearTest, each_isa(), isa_name);
+
+const std::map<std::string, Activation> kActivations = {{"bilinear", Activation::kNone},
+                                                        {"reglu", Activation::kRelu},
+                                                        {"geglu", Activation::kGelu},
+                                                        {"geglu_tanh", Activation::kGeluTanh},
+                                                        {"swiglu", Activation::kSilu}};
+
+/// What it fuses.
+Tensor separate(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  const std::vector<Tensor> halves = linear(x, weight, bias).chunk(2, -1);
+  return nn::activate(activation, halves[0]) * halves[1];
+}
+
+TEST_P(GatedLinearTest, AgreesWithTheDefinition) {
+  for (const auto& [name, activation] : kActivations) {
+    for (DType dtype : {kFloat32, kFloat64}) {
+      const Tensor weight = random_tensor({22, 9}, dtype, 2);
+      for (const Tensor& bias : {random_tensor({22}, dtype, 3), Tensor()}) {
+        for (const Shape& shape : {Shape{9}, Shape{5, 9}, Shape{2, 3, 9}, Shape{2, 0, 9}}) {
+          for (const Layout& x : random_layouts(shape, dtype, 1)) {
+            SCOPED_TRACE(format(name, ", ", dtype, ", ", x.name, " ", shape));
+            const Tensor got = gated_linear(x.tensor, weight, bias, activation);
+            EXPECT_EQ(got.dtype(), dtype);
+            const Tensor want = naive_gated_linear(x.tensor, weight, bias, activation);
+            EXPECT_TRUE(near(got, array(want), 20 * tolerance(dtype), 20 * tolerance(dtype)));
+            EXPECT_TRUE(same_bits(got, gated_linear(x.tensor.clone(), weight, bias, activation)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GatedLinearTest, HasTheBitsOfTheSeparateOps) {
+  const PackedWeight packed;
+  for (const auto& [name, activation] : kActivations) {
+    for (DType dtype : {kFloat32, kFloat64}) {
+      SCOPED_TRACE(format(name, ", ", dtype));
+      const Tensor weight = random_tensor({74, 400}, dtype, 2);
+      for (const Layout& bias : random_layouts({74}, dtype, 3)) {
+        const Tensor x = random_tensor({2, 13, 400}, dtype, 1);
+        const Tensor want = separate(x, weight, bias.tensor, activation);
+        EXPECT_TRUE(same_bits(gated_linear(x, weight, bias.tensor, activation), want));
+        EXPECT_TRUE(same_bits(gated_linear(x, weight, bias.tensor, activation, &packed), want));
+      }
+      for (const Layout& layout : layouts_of(weight)) {
+        const Tensor x = random_tensor({3, 400}, dtype, 1);
+        EXPECT_TRUE(same_bits(gated_linear(x, layout.tensor, {}, activation, &packed),
+                              separate(x, weight, {}, activation)))
+            << layout.name;
+      }
+    }
+  }
+}
+
+/// The gradients of x, weight and bias for the loss sum(y * dy).
+std::vector<Tensor> gradients_of(bool fused, Activation activation, DType dtype) {
+  const Tensor x = random_tensor({2, 19, 40}, dtype, 1).set_requires_grad();
+  const Tensor weight = random_tensor({74, 40}, dtype, 2).set_requires_grad();
+  const Tensor bias = random_tensor({74}, dtype, 3).set_requires_grad();
+  const Tensor dy = random_tensor({2, 19, 37}, dtype, 4);
+  Tape tape;
+  const Tensor y =
+      fused ? gated_linear(x, weight, bias, activation) : separate(x, weight, bias, activation);
+  tape.backward(sum(y * dy));
+  return {x.grad(), weight.grad(), bias.grad()};
+}
+
+TEST_P(GatedLinearTest, GradientsHaveTheBitsOfTheSeparateOps) {
+  for (const auto& [name, activation] : kActivations) {
+    for (DType dtype : {kFloat32, kFloat64}) {
+      const std::vector<Tensor> want = gradients_of(false, activation, dtype);
+      for (const int threads : {1, 2, 3, 8}) {
+        set_thread_count(threads);
+        const std::vector<Tensor> got = gradients_of(true, activation, dtype);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          EXPECT_TRUE(same_bits(got[i], want[i]))
+              << name << ", " << dtype << ", input " << i << ", " << threads << " threads";
+        }
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST_P(GatedLinearTest, NeitherThreadsNorTheBatchNorATapeChangeTheBits) {
+  const Tensor x = random_tensor({67, 300}, kFloat32, 1);
+  const Tensor weight = random_tensor({262, 300}, kFloat32, 2);
+  const Tensor bias = random_tensor({262}, kFloat32, 3);
+  const PackedWeight packed;
+  const auto run = [&](const Tensor& rows) {
+    return gated_linear(rows, weight, bias, Activation::kGelu, &packed);
+  };
+  set_thread_count(1);
+  const Tensor want = run(x);
+  for (const int threads : {2, 3, 4, 7, 8}) {
+    set_thread_count(threads);
+    EXPECT_TRUE(same_bits(run(x), want)) << threads;
+  }
+  set_thread_count(0);
+  for (const index_t rows : {1, 2, 3, 8, 25}) {
+    for (index_t i = 0; i + rows <= 67; i += rows) {
+      EXPECT_TRUE(same_bits(run(x.slice(0, i, i + rows)), want.slice(0, i, i + rows)));
+    }
+  }
+  const Tensor variable = x.clone().set_requires_grad();
+  Tape tape;
+  EXPECT_TRUE(same_bits(run(variable).detach(), want));
+}
+
+TEST_P(GatedLinearTest, OnePackServesOneOrderOfPanels) {
+  const Tensor x = random_tensor({5, 12}, kFloat32, 1);
+  Tensor weight = random_tensor({14, 12}, kFloat32, 2);
+  const PackedWeight packed;
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_TRUE(same_bits(gated_linear(x, weight, {}, Activation::kSilu, &packed),
+                          gated_linear(x, weight, {}, Activation::kSilu)));
+    EXPECT_TRUE(same_bits(linear(x, weight, {}, {.packed = &packed}), linear(x, weight)));
+    weight.fill(turn + 2);  // another version
+  }
+  set_weight_packing(false);
+  EXPECT_TRUE(same_bits(gated_linear(x, weight, {}, Activation::kSilu, &packed),
+                        gated_linear(x, weight, {}, Activation::kSilu)));
+  set_weight_packing(true);
+}
+
+TEST_P(GatedLinearTest, AgreesWithPyTorch) {
+  const GoldenCase golden("gated");
+  for (const std::string end : {"", "_no_bias"}) {
+    for (const auto& [name, activation] : kActivations) {
+      if (!golden.has(name + end + ".input")) continue;
+      for (const DType dtype : {kFloat32, kFloat64}) {
+        SCOPED_TRACE(format(name, end, ", ", dtype));
+        const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
+        auto operands = golden.group(name + end + ".", dtype);
+        std::vector<std::string> inputs = {"input", "weight"};
+        if (end.empty()) inputs.emplace_back("bias");
+        for (const std::string& input : inputs) operands.at(input).set_requires_grad();
+        Tape tape;
+        const Tensor y =
+            gated_linear(operands.at("input"), operands.at("weight"), operands["bias"], activation);
+        EXPECT_TRUE(near(y, array(operands.at("output")), allowed, allowed));
+        tape.backward(sum(y * operands.at("dy")));
+        for (const std::string& input : inputs) {
+          EXPECT_TRUE(
+              near(operands.at(input).grad(), array(operands.at("d" + input)), allowed, allowed))
+              << input;
+        }
+      }
+    }
+  }
+}
+
+TEST(GatedLinear, OfNoRowsNoColumnsAndNoInputs) {
+  EXPECT_EQ(gated_linear(zeros({0, 3}), zeros({4, 3}), {}, Activation::kGelu).shape(),
+            (Shape{0, 2}));
+  EXPECT_EQ(gated_linear(zeros({2, 3}), zeros({0, 3}), {}, Activation::kGelu).shape(),
+            (Shape{2, 0}));
+  const Tensor bias = tensor({1.0, -2.0, 3.0, 5.0});
+  EXPECT_TRUE(same_bits(gated_linear(zeros({1, 0}), zeros({4, 0}), bias, Activation::kRelu),
+                        tensor({{3.0, 0.0}}) + tensor({{0.0, -0.0}})));
+}
+
+TEST(GatedLinear, NamesWhatIsWrong) {
+  const auto fails = [](std::vector<std::string> parts, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias) {
+    return throws("gated_linear", parts, [&] { gated_linear(x, weight, bias, Activation::kSilu); });
+  };
+  EXPECT_TRUE(fails({"(2, 3)", "(4, 5)"}, zeros({2, 3}), zeros({4, 5}), {}));
+  EXPECT_TRUE(fails({"(5, 3)", "odd"}, zeros({2, 3}), zeros({5, 3}), {}));
+  EXPECT_TRUE(fails({"bias (2,)", "(4, 3)"}, zeros({2, 3}), zeros({4, 3}), zeros({2})));
+  EXPECT_TRUE(fails({"float64", "float32"}, zeros({2, 3}), zeros({4, 3}, kFloat64), {}));
+  EXPECT_TRUE(fails({"float64 bias"}, zeros({2, 3}), zeros({4, 3}), zeros({4}, kFloat64)));
+  EXPECT_TRUE(fails({"int64"}, zeros({2, 3}, kInt64), zeros({4, 3}, kInt64), {}));
+  EXPECT_TRUE(fails({"undefined"}, Tensor(), zeros({4, 3}), {}));
+}
+
+}  // namespace
+}  // namespace tessera::test
