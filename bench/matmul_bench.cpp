@@ -5,6 +5,7 @@
 #include "bench/case.h"
 #include "nn/linear.h"
 #include "tensor/error.h"
+#include "tensor/ops/gated_linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/random.h"
 
@@ -64,6 +65,29 @@ Case linear_case(index_t m, index_t k, index_t n, bool gelu) {
   };
 }
 
+/// SwiGLU or GeGLU of a layer k -> 2 n; the product is that of linear k -> 2 n.
+Case gated_case(index_t m, index_t k, index_t n, Activation activation) {
+  const Tensor x = uniform({m, k}, -1, 1);
+  const nn::Linear layer(k, 2 * n);
+  return {
+      [=] { return gated_linear(x, layer.weight, layer.bias, activation, &layer.packed); },
+      [=](const Tensor& y) {
+        return sampled_error(
+            y, kSamples,
+            [&](index_t e) {
+              const auto half = [&](index_t j) {
+                return dot(x, layer.weight.t(), e / n, j) + layer.bias.item_at({j});
+              };
+              const double u = half(e % n);
+              const double active =
+                  activation == Activation::kGelu ? gelu_in_double(u) : u / (1 + std::exp(-u));
+              return active * half(n + e % n);
+            },
+            tolerance(1));
+      },
+  };
+}
+
 }  // namespace
 
 void register_matmul() {
@@ -108,6 +132,15 @@ void register_linear() {
                     {.flops = 2.0 * static_cast<double>(m * n * k)},
                     [=, k = k, n = n, gelu = gelu] { return linear_case(m, k, n, gelu); });
     }
+  }
+  for (const index_t m : {1, 8, 128, 1024}) {
+    const Cost cost = {.flops = 2.0 * static_cast<double>(m * 768 * 4096)};
+    register_case(format("linear/M:", m, "/K:768/N:4096/gelu:1"), cost,
+                  [=] { return linear_case(m, 768, 4096, true); });
+    register_case(format("gated/M:", m, "/K:768/N:4096/gelu:1"), cost,
+                  [=] { return gated_case(m, 768, 2048, Activation::kGelu); });
+    register_case(format("gated/M:", m, "/K:768/N:4096/silu:1"), cost,
+                  [=] { return gated_case(m, 768, 2048, Activation::kSilu); });
   }
   // No cliff: neighbouring widths cost alike.
   for (index_t width = 32; width <= 128; ++width) {

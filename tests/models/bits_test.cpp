@@ -17,6 +17,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/gated_linear.h"
 #include "tensor/ops/join.h"
 #include "tensor/ops/layer_norm.h"
 #include "tensor/ops/matmul.h"
@@ -82,6 +83,10 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
        [=](const Tensor& x, const AttentionMask&) {
          return linear(x, weight, bias, {.activation = Activation::kGelu});
        }},
+      {"gated_linear",
+       [=](const Tensor& x, const AttentionMask&) {
+         return gated_linear(x, weight, bias, Activation::kGelu);
+       }},
       {"attention",
        [](const Tensor& x, const AttentionMask& mask) {
          const Tensor heads = nn::split_heads(x, kHeads);
@@ -96,6 +101,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
        true},
       {"layer_norm",
        [=](const Tensor& x, const AttentionMask&) { return layer_norm(x, scale, shift); }},
+      {"rms_norm", [=](const Tensor& x, const AttentionMask&) { return rms_norm(x, scale); }},
       {"softmax", [](const Tensor& x, const AttentionMask&) { return softmax(x); }},
       {"post-norm encoder", make_encoder(false, dtype, mode), true, true},
       {"pre-norm encoder", make_encoder(true, dtype, mode), true, true},
@@ -185,6 +191,10 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"2d0c162784a32134", "9a6c74cba5310a88"}, {"4b51f2c2c8ef96bb", "5f1bec2ca1f42608"}}},
     {"layer_norm",
      {{"5eb67cf2e6a691cb", "6e59fb642bab4f3d"}, {"4a8c7c5c916af352", "ed11afba4e94319a"}}},
+    {"gated_linear",
+     {{"baeb44a8020647bf", "bcce1391ccecf2d2"}, {"0ec4bfc85f31c2e1", "2a56484b95a675d4"}}},
+    {"rms_norm",
+     {{"b58af8678d3a5149", "be1aab0d5de572c3"}, {"0ef8cfb7ffa34bd0", "30f94f75dacba606"}}},
     {"softmax",
      {{"8ed5743285332bbc", "733007fddbbf964d"}, {"ef4430ce1f14fd54", "3615ac8a6505e156"}}},
     {"post-norm encoder",

@@ -11,6 +11,7 @@
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/module.h"
+#include "nn/rms_norm.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -59,6 +60,39 @@ struct Model {
   }
 };
 
+/// The same of today's parts: RMS norm, a gated network, layer norm without bias.
+struct ModernModel {
+  nn::Embedding table;
+  nn::RmsNorm norm1{kWidth};
+  nn::FeedForward feed_forward;
+  nn::LayerNorm norm2{{.normalized_shape = {kWidth}, .bias = false}};
+  nn::Linear head;
+
+  ModernModel(Activation activation, Rng& rng)
+      : table(kWords, kWidth, rng),
+        feed_forward({.d_model = kWidth,
+                      .dim_feedforward = 52,
+                      .activation = activation,
+                      .dropout = 0,
+                      .gated = true},
+                     rng),
+        head(kWidth, kClasses, rng) {}
+
+  Tensor operator()(const Tensor& ids) const {
+    const Tensor x = table(ids);
+    return log_softmax(head(norm2(feed_forward(norm1(x), x))));
+  }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("table", self.table);
+    visitor("norm1", self.norm1);
+    visitor("feed_forward", self.feed_forward);
+    visitor("norm2", self.norm2);
+    visitor("head", self.head);
+  }
+};
+
 /// Numbers below `limit`, of which some come often.
 Tensor random_ids(index_t limit, std::uint64_t seed) {
   const Tensor x = random_tensor({kBatch, kTokens}, kFloat64, seed, 0, 1);
@@ -66,7 +100,8 @@ Tensor random_ids(index_t limit, std::uint64_t seed) {
 }
 
 /// The digest of all gradients after a backward, or after several that add up.
-std::string gradient_digest(Model& model, const Tensor& ids, const Tensor& labels, int passes) {
+template <class M>
+std::string gradient_digest(M& model, const Tensor& ids, const Tensor& labels, int passes) {
   nn::zero_grad(model);
   Tape tape;
   for (int pass = 0; pass < passes; ++pass) {
@@ -88,12 +123,13 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"gelu_tanh",
      {{"7f3bc071159a8505", "da1dd6c904f89782"}, {"19e1d003d674b7bb", "5934da77d0283f13"}}},
     {"relu", {{"7cfd5da94e911055", "88e7e82c31f55b8f"}, {"ea32897bb447493c", "af5b8d25bc247a73"}}},
+    {"geglu", {{"b7c4f69e957b69d0", "a7a1e7d9ff5df23b"}, {"5d69405dd378fba8", "cc19cd3850202dc1"}}},
+    {"swiglu",
+     {{"088a744e0d070837", "27c4bcb204b36d35"}, {"82ffc8d7244ba88c", "2f29b7ede4c40e39"}}},
 };
 
-TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
-  const std::map<std::string, Activation> activations = {{"gelu", Activation::kGelu},
-                                                         {"gelu_tanh", Activation::kGeluTanh},
-                                                         {"relu", Activation::kRelu}};
+template <class M>
+void expect_digests(const std::map<std::string, Activation>& activations) {
   const Tensor ids = random_ids(kWords, 61);
   const Tensor labels = random_ids(kClasses, 62);
   const Tensor strided = ids.t().clone().t();
@@ -101,7 +137,7 @@ TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
     for (DType dtype : {kFloat32, kFloat64}) {
       SCOPED_TRACE(format(name, ", ", dtype));
       Rng rng(5);
-      Model model(activation, rng);
+      M model(activation, rng);
       nn::convert(model, dtype);
       nn::set_requires_grad(model);
       const std::string one = gradient_digest(model, ids, labels, 1);
@@ -119,6 +155,16 @@ TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
       std::cout << one << "  " << dtype << "  " << name << "\n";
     }
   }
+}
+
+TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
+  expect_digests<Model>({{"gelu", Activation::kGelu},
+                         {"gelu_tanh", Activation::kGeluTanh},
+                         {"relu", Activation::kRelu}});
+}
+
+TEST_P(GradientBitsTest, OneDigestOfTodaysParts) {
+  expect_digests<ModernModel>({{"geglu", Activation::kGelu}, {"swiglu", Activation::kSilu}});
 }
 
 }  // namespace
