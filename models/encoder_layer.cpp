@@ -105,11 +105,11 @@ AttentionResult EncoderLayer::compute(const Tensor& x, const AttentionMask& mask
                                               .mask = mask,
                                               .weights = request,
                                               .residual = dropout1.active() ? Tensor() : x});
-  Tensor y = dropout1.active() ? x + dropout1(attended.output) : attended.output;
+  Tensor y = dropout1.active() ? dropout1(attended.output, x) : attended.output;
   if (post) y = (*norm1)(y);
 
   const Tensor input = post ? y : norm2(y);
-  y = dropout2.active() ? y + dropout2(feed_forward(input)) : feed_forward(input, y);
+  y = dropout2.active() ? dropout2(feed_forward(input), y) : feed_forward(input, y);
   if (post) y = norm2(y);
   return {y, attended.weights};
 }

@@ -1,12 +1,14 @@
 // Dropout.
 #pragma once
 
+#include "tensor/ops/dropout.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
 
-/// While training, zeroes each element with probability p and scales the rest by 1 / (1 - p);
-/// otherwise the identity. Draws from the calling thread's default_rng().
+/// While training, zeroes each element with probability p, rounded to a multiple of 1/65536, and
+/// scales the rest by 1 / (1 - p); otherwise the identity. Each call takes a key for its mask from the
+/// calling thread's default_rng().
 ///
 /// **Errors**: a p outside [0, 1]. **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
@@ -17,7 +19,11 @@ struct Dropout {
 
   /// Whether calling it changes anything.
   bool active() const { return training && p > 0; }
-  Tensor operator()(const Tensor& x) const;
+  /// The output, with `residual` added to it in passing if there is one.
+  Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
+  /// The mask of the next call, for an op that drops by itself; one that drops nothing, and no number
+  /// taken, unless active.
+  DropoutMask draw() const;
 
   template <class Self, class Visitor>
   static void visit(Self&, Visitor&&) {}

@@ -74,7 +74,32 @@ struct Picked {
 /// A window that hides no key: no sum of it and a position overflows.
 inline constexpr index_t kNoWindow = index_t{1} << 62;
 
-/// out = softmax(q k^T scale + masks) v, per batch and head, without the matrix of scores in
+/// A dropout draws numbers of 16 bits.
+inline constexpr index_t kDropoutSteps = 65536;
+
+/// Which elements a dropout drops: those that draw less than `threshold` of kDropoutSteps, by a key.
+/// dropout_bits.h says how. Survivors are multiplied by kDropoutSteps / (kDropoutSteps - threshold),
+/// or by 0 where there are none.
+struct Dropout {
+  std::uint64_t key = 0;
+  index_t threshold = 0;
+};
+
+/// Elements of a tensor come in groups of so many, which draw together.
+inline constexpr index_t kDropoutGroup = 32;
+
+/// y[i] = x[i] times the survivors' scale, or 0 if it is dropped (+ residual[i]).
+template <class T>
+struct DropoutArgs {
+  index_t n;
+  index_t first = 0;  // number of element 0 in its tensor: a multiple of kDropoutGroup
+  const T* x;
+  const T* residual = nullptr;
+  T* y;  // may be x or residual
+  Dropout mask;
+};
+
+/// out = dropout(softmax(q k^T scale + masks)) v, per batch and head, without the matrix of scores in
 /// memory.
 ///
 /// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
@@ -105,6 +130,7 @@ struct AttentionArgs {
   index_t weights_strides[3] = {};  // keys are contiguous
   Picked weight_heads = {};
   Picked weight_queries = {};
+  Dropout dropout = {};  // of the weights: the value of one that is dropped is not used, NaN or not
   // Where asked, per (batch, head, query), what attention_backward needs to find the weights again:
   T* maxima = nullptr;     // the largest score, in units of ln 2
   T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
@@ -118,6 +144,7 @@ struct AttentionArgs {
 ///     dP = dout v^T      dS = P o (dP - D)
 ///     dv = P^T dout      dq = scale dS k      dk = scale dS^T q      dbias = dS
 ///
+/// With dropout, P in dv and dP are dropped and scaled as the weights were.
 /// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, its last axis
 /// contiguous, and strides of its own.
 /// Each element is one chain of fused multiply-adds, over the queries or the keys in their order,
@@ -357,6 +384,8 @@ struct FloatKernels {
   void (*adam)(const AdamArgs<T>&) noexcept;
   /// The sum of x[i]^2, computed in double.
   double (*sum_of_squares)(index_t n, const T* x) noexcept;
+
+  void (*dropout)(const DropoutArgs<T>&) noexcept;
 };
 
 struct KernelTable {

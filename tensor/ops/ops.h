@@ -5,6 +5,7 @@
 #include "tensor/ops/attention.h"
 #include "tensor/ops/attention_mask.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/dropout.h"
 #include "tensor/ops/einsum.h"
 #include "tensor/ops/gated_linear.h"
 #include "tensor/ops/indexing.h"

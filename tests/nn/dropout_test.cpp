@@ -8,6 +8,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
@@ -26,6 +27,7 @@ TEST(Dropout, DropsWithProbabilityPAndScalesTheRest) {
       EXPECT_EQ(y.dtype(), dtype);
       const Array before = array(x);
       const Array after = array(y);
+      const double kept = std::round((1 - p) * 65536) / 65536;  // p counts in steps
       double dropped = 0;
       double neighbours = 0;  // both of a pair dropped: their independence
       for (std::size_t i = 0; i < after.values.size(); ++i) {
@@ -33,7 +35,7 @@ TEST(Dropout, DropsWithProbabilityPAndScalesTheRest) {
           ++dropped;
           neighbours += i > 0 && after.values[i - 1] == 0;
         } else {
-          ASSERT_NEAR(after.values[i], before.values[i] / (1 - p), 1e-6 / (1 - p));
+          ASSERT_NEAR(after.values[i], before.values[i] / kept, 1e-6 / kept);
         }
       }
       const double n = 50000;
@@ -60,6 +62,32 @@ TEST(Dropout, OfOneDropsEverythingNanToo) {
   const Tensor x = tensor(
       {1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()});
   EXPECT_TRUE(same_bits(Dropout(1)(x), zeros({3})));
+}
+
+TEST(Dropout, AddsAResidualInPassing) {
+  const Tensor x = random_tensor({5, 40}, kFloat32, 4);
+  const Tensor residual = random_tensor({5, 40}, kFloat32, 5);
+  Dropout drop(0.5);
+  manual_seed(8);
+  const Tensor want = drop(x) + residual;
+  manual_seed(8);
+  EXPECT_TRUE(same_bits(drop(x, residual), want));
+  eval(drop);
+  EXPECT_TRUE(same_bits(drop(x, residual), x + residual));
+}
+
+TEST(Dropout, TakesAKeyForACallThatDrops) {
+  const Dropout drop(0.25);
+  manual_seed(8);
+  const Tensor x = random_tensor({100}, kFloat32, 4);
+  const Tensor y = drop(x);
+  manual_seed(8);
+  const DropoutMask mask = drop.draw();
+  EXPECT_EQ(mask.p, 0.25);
+  EXPECT_TRUE(same_bits(dropout(x, mask), y));
+  const Rng::State before = default_rng().state();
+  EXPECT_EQ(Dropout(0).draw().p, 0);
+  EXPECT_EQ(default_rng().state(), before);
 }
 
 TEST(Dropout, TheSeedDecides) {

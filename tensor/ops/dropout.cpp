@@ -1,0 +1,77 @@
+#include "tensor/ops/dropout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/autograd/recording.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* kOp = "dropout";
+
+void check_inputs(const Tensor& x, const Tensor& residual) {
+  require(x.defined(), kOp, "the tensor is undefined");
+  require(is_floating(x.dtype()), kOp, "wants a floating dtype, got ", x.dtype());
+  if (!residual.defined()) return;
+  require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kOp, residual.dtype(),
+          " residual ", residual.shape(), " does not fit the ", x.dtype(), " tensor ", x.shape());
+}
+
+template <class T>
+void run(const Tensor& x, const kernels::Dropout& mask, const Tensor& residual, Tensor& y) {
+  constexpr index_t kCost = 2 * kernels::kDropoutGroup;  // of a group
+  const kernels::DropoutArgs<T> all = {
+      .n = x.count(),
+      .x = x.data<T>(),
+      .residual = residual.defined() ? residual.data<T>() : nullptr,
+      .y = y.mutable_data<T>(),
+      .mask = mask,
+  };
+  const auto& kernel = kernels::table().of<T>();
+  const index_t groups = (all.n + kernels::kDropoutGroup - 1) / kernels::kDropoutGroup;
+  kernels::parallel_for(groups, kCost, [&](index_t begin, index_t end) {
+    kernels::DropoutArgs<T> piece = all;
+    piece.first = begin * kernels::kDropoutGroup;
+    piece.n = std::min(end * kernels::kDropoutGroup, all.n) - piece.first;
+    piece.x += piece.first;
+    if (piece.residual != nullptr) piece.residual += piece.first;
+    piece.y += piece.first;
+    kernel.dropout(piece);
+  });
+}
+
+Tensor drop(const Tensor& x, const kernels::Dropout& mask, const Tensor& residual) {
+  const Tensor elements = x.contiguous();
+  const Tensor addends = residual.defined() ? residual.contiguous() : residual;
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  visit_floating(x.dtype(), [&](auto kind) { run<decltype(kind)>(elements, mask, addends, y); });
+  return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual) {
+  check_inputs(x, residual);
+  const kernels::Dropout drawn = detail::dropout_of(kOp, mask);
+  Recording op(kOp, {&x, &residual});
+  const Tensor y = drop(x, drawn, residual);
+  return op.finish(y, [&] {
+    return [drawn](const Tensor& dy, Gradients& dx) {
+      if (dx.wanted(0)) dx.add(0, drop(dy, drawn, {}));
+      dx.add(1, dy);
+    };
+  });
+}
+
+kernels::Dropout detail::dropout_of(const char* op, const DropoutMask& mask) {
+  require(mask.p >= 0 && mask.p <= 1, op, "a dropout probability must lie in [0, 1], got ", mask.p);
+  const double steps = mask.p * static_cast<double>(kernels::kDropoutSteps);
+  return {mask.key, static_cast<index_t>(std::lround(steps))};
+}
+
+}  // namespace tessera
