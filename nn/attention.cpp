@@ -6,8 +6,6 @@
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
@@ -31,16 +29,9 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
                                                       const Tensor& v, const AttentionMask& mask,
                                                       const AttentionOptions& options) const {
-  if (!dropout.active()) return attention(q, k, v, mask, options);
-  AttentionOptions all = options;
-  all.weights = AttentionRequest{};
-  const Tensor weights = attention(q, k, v, mask, all).weights;
-  // A key that no query uses may hold NaN; a weight of 0 does not make that 0.
-  const Tensor used = any(ne(weights, 0), {-2}).unsqueeze(-1);
-  const Tensor dropped = dropout(weights);
-  const Tensor output = matmul(dropped, where(used, v, zeros({}, v.dtype())));
-  if (!options.weights) return {output, Tensor()};
-  return {output, requested_weights(dropped, *options.weights)};
+  AttentionOptions dropped = options;
+  dropped.dropout = dropout.draw();
+  return attention(q, k, v, mask, dropped);
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)

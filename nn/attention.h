@@ -10,10 +10,8 @@
 
 namespace tessera::nn {
 
-/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there.
-///
-/// Fused unless dropout is active, in training that is and p > 0: then the (Tq, Tk) weights are in
-/// memory, and a tape keeps them.
+/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there; fused, with dropout
+/// too.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// Requested weights are those after dropout, as PyTorch's.

@@ -17,10 +17,13 @@
 // range equal keys that are not met: a block goes through the keys [begin, stop) that its queries
 // see, and begins and stops in the middle of a tile.
 //
+// **Dropout** makes weights 0 between the sum l, which counts them, and the product with V.
+//
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
 
 #include "tensor/kernels/attention_capture.h"
+#include "tensor/kernels/attention_dropout.h"
 #include "tensor/kernels/attention_masks.h"
 #include "tensor/kernels/attention_softmax.h"
 #include "tensor/kernels/parallel.h"
@@ -225,8 +228,9 @@ inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T
   for (index_t i = 0; i < block.count; ++i) {
     scratch.scale[i] = scratch.sum[i] == T{0} ? T{0} : T{1} / scratch.sum[i];
   }
-  finish_weights(block, scratch);
   keep_statistics(block, scratch.maximum, scratch.scale);
+  scale_survivors(block, scratch.scale);
+  finish_weights(block, scratch);
   return write_output(block, scratch);
 }
 
@@ -246,6 +250,7 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   const bool is_first = key == block.keys.begin;
   const bool rescale = exponentiate_tile(block, keys, scratch) && !is_first;
   if (rescale) rescale_sums(block, scratch);
+  drop_weights(block, key, keys, scratch.scores);
   capture_weights(block, key, keys, rescale, scratch);
   if (key + keys == block.keys.stop) {
     prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out_strides[2], block.count,

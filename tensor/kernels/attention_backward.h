@@ -7,6 +7,7 @@
 //   S^T  (keys x queries)   = K . Q^T
 //   dP^T (keys x queries)   = V . dO^T
 //   P^T = 2^(S^T - m) / l     dS^T = P^T o (dP^T - D)      D = sum over columns of dO o O
+//   (with dropout, dP^T here and P^T from here on are those of survivors, scaled, or 0)
 //   dV   (keys x width)    += P^T . dO
 //   dK   (keys x width)    += dS^T . Q
 //   dQ   (queries x width) += dS . K
@@ -24,57 +25,9 @@
 #pragma once
 
 #include "tensor/kernels/attention_backward_parts.h"
+#include "tensor/kernels/attention_differentiate.h"
 
 namespace tessera::kernels::TESSERA_ISA {
-
-/// kKeys rows of S^T and dP^T, two vectors of queries in each, become P^T and dS^T.
-template <class T, int kKeys>
-[[gnu::always_inline]] inline void differentiate(T* weights, T* d_scores,
-                                                 const Vec<T> (&maximum)[kTileVectors],
-                                                 const Vec<T> (&scale)[kTileVectors],
-                                                 const Vec<T> (&delta)[kTileVectors]) {
-  constexpr int kCount = kKeys * kTileVectors;
-  const auto offset = [](int i) {
-    return i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
-  };
-  Vectors<T, kCount> p;
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + offset(i)) - maximum[i % kTileVectors];
-  p = exp2_of_negatives(p);
-#pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) {
-    const Mask<T> used = p.at[i] != Vec<T>{};
-    const Vec<T> weight = p.at[i] * scale[i % kTileVectors];
-    const Vec<T> d_score = weight * (load(d_scores + offset(i)) - delta[i % kTileVectors]);
-    store(weights + offset(i), used ? weight : Vec<T>{});
-    store(d_scores + offset(i), used ? d_score : Vec<T>{});
-  }
-}
-
-/// S^T and dP^T of `keys` keys become P^T and dS^T.
-template <class T>
-inline void differentiate_tile(const QueryBlock<T>& block, index_t keys,
-                               const BackwardScratch<T>& scratch) {
-  for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
-    Vec<T> maximum[kTileVectors], scale[kTileVectors], delta[kTileVectors];
-    for (int v = 0; v < kTileVectors; ++v) {
-      maximum[v] = load(scratch.maximum + i + v * kLanes<T>);
-      scale[v] = load(scratch.scale + i + v * kLanes<T>);
-      delta[v] = load(scratch.delta + i + v * kLanes<T>);
-    }
-    T* const weights = scratch.weights + i;
-    T* const d_scores = scratch.d_scores + i;
-    index_t j = 0;
-    for (; j + 2 <= keys; j += 2) {
-      differentiate<T, 2>(weights + j * kQueryBlock, d_scores + j * kQueryBlock, maximum, scale,
-                          delta);
-    }
-    if (j < keys) {
-      differentiate<T, 1>(weights + j * kQueryBlock, d_scores + j * kQueryBlock, maximum, scale,
-                          delta);
-    }
-  }
-}
 
 /// (keys x queries) = rows of K or V times the queries' columns.
 template <class T>
@@ -140,7 +93,7 @@ inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock
   mask_scores(block, key, keys, scratch.weights);
   multiply_columns(block, keys, forward.v_width, scratch.v, scratch.d_out_columns, scratch.d_scores,
                    ahead);
-  differentiate_tile(block, keys, scratch);
+  differentiate_tile(block, key, keys, scratch);
   if (wanted.of_keys) {
     const auto by_keys = [](const T* data) { return MatrixRef<T>{data, kQueryBlock, 1}; };
     add_product(keys, forward.v_width, block.count, by_keys(scratch.weights), scratch.d_out,

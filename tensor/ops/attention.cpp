@@ -122,6 +122,7 @@ struct Operands {
   Tensor q, k, v;
   AttentionMask mask;
   double scale;
+  kernels::Dropout dropout;
 
   Shape scores() const { return {q.size(0), q.size(1), q.size(2), k.size(2)}; }
   /// Of the forward's two products; the backward's five are two and a half times as many.
@@ -182,6 +183,7 @@ kernels::AttentionArgs<T> kernel_args(const Operands& x) {
   copy_strides(x.k, args.k_strides, 3);
   copy_strides(x.v, args.v_strides, 3);
   set_masks(x, args);
+  args.dropout = x.dropout;
   return args;
 }
 
@@ -260,13 +262,32 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
   dx.add(kBias, d_bias);
 }
 
+/// The weights before dropout, once more.
+template <class T>
+Tensor undropped_weights(Operands x) {
+  x.dropout = {};
+  Outputs y;
+  y.out = empty_heads(x.q, x.v.size(3));
+  y.weights = Tensor::empty(x.scores(), x.q.dtype());
+  run<T>(x, {}, y);
+  return y.weights;
+}
+
 /// The gradients by way of the weights W, where somebody computes with these themselves:
-/// dS = W o (dW - sum of W dW). What is not finite in q and k may belong to a weight of 0, and is
-/// left out; through others it shows all the same, because W is then NaN.
+/// dS = W o dW - P sum of W dW, P being the weights before dropout, W itself where there is none.
+/// What is not finite in q and k may belong to a weight of 0, and is left out; through others it shows
+/// all the same, because W is then NaN.
 void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_weights,
                       Gradients& dx) {
   const Tensor along = sum(weights * d_weights, {-1}, true);
-  const Tensor d_scores = weights * (d_weights - along);
+  Tensor d_scores;
+  if (x.dropout.threshold == 0) {
+    d_scores = weights * (d_weights - along);
+  } else {
+    visit_floating(x.q.dtype(), [&](auto kind) {
+      d_scores = weights * d_weights - undropped_weights<decltype(kind)>(x) * along;
+    });
+  }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
   if (dx.wanted(kQ)) dx.add(kQ, matmul(d_scores, finite(x.k)) * x.scale);
   if (dx.wanted(kK)) dx.add(kK, matmul(d_scores.transpose(-1, -2), finite(x.q)) * x.scale);
@@ -293,10 +314,16 @@ struct SavedOperands {
   Saved q, k, v;
   SavedMask mask;
   double scale;
+  kernels::Dropout dropout;
 
   SavedOperands(const Recording& op, const Operands& x)
-      : q(op.save(x.q)), k(op.save(x.k)), v(op.save(x.v)), mask(op, x.mask), scale(x.scale) {}
-  Operands get() const { return {q, k, v, mask.get(), scale}; }
+      : q(op.save(x.q)),
+        k(op.save(x.k)),
+        v(op.save(x.v)),
+        mask(op, x.mask),
+        scale(x.scale),
+        dropout(x.dropout) {}
+  Operands get() const { return {q, k, v, mask.get(), scale, dropout}; }
 };
 
 /// The output, and the weights where y has room for them, each recorded for itself.
@@ -368,6 +395,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .v = with_all_axes(v),
       .mask = with_dtype(mask, q.dtype()),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
+      .dropout = detail::dropout_of(kOp, options.dropout),
   };
   // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the
   // average.

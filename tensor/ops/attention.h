@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/ops/attention_mask.h"
+#include "tensor/ops/dropout.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -27,6 +28,7 @@ Tensor requested_weights(const Tensor& weights, const AttentionRequest& request)
 struct AttentionOptions {
   std::optional<double> scale = {};              // 1 / sqrt(d) if absent
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
+  DropoutMask dropout = {};                      // of the weights
 };
 
 struct AttentionResult {
@@ -34,8 +36,8 @@ struct AttentionResult {
   Tensor weights;  // (..., Tq, Tk) if requested, else undefined
 };
 
-/// `softmax(Q K^T scale + mask) V`, fused: the (Tq, Tk) matrix is never in memory as a whole unless
-/// its weights are requested.
+/// `dropout(softmax(Q K^T scale + mask)) V`, fused: the (Tq, Tk) matrix is never in memory as a whole
+/// unless its weights are requested.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...`
 /// is (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes and Tq, Tk are
@@ -45,11 +47,15 @@ struct AttentionResult {
 /// that is not masked makes the whole row NaN, output and weights, as in softmax.
 /// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
 /// query, or a key for all queries, are masked they are 0. Requested weights have a gradient too.
+/// Dropout draws for weight (b, h, i, j) by these numbers and its key alone, in the backward again:
+/// lengths, masks and requests change no draw. A weight that is dropped is 0, and its value is not
+/// used, NaN or not; in a row that is NaN it is NaN. Requested weights are those after dropout.
 /// Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the order
 /// chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are used, and
 /// are, bit for bit, the output for V = I.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a chosen
-/// number that is not there; a request about heads where q has no axis of them.
+/// number that is not there; a request about heads where q has no axis of them; a dropout probability
+/// outside [0, 1].
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,

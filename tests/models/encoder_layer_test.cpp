@@ -10,8 +10,13 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tensor/storage.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
 
@@ -214,6 +219,25 @@ TEST(EncoderLayer, TrainAndEvalReachEachOfTheFourDropouts) {
   for (const nn::Dropout* dropout : dropouts) EXPECT_FALSE(dropout->training);
   nn::train(layer);
   for (const nn::Dropout* dropout : dropouts) EXPECT_TRUE(dropout->training);
+}
+
+TEST(EncoderLayer, AStepWithDropoutTakesMemoryThatGrowsWithTheLength) {
+  EncoderLayer layer({.d_model = 32, .nhead = 2, .dim_feedforward = 64, .dropout = 0.1});
+  nn::set_requires_grad(layer);
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  const auto taken = [&](index_t tokens) {
+    const Tensor x = random_tensor({1, tokens, 32}, kFloat32, 3).set_requires_grad();
+    nn::zero_grad(layer);
+    release_cached_memory();
+    const index_t before = held();
+    Tape tape;
+    tape.backward(sum(square(layer(x))));
+    return held() - before;
+  };
+  const index_t shorter = taken(1024);
+  const index_t longer = taken(4096);  // one head's weights would have 67 MB
+  EXPECT_LT(longer, 5 * shorter);
+  EXPECT_LT(longer, index_t{40} * 1000 * 1000);
 }
 
 TEST(EncoderLayer, EachDropoutChangesTheOutput) {

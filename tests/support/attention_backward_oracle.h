@@ -16,12 +16,14 @@ struct NaiveAttentionGradients {
 /// at all.
 inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, const Tensor& key,
                                                         const Tensor& value, const Tensor& d_out,
-                                                        const MaskParts& parts, double scale) {
+                                                        const MaskParts& parts, double scale,
+                                                        const DropoutMask& dropout = {}) {
   const NaiveRows q(query);
   const NaiveRows k(key);
   const NaiveRows v(value);
   const NaiveRows g(d_out);
-  const Array weights = naive_attention(query, key, value, parts, scale).weights;
+  const Array weights = naive_attention(query, key, value, parts, scale).weights;  // undropped
+  const NaiveDropout drops(dropout);
   const auto zeros_like = [](const Tensor& x) {
     return build(x.shape(), [](const Dims&) { return 0.0; });
   };
@@ -43,7 +45,10 @@ inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, con
     for (index_t j = 0; j < k.size(2); ++j) {
       if (!used(j)) continue;
       double& d_weight = d_weights[static_cast<std::size_t>(j)];
-      for (index_t c = 0; c < v.size(3); ++c) d_weight += g.row(b, h, i)[c] * v.row(b, h, j)[c];
+      const double factor = drops.of_weight(b, h, i, j);
+      for (index_t c = 0; c < v.size(3) && factor != 0; ++c) {
+        d_weight += factor * g.row(b, h, i)[c] * v.row(b, h, j)[c];
+      }
       mean += weights.at({b, h, i, j}) * d_weight;
     }
     for (index_t j = 0; j < k.size(2); ++j) {
@@ -56,7 +61,7 @@ inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, con
         result.k.at({b, h, j, c}) += scale * d_score * q.row(b, h, i)[c];
       }
       for (index_t c = 0; c < v.size(3); ++c) {
-        result.v.at({b, h, j, c}) += weight * g.row(b, h, i)[c];
+        result.v.at({b, h, j, c}) += drops.of_weight(b, h, i, j) * weight * g.row(b, h, i)[c];
       }
     }
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensor/ops/attention_mask.h"
+#include "tests/support/dropout_oracle.h"
 #include "tests/support/oracle.h"
 
 namespace tessera::test {
@@ -91,13 +92,16 @@ inline std::vector<double> naive_weights(const std::vector<double>& scores,
   return weights;
 }
 
-/// Attention over tensors (B, H, T, width). A key that is masked is not read at all.
+/// Attention over tensors (B, H, T, width). A key that is masked is not read at all; weights are those
+/// after dropout.
 inline NaiveAttention naive_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                      const MaskParts& parts, double scale) {
+                                      const MaskParts& parts, double scale,
+                                      const DropoutMask& dropout = {}) {
   const NaiveRows q(query);
   const NaiveRows k(key);
   const NaiveRows v(value);
   const NaiveMask mask(parts);
+  const NaiveDropout drops(dropout);
   const index_t keys = k.size(2);
   NaiveAttention result{{{q.size(0), q.size(1), q.size(2), v.size(3)}, {}},
                         {{q.size(0), q.size(1), q.size(2), keys}, {}}};
@@ -115,7 +119,13 @@ inline NaiveAttention naive_attention(const Tensor& query, const Tensor& key, co
       for (index_t c = 0; c < q.size(3); ++c) dot += q.row(b, h, at[2])[c] * k.row(b, h, j)[c];
       scores[n] = dot * scale + added;
     }
-    const std::vector<double> weights = naive_weights(scores, used);
+    std::vector<double> weights = naive_weights(scores, used);
+    for (index_t j = 0; j < keys; ++j) {
+      const double factor = drops.of_weight(b, h, at[2], j);
+      const auto n = static_cast<std::size_t>(j);
+      weights[n] *= factor;
+      used[n] = used[n] && factor != 0;
+    }
     for (index_t c = 0; c < v.size(3); ++c) {
       double sum = 0;
       for (index_t j = 0; j < keys; ++j) {

@@ -1,0 +1,129 @@
+// Dropout of attention's weights: which of a tile survive.
+//
+// The table of places of dropout_bits.h is a head's, its rows are queries, its columns pairs of keys.
+// So a weight's fate depends on the key and on (batch, head, query, key) alone: not on how the work is
+// cut, and forward and backward agree without a mask in memory.
+#pragma once
+
+#include "tensor/kernels/attention_block.h"
+#include "tensor/kernels/dropout_bits.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// Which of the weights of a block's queries and of up to kKeyTile keys from `key` on survive.
+template <class T>
+class Survivors {
+ public:
+  Survivors(const QueryBlock<T>& block, index_t key, index_t keys)
+      : keys_(dropout_keys(block.args.dropout.key, block.batch, block.head)),
+        query_(block.first),
+        first_pair_(key / 2),
+        last_dropped_(last_dropped<T>(block.args.dropout)) {
+    for (index_t pair = 0; 2 * (first_pair_ + pair) < key + keys; pair += kLanes<T>) {
+      const BitsVec<T> words = place_words<T>(keys_.column, first_pair_ + pair);
+      __builtin_memcpy(columns_ + pair, &words, sizeof(words));
+    }
+  }
+
+  /// Those of the panel of queries from the block's query i on.
+  class Panel {
+   public:
+    Panel(const Survivors& all, index_t i) : all_(all) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        rows_[v] = place_words<T>(all.keys_.row, all.query_ + i + v * kLanes<T>);
+      }
+    }
+    /// The words of keys 2 `pair` and 2 `pair` + 1 for vector v of the queries.
+    BitsVec<T> word(index_t pair, int v) const {
+      return scramble_lanes<T>(rows_[v] ^ broadcast(all_.columns_[pair - all_.first_pair_]));
+    }
+    /// Of these words, which let key 2 `pair` + `element` through.
+    Mask<T> survives(BitsVec<T> word, int element) const {
+      return kernels::TESSERA_ISA::survives<T>(word, element, all_.last_dropped_);
+    }
+
+   private:
+    const Survivors& all_;
+    BitsVec<T> rows_[kTileVectors];
+  };
+
+ private:
+  static constexpr index_t kPairs = kKeyTile / 2 + 1;  // a tile may start at an odd key
+  DropoutKeys keys_;
+  index_t query_, first_pair_;
+  Mask<T> last_dropped_;
+  Bits<T> columns_[(kPairs + kLanes<T> - 1) / kLanes<T> * kLanes<T>];
+};
+
+/// Weights that are dropped become 0. What survives is scaled as the sums are, by scale_survivors.
+template <class T>
+inline void drop_weights(const QueryBlock<T>& block, index_t key, index_t keys, T* weights) {
+  if (block.args.dropout.threshold == 0) return;
+  const Survivors<T> survivors(block, key, keys);
+  for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
+    const typename Survivors<T>::Panel panel(survivors, i);
+    for (index_t pair = key / 2; 2 * pair < key + keys; ++pair) {
+      BitsVec<T> words[kTileVectors];
+      for (int v = 0; v < kTileVectors; ++v) words[v] = panel.word(pair, v);
+      for (int element = 0; element < 2; ++element) {
+        const index_t j = 2 * pair + element - key;
+        if (j < 0 || j >= keys) continue;
+        for (int v = 0; v < kTileVectors; ++v) {
+          T* const p = weights + j * kQueryBlock + i + v * kLanes<T>;
+          store(p, panel.survives(words[v], element) ? load(p) : Vec<T>{});
+        }
+      }
+    }
+  }
+}
+
+/// Each query's factor 1 / l times that of survivors.
+template <class T>
+inline void scale_survivors(const QueryBlock<T>& block, T* scales) {
+  if (block.args.dropout.threshold == 0) return;
+  const T scale = survivor_scale<T>(block.args.dropout);
+  for (index_t i = 0; i < block.count; ++i) scales[i] *= scale;
+}
+
+/// For the backward: what becomes of a panel's weights, and of their gradients, where nothing is
+/// dropped.
+template <class T>
+struct NothingDropped {
+  struct Fates {
+    Vec<T> operator()(int, Vec<T> x) const { return x; }
+  };
+  template <int kKeys>
+  Fates fates(index_t) const {
+    return {};
+  }
+};
+
+/// The same with dropout.
+template <class T>
+struct SomeDropped {
+  typename Survivors<T>::Panel panel;
+  T scale;
+
+  struct Fates {
+    Mask<T> survives[2 * kTileVectors];
+    T scale;
+    /// x as vector i of the keys': kTileVectors for each.
+    Vec<T> operator()(int i, Vec<T> x) const { return survives[i] ? rounded(x * scale) : Vec<T>{}; }
+  };
+  /// For key `key`, or for it, which is even, and the next.
+  template <int kKeys>
+  [[gnu::always_inline]] Fates fates(index_t key) const {
+    Fates result;
+    result.scale = scale;
+    for (int v = 0; v < kTileVectors; ++v) {
+      const BitsVec<T> word = panel.word(key / 2, v);
+      for (int k = 0; k < kKeys; ++k) {
+        const int element = kKeys == 2 ? k : static_cast<int>(key % 2);
+        result.survives[k * kTileVectors + v] = panel.survives(word, element);
+      }
+    }
+    return result;
+  }
+};
+
+}  // namespace tessera::kernels::TESSERA_ISA
