@@ -21,12 +21,12 @@ struct Size {
   index_t layers, d_model, heads, feedforward;
 };
 
-models::EncoderOptions options_of(const Size& size) {
+models::EncoderOptions options_of(const Size& size, double dropout = 0) {
   return {
       .layers = models::repeat_layer({.d_model = size.d_model,
                                       .nhead = size.heads,
                                       .dim_feedforward = size.feedforward,
-                                      .dropout = 0,
+                                      .dropout = dropout,
                                       .activation = nn::Activation::kGelu},
                                      size.layers),
   };
@@ -59,8 +59,8 @@ Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
 }
 
 /// Gradients to zero, forward, the mean of squares, backward, and a step of AdamW.
-Case train_case(const Size& size, index_t batch, index_t tokens) {
-  auto encoder = std::make_shared<models::Encoder>(options_of(size));
+Case train_case(const Size& size, index_t batch, index_t tokens, double dropout) {
+  auto encoder = std::make_shared<models::Encoder>(options_of(size, dropout));
   // With weights of 1 the mean of squares of a normalised row is 1 whatever it was made of: its
   // gradient would be nothing but rounding.
   encoder->layers.back().norm2.weight = uniform({size.d_model}, 0.5, 1.5);
@@ -70,6 +70,7 @@ Case train_case(const Size& size, index_t batch, index_t tokens) {
   nn::set_requires_grad(*encoder);
   const auto optimizer = std::make_shared<nn::AdamW>(nn::parameters(*encoder));
   const Tensor x = randn({batch, tokens, size.d_model});
+  const Rng::State start = default_rng().state();
   return {
       [=] {
         optimizer->zero_grad();
@@ -77,8 +78,9 @@ Case train_case(const Size& size, index_t batch, index_t tokens) {
         optimizer->step();
         return dw;
       },
-      // The first step's gradient, from the weights that the model began with.
+      // The first step's gradient, from the weights and with the dropouts that it began with.
       [=](const Tensor& dw) {
+        default_rng().set_state(start);
         const Tensor expected = gradient(exact, x.to(kFloat64));
         const double largest = max(abs(expected)).item();
         const double* values = expected.data<double>();
@@ -107,10 +109,13 @@ void register_encoder() {
                     {.flops = encoder_flops(s, batch, tokens)},
                     [=, batch = batch, tokens = tokens] { return encoder_case(s, batch, tokens); });
       // A backward is two products for each of the forward's.
-      register_case(format("train/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
-                           "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
-                    {.flops = 3 * encoder_flops(s, batch, tokens)},
-                    [=, batch = batch, tokens = tokens] { return train_case(s, batch, tokens); });
+      for (const double dropout : {0.0, 0.1}) {
+        register_case(
+            format(dropout > 0 ? "dropout" : "train", "/L:", s.layers, "/D:", s.d_model,
+                   "/H:", s.heads, "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
+            {.flops = 3 * encoder_flops(s, batch, tokens)},
+            [=, batch = batch, tokens = tokens] { return train_case(s, batch, tokens, dropout); });
+      }
     }
   }
 }
