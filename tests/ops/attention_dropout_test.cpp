@@ -31,7 +31,9 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionDropoutTest, each_isa(), isa_name);
 constexpr std::uint64_t kKey = 0xFEDCBA9876543210;
 
 AttentionOptions options_of(double p, bool need_weights = false) {
-  return {.scale = {}, .need_weights = need_weights, .weights_of = {}, .dropout = {p, kKey}};
+  AttentionOptions options = {.dropout = {p, kKey}};
+  if (need_weights) options.weights.emplace();
+  return options;
 }
 
 /// Output, weights and the gradients of q, k and v.
@@ -87,10 +89,8 @@ TEST_P(AttentionDropoutTest, MatchesTheDefinition) {
 /// True where a weight survives.
 Tensor survivors(const Tensor& q, const Tensor& k, const AttentionMask& mask = {},
                  std::uint64_t key = kKey) {
-  return ne(attention(q, k, k, mask,
-                      {.scale = {}, .need_weights = true, .weights_of = {}, .dropout = {0.3, key}})
-                .weights,
-            0);
+  return ne(
+      attention(q, k, k, mask, {.weights = AttentionRequest{}, .dropout = {0.3, key}}).weights, 0);
 }
 
 TEST_P(AttentionDropoutTest, ADrawIsAMatterOfItsPlaceAlone) {
@@ -180,7 +180,7 @@ TEST_P(AttentionDropoutTest, WeightsAreThoseThatMakeTheOutput) {
   const AttentionResult y =
       attention(q, k, identity.expand({2, 3, 200, 200}), causal_mask(), options);
   EXPECT_TRUE(same_bits(y.weights, y.output));
-  options.weights_of = {.heads = {{2, 0}}, .queries = {{69, 3}}};
+  options.weights = {.heads = {{2, 0}}, .queries = {{69, 3}}};
   const Tensor some = attention(q, k, k, causal_mask(), options).weights;
   const Tensor heads = index_select(y.weights, 1, tensor({2, 0}));
   EXPECT_TRUE(same_bits(some, index_select(heads, 2, tensor({69, 3}))));
@@ -219,8 +219,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   const Tensor q = random_tensor({1, 1, 6, 8}, kFloat32, 1);
   const Tensor k = random_tensor({1, 1, 40, 8}, kFloat32, 2);
   const Tensor v = random_tensor({1, 1, 40, 8}, kFloat32, 3);
-  AttentionOptions options = {
-      .scale = {}, .need_weights = false, .weights_of = {}, .dropout = {0.3, kKey}};
+  AttentionOptions options = options_of(0.3);
   index_t unused = 0;
   // Keys that no query keeps: with six queries and p = 0.3 a seed must be looked for.
   for (std::uint64_t key = 0; unused == 0 && key < 1000; ++key) {
@@ -246,7 +245,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   // A score of NaN makes its row NaN, what is dropped of it too.
   Tensor spoiled = q.clone();
   spoiled.select(2, 2).fill(kNaN);
-  options.need_weights = true;
+  options.weights.emplace();
   const AttentionResult y = attention(spoiled, k, v, {}, options);
   EXPECT_TRUE(all(isnan(y.output.select(2, 2))).item<bool>());
   EXPECT_TRUE(all(isnan(y.weights.select(2, 2))).item<bool>());
