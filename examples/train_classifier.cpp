@@ -108,7 +108,7 @@ struct Classifier {
   double pair_share;
 
   Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const {
-    return vote(encoder(tokens, lengths), pairs ? (*pairs)(tokens, lengths) : Tensor());
+    return vote(encoder({tokens, lengths}), pairs ? (*pairs)(tokens, lengths) : Tensor());
   }
 
   /// The logarithms of both models' probabilities, `pair_share` of the linear one's: (B, C).
@@ -232,15 +232,12 @@ Classifier make_model(const examples::Program& program, const Names& names,
   tokens.embedding_scale = c.embedding_scale;
 
   manual_seed(o.seed);
-  Classifier model{
-      models::SequenceClassifier({.tokens = tokens,
-                                  .classes = classes,
-                                  .pooling = c.pooling == "cls"   ? models::Pooling::kCls
-                                             : c.pooling == "max" ? models::Pooling::kMax
-                                                                  : models::Pooling::kMean,
-                                  .dropout = o.dropout}),
-      {},
-      c.pair_share};
+  Classifier model{models::SequenceClassifier({.tokens = tokens,
+                                               .classes = classes,
+                                               .pooling = models::Pooling::named(c.pooling),
+                                               .dropout = o.dropout}),
+                   {},
+                   c.pair_share};
   if (pairs) model.pairs = models::PairClassifier(*pairs);
   return model;
 }
@@ -255,7 +252,7 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
                               examples::digest_of(examples), notes_of(names));
   return training.run({.loss = [&](std::span<const index_t> chosen) {
     const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor scores = model.encoder(drop_words(batch.tokens, c.word_dropout), batch.lengths);
+    const Tensor scores = model.encoder({drop_words(batch.tokens, c.word_dropout), batch.lengths});
     Tensor loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
     Tensor pair_scores;
     if (model.pairs) {

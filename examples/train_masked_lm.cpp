@@ -98,7 +98,7 @@ double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches)
     const text::Batch batch = text::make_batch(text.held_out, sampler.next());
     const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, text.vocabulary.size(), rng);
     const Tensor places = text::places_of(hidden.labels);
-    sum += nn::cross_entropy(model(hidden.tokens, batch.lengths, places),
+    sum += nn::cross_entropy(model({hidden.tokens, batch.lengths}, places),
                              labels_at(hidden.labels, places), {.reduction = nn::Reduction::kSum})
                .item();
     count += hidden.count;
@@ -126,7 +126,7 @@ std::string fill_blanks(const models::MaskedLm& model, const Vocabulary& vocabul
     tokens.push_back(piece == "_" ? Vocabulary::kMask : vocabulary.id(piece));
   }
   while (!blanks.empty()) {
-    const Tensor scores = model(from_vector(tokens).unsqueeze(0), {}, from_vector(blanks));
+    const Tensor scores = model({from_vector(tokens).unsqueeze(0)}, from_vector(blanks));
     // Special tokens are no guesses.
     const Tensor chances = softmax(scores).slice(1, Vocabulary::kSpecialCount);
     const auto surest = argmax(max(chances, {-1})).item<index_t>();
@@ -166,7 +166,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
         text::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
     const Tensor places = text::places_of(hidden.labels);
     const Tensor labels = labels_at(hidden.labels, places);
-    const Tensor scores = model(hidden.tokens, batch.lengths, places);
+    const Tensor scores = model({hidden.tokens, batch.lengths}, places);
     return examples::BatchResult{
         .loss = nn::cross_entropy(scores, labels),
         .count = hidden.count,

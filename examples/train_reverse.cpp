@@ -74,11 +74,12 @@ void print_map(const std::string& word, const Tensor& weights) {
 void show(const models::TokenClassifier& model, const std::string& word) {
   const Tensor tokens = from_vector(letters_of(word)).unsqueeze(0);
   const Tensor letters = argmax(model(tokens), {-1}).select(0, 0);
-  const std::vector<Tensor> weights = model.encode.with_weights(tokens).weights;
+  const index_t layers = std::ssize(model.encode.encoder.layers);
   std::printf("\n%s -> %s\n", word.c_str(), word_of(letters.to_vector<index_t>()).c_str());
-  if (weights.empty()) return;  // no layers
-  const Tensor heads = weights.back().select(0, 0);
-  const Tensor map = mean(heads, {0});
+  if (layers == 0) return;
+  const models::EncoderTrace trace =
+      model.encode.with_weights({tokens}, {.layers = {{layers - 1}}, .averaged = true});
+  const Tensor map = trace.weights[0].select(0, 0);
   const double mirrored = mean(map.slice(1, {}, {}, -1).diagonal()).item();
   std::printf("\nAttention of the last layer in percent (rows look at columns):\n\n");
   print_map(word, map);

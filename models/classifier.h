@@ -5,27 +5,14 @@
 //                  .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
 //       .classes = 6,
 //   });
-//   Tensor scores = model(batch.tokens, batch.lengths);      // (B, 6)
+//   Tensor scores = model({batch.tokens, batch.lengths});      // (B, 6)
 #pragma once
 
+#include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "nn/linear.h"
 
 namespace tessera::models {
-
-/// How the vectors of a sequence's tokens become one.
-enum class Pooling {
-  kMean,  // their mean
-  kCls,   // the first one; whoever makes the examples puts Vocabulary::kCls there
-  kMax,   // the largest element in each column
-};
-
-/// One vector a sequence, from its real tokens alone: the elements of padding are never looked at,
-/// NaN or not, and change no bit.
-///
-/// **Shapes**: x (B, T, D), lengths (B) int64, or undefined where all is real -> (B, D).
-/// **Errors**: shapes that do not fit, a length that is not from 1 to T.
-Tensor pool(Pooling pooling, const Tensor& x, const Tensor& lengths = {});
 
 struct SequenceClassifierOptions {
   TokenEncoderOptions tokens;
@@ -34,9 +21,9 @@ struct SequenceClassifierOptions {
   double dropout = 0.1;  // of the pooled vector
 };
 
-/// `classifier(dropout(pool(encode(tokens))))`: a score for each class of each sequence.
+/// `classifier(dropout(pooling(encode(tokens))))`: a score for each class of each sequence.
 ///
-/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, C). Parameters are TokenEncoder's, and
+/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, and
 /// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
 /// **Source**: Devlin et al., "BERT", 2018, section 4.1; transformers.BertForSequenceClassification.
 struct SequenceClassifier {
@@ -47,7 +34,8 @@ struct SequenceClassifier {
 
   explicit SequenceClassifier(const SequenceClassifierOptions& options, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const;
+  Tensor operator()(const Tokens& tokens) const;
+  Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -65,7 +53,7 @@ struct TokenClassifierOptions {
 
 /// `classifier(dropout(encode(tokens)))`: a score for each class of each token.
 ///
-/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, C). Parameters are TokenEncoder's,
+/// **Shapes**: Tokens of (B, T) -> (B, T, C). Parameters are TokenEncoder's,
 /// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
 /// **Source**: Devlin et al., "BERT", 2018, section 5.3; transformers.BertForTokenClassification.
 struct TokenClassifier {
@@ -75,7 +63,8 @@ struct TokenClassifier {
 
   explicit TokenClassifier(const TokenClassifierOptions& options, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const;
+  Tensor operator()(const Tokens& tokens) const;
+  Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

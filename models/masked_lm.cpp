@@ -13,9 +13,8 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
       },
       bias(zeros({options.tokens.vocabulary_size})) {}
 
-Tensor MaskedLm::operator()(const Tensor& tokens, const Tensor& lengths,
-                            const Tensor& places) const {
-  Tensor x = encode(tokens, lengths);
+Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
+  Tensor x = encode(tokens);
   if (places.defined()) x = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = transform.norm(transform.dense(x, nn::Activation::kGelu));
   return linear(h, encode.embeddings.word.weight, bias, {.packed = &packed_decoder});

@@ -2,7 +2,7 @@
 //
 //   const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, vocabulary.size(), rng);
 //   const Tensor places = text::places_of(hidden.labels);
-//   const Tensor scores = model(hidden.tokens, batch.lengths, places);      // (n, V)
+//   const Tensor scores = model({hidden.tokens, batch.lengths}, places);      // (n, V)
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
 #pragma once
 
@@ -23,7 +23,7 @@ struct MaskedLmOptions {
 /// E is the embedding of the tokens itself, so that what the two ends learn adds up in one
 /// parameter, which has one name and one gradient.
 ///
-/// **Shapes**: tokens (B, T) int64, lengths (B) int64 -> (B, T, V); with places (n) int64, numbers
+/// **Shapes**: Tokens of (B, T) -> (B, T, V); with places (n) int64, numbers
 /// of tokens of the flattened batch, b T + t: (n, V), which spares the product with the whole
 /// vocabulary where nothing is asked. Parameters are TokenEncoder's, and
 /// cls.predictions.transform.dense.weight (D, D), .bias (D),
@@ -52,8 +52,8 @@ struct MaskedLm {
 
   explicit MaskedLm(const MaskedLmOptions& options, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {},
-                    const Tensor& places = {}) const;
+  Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
+  Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

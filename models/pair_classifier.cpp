@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/lengths.h"
+#include "models/tokens.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -39,7 +39,7 @@ PairClassifier::PairClassifier(const PairClassifierOptions& options)
 }
 
 Tensor PairClassifier::operator()(const Tensor& tokens, const Tensor& lengths) const {
-  check_lengths(kOp, tokens, lengths);
+  check_tokens(kOp, {.ids = tokens, .lengths = lengths});
   require(tokens.dtype() == kInt64, kOp, "expected tokens of int64, not of ", tokens.dtype());
   const index_t batch = tokens.size(0), width = tokens.size(1);
   require(width > 0, kOp, "no token in ", tokens.shape());

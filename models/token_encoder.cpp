@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "models/lengths.h"
 #include "nn/check.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -14,15 +13,16 @@ namespace {
 constexpr const char* kOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
-AttentionMask mask_of(const Tensor& tokens, const Tensor& lengths) {
-  check_lengths(kOp, tokens, lengths);
-  return lengths.defined() ? length_mask(lengths) : AttentionMask();
+AttentionMask checked_mask(const Tokens& tokens) {
+  check_tokens(kOp, tokens);
+  return padding_mask(tokens);
 }
 
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
   nn::detail::require_size(kOp, "d_model", options.encoder.width());
   nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
+  require(options.token_types >= 0, kOp, "token_types must not be ", options.token_types);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   return options;
 }
@@ -46,15 +46,26 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
       word.weight = word.weight * kLearnedStd;
       learned.emplace(options.max_tokens, width, rng);
       break;
+    case Positions::kNone:
+      word.weight = word.weight * kLearnedStd;
+      break;
+    default:
+      fail(kOp, "no such kind of positions");
   }
-  require(sinusoidal || learned, kOp, "no such kind of positions");
+  if (options.token_types > 0) {
+    type.emplace(options.token_types, width, rng);
+    type->weight = type->weight * kLearnedStd;
+  }
   if (options.embedding_norm) norm.emplace(make_norm(options.encoder));
 }
 
-Tensor TokenEncoder::Embeddings::operator()(const Tensor& tokens) const {
-  const Tensor x = word(tokens);
-  const Tensor placed = sinusoidal ? (*sinusoidal)(x) : (*learned)(x);
-  return dropout(norm ? (*norm)(placed) : placed);
+Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens) const {
+  require(type || !tokens.types.defined(), kOp, "types are given, but token_types is 0");
+  Tensor x = word(tokens.ids);
+  if (type) x = x + (tokens.types.defined() ? (*type)(tokens.types) : type->weight.select(0, 0));
+  if (sinusoidal) x = (*sinusoidal)(x, tokens.positions);
+  if (learned) x = (*learned)(x, tokens.positions);
+  return dropout(norm ? (*norm)(x) : x);
 }
 
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
@@ -64,14 +75,14 @@ TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
   }
 }
 
-Tensor TokenEncoder::operator()(const Tensor& tokens, const Tensor& lengths) const {
-  const AttentionMask mask = mask_of(tokens, lengths);
+Tensor TokenEncoder::operator()(const Tokens& tokens) const {
+  const AttentionMask mask = checked_mask(tokens);
   return encoder(embeddings(tokens), mask);
 }
 
-EncoderTrace TokenEncoder::with_weights(const Tensor& tokens, const Tensor& lengths,
+EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
-  const AttentionMask mask = mask_of(tokens, lengths);
+  const AttentionMask mask = checked_mask(tokens);
   return encoder.with_weights(embeddings(tokens), mask, request);
 }
 

@@ -5,16 +5,22 @@
 #include "nn/check.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/indexing.h"
 
 namespace tessera::nn {
 
 namespace {
 
 /// The table's rows for the tokens of x, in its dtype.
-Tensor rows_for(const char* op, const Tensor& x, const Tensor& table) {
+Tensor rows_for(const char* op, const Tensor& x, const Tensor& table, const Tensor& positions) {
   require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op, "expected (..., T, ",
           table.size(1), "), not ", x.shape());
   require(is_floating(x.dtype()), op, "expected a floating tensor, not ", x.dtype());
+  if (positions.defined()) {
+    require(positions.rank() >= 1 && positions.size(-1) == x.size(-2), op, "positions ",
+            positions.shape(), " for ", x.shape());
+    return embedding(table, positions).to(x.dtype());
+  }
   require(x.size(-2) <= table.size(0), op, "a sequence of ", x.size(-2),
           " tokens, but there are positions for ", table.size(0));
   return table.slice(0, 0, x.size(-2)).to(x.dtype());
@@ -38,9 +44,10 @@ Buffer table_for(const PositionalEncodingOptions& options) {
 PositionalEncoding::PositionalEncoding(const PositionalEncodingOptions& options)
     : table(table_for(options)), input_scale(options.input_scale), dropout(options.dropout) {}
 
-Tensor PositionalEncoding::operator()(const Tensor& x) const {
+Tensor PositionalEncoding::operator()(const Tensor& x, const Tensor& positions) const {
   const bool fits = x.defined() && x.dtype() == table.value().dtype();
-  const Tensor rows = rows_for("PositionalEncoding", x, fits ? table.value() : table.exact());
+  const Tensor rows =
+      rows_for("PositionalEncoding", x, fits ? table.value() : table.exact(), positions);
   return dropout((input_scale == 1 ? x : x * input_scale) + rows);
 }
 
@@ -50,8 +57,8 @@ LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t
   weight = randn({max_tokens, d_model}, kFloat32, rng) * 0.02;
 }
 
-Tensor LearnedPositionalEncoding::operator()(const Tensor& x) const {
-  return x + rows_for("LearnedPositionalEncoding", x, weight);
+Tensor LearnedPositionalEncoding::operator()(const Tensor& x, const Tensor& positions) const {
+  return x + rows_for("LearnedPositionalEncoding", x, weight, positions);
 }
 
 }  // namespace tessera::nn

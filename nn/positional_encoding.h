@@ -16,12 +16,13 @@ struct PositionalEncodingOptions {
   double dropout = 0;
 };
 
-/// `dropout(input_scale x + table[:T])` with the sinusoidal table.
+/// `dropout(input_scale x + table[positions])` with the sinusoidal table; positions are 0, 1, ...
+/// unless given.
 ///
-/// **Shapes**: (..., T, D) -> the same. The table is a constant, not a parameter: it is computed,
+/// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a constant, not a parameter: it is computed,
 /// not stored.
-/// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens,
-/// another width.
+/// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
+/// position that is not below it, another width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
   Buffer table;  // (max_tokens, D)
@@ -30,7 +31,7 @@ struct PositionalEncoding {
 
   explicit PositionalEncoding(const PositionalEncodingOptions& options);
 
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -39,16 +40,16 @@ struct PositionalEncoding {
   }
 };
 
-/// `x + weight[:T]` with a learned table, as BERT's position_embeddings.
+/// `x + weight[positions]` with a learned table, as BERT's position_embeddings.
 ///
-/// **Shapes**: (..., T, D) -> the same; weight (max_tokens, D), from N(0, 0.02^2).
+/// **Shapes**: as PositionalEncoding; weight (max_tokens, D), from N(0, 0.02^2).
 /// **Errors**: as PositionalEncoding. **Source**: Devlin et al., "BERT", 2018.
 struct LearnedPositionalEncoding {
   Tensor weight;
 
   LearnedPositionalEncoding(index_t max_tokens, index_t d_model, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -18,7 +18,6 @@ install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-t
 # five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
 # reads this list.)
 set(private
-  models/lengths.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h

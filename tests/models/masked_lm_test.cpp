@@ -32,31 +32,32 @@ TEST(MaskedLm, FollowsItsFormula) {
   model.bias.copy_from(random_tensor({11}, kFloat64, 4));
   const nn::StateDict state = nn::state_dict(model);
   const std::string head = "cls.predictions.transform.";
-  const Tensor dense = naive_linear(model.encode(kTokens, kLengths),
+  const Tensor dense = naive_linear(model.encode({kTokens, kLengths}),
                                     state.at(head + "dense.weight"), state.at(head + "dense.bias"));
   const Array active =
       map(array(dense), [](double x) { return naive_activation(nn::Activation::kGelu, x); });
   const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at(kEmbedding), state.at("cls.predictions.bias"));
-  EXPECT_TRUE(near(model(kTokens, kLengths), array(want), 0, 1e-11));
+  EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
 }
 
 TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
   const MaskedLm model = make();
-  const Tensor all = model(kTokens, kLengths);
+  const Tensor all = model({kTokens, kLengths});
   EXPECT_EQ(all.shape(), (Shape{2, 5, 11}));
   const Tensor places = text::places_of(kLabels);
   EXPECT_TRUE(array_equal(places, tensor({2, 4, 6})));
   EXPECT_TRUE(
-      same_bits(model(kTokens, kLengths, places), index_select(all.flatten(0, 1), 0, places)));
+      same_bits(model({kTokens, kLengths}, places), index_select(all.flatten(0, 1), 0, places)));
   EXPECT_EQ(text::places_of(full({2, 2}, -100, kInt64)).shape(), (Shape{0}));
 }
 
 TEST(MaskedLm, PaddingDoesNotChangeTheBits) {
   const MaskedLm model = make();
   const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
-  EXPECT_TRUE(same_bits(model(kTokens, kLengths).select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+  EXPECT_TRUE(
+      same_bits(model({kTokens, kLengths}).select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
 }
 
 TEST(MaskedLm, TheTiedWeightIsOneParameter) {

@@ -13,7 +13,8 @@ namespace {
 
 using namespace test;
 
-SequenceClassifier make_classifier(Pooling pooling, Positions positions = Positions::kLearned) {
+SequenceClassifier make_classifier(const Pooling& pooling,
+                                   Positions positions = Positions::kLearned) {
   return make_model<SequenceClassifier>(SequenceClassifierOptions{
       .tokens = tiny_tokens(positions), .classes = 4, .pooling = pooling});
 }
@@ -27,34 +28,48 @@ MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
   return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens(positions)});
 }
 
-constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned};
-constexpr Pooling kPoolings[] = {Pooling::kMean, Pooling::kCls, Pooling::kMax};
+constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned, Positions::kNone};
 const Tensor kTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
 const Tensor kLengths = tensor({5, 3});
 const Tensor kHidden = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
 Tensor masked_loss(const MaskedLm& model) {
   const Tensor places = text::places_of(kHidden);
-  return nn::cross_entropy(model(kTokens, kLengths, places),
+  return nn::cross_entropy(model({kTokens, kLengths}, places),
                            index_select(kHidden.flatten(), 0, places));
 }
 
 TEST(TokenEncoder, Gradients) {
   for (Positions positions : kPositions) {
-    EXPECT_TRUE(
-        module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
-                               [](const TokenEncoder& model) { return model(kTokens, kLengths); }));
+    EXPECT_TRUE(module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
+                                       [](const TokenEncoder& model) {
+                                         return model({kTokens, kLengths});
+                                       }));
   }
+}
+
+TEST(TokenEncoder, GradientsOfTypesAndGivenPositions) {
+  TokenEncoderOptions options = tiny_tokens(Positions::kLearned, true, 1);
+  options.token_types = 2;
+  const auto model = make_model<TokenEncoder>(options);
+  const Tensor types = tensor({{0, 0, 1, 1, 1}, {0, 1, 1, 0, 0}});
+  const Tensor positions = tensor({{2, 3, 4, 5, 6}, {8, 7, 6, 0, 0}});
+  EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
+    return m({kTokens, kLengths, types, positions});
+  }));
+  EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
+    return m({kTokens, kLengths});
+  }));
 }
 
 TEST(SequenceClassifier, EveryParameterLearns) {
   for (Positions positions : kPositions) {
-    for (Pooling pooling : kPoolings) {
+    for (const Pooling& pooling : Pooling::all()) {
       for (bool training : {false, true}) {
         SequenceClassifier model = make_classifier(pooling, positions);
         nn::set_training(model, training);
         EXPECT_TRUE(every_parameter_learns(model, [](const SequenceClassifier& m) {
-          return nn::cross_entropy(m(kTokens, kLengths), tensor({2, 0}));
+          return nn::cross_entropy(m({kTokens, kLengths}), tensor({2, 0}));
         }));
       }
     }
@@ -62,24 +77,25 @@ TEST(SequenceClassifier, EveryParameterLearns) {
 }
 
 TEST(SequenceClassifier, Gradients) {
-  for (Pooling pooling : kPoolings) {
-    EXPECT_TRUE(module_gradients_agree(
-        make_classifier(pooling),
-        [](const SequenceClassifier& model) { return model(kTokens, kLengths); }));
+  for (const Pooling& pooling : Pooling::all()) {
+    EXPECT_TRUE(
+        module_gradients_agree(make_classifier(pooling), [](const SequenceClassifier& model) {
+          return model({kTokens, kLengths});
+        }));
   }
 }
 
 TEST(TokenClassifier, EveryParameterLearns) {
   TokenClassifier model = make_token_classifier();
   EXPECT_TRUE(every_parameter_learns(model, [](const TokenClassifier& m) {
-    return nn::cross_entropy(m(kTokens, kLengths),
+    return nn::cross_entropy(m({kTokens, kLengths}),
                              tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
   }));
 }
 
 TEST(TokenClassifier, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_token_classifier(), [](const TokenClassifier& model) {
-    return model(kTokens, kLengths);
+    return model({kTokens, kLengths});
   }));
 }
 
@@ -102,7 +118,7 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
   const Tensor places = text::places_of(kHidden);
   Tape tape;
   twin.encode.embeddings.word.weight = input;
-  const Tensor x = twin.encode(kTokens, kLengths);
+  const Tensor x = twin.encode({kTokens, kLengths});
   const Tensor chosen = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = twin.transform.norm(twin.transform.dense(chosen, nn::Activation::kGelu));
   tape.backward(
@@ -125,7 +141,7 @@ TEST(MaskedLm, EveryParameterLearns) {
 
 TEST(MaskedLm, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLm& model) {
-    return model(kTokens, kLengths, text::places_of(kHidden));
+    return model({kTokens, kLengths}, text::places_of(kHidden));
   }));
 }
 

@@ -70,6 +70,7 @@ TEST(Options, OfATokenEncoder) {
   using O = TokenEncoderOptions;
   const std::vector<Case<O>> cases = {
       {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, not 0"},
+      {[](O& o) { o.token_types = -1; }, "token_types must not be -1"},
       {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, not -1"},
       {[](O& o) { o.encoder = {.layers = {}, .d_model = 0}; }, "d_model must be at least 1, not 0"},
       {[](O& o) { o.dropout = -1; }, "dropout must lie in [0, 1], not -1"},
@@ -92,9 +93,6 @@ TEST(Options, OfClassifiers) {
   }));
   EXPECT_TRUE(throws("TokenClassifier", {"classes must be at least 1, not -2"},
                      [&] { TokenClassifier({.tokens = tokens, .classes = -2}); }));
-  EXPECT_TRUE(throws("pool", {"no such pooling"}, [] {
-    pool(static_cast<Pooling>(9), ones({1, 2, 3}));
-  }));
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "tensor/create.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/rearrange.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
@@ -58,25 +61,69 @@ TEST(TokenEncoder, FollowsItsFormula) {
       }
       want = naive_layer_norm(want, state.at("encoder.norm.weight"), state.at("encoder.norm.bias"),
                               1e-5);
-      EXPECT_TRUE(near(model(kTokens, kLengths), array(want), 0, 1e-10));
+      EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-10));
     }
   }
 }
 
 TEST(TokenEncoder, PaddingDoesNotChangeTheBits) {
   const TokenEncoder model = make(Positions::kLearned);
-  const Tensor whole = model(kTokens, kLengths);
+  const Tensor whole = model({kTokens, kLengths});
   const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
   EXPECT_TRUE(same_bits(whole.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
 }
 
 TEST(TokenEncoder, TracesAttention) {
   const TokenEncoder model = make(Positions::kSinusoidal);
-  const EncoderTrace trace = model.with_weights(kTokens, kLengths);
-  EXPECT_TRUE(same_bits(trace.output, model(kTokens, kLengths)));
+  const EncoderTrace trace = model.with_weights({kTokens, kLengths});
+  EXPECT_TRUE(same_bits(trace.output, model({kTokens, kLengths})));
   ASSERT_EQ(trace.weights.size(), 2U);
   EXPECT_EQ(trace.weights[1].shape(), (Shape{2, 2, 5, 5}));
   EXPECT_EQ(trace.weights[0].item_at({1, 0, 0, 3}), 0);
+}
+
+TEST(TokenEncoder, AddsTypes) {
+  TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false, 0);
+  options.token_types = 2;
+  auto model = make_model<TokenEncoder>(options);
+  model.encoder.norm.reset();
+  nn::convert(model, kFloat64);
+  const nn::StateDict state = nn::state_dict(model);
+  const Tensor table = state.at("embeddings.token_type_embeddings.weight");
+  EXPECT_EQ(table.shape(), (Shape{2, 6}));
+  const Tensor types = tensor({{0, 0, 1, 1, 0}, {1, 1, 0, 1, 0}});
+  const Tensor without = naive_embedding(state, Positions::kLearned);
+  const auto want = [&](const auto& type_of) {
+    return build({2, 5, 6}, [&](const Dims& at) {
+      return without.item_at<double>({at[0], at[1], at[2]}) +
+             table.item_at<double>({type_of(at), at[2]});
+    });
+  };
+  const auto given = [&](const Dims& at) { return types.item_at<index_t>({at[0], at[1]}); };
+  const auto row = [&](const Dims& at) { return types.item_at<index_t>({1, at[1]}); };
+  const auto none = [](const Dims&) { return index_t{0}; };
+  EXPECT_TRUE(near(model({.ids = kTokens, .types = types}), want(given), 0, 1e-14));
+  EXPECT_TRUE(near(model({.ids = kTokens, .types = types.select(0, 1)}), want(row), 0, 1e-14));
+  EXPECT_TRUE(near(model(kTokens), want(none), 0, 1e-14));
+}
+
+TEST(TokenEncoder, PositionsMayBeGiven) {
+  for (Positions kind : {Positions::kSinusoidal, Positions::kLearned, Positions::kNone}) {
+    const TokenEncoder model = make(kind);
+    const Tensor usual = model({kTokens, kLengths});
+    const auto at = [&](const Tensor& positions) {
+      return model({.ids = kTokens, .lengths = kLengths, .positions = positions});
+    };
+    EXPECT_TRUE(same_bits(at(tensor({0, 1, 2, 3, 4})), usual));
+    EXPECT_TRUE(same_bits(at(tensor({{0, 1, 2, 3, 4}, {0, 1, 2, 8, 8}})).slice(0, 0, 1),
+                          usual.slice(0, 0, 1)));
+    const Tensor swapped = at(tensor({1, 0, 2, 3, 4}));
+    EXPECT_EQ(same_bits(swapped, usual), kind == Positions::kNone);
+  }
+  // A token's vector depends on its position, not on its place.
+  const TokenEncoder model = make(Positions::kLearned);
+  const Tensor reversed = model({.ids = tensor({{7, 6, 5}}), .positions = tensor({2, 1, 0})});
+  EXPECT_TRUE(allclose(reversed, flip(model(tensor({{5, 6, 7}})), {1}), 1e-5, 1e-6));
 }
 
 TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
@@ -129,10 +176,19 @@ TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)"}, [&] { model(Tensor()); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model(kTokens, tensor({5})); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model(kTokens, tensor({5, 6})); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model(kTokens, tensor({5, 0})); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model(kTokens, tensor({5.0, 3.0})); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model({kTokens, tensor({5})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model({kTokens, tensor({5, 6})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model({kTokens, tensor({5, 0})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model({kTokens, tensor({5.0, 3.0})}); }));
+  const auto with = [&](const Tensor& types, const Tensor& positions) {
+    return [=, &model] { model({.ids = kTokens, .types = types, .positions = positions}); };
+  };
+  EXPECT_TRUE(throws("TokenEncoder", {"token_types is 0"}, with(zeros({5}, kInt64), {})));
+  EXPECT_TRUE(throws("TokenEncoder", {"types", "(2, 5)", "(4,)"}, with(zeros({4}, kInt64), {})));
+  EXPECT_TRUE(
+      throws("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, with({}, zeros({5, 2}, kInt64))));
+  EXPECT_TRUE(throws("TokenEncoder", {"positions", "float32"}, with({}, zeros({5}))));
+  EXPECT_TRUE(throws("embedding", {"9"}, with({}, full({5}, 9, kInt64))));
   for (double scale : {0.0, -1.0, std::nan("")}) {
     TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
     options.embedding_scale = scale;

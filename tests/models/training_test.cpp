@@ -161,7 +161,7 @@ Trained train_encoder(const std::string& norm, DType dtype) {
     const auto part = [&](const char* name) { return golden.array(name).select(0, step); };
     scheduler.step();
     Tape tape;
-    const Tensor loss = nn::cross_entropy(model(part("tokens"), part("lengths")), part("labels"),
+    const Tensor loss = nn::cross_entropy(model({part("tokens"), part("lengths")}), part("labels"),
                                           {.label_smoothing = 0.1});
     tape.backward(loss);
     run.norms.push_back(nn::clip_grad_norm(optimizer, 1));
@@ -199,7 +199,7 @@ Trained train_wide() {
     y.slice(1, 60).fill(-100);
     Tape tape;
     const Tensor loss =
-        nn::cross_entropy(model(x, lengths), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
+        nn::cross_entropy(model({x, lengths}), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
     tape.backward(loss);
     run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
     optimizer.step();

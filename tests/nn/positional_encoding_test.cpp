@@ -6,6 +6,7 @@
 
 #include "nn/module.h"
 #include "tensor/create.h"
+#include "tensor/ops/arithmetic.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
 
@@ -116,6 +117,24 @@ TEST(LearnedPositionalEncoding, AddsTheFirstRows) {
   const StateDict state = state_dict(add_positions);
   ASSERT_EQ(state.size(), 1U);
   EXPECT_EQ(state.at("weight").shape(), (Shape{20, 7}));
+}
+
+TEST(PositionalEncodings, AddTheRowsOfGivenPositions) {
+  manual_seed(4);
+  const PositionalEncoding computed({.d_model = 7, .max_tokens = 20});
+  const LearnedPositionalEncoding learned(20, 7);
+  const Tensor x = random_tensor({2, 3, 7}, kFloat32, 4);
+  const auto check = [&](const char* name, const auto& module, const Tensor& table) {
+    const Tensor rows = table.slice(0, 5, 20, 7);  // 5, 12, 19
+    EXPECT_TRUE(same_bits(module(x, tensor({5, 12, 19})), x + rows));
+    EXPECT_TRUE(
+        same_bits(module(x, tensor({{0, 1, 2}, {5, 12, 19}})).select(0, 1), x.select(0, 1) + rows));
+    EXPECT_TRUE(same_bits(module(x, tensor({0, 1, 2})), module(x)));
+    EXPECT_TRUE(throws("embedding", {"20"}, [&] { module(x, tensor({0, 1, 20})); }));
+    EXPECT_TRUE(throws(name, {"(1,)", "(2, 3, 7)"}, [&] { module(x, tensor({4})); }));
+  };
+  check("PositionalEncoding", computed, computed.table.value());
+  check("LearnedPositionalEncoding", learned, learned.weight);
 }
 
 TEST(LearnedPositionalEncoding, StartsNormal) {

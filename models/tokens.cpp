@@ -1,0 +1,54 @@
+#include "models/tokens.h"
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/compare.h"
+
+namespace tessera::models {
+
+namespace {
+
+void check_lengths(const char* op, const Tensor& lengths, const Shape& batch) {
+  require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == batch[0], op,
+          "expected lengths ", Shape{batch[0]}, " of int64, not ", lengths.shape(), " of ",
+          lengths.dtype());
+  for (index_t length : lengths.to_vector<index_t>()) {
+    require(1 <= length && length <= batch[1], op, "a length of ", length, " in a batch with ",
+            batch[1], " tokens a row");
+  }
+}
+
+/// Of numbers that each token has, or each column of tokens.
+void check_numbers(const char* op, const char* what, const Tensor& numbers, const Shape& batch) {
+  require(
+      (numbers.shape() == batch || numbers.shape() == Shape{batch[1]}) && numbers.dtype() == kInt64,
+      op, "expected ", what, ' ', batch, " or ", Shape{batch[1]}, " of int64, not ",
+      numbers.shape(), " of ", numbers.dtype());
+}
+
+}  // namespace
+
+void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
+  require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "tokens ", tokens.ids.shape(),
+          " where ", batch, " are expected");
+  if (tokens.lengths.defined()) check_lengths(op, tokens.lengths, batch);
+  if (tokens.types.defined()) check_numbers(op, "types", tokens.types, batch);
+  if (tokens.positions.defined()) check_numbers(op, "positions", tokens.positions, batch);
+}
+
+void check_tokens(const char* op, const Tokens& tokens) {
+  const Tensor& ids = tokens.ids;
+  require(ids.defined() && ids.rank() == 2, op, "expected tokens (B, T)",
+          ids.defined() ? format(", not ", ids.shape()) : "");
+  check_tokens(op, tokens, ids.shape());
+}
+
+AttentionMask padding_mask(const Tokens& tokens) {
+  return tokens.lengths.defined() ? length_mask(tokens.lengths) : AttentionMask();
+}
+
+Tensor real_tokens(const Tensor& lengths, index_t count) {
+  return lt(arange(count).unsqueeze(0), lengths.unsqueeze(1));
+}
+
+}  // namespace tessera::models
