@@ -248,17 +248,11 @@ void Training::log_step(index_t epoch, double loss, double norm, index_t tokens)
 
 void Training::save() {
   nn::Checkpoint checkpoint = base_;
-  nn::StateDict moments;
-  const nn::SavedState optimizer = optimizer_.state();
-  for (const auto& [name, tensor] : optimizer.tensors) moments.emplace(name, tensor);
-  checkpoint.add("model", nn::state_dict(AsModule{parameters_}));
-  checkpoint.add("optimizer", moments);
-  for (const auto& [name, value] : optimizer.numbers) checkpoint.set("optimizer." + name, value);
-  for (const auto& [name, value] : scheduler_.state().numbers) {
-    checkpoint.set("scheduler." + name, value);
-  }
-  checkpoint.set("sampler", sampler_.state());
-  checkpoint.set("generator", default_rng().state());
+  checkpoint.add("model", nn::state_dict(AsModule{parameters_}))
+      .add("optimizer", optimizer_.state())
+      .add("scheduler", scheduler_.state())
+      .add("sampler", sampler_.state())
+      .add("generator", default_rng().state());
   checkpoint.set("sums.loss", sums_.loss);
   checkpoint.set("sums.count", sums_.count);
   checkpoint.set("sums.correct", sums_.correct);
@@ -268,18 +262,8 @@ void Training::save() {
 void Training::load(const nn::Checkpoint& checkpoint) {
   AsModule module{parameters_};
   nn::load_group(checkpoint, "model", module);
-  nn::SavedState optimizer = optimizer_.state();
-  const nn::StateDict moments = checkpoint.group("optimizer");
-  for (auto& [name, tensor] : optimizer.tensors) {
-    const auto found = moments.find(name);
-    if (found == moments.end()) fail_file(checkpoint.file, "no tensor optimizer.", name);
-    tensor = found->second;
-  }
-  for (auto& [name, value] : optimizer.numbers) value = checkpoint.number("optimizer." + name);
-  optimizer_.load_state(optimizer);
-  nn::SavedState scheduler = scheduler_.state();
-  for (auto& [name, value] : scheduler.numbers) value = checkpoint.number("scheduler." + name);
-  scheduler_.load_state(scheduler);
+  optimizer_.load_state(checkpoint.group("optimizer"));
+  scheduler_.load_state(checkpoint.group("scheduler"));
   sampler_.set_state(checkpoint.rng("sampler"));
   const index_t batches = sampler_.batches_per_epoch();
   const index_t steps = scheduler_.steps();

@@ -24,7 +24,6 @@
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
 #include "nn/training/parameters.h"
-#include "nn/training/saved_state.h"
 #include "nn/visit.h"
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/autograd/tape.h"

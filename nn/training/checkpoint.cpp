@@ -2,8 +2,10 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 
+#include "nn/differences.h"
 #include "tensor/io/file.h"
 
 namespace tessera::nn {
@@ -22,6 +24,28 @@ bool parse(std::string_view text, T& value) {
   return error == std::errc() && rest == end;
 }
 
+/// What of `from` has a name that begins with "group.", under the rest of its name.
+template <class T>
+std::map<std::string, T> group_of(const std::map<std::string, T>& from, const std::string& group) {
+  std::map<std::string, T> part;
+  const std::string start = group + '.';
+  for (auto at = from.lower_bound(start); at != from.end() && at->first.starts_with(start); ++at) {
+    part.emplace_hint(part.end(), at->first.substr(start.size()), at->second);
+  }
+  return part;
+}
+
+template <class T>
+void compare_names(const std::map<std::string, T>& wanted, const std::map<std::string, T>& given,
+                   Differences& differences) {
+  for (const auto& [name, value] : wanted) {
+    if (!given.contains(name)) differences.add("missing: ", name);
+  }
+  for (const auto& [name, value] : given) {
+    if (!wanted.contains(name)) differences.add("unexpected: ", name);
+  }
+}
+
 }  // namespace
 
 void Checkpoint::set(const std::string& name, double value) {
@@ -30,15 +54,9 @@ void Checkpoint::set(const std::string& name, double value) {
   values[name] = std::string(text.data(), end);
 }
 
-void Checkpoint::set(const std::string& name, const Rng::State& state) {
-  set(name + ".seed", state.seed);
-  set(name + ".stream", state.stream);
-  set(name + ".position", state.position);
-}
-
 const std::string& Checkpoint::text(const std::string& name) const {
   const auto found = values.find(name);
-  if (found == values.end()) fail_file(file, "it has no value ", printable(name));
+  if (found == values.end()) refuse("Checkpoint", "it has no value ", printable(name));
   return found->second;
 }
 
@@ -60,31 +78,72 @@ double Checkpoint::number(const std::string& name) const {
   return value;
 }
 
-Rng::State Checkpoint::rng(const std::string& name) const {
-  return {natural(name + ".seed"), natural(name + ".stream"), natural(name + ".position")};
+index_t Checkpoint::count(const char* op, const std::string& name) const {
+  const double value = number(name);
+  const bool is_count = value >= 0 && value <= 0x1p53 && value == std::floor(value);
+  if (!is_count) refuse(op, name, " is ", value, ", not a count");
+  return static_cast<index_t>(value);
 }
 
 void Checkpoint::fail_value(const std::string& name, const char* wanted) const {
-  fail_file(file, "value ", printable(name), " should be ", wanted, ", not ",
-            printable(text(name)));
+  refuse("Checkpoint", "value ", printable(name), " should be ", wanted, ", not ",
+         printable(text(name)));
 }
 
-void Checkpoint::add(const std::string& prefix, const StateDict& state) {
+// ---- groups ----
+
+Checkpoint& Checkpoint::add(const std::string& group, const Checkpoint& state) {
+  add(group, state.tensors);
+  for (const auto& [name, value] : state.values) {
+    const bool is_new = values.emplace(group + '.' + name, value).second;
+    require(is_new, "Checkpoint", "two values of the name ", printable(group + '.' + name));
+  }
+  return *this;
+}
+
+Checkpoint& Checkpoint::add(const std::string& group, const StateDict& state) {
   for (const auto& [name, tensor] : state) {
-    const bool is_new = tensors.emplace(prefix + '.' + name, tensor).second;
-    require(is_new, "Checkpoint", "two tensors of the name ", printable(prefix + '.' + name));
+    const bool is_new = tensors.emplace(group + '.' + name, tensor).second;
+    require(is_new, "Checkpoint", "two tensors of the name ", printable(group + '.' + name));
   }
+  return *this;
 }
 
-StateDict Checkpoint::group(const std::string& prefix) const {
-  StateDict state;
-  const std::string start = prefix + '.';
-  for (auto at = tensors.lower_bound(start); at != tensors.end() && at->first.starts_with(start);
-       ++at) {
-    state.emplace(at->first.substr(start.size()), at->second);
-  }
-  return state;
+Checkpoint& Checkpoint::add(const std::string& group, const Rng::State& state) {
+  Checkpoint part;
+  part.set("seed", state.seed);
+  part.set("stream", state.stream);
+  part.set("position", state.position);
+  return add(group, part);
 }
+
+Checkpoint Checkpoint::group(const std::string& name) const {
+  return {group_of(tensors, name), group_of(values, name),
+          file.empty() ? std::string() : format(file, ": ", name)};
+}
+
+Rng::State Checkpoint::rng(const std::string& group) const {
+  return {natural(group + ".seed"), natural(group + ".stream"), natural(group + ".position")};
+}
+
+void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {
+  Differences differences;
+  compare_names(wanted.tensors, tensors, differences);
+  compare_names(wanted.values, values, differences);
+  for (const auto& [name, tensor] : tensors) {
+    const auto want = wanted.tensors.find(name);
+    if (want == wanted.tensors.end()) continue;
+    const Shape& shape = want->second.shape();
+    if (!tensor.defined() || !(tensor.shape() == shape)) {
+      differences.add(name, " should have shape ", shape, ", not ",
+                      tensor.defined() ? format(tensor.shape()) : "none");
+    }
+  }
+  const std::string text = differences.text();
+  if (!text.empty()) refuse(op, "the state does not fit:", text);
+}
+
+// ---- files ----
 
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
   std::map<std::string, std::string> texts = checkpoint.values;

@@ -1,14 +1,18 @@
-// Models and training states as files.
+// States: what a later run needs to go on as this one would, in memory and as files.
 //
 //   nn::save_module("model.safetensors", model);    // PyTorch's names: its tools read it too
 //   nn::load_module("model.safetensors", model);
 //
-//   nn::Checkpoint checkpoint;                      // everything that a run needs to go on
-//   checkpoint.add("model", nn::state_dict(model));
-//   checkpoint.set("step", step);
-//   nn::save_checkpoint("run/checkpoint.safetensors", checkpoint);
+//   nn::Checkpoint run;                             // everything that a run needs to go on
+//   run.add("model", nn::state_dict(model)).add("optimizer", optimizer.state());
+//   run.set("step", step);
+//   nn::save_checkpoint("run.safetensors", run);
 //
-// A checkpoint is one .safetensors file: its tensors are the file's tensors, its values the texts
+//   const nn::Checkpoint run = nn::load_checkpoint("run.safetensors");
+//   nn::load_group(run, "model", model);
+//   optimizer.load_state(run.group("optimizer"));
+//
+// A file is one .safetensors file: its tensors are the checkpoint's tensors, its values the texts
 // of the file's `__metadata__`. So one rename replaces it, and a process that is killed at any
 // moment leaves the old checkpoint or the new one.
 #pragma once
@@ -64,21 +68,21 @@ LoadReport load_module(const std::filesystem::path& path, M& module,
   }
 }
 
-/// Named tensors, and named texts and numbers, of which others decide what they mean. Numbers come
-/// back as they were put in, to the last bit.
-/// **Errors**: what is asked for and is not there, or is something else under that name:
-/// std::runtime_error that begins with `file`.
+/// Named tensors, and named texts and numbers, of which others decide what they mean: the state of
+/// an optimiser or a schedule, or of a whole run, which has those of its parts as groups. Numbers
+/// come back as they were put in, to the last bit.
+/// **Errors**: what is asked for and is not there, or is something else under that name. That of a
+/// file is a std::runtime_error that begins with `file`.
 struct Checkpoint {
-  StateDict tensors;
-  std::map<std::string, std::string> values;
-  std::string file = "checkpoint";  // where it came from, for errors
+  StateDict tensors = {};
+  std::map<std::string, std::string> values = {};
+  std::string file = {};  // where it came from, for errors; empty: from no file
 
   bool has(const std::string& name) const { return values.contains(name); }
 
   void set(const std::string& name, std::string_view text) { values[name] = text; }
   void set(const std::string& name, std::integral auto value) { values[name] = format(+value); }
   void set(const std::string& name, double value);
-  void set(const std::string& name, const Rng::State& state);
 
   const std::string& text(const std::string& name) const;
   /// A whole number. Errors: one that T cannot hold.
@@ -94,13 +98,29 @@ struct Checkpoint {
     fail_value(name, "a whole number within range");
   }
   double number(const std::string& name) const;
-  Rng::State rng(const std::string& name) const;
+  /// A whole number >= 0 for `op`, which refuses what is none.
+  index_t count(const char* op, const std::string& name) const;
 
-  /// Adds every tensor of `state` under "prefix.name". Errors: a name that is taken
-  /// (std::invalid_argument).
-  void add(const std::string& prefix, const StateDict& state);
-  /// The tensors whose names begin with "prefix.", under the rest of their names.
-  StateDict group(const std::string& prefix) const;
+  /// Adds a group: every tensor and value of `state` under "group.name". Errors: a name that is
+  /// taken (std::invalid_argument).
+  Checkpoint& add(const std::string& group, const Checkpoint& state);
+  Checkpoint& add(const std::string& group, const StateDict& state);
+  /// As a group with the values seed, stream and position.
+  Checkpoint& add(const std::string& group, const Rng::State& state);
+  /// What was added so: all whose names begin with "group.", under the rest of their names.
+  Checkpoint group(const std::string& name) const;
+  Rng::State rng(const std::string& group) const;
+
+  /// Throws that this does not suit `op`: of a file a std::runtime_error that begins with its name,
+  /// else a std::invalid_argument that begins with `op`.
+  template <class... Parts>
+  [[noreturn]] void refuse(const char* op, const Parts&... parts) const {
+    if (!file.empty()) fail_file(file, parts...);
+    fail(op, parts...);
+  }
+  /// Refuses it unless it has exactly the names of `wanted`, and each tensor the shape that it has
+  /// there; the error lists what differs.
+  void check_names(const char* op, const Checkpoint& wanted) const;
 
  private:
   std::int64_t negative(const std::string& name) const;
@@ -114,16 +134,18 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 /// What save_checkpoint wrote. **Errors**: as load_safetensors; a file that is no checkpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-/// Copies a group of a checkpoint into the module's parameters; says what was missing and what was
-/// left over. The group is named without the dot behind it, a `.prefix` within it with its dot.
+/// Copies the tensors of a group into the module's parameters; says what was missing and what was
+/// left over. The group is named without the dot after it, a `.prefix` within it with its dot.
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///
-/// **Errors**: as load_state.
+/// **Errors**: as load_state, or as load_state_dict where the checkpoint comes from no file.
 template <class M>
 LoadReport load_group(const Checkpoint& checkpoint, const std::string& group, M& module,
                       const LoadOptions& options = {}) {
-  return load_state(format(checkpoint.file, ": ", group), module, checkpoint.group(group), options);
+  const Checkpoint part = checkpoint.group(group);
+  if (part.file.empty()) return load_state_dict(module, part.tensors, options);
+  return load_state(part.file, module, part.tensors, options);
 }
 
 }  // namespace tessera::nn

@@ -70,16 +70,16 @@ void LrScheduler::apply() {
   }
 }
 
-SavedState LrScheduler::state() const {
-  return {.tensors = {}, .numbers = {{"step", static_cast<double>(steps_)}}};
+Checkpoint LrScheduler::state() const {
+  Checkpoint state;
+  state.set("step", steps_);
+  return state;
 }
 
-void LrScheduler::load_state(const SavedState& state) {
-  check_saved_state("load_state", this->state(), state);
-  const double step = *state.find_number("step");
-  require(step >= 0 && step <= 0x1p53 && step == std::floor(step), "load_state", "step is ", step,
-          ", not a count");
-  steps_ = static_cast<index_t>(step);
+void LrScheduler::load_state(const Checkpoint& state) {
+  constexpr const char* kOp = "load_state";
+  state.check_names(kOp, this->state());
+  steps_ = state.count(kOp, "step");
   apply();
 }
 

@@ -51,9 +51,9 @@ class LrScheduler {
   double lr() const { return optimizer_->groups().front().lr; }
 
   /// The number `step`. The schedule itself is not part of it: a run may go on under a longer one.
-  SavedState state() const;
+  Checkpoint state() const;
   /// Goes to that step, and sets the rates of the optimiser. **Errors**: a state of something else.
-  void load_state(const SavedState& state);
+  void load_state(const Checkpoint& state);
 
  private:
   void apply();

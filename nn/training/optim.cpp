@@ -16,14 +16,6 @@ namespace {
 /// What an element costs, in elementary operations; memory sets the pace.
 constexpr index_t kCost = 8;
 
-void require_at_least_0(const char* op, const char* what, double value) {
-  require(value >= 0 && std::isfinite(value), op, what, " is ", value, ", not a number >= 0");
-}
-
-void require_below_1(const char* op, const char* what, double value) {
-  require(value >= 0 && value < 1, op, what, " is ", value, ", not in [0, 1)");
-}
-
 template <class T>
 T* at(void* base, index_t offset) {
   return base == nullptr ? nullptr : static_cast<T*>(base) + offset;
@@ -34,28 +26,28 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.offset() < a.offset() + a.count();
 }
 
-/// Whether the number called `what` in a state or in the options can be `value`.
+/// What is wrong with `value` as the option called `what`; empty: nothing.
+std::string wrong_number(std::string_view what, double value) {
+  const bool is_beta = what == "beta1" || what == "beta2";
+  const bool is_free = what == "dampening";
+  if (std::isfinite(value) && (is_free || (value >= 0 && (!is_beta || value < 1)))) return {};
+  return format(what, " is ", value,
+                is_beta   ? ", not in [0, 1)"
+                : is_free ? ""
+                          : ", not a number >= 0");
+}
+
 void check_number(const char* op, const char* what, double value) {
-  const std::string_view name = what;
-  if (name == "beta1" || name == "beta2") {
-    require_below_1(op, what, value);
-  } else if (name == "dampening") {
-    require(std::isfinite(value), op, what, " is ", value);
-  } else {
-    require_at_least_0(op, what, value);
-  }
+  const std::string wrong = wrong_number(what, value);
+  require(wrong.empty(), op, wrong);
 }
 
-/// Throws where the options ask for Nesterov's momentum, but not for what that needs.
-void check_nesterov(const char* op, bool nesterov, double momentum, double dampening) {
-  require(!nesterov || (momentum > 0 && dampening == 0), op,
-          "nesterov wants a momentum and no dampening");
+/// Whether Nesterov's momentum, if that is asked for, has what it needs.
+bool may_nesterov(bool nesterov, double momentum, double dampening) {
+  return !nesterov || (momentum > 0 && dampening == 0);
 }
 
-/// Whether `value` is 0, 1, 2, ... so that a count can be read from it.
-bool is_count(double value) {
-  return value >= 0 && value <= 0x1p53 && value == std::floor(value);
-}
+constexpr const char* kNesterov = "nesterov wants a momentum and no dampening";
 
 }  // namespace
 
@@ -96,8 +88,8 @@ void Optimizer::check_parameter(const Parameter& parameter) const {
 void Optimizer::add_group(ParameterGroup group, double lr, double weight_decay) {
   const double rate = group.lr.value_or(lr);
   const double decay = group.weight_decay.value_or(weight_decay);
-  require_at_least_0(name_, "lr", rate);
-  require_at_least_0(name_, "weight_decay", decay);
+  check_number(name_, "lr", rate);
+  check_number(name_, "weight_decay", decay);
   groups_.push_back({.parameters = {}, .lr = rate, .initial_lr = rate, .weight_decay = decay});
   const bool has_first = rule_.kind != Kind::kSgd || rule_.momentum != 0;
   const bool has_second = rule_.kind != Kind::kSgd;
@@ -124,7 +116,7 @@ void Optimizer::set_lr(double lr) {
 
 void Optimizer::set_lr(std::size_t group, double lr) {
   require(group < groups_.size(), "set_lr", "group ", group, " of ", groups_.size());
-  require_at_least_0("set_lr", "lr", lr);
+  check_number("set_lr", "lr", lr);
   groups_[group].lr = lr;
 }
 
@@ -264,52 +256,58 @@ void Optimizer::for_each_number(Self& self, const F& f) {
   }
 }
 
-SavedState Optimizer::state() const {
-  SavedState state;
+Checkpoint Optimizer::state() const {
+  Checkpoint state;
   // Adam's and AdamW's states look alike, but are not for each other.
   const bool is_sgd = rule_.kind == Kind::kSgd;
-  if (!is_sgd) state.numbers.emplace_back("decoupled", rule_.kind == Kind::kAdamW ? 1 : 0);
-  for_each_number(*this, [&](const std::string& name, double value) {
-    state.numbers.emplace_back(name, value);
-  });
+  if (!is_sgd) state.set("decoupled", rule_.kind == Kind::kAdamW);
+  for_each_number(*this, [&](const std::string& name, double value) { state.set(name, value); });
   auto moments = moments_.begin();
   for (const Group& group : groups_) {
     for (const auto& [name, tensor] : group.parameters) {
       const auto& [steps, first, second] = *moments++;
-      state.numbers.emplace_back(name + ".step", static_cast<double>(steps));
+      state.set(name + ".step", steps);
       if (first.defined()) {
-        state.tensors.emplace_back(name + (is_sgd ? ".momentum_buffer" : ".exp_avg"), first);
+        state.tensors.emplace(name + (is_sgd ? ".momentum_buffer" : ".exp_avg"), first);
       }
-      if (second.defined()) state.tensors.emplace_back(name + ".exp_avg_sq", second);
+      if (second.defined()) state.tensors.emplace(name + ".exp_avg_sq", second);
     }
   }
   return state;
 }
 
-void Optimizer::load_state(const SavedState& state) {
-  const SavedState own = this->state();
-  check_saved_state("load_state", own, state);
-  const double* const decoupled = own.find_number("decoupled");
-  require(decoupled == nullptr || *state.find_number("decoupled") == *decoupled, "load_state",
-          "the state is that of another algorithm than ", name_);
-  for (const auto& [name, value] : state.numbers) {
-    check_number("load_state", name.c_str(), value);
-    require(!name.ends_with(".step") || is_count(value), "load_state", name, " is ", value,
-            ", not a count");
+void Optimizer::check_state(const Checkpoint& state, const Checkpoint& own) const {
+  constexpr const char* kOp = "load_state";
+  state.check_names(kOp, own);
+  if (own.has("decoupled") && state.text("decoupled") != own.text("decoupled")) {
+    state.refuse(kOp, "the state is that of another algorithm than ", name_);
   }
-  if (rule_.kind == Kind::kSgd) {
-    check_nesterov("load_state", *state.find_number("nesterov") != 0,
-                   *state.find_number("momentum"), *state.find_number("dampening"));
+  for_each_number(*this, [&](const std::string& name, double) {
+    const std::string wrong = wrong_number(name, state.number(name));
+    if (!wrong.empty()) state.refuse(kOp, wrong);
+  });
+  for (const Group& group : groups_) {
+    for (const Parameter& parameter : group.parameters) state.count(kOp, parameter.name + ".step");
   }
-  for_each_number(
-      *this, [&](const std::string& name, double& value) { value = *state.find_number(name); });
+  if (rule_.kind == Kind::kSgd &&
+      !may_nesterov(state.number("nesterov") != 0, state.number("momentum"),
+                    state.number("dampening"))) {
+    state.refuse(kOp, kNesterov);
+  }
+}
+
+void Optimizer::load_state(const Checkpoint& state) {
+  const Checkpoint own = this->state();
+  check_state(state, own);
+  for_each_number(*this,
+                  [&](const std::string& name, double& value) { value = state.number(name); });
   auto moments = moments_.begin();
   for (const Group& group : groups_) {
     for (const Parameter& parameter : group.parameters) {
-      (moments++)->steps = static_cast<index_t>(*state.find_number(parameter.name + ".step"));
+      (moments++)->steps = state.count("load_state", parameter.name + ".step");
     }
   }
-  for (const auto& [name, tensor] : own.tensors) Tensor(tensor).copy_from(*state.find_tensor(name));
+  for (const auto& [name, tensor] : own.tensors) Tensor(tensor).copy_from(state.tensors.at(name));
 }
 
 // ---- the algorithms ----
@@ -323,7 +321,7 @@ SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
                 o.lr, o.weight_decay) {
   check_number("SGD", "momentum", o.momentum);
   check_number("SGD", "dampening", o.dampening);
-  check_nesterov("SGD", o.nesterov, o.momentum, o.dampening);
+  require(may_nesterov(o.nesterov, o.momentum, o.dampening), "SGD", kNesterov);
 }
 
 namespace {

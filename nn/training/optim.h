@@ -17,8 +17,8 @@
 
 #include <vector>
 
+#include "nn/training/checkpoint.h"
 #include "nn/training/parameters.h"
-#include "nn/training/saved_state.h"
 
 namespace tessera::nn {
 
@@ -86,12 +86,12 @@ class Optimizer {
 
   /// Everything a later run needs to go on as this one would: for each parameter NAME the tensors
   /// NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or NAME.momentum_buffer (SGD with momentum) and
-  /// the number NAME.step; for each group group.I.lr, .initial_lr and .weight_decay; and the
+  /// the value NAME.step; for each group group.I.lr, .initial_lr and .weight_decay; and the
   /// options. The tensors share memory with the optimiser: store or clone them before the next step.
-  SavedState state() const;
+  Checkpoint state() const;
   /// Takes over such a state, options included. **Errors**: one that does not fit, of which the
   /// error lists the differences; then nothing is changed.
-  void load_state(const SavedState& state);
+  void load_state(const Checkpoint& state);
 
  protected:
   enum class Kind { kSgd, kAdam, kAdamW };
@@ -127,6 +127,7 @@ class Optimizer {
   void add_group(ParameterGroup group, double lr, double weight_decay);
   void check_parameter(const Parameter& parameter) const;
   void check_step() const;
+  void check_state(const Checkpoint& state, const Checkpoint& own) const;
   template <class T>
   void collect(std::vector<Piece>& pieces);
   template <class T>

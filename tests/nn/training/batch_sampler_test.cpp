@@ -123,7 +123,7 @@ TEST(BatchSampler, GoesOnFromASavedStateAtEveryBatch) {
     BatchSampler original(lengths, options);
     next_batches(original, cut);
     Checkpoint checkpoint;
-    checkpoint.set("data", original.state());
+    checkpoint.add("data", original.state());
     save_checkpoint(folder.path() / "c", checkpoint);
 
     BatchSampler resumed(lengths, {.batch_size = 8, .seed = 99, .batches_per_chunk = 2});

@@ -76,7 +76,7 @@ TEST(Checkpoint, ReturnsValuesToTheBit) {
   saved.set("int", -7);
   saved.set("smallest", std::numeric_limits<std::int64_t>::min());
   saved.set("largest", std::numeric_limits<std::uint64_t>::max());
-  saved.set("rng", state);
+  saved.add("rng", state);
   const std::array numbers = {
       0.1, -0.0, 1e-310, 1e300, 1.0 / 3, std::numeric_limits<double>::infinity(), 5.0};
   for (std::size_t i = 0; i < numbers.size(); ++i) saved.set(format("n", i), numbers[i]);
@@ -130,10 +130,10 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
   }));
   save_checkpoint(folder.path() / "c", saved);
   const Checkpoint loaded = load_checkpoint(folder.path() / "c");
-  EXPECT_EQ(loaded.group("model").size(), 2u);
-  EXPECT_EQ(loaded.group("model2").at("weight").item(), 2);
-  EXPECT_EQ(loaded.group("mode").at("weight").item(), 3);
-  EXPECT_TRUE(loaded.group("mod").empty());
+  EXPECT_EQ(loaded.group("model").tensors.size(), 2u);
+  EXPECT_EQ(loaded.group("model2").tensors.at("weight").item(), 2);
+  EXPECT_EQ(loaded.group("mode").tensors.at("weight").item(), 3);
+  EXPECT_TRUE(loaded.group("mod").tensors.empty());
 
   Linear copy(2, 2);
   load_group(loaded, "model", copy);
@@ -142,6 +142,41 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
               load_group(loaded, "mode", copy);
             }).find("c: mode: it does not fit the module:"),
             std::string::npos);
+}
+
+TEST(Checkpoint, KeepsWholeStatesAsGroups) {
+  Checkpoint part;
+  part.tensors["m"] = full({2}, 3);
+  part.set("beta", 0.5);
+  part.add("inner", {.tensors = {}, .values = {{"step", "7"}}});
+  Checkpoint run;
+  run.set("optimizers", "none of the group");
+  run.add("optimizer", part).add("rng", Rng::State{1, 2, 3});
+  EXPECT_TRUE(run.tensors.contains("optimizer.m"));
+  EXPECT_EQ(run.text("optimizer.inner.step"), "7");
+  const Checkpoint back = run.group("optimizer");
+  EXPECT_EQ(back.values, part.values);
+  EXPECT_EQ(back.tensors.at("m").to_vector<float>(), part.tensors.at("m").to_vector<float>());
+  EXPECT_EQ(back.group("inner").count("op", "step"), 7);
+  EXPECT_EQ(run.rng("rng"), (Rng::State{1, 2, 3}));
+  EXPECT_TRUE(test::throws("Checkpoint", {"two values", "'rng.position'"},
+                           [&] { run.add("rng", Rng::State{}); }));
+}
+
+// In memory an error names the op; of a file, the file and the group.
+TEST(Checkpoint, SaysWhereAStateCameFrom) {
+  Checkpoint run;
+  run.set("schedule.step", "3.5");
+  const auto read = [&] { (void)run.group("schedule").count("load_state", "step"); };
+  EXPECT_TRUE(test::throws("load_state", {"step is 3.5, not a count"}, read));
+  run.file = "run/c";
+  EXPECT_EQ(file_error(read), "run/c: schedule: step is 3.5, not a count");
+  const Checkpoint wanted = {{{"w", ones({2})}, {"v", ones({2})}}, {{"step", ""}}, {}};
+  const Checkpoint given = {{{"w", ones({3})}}, {{"steps", ""}}, "run/d"};
+  EXPECT_EQ(file_error([&] { given.check_names("op", wanted); }),
+            "run/d: the state does not fit:\n  missing: v\n  missing: step\n  unexpected: steps\n"
+            "  w should have shape (2,), not (3,)");
+  wanted.check_names("op", wanted);
 }
 
 TEST(LoadGroup, TakesAPrefixAndReportsWhatItDoesNotTouch) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tensor/create.h"
 #include "tests/support/errors.h"
@@ -63,8 +64,8 @@ TEST(LrScheduler, GoesOnWhereItsStateWasSaved) {
   nn::SGD optimizer(parameters, {.lr = 0.7});
   LrScheduler scheduler(optimizer, cosine_schedule(3, 20));
   for (int step = 0; step < 9; ++step) scheduler.step();
-  const nn::SavedState state = scheduler.state();
-  const nn::SavedState optimizer_state = optimizer.state();
+  const nn::Checkpoint state = scheduler.state();
+  const nn::Checkpoint optimizer_state = optimizer.state();
 
   nn::SGD resumed(parameters, {.lr = 0.1});
   LrScheduler same(resumed, cosine_schedule(3, 20));
@@ -95,12 +96,14 @@ TEST(LrScheduler, Errors) {
   EXPECT_TRUE(
       throws("LrScheduler", {"-1"}, [&] { LrScheduler(optimizer, constant_schedule(-1)); }));
   LrScheduler scheduler(optimizer, constant_schedule(3));
-  EXPECT_TRUE(throws("load_state", {"missing: step", "unexpected: steps"}, [&] {
-    scheduler.load_state({.tensors = {}, .numbers = {{"steps", 1}}});
-  }));
-  EXPECT_TRUE(throws("load_state", {"step is 1.5"}, [&] {
-    scheduler.load_state({.tensors = {}, .numbers = {{"step", 1.5}}});
-  }));
+  const auto refuses = [&](const char* name, double value, const std::vector<std::string>& parts) {
+    nn::Checkpoint state;
+    state.set(name, value);
+    return throws("load_state", parts, [&] { scheduler.load_state(state); });
+  };
+  EXPECT_TRUE(refuses("steps", 1, {"missing: step", "unexpected: steps"}));
+  EXPECT_TRUE(refuses("step", 1.5, {"step is 1.5"}));
+  EXPECT_TRUE(refuses("step", -1, {"step is -1"}));
   EXPECT_EQ(scheduler.steps(), 0);
 }
 

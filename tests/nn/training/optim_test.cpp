@@ -116,8 +116,8 @@ TEST(Optimizer, WithoutAGradientNothingChanges) {
     give_gradient(other, ones({9}));
     optimizer->step();
     EXPECT_TRUE(same_bits(w.detach(), before)) << name;
-    EXPECT_EQ(*optimizer->state().find_number("w.step"), 0);
-    EXPECT_EQ(*optimizer->state().find_number("other.step"), 1);
+    EXPECT_EQ(optimizer->state().number("w.step"), 0);
+    EXPECT_EQ(optimizer->state().number("other.step"), 1);
   }
 }
 
@@ -128,8 +128,8 @@ TEST(Optimizer, AMomentThatFadesAwayBecomesZero) {
   optimizer.step();
   w.grad().fill(0);
   for (int step = 0; step < 60; ++step) optimizer.step();
-  EXPECT_TRUE(same_bits(*optimizer.state().find_tensor("w.exp_avg"), zeros({20})));
-  EXPECT_TRUE(same_bits(*optimizer.state().find_tensor("w.exp_avg_sq"), zeros({20})));
+  EXPECT_TRUE(same_bits(optimizer.state().tensors.at("w.exp_avg"), zeros({20})));
+  EXPECT_TRUE(same_bits(optimizer.state().tensors.at("w.exp_avg_sq"), zeros({20})));
 }
 
 TEST(Optimizer, GroupsHaveTheirOwnRateAndDecay) {
