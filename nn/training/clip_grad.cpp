@@ -78,11 +78,12 @@ double norm_of(const std::vector<Piece>& pieces) {
 double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions& options) {
   constexpr const char* kOp = "clip_grad_norm";
   require(max_norm >= 0, kOp, "max_norm is ", max_norm, ", not a number >= 0");
-  const double norm = norm_of(pieces);
+  const double norm = options.scale * norm_of(pieces);
   require(!options.error_if_nonfinite || std::isfinite(norm), kOp, "the norm of the gradients is ",
           norm);
-  const double scale = max_norm / (norm + 1e-6);
-  if (scale >= 1) return norm;
+  const double clipped = max_norm / (norm + 1e-6);
+  const double scale = clipped >= 1 ? options.scale : options.scale * clipped;
+  if (scale == 1) return norm;
   const kernels::KernelTable& table = kernels::table();
   for_each_block(pieces, [&]<class T>(index_t, T* data, index_t n) {
     const T factor = static_cast<T>(scale);

@@ -6,12 +6,13 @@
 namespace tessera::nn {
 
 struct ClipOptions {
+  double scale = 1;  // of all gradients, before: 1 / n makes means of sums, in the same pass
   bool error_if_nonfinite = false;
 };
 
-/// Multiplies all gradients by max_norm / (norm + 1e-6) where that is below 1, and returns their
-/// norm before: the root of the sum of the squares of all their elements, summed in double and in a
-/// fixed order.
+/// Multiplies all gradients by `scale`, and by max_norm / (norm + 1e-6) where that is below 1.
+/// Returns their norm between the two: the root of the sum of the squares of all their elements,
+/// summed in double and in a fixed order.
 ///
 /// Parameters without a gradient are passed over. As in PyTorch, a norm of inf makes gradients 0
 /// (those that are inf become NaN) and a norm of NaN makes all of them NaN, unless

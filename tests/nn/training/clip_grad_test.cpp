@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -120,6 +121,19 @@ TEST(ClipGradNorm, NormsThatAreNotFinite) {
     clip_grad_norm({{"x", kept}}, 1, {.error_if_nonfinite = true});
   }));
   EXPECT_EQ(kept.grad().item_at({1}), 1);
+}
+
+// Scaled first, and then cut back by the norm of what was scaled.
+TEST(ClipGradNorm, ScalesSumsToMeans) {
+  for (const double largest : {2.5, 1e9}) {
+    const Parameters of = parameters();
+    const double norm = naive_norm(of) / 8;
+    const Array before = array(of[0].tensor.grad());
+    EXPECT_NEAR(clip_grad_norm(of, largest, {.scale = 1.0 / 8}), norm, 1e-12 * norm);
+    const double factor = std::min(1.0, largest / (norm + 1e-6)) / 8;
+    const Array want = map(before, [&](double g) { return g * factor; });
+    EXPECT_TRUE(near(of[0].tensor.grad(), want, 2e-7)) << largest;
+  }
 }
 
 TEST(ClipGradNorm, Errors) {

@@ -1,0 +1,49 @@
+// The best evaluation of a run: its weights, and whether others have come in vain for too long.
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "nn/training/checkpoint.h"
+#include "nn/training/parameters.h"
+
+namespace tessera::nn {
+
+struct EarlyStoppingOptions {
+  index_t patience = 0;      // evaluations in a row that are no better; 0: any number
+  bool keep_weights = true;  // of the best one
+};
+
+/// Remembers the evaluation with the greatest score and copies its weights; of equal ones the first
+/// is the best, and NaN never is.
+/// **Errors**: a negative patience.
+/// **Source**: Prechelt, "Early stopping, but when?" (1998).
+class EarlyStopping {
+ public:
+  EarlyStopping(Parameters parameters, const EarlyStoppingOptions& options = {});
+
+  /// Takes the score of an evaluation of the parameters as they are now; says whether it is the
+  /// best so far.
+  bool add(double score, index_t step);
+
+  /// Whether `patience` evaluations in a row have been no better than the best.
+  bool is_over() const { return options_.patience > 0 && in_vain_ >= options_.patience; }
+  /// The step of the best evaluation, if there was one.
+  std::optional<index_t> best_step() const { return best_step_; }
+  double best_score() const { return best_score_; }
+
+  /// The best weights by the parameters' names, and what is said of them; empty at first.
+  Checkpoint state() const;
+  /// **Errors**: a state of other parameters.
+  void load_state(const Checkpoint& state);
+
+ private:
+  Parameters parameters_;
+  EarlyStoppingOptions options_;
+  StateDict weights_;
+  double best_score_ = -std::numeric_limits<double>::infinity();
+  std::optional<index_t> best_step_;
+  index_t in_vain_ = 0;
+};
+
+}  // namespace tessera::nn

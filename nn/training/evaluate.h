@@ -1,0 +1,69 @@
+// How well a model does on examples: its losses, with dropout off and nothing recorded.
+//
+//   const nn::LossTotals totals = nn::evaluate(model, {lengths, loss}, {.batch_size = 64});
+//   totals.mean();
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "nn/module.h"
+#include "nn/training/shards.h"
+
+namespace tessera::nn {
+
+/// Examples to learn from or to be asked about, whatever they are: how long each is, so that those
+/// of one length come together, and the function from numbers of some to their loss.
+struct Examples {
+  std::vector<index_t> lengths;
+  std::function<LossSum(std::span<const index_t> chosen)> loss;
+};
+
+/// While one is in scope the module evaluates; then those of its parts train again that did before.
+class EvalScope {
+ public:
+  template <class M>
+  explicit EvalScope(M& module) {
+    walk(module, "", [&](const std::string&, auto& part) {
+      if constexpr (requires { part.training = true; }) {
+        if (part.training) training_.push_back(&part.training);
+        part.training = false;
+      }
+    });
+  }
+  ~EvalScope() {
+    for (bool* const training : training_) *training = true;
+  }
+  EvalScope(EvalScope&& other) noexcept : training_(std::exchange(other.training_, {})) {}
+  EvalScope& operator=(EvalScope&&) = delete;
+
+ private:
+  std::vector<bool*> training_;
+};
+
+struct EvaluationOptions {
+  index_t batch_size = 32;
+  std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same
+};
+
+namespace detail {
+
+/// As nn::evaluate, of a model that is in eval mode.
+LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
+
+}  // namespace detail
+
+/// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
+/// meanwhile; the thread's generator goes on afterwards as if nothing had been drawn.
+/// **Errors**: as BatchSampler; those of the loss function.
+template <class M>
+LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
+  const EvalScope scope(model);
+  return detail::evaluate(examples, options);
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,38 @@
+#include "nn/training/loss_sum.h"
+
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace tessera::nn {
+
+namespace {
+
+double count_true(const Tensor& x) {
+  return sum(x.to(kInt64)).item();
+}
+
+}  // namespace
+
+LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
+                             CrossEntropyOptions options) {
+  require(!options.weight.defined(), "summed_cross_entropy",
+          "of weighted classes, return the LossSum yourself, with the sum of the targets' weights");
+  options.reduction = Reduction::kSum;
+  const Tensor loss = cross_entropy(scores, targets, options);
+  const Tensor counted = ne(targets, options.ignore_index);
+  const Tensor right = eq(argmax(scores.detach(), {-1}), targets);
+  return {loss, count_true(counted), count_true(logical_and(counted, right))};
+}
+
+void LossTotals::add(const LossTotals& other) {
+  loss += other.loss;
+  count += other.count;
+  correct += other.correct;
+}
+
+LossTotals totals_of(const LossSum& sum) {
+  if (sum.count == 0) return {};
+  return {sum.loss.item(), sum.count, sum.correct};
+}
+
+}  // namespace tessera::nn

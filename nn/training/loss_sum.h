@@ -1,0 +1,38 @@
+// What a function of a trainer's examples returns: the sum of their losses.
+#pragma once
+
+#include "nn/loss.h"
+#include "tensor/tensor.h"
+
+namespace tessera::nn {
+
+/// What some examples give: the SUM of their targets' losses, not the mean, and the number of
+/// targets. The trainer divides the sum of a whole batch by all of its targets (shards.h says why).
+struct LossSum {
+  Tensor loss;         // a scalar; not read where count is 0
+  double count = 0;    // of targets, or the sum of their weights
+  double correct = 0;  // how many of them were predicted, where somebody wants the accuracy
+};
+
+/// The cross-entropy of scores and target classes as a LossSum: targets that are not ignored count,
+/// and are correct where theirs is the greatest score. `options.reduction` is not read.
+///
+/// **Shapes**, **errors**: as cross_entropy; an error too is a weight of the classes.
+LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
+                             CrossEntropyOptions options = {});
+
+/// Sums of losses as numbers, of a batch, an epoch or an evaluation.
+struct LossTotals {
+  double loss = 0;
+  double count = 0;
+  double correct = 0;
+
+  double mean() const { return loss / count; }  // NaN where there are no targets
+  double accuracy() const { return correct / count; }
+  void add(const LossTotals& other);
+};
+
+/// The numbers of a LossSum; zeros where it has no targets.
+LossTotals totals_of(const LossSum& sum);
+
+}  // namespace tessera::nn

@@ -1,0 +1,184 @@
+// Trains any model on any examples.
+//
+//   nn::set_requires_grad(model);
+//   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 1e-3});
+//   nn::Trainer trainer(model, optimizer, {lengths, loss}, {.epochs = 10, .warmup = 0.1});
+//   trainer.run();
+//
+// `loss` is a function from numbers of examples to the SUM of their losses (loss_sum.h). A run is
+// said by its options, its examples and its seed, to the last bit: it may be stopped after any step
+// and resumed, and its shards may be computed in any grouping.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "nn/training/batch_sampler.h"
+#include "nn/training/early_stopping.h"
+#include "nn/training/evaluate.h"
+#include "nn/training/lr_scheduler.h"
+#include "nn/training/optim.h"
+#include "nn/training/weight_average.h"
+
+namespace tessera::nn {
+
+/// What makes one evaluation better than another.
+enum class BestBy { kLoss, kAccuracy };
+
+struct TrainerOptions {
+  index_t epochs = 10;
+  index_t steps = 0;        // in all; 0: as many as the epochs have
+  index_t batch_size = 32;  // examples a step, in all shards together
+  index_t shards = 1;       // the batch is computed in so many parts: less memory, other bits
+  std::uint64_t seed = 0;   // of the order of the examples, and of what their losses draw
+
+  Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
+  double warmup = 0;                               // the share of the steps in which they rise
+  double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
+  double average = 0;  // the decay of the weights' moving average; 0: none is kept
+
+  // On held-out examples, with the averages as weights where they are kept:
+  index_t evaluate_every = 0;  // steps between evaluations; 0: at each epoch's end. And at the end
+  index_t patience = 0;        // stop after so many evaluations that are no better; 0: never
+  BestBy best_by = BestBy::kLoss;
+  bool keep_best = true;  // the weights of the best evaluation
+};
+
+struct StepReport {
+  index_t step;   // from 1 on
+  index_t epoch;  // from 0 on
+  LossTotals totals;
+  double gradient_norm;  // of the mean loss, before clipping
+  double lr;             // of the first group
+  index_t length;        // of the batch's examples together
+};
+
+struct EvaluationReport {
+  index_t step;
+  LossTotals totals;
+  bool is_best;
+};
+
+struct EpochReport {
+  index_t epoch;
+  LossTotals totals;                           // of the epoch's steps
+  std::optional<EvaluationReport> evaluation;  // if one was at its end
+};
+
+/// Called in this order, each where it is due: so what `evaluation` and `epoch` announce is saved.
+struct TrainerHooks {
+  std::function<void(const StepReport&)> step = {};
+  std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
+  std::function<void(const EvaluationReport&)> evaluation = {};
+  std::function<void(const EpochReport&)> epoch = {};
+};
+
+/// Why a run ended.
+enum class RunEnd { kFinished, kPatience, kStopped };
+
+/// Trains a model by an optimiser, which must know all of its variables and no others; both outlive
+/// the trainer, and the optimiser is its alone.
+///
+/// A step draws a batch, computes each shard under a tape of its own, sums losses and gradients by
+/// one tree, divides them by the number of the batch's targets, clips, and updates. The thread's
+/// default generator is left as it was; while a loss is computed it is one that depends on the
+/// seed, the step and the shard alone.
+/// **Errors**: an optimiser of other parameters; options out of range; patience or evaluations
+/// without held-out examples; as BatchSampler.
+class Trainer {
+ public:
+  template <class M>
+  Trainer(M& model, Optimizer& optimizer, Examples train, const TrainerOptions& options = {},
+          Examples held_out = {})
+      : Trainer(any_of(model), optimizer, std::move(train), options, std::move(held_out)) {}
+
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Trains to the end, until patience is over, or until it is stopped; may be called again then.
+  /// **Errors**: a loss or a gradient that is not finite; those of the hooks and of the loss
+  /// functions. The step that fails changes nothing, and the next run begins with it.
+  RunEnd run(const TrainerHooks& hooks = {});
+
+  /// Ends `run` after the step that is being done. From a hook, another thread or a signal handler.
+  void stop() { stop_ = true; }
+
+  index_t step() const { return scheduler_.steps(); }
+  index_t total_steps() const { return total_steps_; }
+  index_t steps_per_epoch() const { return sampler_.batches_per_epoch(); }
+  index_t epoch() const { return sampler_.epoch(); }
+  /// The step of the best evaluation, if there was one.
+  std::optional<index_t> best_step() const { return best_.best_step(); }
+
+  /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
+  /// trainer, and, where they are kept, average and best. Its tensors share memory with those.
+  Checkpoint state() const;
+  /// Goes on from such a state; what else is in it is left alone. Epochs, steps, schedule, patience
+  /// and the like may be others than before.
+  /// **Errors**: a state that does not fit, or of a run with another seed, batch size or number of
+  /// shards or examples; then the model and the optimiser may have changed.
+  void load_state(const Checkpoint& state);
+
+ private:
+  /// What it needs of a model of whatever type.
+  struct AnyModel {
+    Parameters parameters;
+    std::function<EvalScope()> eval;
+    std::function<StateDict()> state;
+    std::function<void(const Checkpoint&)> load;
+  };
+  template <class M>
+  static AnyModel any_of(M& model) {
+    return {.parameters = parameters(model),
+            .eval = [&model] { return EvalScope(model); },
+            .state = [&model] { return state_dict(model); },
+            .load = [&model](const Checkpoint& state) { load_group(state, "model", model); }};
+  }
+
+  Trainer(AnyModel model, Optimizer& optimizer, Examples train, const TrainerOptions& options,
+          Examples held_out);
+  void check_examples() const;
+  void check_optimizer() const;
+  ShardSums compute(std::span<const index_t> examples, index_t shard);
+  ShardSums sum_of(std::span<const index_t> batch);
+  double update(ShardSums sums);
+  StepReport advance();
+  std::optional<EvaluationReport> evaluate_if_due();
+  void check_finite(const char* what, double value) const;
+  Checkpoint settings() const;
+
+  AnyModel model_;
+  Optimizer* optimizer_;
+  Examples train_;
+  TrainerOptions options_;
+  Examples held_out_;
+  BatchSampler sampler_;
+  index_t total_steps_;
+  LrScheduler scheduler_;
+  std::optional<WeightAverage> average_;
+  EarlyStopping best_;
+  LossTotals epoch_totals_;
+  index_t evaluated_ = 0;  // the step of the last evaluation
+  std::atomic<bool> stop_ = false;
+};
+
+/// Gives the model the weights to use of a run's state: those of the best evaluation where they are
+/// kept, else the averages, else the last ones.
+/// **Errors**: as load_group.
+template <class M>
+void load_trained(const Checkpoint& run, M& model) {
+  load_group(run, "model", model);
+  for (const char* const group : {"best", "average"}) {
+    if (run.group(group).tensors.empty()) continue;
+    load_group(run, group, model, {.strict = false});  // frozen parameters are not in it
+    return;
+  }
+}
+
+}  // namespace tessera::nn

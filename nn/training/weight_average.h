@@ -1,0 +1,51 @@
+// A moving average of a model's weights, which often predicts better than the last ones.
+#pragma once
+
+#include <vector>
+
+#include "nn/training/checkpoint.h"
+#include "nn/training/parameters.h"
+
+namespace tessera::nn {
+
+/// The exponential moving average of parameters, after update t = 0, 1, ...
+///
+///     average = d average + (1 - d) w,    d = min(decay, (1 + t) / (10 + t))
+///
+/// The second term forgets the untrained weights soon. It starts as the weights.
+/// **Errors**: a decay outside [0, 1).
+/// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992);
+/// tf.train.ExponentialMovingAverage for d.
+class WeightAverage {
+ public:
+  WeightAverage(Parameters parameters, double decay);
+
+  void update();
+  const StateDict& averages() const { return averages_; }
+
+  /// While one is in scope the parameters have the averages as values.
+  class Scope {
+   public:
+    explicit Scope(const WeightAverage& average);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Parameters parameters_;
+    std::vector<Tensor> before_;
+  };
+
+  /// The averages by the parameters' names, and the number `updates`.
+  Checkpoint state() const;
+  /// **Errors**: a state of other parameters.
+  void load_state(const Checkpoint& state);
+
+ private:
+  Parameters parameters_;
+  double decay_;
+  index_t updates_ = 0;
+  StateDict averages_;
+};
+
+}  // namespace tessera::nn

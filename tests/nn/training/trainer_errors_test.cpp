@@ -1,0 +1,165 @@
+// What the trainer refuses, and that what fails leaves the run as it was.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "nn/training/trainer.h"
+#include "tests/nn/training/training_net.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::test {
+namespace {
+
+TEST(TrainerErrors, OptionsOutOfRange) {
+  const auto refuses = [](const char* word, const auto& change) {
+    nn::TrainerOptions options = Trial::options();
+    change(options);
+    return throws("Trainer", {word}, [&] { Trial run(options); });
+  };
+  using O = nn::TrainerOptions;
+  EXPECT_TRUE(refuses("0 epochs", [](O& o) { o.epochs = 0; }));
+  EXPECT_TRUE(refuses("-1 steps", [](O& o) { o.steps = -1; }));
+  EXPECT_TRUE(refuses("0 shards", [](O& o) { o.shards = 0; }));
+  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = std::nan(""); }));
+  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = 1.5; }));
+  EXPECT_TRUE(refuses("clip", [](O& o) { o.clip = 0; }));
+  EXPECT_TRUE(refuses("average", [](O& o) { o.average = 1; }));
+  EXPECT_TRUE(refuses("evaluate_every", [](O& o) { o.evaluate_every = -1; }));
+  EXPECT_TRUE(refuses("need held-out", [](O& o) { o.patience = 1; }));
+  EXPECT_TRUE(refuses("need held-out", [](O& o) { o.evaluate_every = 1; }));
+}
+
+TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
+  Trial run;
+  const nn::Examples examples = run.train.examples(run.net);
+  Net other(2);
+  nn::AdamW foreign(other);
+  EXPECT_TRUE(throws("Trainer", {"first.weight", "no variable of the model"},
+                     [&] { nn::Trainer(run.net, foreign, examples); }));
+  nn::AdamW partial(run.net.first);
+  EXPECT_TRUE(throws("Trainer", {"does not know second.weight"},
+                     [&] { nn::Trainer(run.net, partial, examples); }));
+  EXPECT_TRUE(throws("Trainer", {"no loss function"}, [&] {
+    nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});
+  }));
+  EXPECT_TRUE(throws("BatchSampler", {"no examples"}, [&] {
+    nn::Trainer(run.net, run.optimizer, {{}, examples.loss});
+  }));
+}
+
+/// Runs with a loss that goes wrong in the given way at step 9, then with the right one; the end
+/// must be that of a run in which nothing went wrong.
+void expect_recovery(const std::function<nn::LossSum(const nn::LossSum&)>& spoil,
+                     const std::string& op, const std::string& error) {
+  nn::TrainerOptions options = Trial::options();
+  options.shards = 3;
+  Trial whole(options);
+  whole.trainer.run();
+
+  Trial run(options);
+  nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
+  index_t calls = 0;
+  nn::Examples examples = run.train.examples(run.net);
+  examples.loss = [&, right = examples.loss](std::span<const index_t> chosen) {
+    const nn::LossSum loss = right(chosen);
+    return ++calls == 24 ? spoil(loss) : loss;  // in step 9
+  };
+  nn::Trainer trainer(run.net, optimizer, examples, options);
+  const nn::Checkpoint before = copy_of(nn::Checkpoint{.tensors = nn::state_dict(run.net)});
+  EXPECT_TRUE(throws(op, {error}, [&] { trainer.run(); }));
+  EXPECT_EQ(trainer.step(), 8);
+  EXPECT_EQ(active_recorder, nullptr);
+  for (const auto& [name, tensor] : nn::parameters(run.net)) {
+    EXPECT_FALSE(tensor.grad().defined()) << name;
+  }
+  EXPECT_EQ(trainer.run(), nn::RunEnd::kFinished);
+  EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
+}
+
+TEST(TrainerErrors, ALossThatIsNotFiniteIsOneClearError) {
+  expect_recovery(
+      [](const nn::LossSum& s) {
+        return nn::LossSum{s.loss * kNaN, s.count};
+      },
+      "Trainer", "the loss is nan after 8 steps; a smaller learning rate may help");
+}
+
+TEST(TrainerErrors, AGradientThatIsNotFiniteChangesNothing) {
+  expect_recovery(
+      [](const nn::LossSum& s) {
+        return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
+      },
+      "Trainer", "the norm of the gradient is nan after 8 steps");
+}
+
+TEST(TrainerErrors, ALossFunctionThatThrowsLeavesTheModelTrainable) {
+  expect_recovery([](const nn::LossSum&) -> nn::LossSum { fail("loss", "no luck"); }, "loss",
+                  "no luck");
+}
+
+TEST(TrainerErrors, ALossThatIsNoScalar) {
+  expect_recovery(
+      [](const nn::LossSum& s) {
+        return nn::LossSum{s.loss.expand({2}), s.count};
+      },
+      "item", "2");
+  expect_recovery(
+      [](const nn::LossSum& s) {
+        return nn::LossSum{s.loss.detach(), s.count};
+      },
+      "backward", "the loss was not recorded");
+}
+
+// ---- states that do not fit ----
+
+TEST(TrainerErrors, StatesOfOtherRuns) {
+  Trial run;
+  run.trainer.run({.step = [&](const nn::StepReport& r) {
+    if (r.step == 9) run.trainer.stop();
+  }});
+  nn::Checkpoint state = copy_of(run.trainer.state());
+  state.file = "run/c";
+  const auto refuses = [&](const nn::TrainerOptions& options, const std::string& error) {
+    Trial other(options);
+    EXPECT_EQ(file_error([&] { other.trainer.load_state(state); }), error);
+    EXPECT_EQ(other.trainer.step(), 0);
+  };
+  nn::TrainerOptions options = Trial::options();
+  options.seed = 6;
+  refuses(options, "run/c: it was begun with seed 5, not 6");
+  options = Trial::options();
+  options.shards = 2;
+  refuses(options, "run/c: it was begun with shards 1, not 2");
+  options = Trial::options();
+  options.batch_size = 9;
+  refuses(options, "run/c: it was begun with batch_size 8, not 9");
+  options = Trial::options();
+  options.average = 0.5;
+  refuses(options, "run/c: it was begun with average 0, not 1");
+  options = Trial::options();
+  state.values["scheduler.step"] = "10";
+  refuses(options, "run/c: step 10 is not batch 2 of epoch 1");
+  state.values["scheduler.step"] = "9";
+  state.values.erase("trainer.loss");
+  refuses(options, "run/c: trainer: it has no value 'loss'");
+}
+
+TEST(TrainerErrors, MoreEpochsAndOtherThingsInAStateAreNoError) {
+  Trial run;
+  run.trainer.run();
+  nn::Checkpoint state = copy_of(run.trainer.state());
+  state.set("vocabulary", "a b c");
+  nn::TrainerOptions options = Trial::options();
+  options.epochs = 4;
+  Trial longer(options);
+  longer.trainer.load_state(state);
+  EXPECT_EQ(longer.trainer.run(), nn::RunEnd::kFinished);
+  EXPECT_EQ(longer.trainer.step(), 28);
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,63 @@
+#include "nn/training/weight_average.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using test::same_bits;
+using test::throws;
+
+Parameters one_parameter(double value) {
+  return {{"w", full({3}, value, kFloat64).set_requires_grad()}};
+}
+
+TEST(WeightAverage, FollowsItsFormula) {
+  Parameters parameters = one_parameter(1);
+  WeightAverage average(parameters, 0.5);
+  double want = 1;
+  for (int t = 0; t < 20; ++t) {
+    parameters[0].tensor.fill(t * t);
+    average.update();
+    const double decay = std::min(0.5, (1.0 + t) / (10.0 + t));
+    want = decay * want + (1 - decay) * (t * t);
+    EXPECT_DOUBLE_EQ(average.averages().at("w").item_at({2}), want) << t;
+  }
+}
+
+TEST(WeightAverage, StandsInForTheWeightsWhileAScopeLives) {
+  Parameters parameters = one_parameter(1);
+  WeightAverage average(parameters, 0.5);
+  parameters[0].tensor.fill(8);
+  const std::uint64_t version = parameters[0].tensor.storage().version();
+  {
+    const WeightAverage::Scope scope(average);
+    EXPECT_EQ(parameters[0].tensor.item_at({0}), 1);
+    EXPECT_GT(parameters[0].tensor.storage().version(), version);  // packed copies are stale now
+  }
+  EXPECT_EQ(parameters[0].tensor.item_at({0}), 8);
+  EXPECT_EQ(average.averages().at("w").item_at({0}), 1);
+}
+
+TEST(WeightAverage, GoesOnFromItsState) {
+  Parameters parameters = one_parameter(1);
+  WeightAverage average(parameters, 0.9);
+  for (int t = 0; t < 3; ++t) average.update();
+  WeightAverage resumed(one_parameter(7), 0.9);
+  resumed.load_state(average.state());
+  EXPECT_TRUE(same_bits(resumed.averages().at("w"), average.averages().at("w")));
+  EXPECT_EQ(resumed.state().values, average.state().values);
+  EXPECT_TRUE(throws("load_state", {"missing: w", "missing: updates", "unexpected: v"}, [&] {
+    resumed.load_state({.tensors = {{"v", ones({3})}}});
+  }));
+  EXPECT_TRUE(throws("WeightAverage", {"decay is 1"}, [&] { WeightAverage(parameters, 1); }));
+}
+
+}  // namespace
+}  // namespace tessera::nn
