@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "examples/example.h"
+#include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
@@ -209,6 +210,8 @@ void Program::add_common_options() {
   add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone", {0, 1e9});
   add("--warmup", options.warmup, "share of the steps in which the learning rate rises", {0, 1});
   add("--clip", options.clip, "largest norm of the gradient", {1e-9, 1e9});
+  add("--shards", options.shards, "parts of a step, computed one after another: less memory",
+      {1, nn::kMostShards});
   add("--seed", options.seed, "of all random numbers");
 
   const Range<index_t> positive = {1, kMany};

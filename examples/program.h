@@ -28,8 +28,10 @@ struct TrainingOptions {
   index_t batch_size = 32;
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
-  double warmup = 0.1;  // the share of the steps in which the learning rate rises
-  double clip = 1;      // the largest norm of the gradient
+  double warmup = 0.1;   // the share of the steps in which the learning rate rises
+  double clip = 1;       // the largest norm of the gradient
+  index_t shards = 1;    // parts in which a step's examples are computed
+  index_t patience = 0;  // epochs without a better evaluation; of programs that evaluate
   std::uint64_t seed = 0;
 
   // Where and how long, which a resumed run may choose anew.

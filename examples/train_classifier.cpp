@@ -29,6 +29,8 @@ using text::Vocabulary;
 struct ClassifierOptions {
   std::string train;
   std::string test;
+  std::string valid;
+  double valid_share = 0;
   bool predict = false;
   std::string pooling = "max";
   double word_dropout = 0.1;
@@ -242,31 +244,82 @@ Classifier make_model(const examples::Program& program, const Names& names,
   return model;
 }
 
-/// Trains to the end; false if it was stopped before.
+/// The loss of the chosen examples, some of whose words are hidden.
+nn::LossSum loss_of(const Classifier& model, const std::vector<text::Example>& examples,
+                    std::span<const index_t> chosen, double word_dropout, double smoothing) {
+  const text::Batch batch = text::make_batch(examples, chosen);
+  const Tensor scores = model.encoder({drop_words(batch.tokens, word_dropout), batch.lengths});
+  nn::LossSum sum = nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = smoothing});
+  if (!model.pairs) return sum;
+  const Tensor pair_scores = (*model.pairs)(batch.tokens, batch.lengths);
+  sum.loss = sum.loss + nn::summed_cross_entropy(pair_scores, batch.labels).loss;
+  const NoGrad counting_only;
+  const Tensor votes = model.vote(scores, pair_scores);
+  sum.correct = tessera::sum(eq(argmax(votes, {-1}), batch.labels)).item();
+  return sum;
+}
+
+/// Trains to the end and takes the best weights; false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
-           const std::vector<text::LabelledText>& lines, Classifier& model) {
+           const std::vector<text::LabelledText>& lines,
+           const std::vector<text::LabelledText>& valid_lines, Classifier& model) {
   const auto examples = examples_of(lines, c.train, names, c.max_words);
+  const auto valid = examples_of(valid_lines, c.valid, names, c.max_words);
   std::cout << lines.size() << " lines, " << names.words.size() << " words, " << names.labels.size()
-            << " classes, " << nn::parameter_count(model) << " parameters" << std::endl;
-  examples::Training training(program, model, text::lengths_of(examples),
-                              examples::digest_of(examples), notes_of(names));
-  return training.run({.loss = [&](std::span<const index_t> chosen) {
-    const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor scores = model.encoder({drop_words(batch.tokens, c.word_dropout), batch.lengths});
-    Tensor loss = nn::cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
-    Tensor pair_scores;
-    if (model.pairs) {
-      pair_scores = (*model.pairs)(batch.tokens, batch.lengths);
-      loss = loss + nn::cross_entropy(pair_scores, batch.labels);
-    }
-    const NoGrad counting_only;
-    const Tensor votes = model.vote(scores, pair_scores);
-    return examples::BatchResult{
-        .loss = loss,
-        .count = std::ssize(chosen),
-        .correct = sum(eq(argmax(votes, {-1}), batch.labels)).item<index_t>(),
-    };
-  }});
+            << " classes, " << nn::parameter_count(model) << " parameters";
+  if (!valid.empty()) std::cout << "; " << valid.size() << " lines are held out";
+  std::cout << std::endl;
+  examples::Lesson lesson = {.train = {text::lengths_of(examples),
+                                       [&](std::span<const index_t> chosen) {
+                                         return loss_of(model, examples, chosen, c.word_dropout,
+                                                        c.label_smoothing);
+                                       }},
+                             .digest = examples::digest_of(examples),
+                             .notes = notes_of(names)};
+  if (!valid.empty()) {
+    lesson.held_out = {text::lengths_of(valid), [&](std::span<const index_t> chosen) {
+                         return loss_of(model, valid, chosen, 0, 0);
+                       }};
+    lesson.digest ^= examples::digest_of(valid) * 3;
+  }
+  examples::Training training(program, model, std::move(lesson));
+  if (!training.run()) return false;
+  training.take_trained(model);
+  return true;
+}
+
+/// Moves a share of the lines, chosen at random, out of `lines`.
+std::vector<text::LabelledText> hold_out(std::vector<text::LabelledText>& lines, double share,
+                                         std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 3;
+  Rng rng(seed, kStream);
+  const Tensor order = permutation(std::ssize(lines), rng);
+  const auto count = static_cast<index_t>(share * static_cast<double>(lines.size()));
+  std::vector<text::LabelledText> held, kept;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool is_held = order.item_at<index_t>({static_cast<index_t>(i)}) < count;
+    (is_held ? held : kept).push_back(std::move(lines[i]));
+  }
+  lines = std::move(kept);
+  return held;
+}
+
+/// The held-out lines that the options ask for.
+std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
+                                               const ClassifierOptions& c,
+                                               std::vector<text::LabelledText>& lines) {
+  std::vector<text::LabelledText> valid;
+  require(c.valid.empty() || c.valid_share == 0, "train_classifier",
+          "--valid and --valid-share say twice what is held out");
+  if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
+  if (c.valid_share > 0) {
+    valid = hold_out(lines, c.valid_share, program.options.seed);
+    require(!valid.empty(), "train_classifier", "--valid-share ", c.valid_share, " of ",
+            lines.size(), " lines is none");
+  }
+  require(!valid.empty() || program.options.patience == 0, "train_classifier",
+          "--patience needs held-out lines: --valid FILE or --valid-share");
+  return valid;
 }
 
 void run(const examples::Program& program, const ClassifierOptions& c) {
@@ -277,7 +330,11 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
       "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
   // The files are read before anything is trained, so that no error waits for the end.
   std::vector<text::LabelledText> lines;
-  if (!c.train.empty()) lines = text::read_labelled_lines(c.train);
+  std::vector<text::LabelledText> valid;
+  if (!c.train.empty()) {
+    lines = text::read_labelled_lines(c.train);
+    valid = valid_lines_of(program, c, lines);
+  }
   const Names names = program.resumed ? names_from(*program.resumed) : names_of(lines, c);
   std::vector<text::Example> tested;
   if (!c.test.empty()) {
@@ -286,8 +343,8 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
 
   Classifier model = make_model(program, names, c);
   if (c.train.empty()) {
-    nn::load_group(*program.resumed, "model", model);
-  } else if (!train(program, c, names, lines, model)) {
+    nn::load_trained(*program.resumed, model);
+  } else if (!train(program, c, names, lines, valid, model)) {
     return;
   }
   nn::eval(model);
@@ -309,6 +366,11 @@ int main(int argc, char** argv) {
                              .weight_decay = 0.05});
   program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
   program.add_file("--test", c.test, "file of lines to be tested on at the end");
+  program.add_file("--valid", c.valid, "file of lines to be asked about after each epoch");
+  program.add("--valid-share", c.valid_share, "share of --train that is held out instead",
+              {0, 0.9});
+  program.add("--patience", program.options.patience,
+              "end after so many epochs that are no better on them; 0: never", {0, 1'000'000});
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
   program.add("--pooling", c.pooling, "how the words' vectors become one", {"mean", "cls", "max"});
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",

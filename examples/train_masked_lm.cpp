@@ -34,8 +34,7 @@ struct MaskedLmOptions {
 };
 
 constexpr double kHeldOut = 0.1;
-constexpr index_t kEvaluationBatch = 32;
-constexpr index_t kQuickBatches = 8;                  // at an epoch's end
+constexpr index_t kQuickExamples = 256;               // at an epoch's end
 constexpr const char* kUnknownSign = "\xef\xbf\xbd";  // U+FFFD, one token for either unit
 
 double bits(double nats) {
@@ -86,25 +85,24 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   return result;
 }
 
-/// The mean loss on at most `batches` batches of the held-out text, masked the same way each time.
-double held_out_loss(models::MaskedLm& model, const Text& text, index_t batches) {
-  nn::eval(model);
-  Rng rng(0);
-  nn::BatchSampler sampler(text::lengths_of(text.held_out),
-                           {.batch_size = kEvaluationBatch, .shuffle = false});
-  double sum = 0;
-  index_t count = 0;
-  for (index_t i = 0; i < batches && sampler.epoch() == 0; ++i) {
-    const text::Batch batch = text::make_batch(text.held_out, sampler.next());
-    const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, text.vocabulary.size(), rng);
-    const Tensor places = text::places_of(hidden.labels);
-    sum += nn::cross_entropy(model({hidden.tokens, batch.lengths}, places),
-                             labels_at(hidden.labels, places), {.reduction = nn::Reduction::kSum})
-               .item();
-    count += hidden.count;
-  }
-  nn::train(model);
-  return sum / static_cast<double>(std::max<index_t>(count, 1));
+/// The loss of guessing what is hidden in the chosen examples.
+nn::LossSum loss_of(const models::MaskedLm& model, const Text& text,
+                    const std::vector<text::Example>& examples, std::span<const index_t> chosen) {
+  const text::Batch batch = text::make_batch(examples, chosen);
+  const text::MaskedTokens hidden =
+      text::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
+  const Tensor places = text::places_of(hidden.labels);
+  return nn::summed_cross_entropy(model({hidden.tokens, batch.lengths}, places),
+                                  labels_at(hidden.labels, places));
+}
+
+/// The first `count` examples of the held-out text, masked the same way each time.
+nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, index_t count) {
+  std::vector<index_t> lengths = text::lengths_of(text.held_out);
+  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(count)));
+  return {std::move(lengths), [&](std::span<const index_t> chosen) {
+            return loss_of(model, text, text.held_out, chosen);
+          }};
 }
 
 /// The tokens of a text with blanks. Errors: more than fit; bytes that are not UTF-8.
@@ -156,29 +154,21 @@ std::string blanked(const Text& text) {
 
 /// Trains to the end; false if it was stopped before.
 bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
-  nn::Checkpoint notes;
-  notes.set("vocabulary", text.vocabulary.to_text());
-  examples::Training training(program, model, text::lengths_of(text.train),
-                              examples::digest_of(text.train), notes);
-  const auto loss = [&](std::span<const index_t> chosen) {
-    const text::Batch batch = text::make_batch(text.train, chosen);
-    const text::MaskedTokens hidden =
-        text::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
-    const Tensor places = text::places_of(hidden.labels);
-    const Tensor labels = labels_at(hidden.labels, places);
-    const Tensor scores = model({hidden.tokens, batch.lengths}, places);
-    return examples::BatchResult{
-        .loss = nn::cross_entropy(scores, labels),
-        .count = hidden.count,
-        .correct = sum(eq(argmax(scores.detach(), {-1}), labels)).item<index_t>(),
-    };
-  };
-  const auto summary = [&](const examples::EpochSums& sums) {
-    return "loss " + examples::fixed(sums.mean_loss(), 4) + "  bits " +
-           examples::fixed(bits(sums.mean_loss()), 3) + "  held-out bits " +
-           examples::fixed(bits(held_out_loss(model, text, kQuickBatches)), 3);
-  };
-  return training.run({.loss = loss, .summary = summary});
+  examples::Lesson lesson = {
+      .train = {text::lengths_of(text.train),
+                [&](std::span<const index_t> chosen) {
+                  return loss_of(model, text, text.train, chosen);
+                }},
+      .held_out = held_out_examples(model, text, kQuickExamples),
+      .digest = examples::digest_of(text.train),
+      .keep_best = false,  // all of the held-out text is asked about in the end
+      .summary = [](const nn::EpochReport& report) {
+        const double loss = report.totals.mean();
+        return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
+               "  held-out bits " + examples::fixed(bits(report.evaluation->totals.mean()), 3);
+      }};
+  lesson.notes.set("vocabulary", text.vocabulary.to_text());
+  return examples::Training(program, model, std::move(lesson)).run();
 }
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
@@ -199,7 +189,8 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
   if (!train(program, text, model)) return;
 
-  const double loss = held_out_loss(model, text, std::ssize(text.held_out));
+  const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
+  const double loss = nn::evaluate(model, all).mean();
   nn::eval(model);
   const std::string sentence = c.fill.empty() ? blanked(text) : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "

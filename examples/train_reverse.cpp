@@ -116,18 +116,14 @@ int main(int argc, char** argv) {
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
-    examples::Training training(program, model, text::lengths_of(words),
-                                examples::digest_of(words));
-    const bool finished = training.run({.loss = [&](std::span<const index_t> chosen) {
+    const auto loss = [&](std::span<const index_t> chosen) {
       const Tensor letters = text::make_batch(words, chosen).tokens;
-      const Tensor scores = model(letters);
-      return examples::BatchResult{
-          .loss = nn::cross_entropy(scores, letters.slice(1, {}, {}, -1)),
-          .count = letters.count(),
-          .correct = count_correct(scores.detach(), letters),
-      };
-    }});
-    if (!finished) return;
+      return nn::summed_cross_entropy(model(letters), letters.slice(1, {}, {}, -1));
+    };
+    examples::Training training(
+        program, model,
+        {.train = {text::lengths_of(words), loss}, .digest = examples::digest_of(words)});
+    if (!training.run()) return;
 
     nn::eval(model);
     std::vector<index_t> all(test.size());

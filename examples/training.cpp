@@ -2,17 +2,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
-#include <iostream>
-#include <sstream>
 #include <system_error>
+#include <utility>
 
-#include "nn/training/clip_grad.h"
-#include "tensor/autograd/tape.h"
+#include "tensor/error.h"
 
 namespace tessera::examples {
 
@@ -42,25 +39,6 @@ class InterruptScope {
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
   std::array<struct sigaction, 2> before_ = {};
 };
-
-/// Parameters as a module, so that they load like one.
-struct AsModule {
-  nn::Parameters parameters;
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    for (auto& parameter : self.parameters) visitor(parameter.name, parameter.tensor);
-  }
-};
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-nn::Schedule schedule_of(const TrainingOptions& options, index_t batches_per_epoch) {
-  const index_t total = options.epochs * batches_per_epoch;
-  return nn::linear_schedule(std::llround(options.warmup * static_cast<double>(total)), total);
-}
 
 /// The lines of a log up to the one of `step`; nothing where there is none, or no file.
 std::string kept_log(const std::string& path, index_t step) {
@@ -119,162 +97,118 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
       .dropout = options.dropout};
 }
 
-Training::Training(const Program& program, nn::Parameters parameters, std::vector<index_t> lengths,
-                   std::uint64_t digest, const nn::Checkpoint& notes)
+Training::Training(const Program& program, const nn::Parameters& parameters, Lesson lesson)
     : options_(program.options),
       base_(program.settings()),
-      parameters_(std::move(parameters)),
-      lengths_(std::move(lengths)),
-      sampler_(lengths_, {.batch_size = options_.batch_size, .seed = options_.seed}),
-      optimizer_(nn::split_weight_decay(parameters_),
-                 {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}),
-      scheduler_(optimizer_, schedule_of(options_, sampler_.batches_per_epoch())) {
-  base_.set("digest", digest);
-  for (const auto& [name, value] : notes.values) base_.set(name, value);
+      lesson_(std::move(lesson)),
+      optimizer_(nn::split_weight_decay(parameters),
+                 {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}) {
+  base_.set("digest", lesson_.digest);
+  for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
+}
+
+nn::TrainerOptions Training::trainer_options() const {
+  return {.epochs = options_.epochs,
+          .batch_size = options_.batch_size,
+          .shards = options_.shards,
+          .seed = options_.seed,
+          .decay = nn::Schedule::Decay::kLinear,
+          .warmup = options_.warmup,
+          .clip = options_.clip,
+          .patience = options_.patience,
+          .keep_best = lesson_.keep_best};
+}
+
+void Training::resume(const Program& program) {
   if (program.resumed) {
-    if (program.resumed->integer<std::uint64_t>("digest") != digest) {
+    if (program.resumed->integer<std::uint64_t>("digest") != lesson_.digest) {
       fail_file(program.resumed->file, "it was begun with other examples");
     }
-    load(*program.resumed);
+    trainer_->load_state(*program.resumed);
   }
   if (!options_.save.empty()) make_folder(options_.save);
   if (!options_.log.empty()) open_log();
 }
 
-index_t Training::total_steps() const {
-  return options_.epochs * sampler_.batches_per_epoch();
-}
-
-bool Training::run(const TrainingHooks& hooks) {
-  const InterruptScope scope;
-  start_ = std::chrono::steady_clock::now();
-  first_step_ = scheduler_.steps();
-  while (sampler_.epoch() < options_.epochs) {
-    const index_t epoch = sampler_.epoch();
-    step(hooks);
-    const bool finished = sampler_.epoch() > epoch;
-    std::string summary;
-    if (finished) {
-      summary = hooks.summary ? hooks.summary(sums_)
-                              : "loss " + fixed(sums_.mean_loss(), 4) + "  accuracy " +
-                                    fixed(sums_.accuracy(), 4);
-      sums_ = {};
-    }
-    const bool limited = options_.max_steps > 0 &&
-                         scheduler_.steps() - first_step_ >= options_.max_steps &&
-                         scheduler_.steps() < total_steps();
-    const bool stop = interrupted != 0 || limited;
-    // Before a line says so: whoever has read it may end this process.
-    if (!options_.save.empty() && (finished || stop)) save();
-    if (finished) {
-      progress_.line(format("epoch ", epoch + 1, "/", options_.epochs, "  ", summary, "  ",
-                            fixed(static_cast<double>(tokens_) / seconds_since(start_), 0),
-                            " tokens/s  ", clock_time(seconds_since(start_))));
-    }
-    if (stop) {
-      progress_.line(format("stopped after step ", scheduler_.steps(), " of ", total_steps(),
-                            options_.save.empty() ? "; nothing is saved without --save"
-                                                  : "; go on with --resume " + options_.save));
-      return false;
-    }
-  }
-  return true;
-}
-
-void Training::step(const TrainingHooks& hooks) {
-  const index_t epoch = sampler_.epoch() + 1;
-  const std::span<const index_t> chosen = sampler_.next();
-  double loss = 0;
-  {
-    Tape tape;
-    const BatchResult result = hooks.loss(chosen);
-    loss = result.loss.item();
-    if (result.count > 0) {  // else there is nothing to learn, and no loss
-      check_finite("loss", loss);
-      tape.backward(result.loss);
-      sums_.loss += loss * static_cast<double>(result.count);
-      sums_.count += result.count;
-      sums_.correct += result.correct;
-    }
-  }
-  const double norm = nn::clip_grad_norm(optimizer_, options_.clip);
-  check_finite("norm of the gradient", norm);
-  optimizer_.step();
-  optimizer_.zero_grad();
-  index_t tokens = 0;
-  for (index_t i : chosen) tokens += lengths_[static_cast<std::size_t>(i)];
-  tokens_ += tokens;
-  if (log_.is_open()) log_step(epoch, loss, norm, tokens);
-  scheduler_.step();
-  show(loss);
-}
-
-void Training::check_finite(const char* what, double value) const {
-  if (std::isfinite(value)) return;
-  fail_file("training", "the ", what, " is ", value, " after step ", scheduler_.steps(),
-            "; a smaller --lr may help");
-}
-
-void Training::show(double loss) {
-  const double seconds = seconds_since(start_);
-  const auto batches = static_cast<double>(sampler_.batches_per_epoch());
-  const auto done = static_cast<double>(scheduler_.steps() - first_step_);
-  const auto left = static_cast<double>(total_steps() - scheduler_.steps());
-  if (sampler_.position() == 0) return;  // the epoch's own line comes
-  progress_.show({.epoch = sampler_.epoch() + 1,
-                  .epochs = options_.epochs,
-                  .fraction = static_cast<double>(sampler_.position()) / batches,
-                  .loss = loss,
-                  .tokens_per_second = static_cast<double>(tokens_) / seconds,
-                  .seconds_left = seconds / done * left});
-}
-
-void Training::open_log() {
-  const std::string kept =
-      scheduler_.steps() > 0 ? kept_log(options_.log, scheduler_.steps()) : std::string();
-  log_.open(options_.log, std::ios::trunc);
-  log_ << (kept.empty() ? format(kLogHeader, '\n') : kept) << std::flush;
-  if (!log_) fail_file(options_.log, "cannot write it");
-}
-
-void Training::log_step(index_t epoch, double loss, double norm, index_t tokens) {
-  log_ << format(scheduler_.steps() + 1, ",", epoch, ",", loss, ",", scheduler_.lr(), ",", norm,
-                 ",", tokens, ",", fixed(seconds_since(start_), 3), "\n")
-       << std::flush;
-  if (!log_) fail_file(options_.log, "cannot write it");
-}
-
-// ---- checkpoints ----
-
-void Training::save() {
-  nn::Checkpoint checkpoint = base_;
-  checkpoint.add("model", nn::state_dict(AsModule{parameters_}))
-      .add("optimizer", optimizer_.state())
-      .add("scheduler", scheduler_.state())
-      .add("sampler", sampler_.state())
-      .add("generator", default_rng().state());
-  checkpoint.set("sums.loss", sums_.loss);
-  checkpoint.set("sums.count", sums_.count);
-  checkpoint.set("sums.correct", sums_.correct);
+void Training::save() const {
+  nn::Checkpoint checkpoint = trainer_->state();
+  for (const auto& [name, value] : base_.values) checkpoint.set(name, value);
   nn::save_checkpoint(std::filesystem::path(options_.save) / kCheckpointFile, checkpoint);
 }
 
-void Training::load(const nn::Checkpoint& checkpoint) {
-  AsModule module{parameters_};
-  nn::load_group(checkpoint, "model", module);
-  optimizer_.load_state(checkpoint.group("optimizer"));
-  scheduler_.load_state(checkpoint.group("scheduler"));
-  sampler_.set_state(checkpoint.rng("sampler"));
-  const index_t batches = sampler_.batches_per_epoch();
-  const index_t steps = scheduler_.steps();
-  if (sampler_.epoch() != steps / batches || sampler_.position() != steps % batches) {
-    fail_file(checkpoint.file, "step ", steps, " is not batch ", sampler_.position(), " of epoch ",
-              sampler_.epoch());
+double Training::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+bool Training::run() {
+  const InterruptScope scope;
+  start_ = std::chrono::steady_clock::now();
+  first_step_ = trainer_->step();
+  nn::TrainerHooks hooks = {
+      .step = [this](const nn::StepReport& report) { after_step(report); },
+      .epoch = [this](const nn::EpochReport& report) { after_epoch(report); }};
+  if (!options_.save.empty()) hooks.save = [this] { save(); };
+  const nn::RunEnd end = trainer_->run(hooks);
+  const std::string where =
+      format("after step ", trainer_->step(), " of ", trainer_->total_steps());
+  if (end == nn::RunEnd::kPatience) {
+    progress_.line(format("no better for ", options_.patience, " epochs: ended ", where,
+                          "; the best was after step ", trainer_->best_step().value_or(0)));
+  } else if (end == nn::RunEnd::kStopped) {
+    progress_.line(format("stopped ", where,
+                          options_.save.empty() ? "; nothing is saved without --save"
+                                                : "; go on with --resume " + options_.save));
   }
-  default_rng().set_state(checkpoint.rng("generator"));
-  sums_.loss = checkpoint.number("sums.loss");
-  sums_.count = checkpoint.integer("sums.count");
-  sums_.correct = checkpoint.integer("sums.correct");
+  return end != nn::RunEnd::kStopped;
+}
+
+void Training::after_step(const nn::StepReport& report) {
+  tokens_ += report.length;
+  if (log_.is_open()) {
+    log_ << format(report.step, ",", report.epoch + 1, ",", report.totals.mean(), ",", report.lr,
+                   ",", report.gradient_norm, ",", report.length, ",", fixed(seconds(), 3), "\n")
+         << std::flush;
+    if (!log_) fail_file(options_.log, "cannot write it");
+  }
+  show(report.totals.mean());
+  const bool limited = options_.max_steps > 0 && report.step - first_step_ >= options_.max_steps;
+  if (interrupted != 0 || limited) trainer_->stop();
+}
+
+void Training::after_epoch(const nn::EpochReport& report) {
+  const auto said = [](const nn::LossTotals& totals) {
+    return "loss " + fixed(totals.mean(), 4) + "  accuracy " + fixed(totals.accuracy(), 4);
+  };
+  std::string summary = lesson_.summary ? lesson_.summary(report) : said(report.totals);
+  if (!lesson_.summary && report.evaluation) {
+    summary += "  held out: " + said(report.evaluation->totals);
+    if (report.evaluation->is_best) summary += ", the best";
+  }
+  progress_.line(format("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",
+                        fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
+                        clock_time(seconds())));
+}
+
+void Training::show(double loss) {
+  const index_t batches = trainer_->steps_per_epoch();
+  const index_t position = trainer_->step() % batches;
+  if (position == 0) return;  // the epoch's own line comes
+  const auto done = static_cast<double>(trainer_->step() - first_step_);
+  const auto left = static_cast<double>(trainer_->total_steps() - trainer_->step());
+  progress_.show({.epoch = trainer_->epoch() + 1,
+                  .epochs = options_.epochs,
+                  .fraction = static_cast<double>(position) / static_cast<double>(batches),
+                  .loss = loss,
+                  .tokens_per_second = static_cast<double>(tokens_) / seconds(),
+                  .seconds_left = seconds() / done * left});
+}
+
+void Training::open_log() {
+  const index_t step = trainer_->step();
+  const std::string kept = step > 0 ? kept_log(options_.log, step) : std::string();
+  log_.open(options_.log, std::ios::trunc);
+  log_ << (kept.empty() ? format(kLogHeader, '\n') : kept) << std::flush;
+  if (!log_) fail_file(options_.log, "cannot write it");
 }
 
 }  // namespace tessera::examples
