@@ -80,7 +80,8 @@ function(readme_test name readme)
     RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/app)
 endfunction()
 readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
-readme_test(examples_readme ${PROJECT_SOURCE_DIR}/examples/README.md)
+readme_test(nn_readme ${PROJECT_SOURCE_DIR}/nn/README.md)
+readme_test(training_readme ${PROJECT_SOURCE_DIR}/nn/training/README.md)
 
 # ---- from the source tree ----
 

@@ -84,6 +84,33 @@ INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
                                            "004_encoder_decoder_attention"),
                          [](const auto& test) { return std::string(test.param); });
 
+/// The text between two others.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const std::size_t begin = text.find(before);
+  EXPECT_NE(begin, std::string::npos) << before;
+  if (begin == std::string::npos) return {};
+  const std::size_t end = text.find(after, begin);
+  return text.substr(begin + before.size(), end - begin - before.size());
+}
+
+// The loop by hand and the trainer print the same, and so do a step by hand and the optimiser.
+TEST(AModelLearns, ByHandAndByTheTrainer) {
+  const std::string output = output_of("005_a_model_learns");
+  const std::string by_hand = between(output, "the mean loss\n", "\n\n");
+  EXPECT_NE(by_hand.find("epoch 8, loss 0."), std::string::npos) << output;
+  EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand + '\n') << output;
+  const std::size_t right = output.rfind("unseen rows: ");
+  ASSERT_NE(right, std::string::npos);
+  EXPECT_GT(std::stod(output.substr(right + 13)), 0.9) << output;
+  std::istringstream step(between(output, "optimizer.step()\n", "\n\n"));
+  std::string before, hand, library;
+  std::getline(step, before);
+  std::getline(step, hand);
+  std::getline(step, library);
+  EXPECT_NE(before, hand) << output;
+  EXPECT_EQ(hand, library) << output;
+}
+
 TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
   const std::string readme = read_file(kRoot + "/examples/README.md");
   const std::string start = "```text\n";

@@ -237,8 +237,9 @@ TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
 TEST_F(ProgramErrors, AnUnknownInstructionSet) {
   const std::string before = "TESSERA_ISA=mmx";
   EXPECT_TRUE(fails("train_reverse", kReverse, "TESSERA_ISA: 'mmx'", before));
-  for (const char* example : {"000_three_inputs", "001_ten_steps", "002_hello_world",
-                              "003_the_cat_chased_the_mouse", "004_encoder_decoder_attention"}) {
+  for (const char* example :
+       {"000_three_inputs", "001_ten_steps", "002_hello_world", "003_the_cat_chased_the_mouse",
+        "004_encoder_decoder_attention", "005_a_model_learns"}) {
     EXPECT_TRUE(fails(example, "", "TESSERA_ISA: 'mmx'", before));
     EXPECT_EQ(contents(folder_ / "out.txt"), "");
   }

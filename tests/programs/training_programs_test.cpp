@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 
@@ -111,6 +113,85 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
       fs::remove_all(folder_ / folder);
     }
   }
+}
+
+// With held-out lines the best weights are kept, used in the end and by later calls.
+TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
+  // What is learned is wrong here, so an early epoch is the best and patience is over soon.
+  write("valid.tsv", "tool\tan apple and 3 pears\nfruit\ta hammer or 4 nails\n");
+  const std::string arguments = kClassifier + "--lr 0.01 --epochs 50 --patience 3 ";
+  const Outcome outcome =
+      run("train_classifier", arguments + "--valid valid.tsv --save run --test train.tsv");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("; 2 lines are held out"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find(", the best"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("no better for 3 epochs: ended after step"), std::string::npos)
+      << outcome.output;
+  const nn::Checkpoint saved = nn::load_checkpoint(folder_ / "run" / "checkpoint.safetensors");
+  EXPECT_EQ(saved.integer("best.in_vain"), 3);
+  EXPECT_EQ(saved.integer("best.step") + 30, saved.integer("scheduler.step"));
+  EXPECT_TRUE(saved.tensors.contains("best.classifier.weight"));
+  const std::string accuracy = outcome.output.substr(outcome.output.rfind("\ntest accuracy"));
+  EXPECT_NE(accuracy, "\ntest accuracy 1.0000\n");  // as the last weights would have
+  const Outcome again = run("train_classifier", "--resume run --test train.tsv");
+  EXPECT_TRUE(again.output.ends_with(accuracy)) << again.output;
+}
+
+TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
+  const std::string arguments = kClassifier + "--valid-share 0.25 --shards 2 --patience 5 ";
+  const Outcome whole = run("train_classifier", arguments + "--save whole");
+  ASSERT_EQ(whole.status, 0) << whole.errors;
+  EXPECT_NE(whole.output.find("30 lines"), std::string::npos) << whole.output;
+  EXPECT_NE(whole.output.find("; 10 lines are held out"), std::string::npos) << whole.output;
+  ASSERT_EQ(run("train_classifier", arguments + "--save cut --max-steps 11").status, 0);
+  ASSERT_EQ(run("train_classifier", "--train train.tsv --resume cut").status, 0);
+  EXPECT_TRUE(contents(folder_ / "cut" / "checkpoint.safetensors") ==
+              contents(folder_ / "whole" / "checkpoint.safetensors"));
+  EXPECT_TRUE(fails("train_classifier", arguments + "--valid test.tsv", "say twice"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--valid-share 0.01", "is none"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--patience 2", "--patience needs"));
+  ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "other examples"));
+}
+
+// Shards are part of a run's bits, and of nothing else.
+TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--shards 3 --save run --max-steps 4").status, 0);
+  EXPECT_TRUE(fails("train_reverse", "--resume run --shards 2", "--shards"));
+  EXPECT_EQ(run("train_reverse", "--resume run").status, 0);
+  EXPECT_TRUE(fails("train_reverse", kReverse + "--shards 0", "--shards"));
+}
+
+TEST_F(TrainingPrograms, TheExperimentInFortyLinesIsResumed) {
+  std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/own_experiment.cpp"));
+  int lines = 0;
+  for (std::string line; std::getline(source, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    lines += first != std::string::npos && line.compare(first, 2, "//") != 0;
+  }
+  EXPECT_LE(lines, 40);
+  EXPECT_GT(lines, 20);
+
+  const Outcome whole = run("own_experiment", "");
+  ASSERT_EQ(whole.status, 0) << whole.errors;
+  const std::size_t right = whole.output.rfind("right: ");
+  ASSERT_NE(right, std::string::npos) << whole.output;
+  EXPECT_GT(std::atof(whole.output.c_str() + right + 7), 0.9) << whole.output;
+  const std::string want = contents(folder_ / "own_experiment.safetensors");
+  const std::string log = contents(folder_ / "own_experiment.csv");
+  ASSERT_FALSE(want.empty());
+  fs::remove(folder_ / "own_experiment.safetensors");
+  fs::remove(folder_ / "own_experiment.csv");
+  std::string held_out;
+  for (int i = 0; i < 3; ++i) {
+    const Outcome part = run("own_experiment", "400");
+    ASSERT_EQ(part.status, 0) << part.errors;
+    held_out += part.output;
+  }
+  EXPECT_TRUE(contents(folder_ / "own_experiment.safetensors") == want);
+  EXPECT_EQ(contents(folder_ / "own_experiment.csv"), log);
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1128);
+  EXPECT_TRUE(held_out.ends_with(whole.output.substr(right)));
 }
 
 TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {

@@ -1,0 +1,51 @@
+// An experiment of one's own in forty lines: held-out examples, a checkpoint, a log.
+//
+//   own_experiment            begins, or goes on where it was stopped
+//   own_experiment STEPS      the same, and stops at the next multiple of so many steps
+//
+// Does the first of six digits come again? The model must compare the first with each other one,
+// which is what attention does.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "models/models.h"
+
+using namespace tessera;
+
+int main(int argc, char** argv) {
+  models::TokenEncoderOptions tokens;
+  tokens.vocabulary_size = 10;
+  tokens.encoder.num_layers = 1;
+  tokens.encoder.layer = {.d_model = 32, .nhead = 4, .dim_feedforward = 64, .dropout = 0};
+  models::SequenceClassifier model({.tokens = tokens, .classes = 2});
+  nn::set_requires_grad(model);
+  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
+
+  const Tensor digits = randint(0, 10, {10000, 6});
+  const Tensor answers = any(eq(digits.slice(1, 1), digits.slice(1, 0, 1)), {1}).to(kInt64);
+  const auto examples = [&](index_t first, std::size_t count) {
+    const auto loss = [&, first](std::span<const index_t> chosen) {
+      const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end())) + first;
+      const Tensor scores = model(index_select(digits, 0, rows));
+      return nn::summed_cross_entropy(scores, index_select(answers, 0, rows));
+    };
+    return nn::Examples{std::vector<index_t>(count, 6), loss};
+  };
+  nn::Trainer trainer(model, optimizer, examples(0, 9000),
+                      {.epochs = 8, .batch_size = 64, .patience = 3}, examples(9000, 1000));
+  const std::filesystem::path file = "own_experiment.safetensors";
+  if (exists(file)) trainer.load_state(nn::load_checkpoint(file));
+
+  std::ofstream log("own_experiment.csv", std::ios::app);
+  nn::TrainerHooks hooks;
+  hooks.save = [&] { nn::save_checkpoint(file, trainer.state()); };
+  hooks.step = [&](const nn::StepReport& report) {
+    log << report.step << ',' << report.totals.mean() << std::endl;
+    if (argc > 1 && report.step % std::atoi(argv[1]) == 0) trainer.stop();
+  };
+  hooks.evaluation = [](const auto& r) { std::cout << "held out: " << r.totals.mean() << '\n'; };
+  trainer.run(hooks);
+  nn::load_trained(trainer.state(), model);
+  std::cout << "right: " << nn::evaluate(model, examples(9000, 1000)).accuracy() << std::endl;
+}
