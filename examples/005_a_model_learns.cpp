@@ -37,8 +37,7 @@ models::SequenceClassifier make_model() {
   models::TokenEncoderOptions tokens;
   tokens.vocabulary_size = 10;
   tokens.dropout = 0;
-  tokens.encoder.num_layers = 1;
-  tokens.encoder.layer = {.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0};
+  tokens.encoder.layers = {{.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0}};
   models::SequenceClassifier model({.tokens = tokens, .classes = 2, .dropout = 0}, rng);
   nn::convert(model, kFloat64);
   nn::set_requires_grad(model);

@@ -16,8 +16,7 @@ using namespace tessera;
 int main(int argc, char** argv) {
   models::TokenEncoderOptions tokens;
   tokens.vocabulary_size = 10;
-  tokens.encoder.num_layers = 1;
-  tokens.encoder.layer = {.d_model = 32, .nhead = 4, .dim_feedforward = 64, .dropout = 0};
+  tokens.encoder.layers = {{.d_model = 32, .nhead = 4, .dim_feedforward = 64, .dropout = 0}};
   models::SequenceClassifier model({.tokens = tokens, .classes = 2});
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
