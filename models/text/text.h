@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/text/batches.h"
+#include "models/text/labelled_text.h"
 #include "models/text/masked_tokens.h"
 #include "models/text/text_file.h"
 #include "models/text/utf8.h"
