@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@
 namespace {
 
 using namespace tessera;
-using text::Vocabulary;
+using text::Tokenizer;
 
 struct ClassifierOptions {
   std::string train;
@@ -43,12 +44,12 @@ struct ClassifierOptions {
 
 /// What a line of text means to the model: the names of its words and classes.
 struct Names {
-  Vocabulary words;
+  std::unique_ptr<Tokenizer> words;
   std::vector<std::string> labels;
 };
 
 Names names_from(const nn::Checkpoint& checkpoint) {
-  Names names{Vocabulary::from_text(checkpoint.text("vocabulary"), checkpoint.file), {}};
+  Names names{text::tokenizer_from_text(checkpoint.text("vocabulary"), checkpoint.file), {}};
   const std::string& labels = checkpoint.text("labels");
   for (std::size_t begin = 0; begin < labels.size();) {
     const std::size_t end = labels.find('\n', begin);
@@ -62,14 +63,14 @@ Names names_from(const nn::Checkpoint& checkpoint) {
 Names names_of(const std::vector<text::LabelledText>& lines, const ClassifierOptions& options) {
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
-  return {Vocabulary::of_words(texts, {.min_count = options.min_count}),
+  return {text::make_tokenizer("words", texts, {.min_count = options.min_count}),
           text::distinct_labels(lines)};
 }
 
 /// The notes from which names_from makes the names again.
 nn::Checkpoint notes_of(const Names& names) {
   nn::Checkpoint notes;
-  notes.set("vocabulary", names.words.to_text());
+  notes.set("vocabulary", names.words->to_text());
   std::string labels;
   for (const std::string& label : names.labels) labels += label + '\n';
   notes.set("labels", labels);
@@ -77,11 +78,8 @@ nn::Checkpoint notes_of(const Names& names) {
 }
 
 /// The numbers of a text's words behind [CLS].
-std::vector<index_t> encode(const Vocabulary& words, const std::string& text, index_t max_words) {
-  std::vector<index_t> tokens = words.encode(text);
-  if (std::ssize(tokens) > max_words) tokens.resize(static_cast<std::size_t>(max_words));
-  tokens.insert(tokens.begin(), Vocabulary::kCls);
-  return tokens;
+std::vector<index_t> encode(const Tokenizer& words, const std::string& text, index_t max_words) {
+  return words.encode(text, {.max_length = max_words + 1}).ids;
 }
 
 std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
@@ -90,17 +88,17 @@ std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& li
   const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
   std::vector<text::Example> examples;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    examples.push_back({encode(names.words, lines[i].text, max_words), labels[i]});
+    examples.push_back({encode(*names.words, lines[i].text, max_words), labels[i]});
   }
   return examples;
 }
 
 /// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
-Tensor drop_words(const Tensor& tokens, double chance) {
-  if (chance == 0) return tokens;
-  const Tensor special = lt(tokens, Vocabulary::kSpecialCount);
-  const Tensor keep = logical_or(special, bernoulli(tokens.shape(), 1 - chance));
-  return where(keep, tokens, full({}, Vocabulary::kUnknown, kInt64));
+Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double chance) {
+  if (chance == 0) return ids;
+  const Tensor drawn = bernoulli(ids.shape(), 1 - chance);
+  const Tensor keep = logical_or(text::special_mask(ids, special), drawn);
+  return where(keep, ids, full({}, static_cast<double>(special.unknown.value()), kInt64));
 }
 
 /// An encoder and, beside it, a linear model of words and pairs. They learn side by side and vote.
@@ -134,7 +132,7 @@ std::vector<index_t> classes_of(const Classifier& model,
   while (sampler.epoch() == 0) {
     const std::span<const index_t> chosen = sampler.next();
     const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor best = argmax(model(batch.tokens, batch.lengths), {-1});
+    const Tensor best = argmax(model(batch.ids, batch.lengths), {-1});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       classes[static_cast<std::size_t>(chosen[i])] =
           best.item_at<index_t>({static_cast<index_t>(i)});
@@ -155,7 +153,8 @@ void print_table(const std::vector<text::Example>& examples, const std::vector<i
   }
   std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    ++counts[static_cast<std::size_t>(examples[i].label)][static_cast<std::size_t>(classes[i])];
+    ++counts[static_cast<std::size_t>(text::class_of(examples[i]))]
+            [static_cast<std::size_t>(classes[i])];
   }
   const auto cell = [&](const std::string& text) {
     std::cout << std::string(width - std::min(width, text.size()), ' ') << text;
@@ -175,7 +174,8 @@ void test(const Classifier& model, const std::vector<text::Example>& examples,
           const std::vector<std::string>& labels) {
   const std::vector<index_t> classes = classes_of(model, examples);
   index_t correct = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i) correct += examples[i].label == classes[i];
+  for (std::size_t i = 0; i < examples.size(); ++i)
+    correct += text::class_of(examples[i]) == classes[i];
   print_table(examples, classes, labels);
   const double accuracy = static_cast<double>(correct) / static_cast<double>(examples.size());
   std::cout << "\n\ntest accuracy " << examples::fixed(accuracy, 4) << std::endl;
@@ -193,7 +193,7 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
     if (text::find_invalid_utf8(line) != std::string::npos) {
       fail_file("standard input", "line ", number, " is not UTF-8");
     }
-    const Tensor tokens = from_vector(encode(names.words, line, max_words)).unsqueeze(0);
+    const Tensor tokens = from_vector(encode(*names.words, line, max_words)).unsqueeze(0);
     const auto best = argmax(model(tokens), {-1}).item<index_t>();
     std::cout << names.labels[static_cast<std::size_t>(best)] << '\t' << line << std::endl;
   }
@@ -218,18 +218,18 @@ Classifier make_model(const examples::Program& program, const Names& names,
   const examples::TrainingOptions& o = program.options;
   const index_t classes = std::ssize(names.labels);
   const auto pairs =
-      c.pair_share > 0 ? std::optional(pair_options(names.words.size(), classes)) : std::nullopt;
+      c.pair_share > 0 ? std::optional(pair_options(names.words->size(), classes)) : std::nullopt;
   const std::string vocabulary = format("--min-count ", c.min_count);
-  examples::Plan plan = examples::plan_of(program, names.words.size(), vocabulary);
+  examples::Plan plan = examples::plan_of(program, names.words->size(), vocabulary);
   plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
   if (pairs) {
     plan.push_back({"pairs.weight",
-                    {names.words.size() + pairs->buckets, classes},
+                    {names.words->size() + pairs->buckets, classes},
                     {format("--pair-share ", c.pair_share), vocabulary}});
   }
   examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", c.max_words + 1);
-  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words.size());
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
   tokens.embedding_scale = c.embedding_scale;
 
@@ -245,13 +245,15 @@ Classifier make_model(const examples::Program& program, const Names& names,
 }
 
 /// The loss of the chosen examples, some of whose words are hidden.
-nn::LossSum loss_of(const Classifier& model, const std::vector<text::Example>& examples,
-                    std::span<const index_t> chosen, double word_dropout, double smoothing) {
+nn::LossSum loss_of(const Classifier& model, const text::SpecialTokens& special,
+                    const std::vector<text::Example>& examples, std::span<const index_t> chosen,
+                    double word_dropout, double smoothing) {
   const text::Batch batch = text::make_batch(examples, chosen);
-  const Tensor scores = model.encoder({drop_words(batch.tokens, word_dropout), batch.lengths});
+  const Tensor seen = drop_words(batch.ids, special, word_dropout);
+  const Tensor scores = model.encoder({seen, batch.lengths});
   nn::LossSum sum = nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = smoothing});
   if (!model.pairs) return sum;
-  const Tensor pair_scores = (*model.pairs)(batch.tokens, batch.lengths);
+  const Tensor pair_scores = (*model.pairs)(batch.ids, batch.lengths);
   sum.loss = sum.loss + nn::summed_cross_entropy(pair_scores, batch.labels).loss;
   const NoGrad counting_only;
   const Tensor votes = model.vote(scores, pair_scores);
@@ -265,20 +267,20 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
            const std::vector<text::LabelledText>& valid_lines, Classifier& model) {
   const auto examples = examples_of(lines, c.train, names, c.max_words);
   const auto valid = examples_of(valid_lines, c.valid, names, c.max_words);
-  std::cout << lines.size() << " lines, " << names.words.size() << " words, " << names.labels.size()
+  std::cout << lines.size() << " lines, " << names.words->size() << " words, " << names.labels.size()
             << " classes, " << nn::parameter_count(model) << " parameters";
   if (!valid.empty()) std::cout << "; " << valid.size() << " lines are held out";
   std::cout << std::endl;
   examples::Lesson lesson = {.train = {text::lengths_of(examples),
                                        [&](std::span<const index_t> chosen) {
-                                         return loss_of(model, examples, chosen, c.word_dropout,
+                                         return loss_of(model, names.words->special(), examples, chosen, c.word_dropout,
                                                         c.label_smoothing);
                                        }},
                              .digest = examples::digest_of(examples),
                              .notes = notes_of(names)};
   if (!valid.empty()) {
     lesson.held_out = {text::lengths_of(valid), [&](std::span<const index_t> chosen) {
-                         return loss_of(model, valid, chosen, 0, 0);
+                         return loss_of(model, names.words->special(), valid, chosen, 0, 0);
                        }};
     lesson.digest ^= examples::digest_of(valid) * 3;
   }

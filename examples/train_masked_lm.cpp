@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@
 namespace {
 
 using namespace tessera;
-using text::Vocabulary;
+using text::Tokenizer;
 
 struct MaskedLmOptions {
   std::string text;
@@ -58,8 +59,12 @@ Tensor labels_at(const Tensor& labels, const Tensor& places) {
   return index_select(labels.flatten(), 0, places);
 }
 
+text::MaskedTokens hide(const text::Batch& batch, const Tokenizer& tokenizer, Rng& rng) {
+  return text::mask_tokens(batch.ids, tokenizer.special(), tokenizer.size(), rng);
+}
+
 struct Text {
-  Vocabulary vocabulary;
+  std::unique_ptr<Tokenizer> tokenizer;
   std::vector<text::Example> train;
   std::vector<text::Example> held_out;
   double held_out_entropy;
@@ -69,18 +74,17 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   const std::string text = text::read_text(c.text);
   const std::span<const std::string> texts(&text, 1);
   const text::VocabularyOptions limit = {.max_size = c.vocabulary};
-  Vocabulary vocabulary = resumed
-                              ? Vocabulary::from_text(resumed->text("vocabulary"), resumed->file)
-                          : c.unit == "words" ? Vocabulary::of_words(texts, limit)
-                                              : Vocabulary::of_characters(texts, limit);
-  const std::vector<index_t> tokens = vocabulary.encode(text);
+  auto tokenizer = resumed ? text::tokenizer_from_text(resumed->text("vocabulary"), resumed->file)
+                           : text::make_tokenizer(c.unit, texts, limit);
+  const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
   const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
   if (held < 2) fail_file(c.text, "it has ", tokens.size(), " tokens, too few to learn from");
   const auto [train, test] =
       std::pair(std::span(tokens).first(tokens.size() - held), std::span(tokens).last(held));
-  Text result{std::move(vocabulary), text::token_windows(train, c.length),
-              text::token_windows(test, c.length), unigram_entropy(test)};
-  std::cout << tokens.size() << ' ' << c.unit << ", " << result.vocabulary.size() << " different; "
+  const auto cls = tokenizer->special().cls;
+  Text result{std::move(tokenizer), text::token_windows(train, c.length, cls),
+              text::token_windows(test, c.length, cls), unigram_entropy(test)};
+  std::cout << tokens.size() << ' ' << c.unit << ", " << result.tokenizer->size() << " different; "
             << test.size() << " at the end are held out" << std::endl;
   return result;
 }
@@ -89,10 +93,9 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
 nn::LossSum loss_of(const models::MaskedLm& model, const Text& text,
                     const std::vector<text::Example>& examples, std::span<const index_t> chosen) {
   const text::Batch batch = text::make_batch(examples, chosen);
-  const text::MaskedTokens hidden =
-      text::mask_tokens(batch.tokens, text.vocabulary.size(), default_rng());
+  const text::MaskedTokens hidden = hide(batch, *text.tokenizer, default_rng());
   const Tensor places = text::places_of(hidden.labels);
-  return nn::summed_cross_entropy(model({hidden.tokens, batch.lengths}, places),
+  return nn::summed_cross_entropy(model({hidden.ids, batch.lengths}, places),
                                   labels_at(hidden.labels, places));
 }
 
@@ -105,47 +108,51 @@ nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, 
           }};
 }
 
-/// The tokens of a text with blanks. Errors: more than fit; bytes that are not UTF-8.
-std::vector<std::string> pieces_of(const std::string& sentence, bool words, index_t max_tokens) {
+/// A text with blanks, [CLS] in front. Errors: more tokens than fit; bytes that are not UTF-8.
+text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& tokenizer,
+                             index_t max_tokens) {
   require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
-  auto pieces = words ? text::split_words(sentence) : text::split_characters(sentence);
-  require(std::ssize(pieces) < max_tokens, "--fill", std::ssize(pieces), " tokens, but at most ",
-          max_tokens - 1, " fit: train with a larger --length");
-  return pieces;
+  text::Encoding encoded = tokenizer.encode(sentence);
+  require(std::ssize(encoded.ids) <= max_tokens, "--fill", std::ssize(encoded.ids) - 1,
+          " tokens, but at most ", max_tokens - 1, " fit: train with a larger --length");
+  return encoded;
 }
 
 /// The text with every _ replaced: the surest guess first, which then helps with the others.
-std::string fill_blanks(const models::MaskedLm& model, const Vocabulary& vocabulary,
+std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
                         const std::string& sentence, index_t max_tokens) {
-  std::vector<index_t> tokens = {Vocabulary::kCls};
+  const text::Encoding encoded = encode_blanks(sentence, tokenizer, max_tokens);
+  const text::SpecialTokens& special = tokenizer.special();
+  std::vector<index_t> tokens = encoded.ids;
   std::vector<index_t> blanks;
-  for (const std::string& piece : pieces_of(sentence, vocabulary.has_words(), max_tokens)) {
-    if (piece == "_") blanks.push_back(std::ssize(tokens));
-    tokens.push_back(piece == "_" ? Vocabulary::kMask : vocabulary.id(piece));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const text::Span at = encoded.offsets[i];
+    if (at.end != at.begin + 1 || sentence[static_cast<std::size_t>(at.begin)] != '_') continue;
+    blanks.push_back(static_cast<index_t>(i));
+    tokens[i] = special.mask.value();
   }
+  const Tensor is_special = text::special_mask(arange(tokenizer.size()), special);
   while (!blanks.empty()) {
     const Tensor scores = model({from_vector(tokens).unsqueeze(0)}, from_vector(blanks));
-    // Special tokens are no guesses.
-    const Tensor chances = softmax(scores).slice(1, Vocabulary::kSpecialCount);
+    const Tensor chances = where(is_special, -1.0, softmax(scores));  // they are no guesses
     const auto surest = argmax(max(chances, {-1})).item<index_t>();
     const auto guess = argmax(chances.select(0, surest)).item<index_t>();
-    tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] =
-        guess + Vocabulary::kSpecialCount;
+    tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] = guess;
     blanks.erase(blanks.begin() + surest);
   }
-  return vocabulary.decode(std::span(tokens).subspan(1));
+  return tokenizer.decode(std::span(tokens).subspan(1));
 }
 
 /// A stretch of the held-out text in which every sixth letter or fourth word is a blank.
-std::string blanked(const Text& text) {
-  const bool words = text.vocabulary.has_words();
+std::string blanked(const Text& text, bool words) {
   const index_t step = words ? 4 : 6;
-  const std::vector<index_t>& tokens = text.held_out.front().tokens;
+  const std::vector<index_t>& tokens = text.held_out.front().ids;
   const index_t end = std::min<index_t>(std::ssize(tokens), words ? 30 : 80);
   std::string result;
   for (index_t i = 1; i < end; ++i) {
     const index_t id = tokens[static_cast<std::size_t>(i)];
-    const std::string token = id == Vocabulary::kUnknown ? kUnknownSign : text.vocabulary.token(id);
+    const bool unknown = id == text.tokenizer->special().unknown;
+    const std::string token = unknown ? kUnknownSign : text.tokenizer->token(id);
     const bool blank = i % step == 0 && token != "\n" && token != " ";
     result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
   }
@@ -167,16 +174,16 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
         return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
                "  held-out bits " + examples::fixed(bits(report.evaluation->totals.mean()), 3);
       }};
-  lesson.notes.set("vocabulary", text.vocabulary.to_text());
+  lesson.notes.set("vocabulary", text.tokenizer->to_text());
   return examples::Training(program, model, std::move(lesson)).run();
 }
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
   require(!c.text.empty(), "train_masked_lm", "--text FILE is missing");
-  pieces_of(c.fill, c.unit == "words", c.length);  // no error waits for the end
   const Text text = read(c, program.resumed);
+  encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
   manual_seed(program.options.seed);
-  const index_t words = text.vocabulary.size();
+  const index_t words = text.tokenizer->size();
   examples::Plan plan = examples::plan_of(program, words, format("--vocabulary ", c.vocabulary));
   const index_t width = program.options.width;
   plan.push_back(
@@ -192,12 +199,12 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
   const double loss = nn::evaluate(model, all).mean();
   nn::eval(model);
-  const std::string sentence = c.fill.empty() ? blanked(text) : c.fill;
+  const std::string sentence = c.fill.empty() ? blanked(text, c.unit == "words") : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "
             << examples::fixed(bits(loss), 3) << ", unigram entropy "
             << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
             << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
-            << "\nfilled: " << fill_blanks(model, text.vocabulary, sentence, c.length) << std::endl;
+            << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
 }
 
 }  // namespace
@@ -212,6 +219,6 @@ int main(int argc, char** argv) {
   program.add("--unit", c.unit, "what a token is", {"characters", "words"});
   program.add("--length", c.length, "tokens of a sequence", {2, 100'000});
   program.add("--vocabulary", c.vocabulary, "most tokens that are told apart",
-              {Vocabulary::kSpecialCount + 1, 10'000'000});
+              {5, 10'000'000});  // the special ones and one more
   return program.run(argc, argv, [&] { run(program, c); });
 }

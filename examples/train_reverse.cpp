@@ -42,7 +42,7 @@ std::vector<text::Example> random_words(index_t count, index_t length, Rng rng) 
       randint(0, kLetters, {count * length}, rng).to_vector<index_t>();
   std::vector<text::Example> words;
   for (auto at = letters.begin(); at != letters.end(); at += length) {
-    words.push_back({.tokens = {at, at + length}});
+    words.push_back({.ids = {at, at + length}});
   }
   return words;
 }
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
               << " parameters" << std::endl;
 
     const auto loss = [&](std::span<const index_t> chosen) {
-      const Tensor letters = text::make_batch(words, chosen).tokens;
+      const Tensor letters = text::make_batch(words, chosen).ids;
       return nn::summed_cross_entropy(model(letters), letters.slice(1, {}, {}, -1));
     };
     examples::Training training(
@@ -128,11 +128,11 @@ int main(int argc, char** argv) {
     nn::eval(model);
     std::vector<index_t> all(test.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<index_t>(i);
-    const Tensor unseen = text::make_batch(test, all).tokens;
+    const Tensor unseen = text::make_batch(test, all).ids;
     const auto places = static_cast<double>(unseen.count());
     std::printf("%.2f %% of the letters of %lld unseen words are right\n",
                 100 * static_cast<double>(count_correct(model(unseen), unseen)) / places,
                 static_cast<long long>(kTestWords));
-    show(model, length == 12 ? kShownWord : word_of(test.front().tokens));
+    show(model, length == 12 ? kShownWord : word_of(test.front().ids));
   });
 }

@@ -73,9 +73,9 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
     hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
   };
   for (const text::Example& example : examples) {
-    add(example.label);
-    add(std::ssize(example.tokens));
-    for (index_t token : example.tokens) add(token);
+    add(std::holds_alternative<index_t>(example.label) ? text::class_of(example) : -1);
+    add(std::ssize(example.ids));
+    for (index_t id : example.ids) add(id);
   }
   return hash;
 }

@@ -1,8 +1,8 @@
 // A masked language model: it says which tokens stand at hidden places.
 //
-//   const text::MaskedTokens hidden = text::mask_tokens(batch.tokens, vocabulary.size(), rng);
+//   const text::MaskedTokens hidden = text::mask_tokens(batch.ids, special, vocabulary_size, rng);
 //   const Tensor places = text::places_of(hidden.labels);
-//   const Tensor scores = model({hidden.tokens, batch.lengths}, places);      // (n, V)
+//   const Tensor scores = model({hidden.ids, batch.lengths}, places);      // (n, V)
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
 #pragma once
 

@@ -2,41 +2,102 @@
 
 #include <algorithm>
 
-#include "models/text/vocabulary.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 
 namespace tessera::text {
 
+namespace {
+
+using Ids = std::vector<index_t>;
+
+/// The examples of one batch, and the length of the longest.
+struct Chosen {
+  std::vector<const Example*> examples;
+  index_t longest = 0;
+
+  Chosen(std::span<const Example> all, std::span<const index_t> chosen) {
+    require(!chosen.empty(), "make_batch", "no examples are chosen");
+    for (const index_t i : chosen) {
+      require(i >= 0 && i < std::ssize(all), "make_batch", "no example has the number ", i,
+              "; there are ", all.size());
+      const Example& example = all[static_cast<std::size_t>(i)];
+      require(example.label.index() == all[static_cast<std::size_t>(chosen[0])].label.index(),
+              "make_batch", "the examples ", chosen[0], " and ", i,
+              " have labels of different kinds");
+      const auto* labels = std::get_if<Ids>(&example.label);
+      require(!labels || labels->size() == example.ids.size(), "make_batch", "example ", i, " has ",
+              example.ids.size(), " tokens and ", labels ? labels->size() : 0, " labels");
+      require(example.types.empty() || example.types.size() == example.ids.size(), "make_batch",
+              "example ", i, " has ", example.ids.size(), " tokens and ", example.types.size(),
+              " types");
+      examples.push_back(&example);
+      longest = std::max(longest, std::ssize(example.ids));
+    }
+  }
+
+  index_t count() const { return std::ssize(examples); }
+
+  /// Rows of numbers, (B, T): `row_of` of each example, then `pad`.
+  template <class RowOf>
+  Tensor rows(index_t pad, const RowOf& row_of) const {
+    Tensor result = Tensor::empty({count(), longest}, kInt64);
+    auto* row = result.mutable_data<index_t>();
+    for (const Example* example : examples) {
+      const Ids& numbers = row_of(*example);
+      std::fill(std::copy(numbers.begin(), numbers.end(), row), row + longest, pad);
+      row += longest;
+    }
+    return result;
+  }
+
+  /// One number an example, (B).
+  template <class T, class NumberOf>
+  Tensor numbers(DType dtype, const NumberOf& number_of) const {
+    Tensor result = Tensor::empty({count()}, dtype);
+    std::transform(examples.begin(), examples.end(), result.mutable_data<T>(),
+                   [&](const Example* example) { return number_of(*example); });
+    return result;
+  }
+
+  Tensor labels() const {
+    const Label& kind = examples.front()->label;
+    if (std::holds_alternative<index_t>(kind)) return numbers<index_t>(kInt64, class_of);
+    if (std::holds_alternative<Ids>(kind)) {
+      return rows(kIgnored, [](const Example& e) -> const Ids& { return std::get<Ids>(e.label); });
+    }
+    if (!std::holds_alternative<double>(kind)) return {};
+    return numbers<float>(
+        kFloat32, [](const Example& e) { return static_cast<float>(std::get<double>(e.label)); });
+  }
+};
+
+}  // namespace
+
 std::vector<index_t> lengths_of(std::span<const Example> examples) {
   std::vector<index_t> lengths;
   lengths.reserve(examples.size());
-  for (const Example& example : examples) lengths.push_back(std::ssize(example.tokens));
+  for (const Example& example : examples) lengths.push_back(std::ssize(example.ids));
   return lengths;
 }
 
-Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen) {
-  require(!chosen.empty(), "make_batch", "no examples are chosen");
-  index_t longest = 0;
-  for (const index_t i : chosen) {
-    require(i >= 0 && i < std::ssize(examples), "make_batch", "no example has the number ", i,
-            "; there are ", examples.size());
-    longest = std::max(longest, std::ssize(examples[static_cast<std::size_t>(i)].tokens));
-  }
-  const index_t count = std::ssize(chosen);
-  Batch batch{full({count, longest}, Vocabulary::kPad, kInt64), Tensor::empty({count}, kInt64),
-              Tensor::empty({count}, kInt64)};
-  auto* tokens = batch.tokens.mutable_data<index_t>();
-  auto* lengths = batch.lengths.mutable_data<index_t>();
-  auto* labels = batch.labels.mutable_data<index_t>();
-  for (const index_t i : chosen) {
-    const Example& example = examples[static_cast<std::size_t>(i)];
-    std::copy(example.tokens.begin(), example.tokens.end(), tokens);
-    tokens += longest;
-    *lengths++ = std::ssize(example.tokens);
-    *labels++ = example.label;
-  }
-  return batch;
+index_t class_of(const Example& example) {
+  const auto* found = std::get_if<index_t>(&example.label);
+  require(found, "class_of", "the example's label is no class");
+  return *found;
+}
+
+Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
+                 const BatchOptions& options) {
+  const Chosen batch(examples, chosen);
+  const bool has_types = std::any_of(batch.examples.begin(), batch.examples.end(),
+                                     [](const Example* e) { return !e->types.empty(); });
+  return {
+      .ids = batch.rows(options.pad, [](const Example& e) -> const Ids& { return e.ids; }),
+      .lengths = batch.numbers<index_t>(kInt64, [](const Example& e) { return std::ssize(e.ids); }),
+      .types = has_types ? batch.rows(0, [](const Example& e) -> const Ids& { return e.types; })
+                         : Tensor(),
+      .labels = batch.labels(),
+  };
 }
 
 }  // namespace tessera::text

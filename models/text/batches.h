@@ -3,32 +3,52 @@
 //   nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 32, .seed = 1});
 //   while (sampler.epoch() < 10) {
 //     text::Batch batch = text::make_batch(examples, sampler.next());
-//     Tensor scores = model(batch.tokens, batch.lengths);
+//     Tensor scores = model(batch.ids, batch.lengths);
 //   }
 #pragma once
 
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "tensor/tensor.h"
 
 namespace tessera::text {
 
-/// A sequence of token numbers, and its class where there is one.
+/// The label of places that a loss leaves out.
+inline constexpr index_t kIgnored = -100;
+
+/// What a model has to find: nothing, a class of the text, a class of each token (or kIgnored), or a
+/// value.
+using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
+
+/// A sequence of token numbers, and what is known of it.
 struct Example {
-  std::vector<index_t> tokens;
-  index_t label = -1;
+  std::vector<index_t> ids;
+  Label label = {};
+  std::vector<index_t> types = {};  // of each token, for pairs of texts; empty: all are 0
 };
 
 std::vector<index_t> lengths_of(std::span<const Example> examples);
 
-struct Batch {
-  Tensor tokens;   // (B, T) int64; behind a sequence's end stands Vocabulary::kPad
-  Tensor lengths;  // (B) int64
-  Tensor labels;   // (B) int64
+/// The example's class. **Errors**: its label is something else.
+index_t class_of(const Example& example);
+
+struct BatchOptions {
+  index_t pad = 0;  // stands after a sequence's end: the vocabulary's special().pad
 };
 
-/// The chosen examples, padded to the longest of them. Errors: none chosen, no such example.
-Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen);
+struct Batch {
+  Tensor ids;      // (B, T) int64
+  Tensor lengths;  // (B) int64
+  Tensor types;    // (B, T) int64; undefined where no example has types
+  Tensor labels;  // (B) int64 classes; (B, T) int64, kIgnored after the end; (B) float32 values; or
+                  // undefined
+};
+
+/// The chosen examples, padded to the longest of them. **Errors**: none chosen, no such example;
+/// labels of different kinds; not as many types or labels as tokens.
+Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
+                 const BatchOptions& options = {});
 
 }  // namespace tessera::text

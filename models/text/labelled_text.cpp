@@ -1,9 +1,14 @@
 #include "models/text/labelled_text.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
+#include "models/text/batches.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -12,63 +17,219 @@ namespace tessera::text {
 
 namespace {
 
-template <class... Parts>
-[[noreturn]] void fail_line(const std::string& file, std::size_t line, const Parts&... parts) {
-  fail_file(file, "line ", line, parts...);
-}
-
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t") == std::string_view::npos;
+}
+
+/// A line of a file, and its fields between tabs.
+struct Line {
+  const std::string& file;
+  std::size_t number;
+  const std::string& text;
+  const char* wanted;  // for errors: the form of a line
+
+  template <class... Parts>
+  [[noreturn]] void fail_here(const Parts&... parts) const {
+    fail_file(file, "line ", number, parts...);
+  }
+
+  /// As many fields as `names`, none of them blank. The last one may hold tabs if `tabs_in_last`.
+  std::vector<std::string> fields(std::span<const char* const> names, bool tabs_in_last) const {
+    if (text.empty()) fail_here(": empty; wanted ", wanted);
+    std::vector<std::string> found;
+    for (std::size_t at = 0; at <= text.size(); at += found.back().size() + 1) {
+      const bool takes_rest = tabs_in_last && found.size() + 1 == names.size();
+      const std::size_t end = takes_rest ? text.size() : std::min(text.find('\t', at), text.size());
+      found.push_back(text.substr(at, end - at));
+    }
+    if (found.size() != names.size()) {
+      const std::size_t tabs = found.size() - 1;
+      const std::string count = tabs == 0 ? "no tab" : format(tabs, tabs == 1 ? " tab" : " tabs");
+      fail_here(": ", count, "; wanted ", wanted, ", not ", printable(text));
+    }
+    std::size_t byte = 1;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (is_blank(found[i])) {
+        fail_here(", byte ", byte, ": no ", names[i],
+                  i == 0 ? std::string(" before the tab")
+                         : format(" after the ", names[i - 1], ' ', printable(found[i - 1])));
+      }
+      byte += found[i].size() + 1;
+    }
+    return found;
+  }
+};
+
+template <class Example>
+std::vector<std::string> labels_of(const std::vector<Example>& examples) {
+  std::vector<std::string> labels;
+  for (const Example& example : examples) labels.push_back(example.label);
+  return labels;
+}
+
+std::vector<std::string> sorted(const std::vector<std::string>& labels) {
+  const std::set<std::string> different(labels.begin(), labels.end());
+  return {different.begin(), different.end()};
+}
+
+/// Numbers labels by their place in a list.
+class LabelNumbers {
+ public:
+  LabelNumbers(const std::vector<std::string>& labels, const std::string& file)
+      : labels_(labels), file_(file) {
+    for (const std::string& label : labels) number_of_.emplace(label, std::ssize(number_of_));
+  }
+
+  index_t operator()(const std::string& label, index_t line) const {
+    const auto found = number_of_.find(label);
+    if (found != number_of_.end()) return found->second;
+    std::string known;
+    for (const std::string& each : labels_) known += (known.empty() ? "" : ", ") + each;
+    fail_file(file_, "line ", line, ": unknown label ", printable(label), "; known are ",
+              printable(known));
+  }
+
+  /// Of labels in lines that follow each other.
+  std::vector<index_t> operator()(const std::vector<std::string>& labels, index_t line) const {
+    std::vector<index_t> numbers;
+    for (const std::string& label : labels) numbers.push_back((*this)(label, line++));
+    return numbers;
+  }
+
+ private:
+  const std::vector<std::string>& labels_;
+  const std::string& file_;
+  std::map<std::string_view, index_t> number_of_;
+};
+
+std::vector<double> values_of(const std::vector<std::string>& labels, const std::string& file) {
+  std::vector<double> values;
+  for (const std::string& label : labels) {
+    double value = 0;
+    const char* const end = label.data() + label.size();
+    const auto [stopped, error] = std::from_chars(label.data(), end, value);
+    if (error != std::errc() || stopped != end || !std::isfinite(value)) {
+      fail_file(file, "line ", values.size() + 1, ": wanted a number, got ", printable(label));
+    }
+    values.push_back(value);
+  }
+  return values;
 }
 
 }  // namespace
 
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path) {
   const std::string name = path.string();
+  constexpr const char* kFields[] = {"label", "text"};
   std::vector<LabelledText> examples;
-  for (const std::string& line : read_lines(path)) {
-    const std::size_t number = examples.size() + 1;
-    const std::size_t tab = line.find('\t');
-    if (line.empty()) fail_line(name, number, ": empty; wanted a label, a tab and a text");
-    if (tab == std::string::npos) {
-      fail_line(name, number, ": no tab; wanted a label, a tab and a text, not ", printable(line));
-    }
-    LabelledText example{line.substr(0, tab), line.substr(tab + 1)};
-    if (is_blank(example.label)) fail_line(name, number, ", byte 1: no label before the tab");
-    if (is_blank(example.text)) {
-      fail_line(name, number, ", byte ", tab + 2, ": no text after the label ",
-                printable(example.label));
-    }
-    examples.push_back(std::move(example));
+  for (const std::string& text : read_lines(path)) {
+    const Line line{name, examples.size() + 1, text, "a label, a tab and a text"};
+    std::vector<std::string> fields = line.fields(kFields, true);
+    examples.push_back({std::move(fields[0]), std::move(fields[1])});
   }
   return examples;
 }
 
+std::vector<LabelledPair> read_labelled_pairs(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  constexpr const char* kFields[] = {"label", "text", "second text"};
+  std::vector<LabelledPair> examples;
+  for (const std::string& text : read_lines(path)) {
+    const Line line{name, examples.size() + 1, text, "a label, a tab, a text, a tab and a text"};
+    std::vector<std::string> fields = line.fields(kFields, false);
+    examples.push_back({std::move(fields[0]), std::move(fields[1]), std::move(fields[2])});
+  }
+  return examples;
+}
+
+std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  constexpr const char* kFields[] = {"token", "tag"};
+  std::vector<TaggedText> sentences;
+  bool continues = false;  // whether the next token belongs to the last sentence
+  std::size_t number = 0;
+  for (const std::string& text : read_lines(path)) {
+    ++number;
+    if (text.empty()) {
+      continues = false;
+      continue;
+    }
+    const Line line{name, number, text, "a token, a tab and a tag"};
+    std::vector<std::string> fields = line.fields(kFields, false);
+    if (!continues) sentences.push_back({{}, {}, {}, static_cast<index_t>(number)});
+    continues = true;
+    TaggedText& sentence = sentences.back();
+    if (!sentence.text.empty()) sentence.text += ' ';
+    const index_t begin = std::ssize(sentence.text);
+    sentence.text += fields[0];
+    sentence.words.push_back({begin, std::ssize(sentence.text)});
+    sentence.tags.push_back(std::move(fields[1]));
+  }
+  if (sentences.empty()) fail_file(name, "no token stands in it");
+  return sentences;
+}
+
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples) {
-  std::set<std::string> labels;
-  for (const LabelledText& example : examples) labels.insert(example.label);
-  return {labels.begin(), labels.end()};
+  return sorted(labels_of(examples));
+}
+
+std::vector<std::string> distinct_labels(const std::vector<LabelledPair>& examples) {
+  return sorted(labels_of(examples));
+}
+
+std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples) {
+  std::vector<std::string> tags;
+  for (const TaggedText& each : examples) {
+    tags.insert(tags.end(), each.tags.begin(), each.tags.end());
+  }
+  return sorted(tags);
 }
 
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels,
                                    const std::string& file) {
-  std::map<std::string_view, index_t> number_of;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    number_of.emplace(labels[i], static_cast<index_t>(i));
-  }
-  std::vector<index_t> numbers;
-  for (const LabelledText& example : examples) {
-    const auto found = number_of.find(example.label);
-    if (found == number_of.end()) {
-      std::string known;
-      for (const std::string& label : labels) known += (known.empty() ? "" : ", ") + label;
-      fail_line(file, numbers.size() + 1, ": unknown label ", printable(example.label),
-                "; known are ", printable(known));
-    }
-    numbers.push_back(found->second);
-  }
+  return LabelNumbers(labels, file)(labels_of(examples), 1);
+}
+
+std::vector<index_t> label_numbers(const std::vector<LabelledPair>& examples,
+                                   const std::vector<std::string>& labels,
+                                   const std::string& file) {
+  return LabelNumbers(labels, file)(labels_of(examples), 1);
+}
+
+std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
+                                                const std::vector<std::string>& labels,
+                                                const std::string& file) {
+  const LabelNumbers number_of(labels, file);
+  std::vector<std::vector<index_t>> numbers;
+  for (const TaggedText& each : examples) numbers.push_back(number_of(each.tags, each.line));
   return numbers;
+}
+
+std::vector<double> label_values(const std::vector<LabelledText>& examples,
+                                 const std::string& file) {
+  return values_of(labels_of(examples), file);
+}
+
+std::vector<double> label_values(const std::vector<LabelledPair>& examples,
+                                 const std::string& file) {
+  return values_of(labels_of(examples), file);
+}
+
+std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,
+                                  std::span<const index_t> labels) {
+  require(words.size() == labels.size(), "token_labels", words.size(), " words have ",
+          labels.size(), " labels");
+  std::vector<index_t> result(encoding.ids.size(), kIgnored);
+  std::size_t next = 0;  // the first word without a token
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (encoding.texts[i] != 0) continue;
+    const Span token = encoding.offsets[i];
+    while (next < words.size() && words[next].end <= token.begin) ++next;
+    if (next == words.size()) break;
+    if (token.end > words[next].begin) result[i] = labels[next++];
+  }
+  return result;
 }
 
 }  // namespace tessera::text

@@ -1,16 +1,20 @@
-// Lines of text with a label, from files, and labels as numbers.
+// Text with labels, from files, and labels as numbers.
 //
-//   DESC<tab>How did serfdom develop in and then leave Russia ?
+//   DESC<tab>How did serfdom develop ?         read_labelled_lines: a label a text
+//   yes<tab>A man sleeps.<tab>Someone rests.   read_labelled_pairs: a label a pair of texts
+//   Ada<tab>B-PER                              read_tagged_tokens: a tag a token, an empty line
+//   wrote<tab>O                                after a sentence
 //
 // **Errors** throughout: std::runtime_error with the file's name, the line and the byte in it, both
 // counted from 1; those of read_text.
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "tensor/kernels/types.h"
+#include "models/text/tokenizer.h"
 
 namespace tessera::text {
 
@@ -23,12 +27,55 @@ struct LabelledText {
 /// line i + 1. Errors: a line without a tab, label or text.
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
+struct LabelledPair {
+  std::string label;
+  std::string first;
+  std::string second;
+};
+
+/// One example a line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
+/// Errors: a line with fewer tabs, or more; without the label or a text.
+std::vector<LabelledPair> read_labelled_pairs(const std::filesystem::path& path);
+
+/// A sentence whose tokens, as the file cuts them, have a tag each.
+struct TaggedText {
+  std::string text;               // the tokens with a space between them
+  std::vector<Span> words;        // where each token stands in it
+  std::vector<std::string> tags;  // of each token
+  index_t line;                   // of the first token; the others follow in the next lines
+};
+
+/// One token a line: the token, a tab, its tag. Empty lines stand between sentences.
+/// Errors: a line without a tab, or with two; without the token or the tag.
+std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
+
 /// The different labels of `examples`, sorted by their bytes: a label's place is its number.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
+std::vector<std::string> distinct_labels(const std::vector<LabelledPair>& examples);
+std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
-/// The number of each example's label. Errors: a label that is not among `labels`; `file` is the
-/// name of the file that the examples came from.
+/// The number of each example's label, or of each of its tags. Errors: a label that is not among
+/// `labels`; `file` is the name of the file that the examples came from.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
+std::vector<index_t> label_numbers(const std::vector<LabelledPair>& examples,
+                                   const std::vector<std::string>& labels, const std::string& file);
+std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
+                                                const std::vector<std::string>& labels,
+                                                const std::string& file);
+
+/// Each example's label read as a number, a value to be predicted. Errors: a label that is no finite
+/// number.
+std::vector<double> label_values(const std::vector<LabelledText>& examples,
+                                 const std::string& file);
+std::vector<double> label_values(const std::vector<LabelledPair>& examples,
+                                 const std::string& file);
+
+/// The labels of words as labels of the tokens into which a tokenizer has cut them: a word's first
+/// token gets its label, all others kIgnored, special tokens too. `words` are spans of the
+/// encoding's first text, in its order.
+/// **Errors**: std::invalid_argument: not as many labels as words.
+std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,
+                                  std::span<const index_t> labels);
 
 }  // namespace tessera::text

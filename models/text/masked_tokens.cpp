@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/text/vocabulary.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/compare.h"
 
 namespace tessera::text {
 
@@ -21,11 +21,37 @@ index_t below(index_t count, std::uint32_t word) {
   return static_cast<index_t>(static_cast<std::uint64_t>(count) * word >> 32);
 }
 
-void check(const Tensor& tokens, index_t vocabulary_size, const MaskOptions& options) {
-  require(tokens.dtype() == kInt64, "mask_tokens", "wants int64 tokens, got ", tokens.dtype());
-  require(vocabulary_size > Vocabulary::kSpecialCount &&
+/// Numbers of tokens that are not special, from a draw.
+class OrdinaryTokens {
+ public:
+  OrdinaryTokens(const SpecialTokens& special, index_t vocabulary_size)
+      : special_(special.ids()), count_(vocabulary_size - std::ssize(special_)) {}
+
+  index_t count() const { return count_; }
+
+  index_t draw(std::uint32_t word) const {
+    index_t id = below(count_, word);
+    for (const index_t special : special_) id += id >= special;
+    return id;
+  }
+
+ private:
+  std::vector<index_t> special_;  // in rising order
+  index_t count_;
+};
+
+void check(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
+           const MaskOptions& options) {
+  require(ids.dtype() == kInt64, "mask_tokens", "wants int64 tokens, got ", ids.dtype());
+  for (const index_t id : special.ids()) {
+    require(id >= 0 && id < vocabulary_size, "mask_tokens", "special token ", id,
+            " in a vocabulary of ", vocabulary_size);
+  }
+  require(vocabulary_size > std::ssize(special.ids()) &&
               vocabulary_size <= std::numeric_limits<std::uint32_t>::max(),
           "mask_tokens", "a vocabulary of ", vocabulary_size, " tokens has nothing to choose from");
+  require(special.mask || options.masked == 0, "mask_tokens",
+          "the vocabulary has no [MASK] to hide tokens with");
   const auto is_chance = [](double p) { return p >= 0 && p <= 1; };
   require(is_chance(options.chosen) && is_chance(options.masked) && is_chance(options.random) &&
               options.masked + options.random <= 1 + 1e-9,
@@ -35,26 +61,29 @@ void check(const Tensor& tokens, index_t vocabulary_size, const MaskOptions& opt
 
 }  // namespace
 
-std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length) {
-  require(length >= 2, "token_windows", "length must be at least 2, got ", length);
-  const auto step = static_cast<std::size_t>(length - 1);
+std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length,
+                                   std::optional<index_t> cls) {
+  const index_t room = length - (cls ? 1 : 0);
+  require(room >= 1, "token_windows", "length must be at least ", cls ? 2 : 1, ", got ", length);
+  const auto step = static_cast<std::size_t>(room);
   std::vector<Example> windows;
   for (std::size_t begin = 0; begin < tokens.size(); begin += step) {
     const auto part = tokens.subspan(begin, std::min(step, tokens.size() - begin));
     Example& window = windows.emplace_back();
-    window.tokens.push_back(Vocabulary::kCls);
-    window.tokens.insert(window.tokens.end(), part.begin(), part.end());
+    if (cls) window.ids.push_back(*cls);
+    window.ids.insert(window.ids.end(), part.begin(), part.end());
   }
   return windows;
 }
 
-MaskedTokens mask_tokens(const Tensor& tokens, index_t vocabulary_size, Rng& rng,
-                         const MaskOptions& options) {
-  check(tokens, vocabulary_size, options);
-  MaskedTokens result{tokens.clone(), full(tokens.shape(), kIgnored, kInt64), 0};
-  auto* seen = result.tokens.mutable_data<index_t>();
+MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
+                         Rng& rng, const MaskOptions& options) {
+  check(ids, special, vocabulary_size, options);
+  const OrdinaryTokens ordinary(special, vocabulary_size);
+  MaskedTokens result{ids.clone(), full(ids.shape(), kIgnored, kInt64), 0};
+  auto* seen = result.ids.mutable_data<index_t>();
   auto* labels = result.labels.mutable_data<index_t>();
-  const index_t count = tokens.count();
+  const index_t count = ids.count();
   // One block a token, so that what happens to a token does not depend on the others.
   const std::uint64_t first = rng.take_blocks(count);
   const auto block = [&](index_t i) { return rng.block(first + static_cast<std::uint64_t>(i)); };
@@ -63,10 +92,9 @@ MaskedTokens mask_tokens(const Tensor& tokens, index_t vocabulary_size, Rng& rng
     const double fate = unit(words[1]);
     labels[i] = seen[i];
     if (fate < options.masked) {
-      seen[i] = Vocabulary::kMask;
+      seen[i] = *special.mask;
     } else if (fate < options.masked + options.random) {
-      constexpr index_t kFirst = Vocabulary::kSpecialCount;
-      seen[i] = kFirst + below(vocabulary_size - kFirst, words[2]);
+      seen[i] = ordinary.draw(words[2]);
     }
     ++result.count;
   };
@@ -75,7 +103,7 @@ MaskedTokens mask_tokens(const Tensor& tokens, index_t vocabulary_size, Rng& rng
   for (index_t i = 0; i < count; ++i) {
     require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens", "token ", seen[i],
             " in a vocabulary of ", vocabulary_size);
-    if (seen[i] < Vocabulary::kSpecialCount) continue;
+    if (special.contains(seen[i])) continue;
     const double draw = unit(block(i)[0]);
     if (draw < lowest) {
       lowest = draw;
@@ -84,6 +112,12 @@ MaskedTokens mask_tokens(const Tensor& tokens, index_t vocabulary_size, Rng& rng
     if (draw < options.chosen) hide(i);
   }
   if (result.count == 0 && luckiest >= 0 && options.chosen > 0) hide(luckiest);
+  return result;
+}
+
+Tensor special_mask(const Tensor& ids, const SpecialTokens& special) {
+  Tensor result = zeros_like(ids, kBool);
+  for (const index_t id : special.ids()) result = logical_or(result, eq(ids, id));
   return result;
 }
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <set>
 #include <utility>
 
-#include "models/text/text_file.h"
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -14,25 +13,20 @@ namespace tessera::text {
 
 namespace {
 
-constexpr std::array<const char*, Vocabulary::kSpecialCount> kSpecialTokens = {"[PAD]", "[UNK]",
-                                                                               "[CLS]", "[MASK]"};
+constexpr std::array<const char*, 4> kSpecialTokens = {"[PAD]", "[UNK]", "[CLS]", "[MASK]"};
+constexpr const char* kSep = "[SEP]";
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
+/// The first tokens of a vocabulary that TokenCounts makes, and their numbers.
+std::vector<std::string> special_tokens(bool sep) {
+  std::vector<std::string> tokens(kSpecialTokens.begin(), kSpecialTokens.end());
+  if (sep) tokens.emplace_back(kSep);
+  return tokens;
 }
-bool is_letter_or_digit(char c) {
-  const auto code = static_cast<unsigned char>(c);
-  return code >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+SpecialTokens special_numbers(bool sep) {
+  SpecialTokens special{.pad = 0, .unknown = 1, .cls = 2, .mask = 3};
+  if (sep) special.sep = 4;
+  return special;
 }
-bool is_punctuation(char c) {
-  return c > ' ' && c < 0x7f && !is_letter_or_digit(c);
-}
-
-/// How often a token occurs, and how many others had occurred before it first did.
-struct Occurrence {
-  index_t count = 0;
-  index_t order = 0;
-};
 
 /// The escapes of a vocabulary's text: the letter after the backslash, and what it stands for.
 constexpr std::array<std::pair<char, char>, 3> kEscapes = {
@@ -66,93 +60,51 @@ std::optional<std::string> unescaped(std::string_view text) {
   return token;
 }
 
+/// Takes lines from the front of a text, and knows the number of the last one for errors.
+struct Lines {
+  std::string_view rest;
+  const std::string& file;
+  index_t number = 0;
+
+  template <class... Parts>
+  [[noreturn]] void fail_here(const Parts&... parts) const {
+    fail_file(file, "line ", number, ": ", parts...);
+  }
+  std::string_view next() {
+    ++number;
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) fail_here("the text ends, cut short");
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return line;
+  }
+};
+
 }  // namespace
 
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  bool continues = false;  // whether the next character may belong to the last word
-  for (const char c : text) {
-    const bool joins = !is_space(c) && !is_punctuation(c);
-    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    if (joins && continues) {
-      words.back() += small;
-    } else if (!is_space(c)) {
-      words.emplace_back(1, small);
-    }
-    continues = joins;
+Vocabulary::Vocabulary(std::vector<std::string> tokens, const SpecialTokens& special)
+    : tokens_(std::move(tokens)), special_(special) {
+  for (index_t id = 0; id < size(); ++id) {
+    const auto [at, is_new] = ids_.emplace(token(id), id);
+    require(is_new, "Vocabulary", printable(token(id)), " stands there twice, as ", at->second,
+            " and ", id);
   }
-  return words;
-}
-
-std::vector<std::string> split_characters(std::string_view text) {
-  std::vector<std::string> characters;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = code_point_size(text.substr(at));
-    require(size > 0, "split_characters", "byte ", at,
-            " is not UTF-8: ", printable(text.substr(at, 1)));
-    characters.emplace_back(text.substr(at, size));
-    at += size;
+  for (const index_t id : special.ids()) {
+    require(id >= 0 && id < size(), "Vocabulary", "a special token has the number ", id, " of ",
+            size());
   }
-  return characters;
 }
 
-Vocabulary::Vocabulary(bool has_words) : has_words_(has_words) {
-  for (const char* const token : kSpecialTokens) add(token);
-}
-
-bool Vocabulary::add(std::string token) {
-  if (!ids_.emplace(token, size()).second) return false;
-  tokens_.push_back(std::move(token));
-  return true;
-}
-
-std::vector<std::string> Vocabulary::split(std::string_view text) const {
-  return has_words_ ? split_words(text) : split_characters(text);
-}
-
-Vocabulary Vocabulary::build(bool has_words, std::span<const std::string> texts,
-                             const VocabularyOptions& options) {
-  require(options.min_count >= 1, "Vocabulary", "min_count must be at least 1, got ",
-          options.min_count);
-  require(options.max_size == 0 || options.max_size >= kSpecialCount, "Vocabulary",
-          "max_size must be 0 or at least ", kSpecialCount, ", got ", options.max_size);
-  Vocabulary result(has_words);
-  std::map<std::string, Occurrence> occurrences;
-  for (const std::string& text : texts) {
-    for (std::string& token : result.split(text)) {
-      const auto order = std::ssize(occurrences);
-      const auto at = occurrences.try_emplace(std::move(token), Occurrence{0, order}).first;
-      ++at->second.count;
-    }
-  }
-  std::vector<const std::pair<const std::string, Occurrence>*> sorted;
-  for (const auto& token : occurrences) {
-    if (token.second.count >= options.min_count) sorted.push_back(&token);
-  }
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return a->second.count != b->second.count ? a->second.count > b->second.count
-                                              : a->second.order < b->second.order;
-  });
-  for (const auto* token : sorted) {
-    if (result.size() == options.max_size) break;
-    result.add(token->first);
-  }
-  return result;
-}
-
-Vocabulary Vocabulary::of_words(std::span<const std::string> texts,
-                                const VocabularyOptions& options) {
-  return build(true, texts, options);
-}
-
-Vocabulary Vocabulary::of_characters(std::span<const std::string> texts,
-                                     const VocabularyOptions& options) {
-  return build(false, texts, options);
+std::optional<index_t> Vocabulary::find(std::string_view token) const {
+  const auto found = ids_.find(token);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
 index_t Vocabulary::id(std::string_view token) const {
-  const auto found = ids_.find(token);
-  return found == ids_.end() ? kUnknown : found->second;
+  const std::optional<index_t> found = find(token);
+  require(found || special_.unknown, "Vocabulary", printable(token),
+          " is not in it, and it has no [UNK]");
+  return found ? *found : *special_.unknown;
 }
 
 const std::string& Vocabulary::token(index_t id) const {
@@ -161,68 +113,68 @@ const std::string& Vocabulary::token(index_t id) const {
   return tokens_[static_cast<std::size_t>(id)];
 }
 
-std::vector<index_t> Vocabulary::encode(std::string_view text) const {
-  std::vector<index_t> ids;
-  for (const std::string& part : split(text)) ids.push_back(id(part));
-  return ids;
+void TokenCounts::add(std::string_view token) {
+  auto at = occurrences_.find(token);
+  if (at == occurrences_.end()) {
+    at =
+        occurrences_.try_emplace(std::string(token), Occurrence{0, std::ssize(occurrences_)}).first;
+  }
+  ++at->second.count;
 }
 
-std::string Vocabulary::decode(std::span<const index_t> ids) const {
-  std::string text;
-  for (const index_t id : ids) {
-    if (has_words_ && !text.empty()) text += ' ';
-    text += token(id);
+Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
+  std::vector<std::string> tokens = special_tokens(options.sep);
+  require(options.min_count >= 1, "Vocabulary", "min_count must be at least 1, got ",
+          options.min_count);
+  require(options.max_size == 0 || options.max_size >= std::ssize(tokens), "Vocabulary",
+          "max_size must be 0 or at least ", tokens.size(), ", got ", options.max_size);
+  std::vector<const std::pair<const std::string, Occurrence>*> sorted;
+  for (const auto& token : occurrences_) {
+    if (token.second.count >= options.min_count) sorted.push_back(&token);
   }
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+    return a->second.count != b->second.count ? a->second.count > b->second.count
+                                              : a->second.order < b->second.order;
+  });
+  for (const auto* token : sorted) {
+    if (std::ssize(tokens) == options.max_size) break;
+    tokens.push_back(token->first);
+  }
+  return {std::move(tokens), special_numbers(options.sep)};
+}
+
+std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary) {
+  std::string text = std::string(kind) + '\n';
+  for (index_t id = 0; id < vocabulary.size(); ++id) text += escaped(vocabulary.token(id)) + '\n';
   return text;
 }
 
-std::string Vocabulary::to_text() const {
-  std::string text = has_words_ ? "words\n" : "characters\n";
-  for (const std::string& token : tokens_) text += escaped(token) + '\n';
-  return text;
-}
-
-Vocabulary Vocabulary::from_text(std::string_view text, const std::string& file) {
-  index_t line = 0;
-  const auto fail_here = [&](const auto&... parts) {
-    fail_file(file, "line ", line, ": ", parts...);
-  };
-  const auto next_line = [&] {
-    ++line;
-    const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos) fail_here("the text ends, cut short");
-    const std::string_view found = text.substr(0, end);
-    text.remove_prefix(end + 1);
-    return found;
-  };
-  const std::string_view kind = next_line();
-  if (kind != "words" && kind != "characters") {
-    fail_here("wanted 'words' or 'characters', got ", printable(kind));
-  }
-  Vocabulary result(kind == "words");
+Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
+                                const std::string& file,
+                                const std::function<bool(std::string_view)>& is_token) {
+  Lines lines{text, file};
+  const std::string_view first = lines.next();
+  if (first != kind) lines.fail_here("wanted '", kind, "', got ", printable(first));
   for (const char* const special : kSpecialTokens) {
-    const std::string_view found = next_line();
-    if (found != special) fail_here("wanted ", special, ", got ", printable(found));
+    const std::string_view found = lines.next();
+    if (found != special) lines.fail_here("wanted ", special, ", got ", printable(found));
   }
-  while (!text.empty()) {
-    const std::string_view written = next_line();
+  const bool sep = lines.rest.starts_with(std::string(kSep) + '\n');
+  if (sep) lines.next();
+  std::vector<std::string> tokens = special_tokens(sep);
+  std::set<std::string> seen;
+  while (!lines.rest.empty()) {
+    const std::string_view written = lines.next();
     const std::optional<std::string> token = unescaped(written);
-    if (!token || find_invalid_utf8(*token) != std::string::npos ||
-        result.split(*token) != std::vector{*token}) {
-      fail_here(printable(written), " is not one of the ", kind, " that a text can have");
+    if (!token || find_invalid_utf8(*token) != std::string::npos || !is_token(*token)) {
+      lines.fail_here(printable(written), " is not one of the ", kind, " that a text can have");
     }
-    if (!result.add(*token)) fail_here(printable(written), " stands here twice");
+    if (!seen.insert(*token).second) {
+      lines.fail_here(printable(written), " stands here twice");
+    }
+    tokens.push_back(*token);
   }
-  return result;
-}
-
-void Vocabulary::save(const std::filesystem::path& path) const {
-  const std::string text = to_text();
-  write_file(path, {std::as_bytes(std::span(text))});
-}
-
-Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  return from_text(read_text(path), path.string());
+  return {std::move(tokens), special_numbers(sep)};
 }
 
 }  // namespace tessera::text

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "models/text/batches.h"
+#include "models/text/character_tokenizer.h"
+#include "models/text/word_tokenizer.h"
 #include "tests/support/file_support.h"
 
 namespace tessera::text {
@@ -11,13 +14,17 @@ using test::file_error;
 using test::TemporaryFolder;
 using Lines = std::vector<std::string>;
 
-/// The error of reading labelled lines, without the file's name in front.
-std::string error_of(const std::string& bytes) {
+/// The error of reading the file with `read`, without the file's name in front.
+template <class Read>
+std::string error_of(const std::string& bytes, const Read& read) {
   const TemporaryFolder folder;
   const auto path = folder.write("f", bytes);
-  const std::string text = file_error([&] { read_labelled_lines(path); });
+  const std::string text = file_error([&] { read(path); });
   EXPECT_TRUE(text.starts_with(path.string() + ": ")) << text;
   return text.substr(std::min(text.size(), path.string().size() + 2));
+}
+std::string error_of(const std::string& bytes) {
+  return error_of(bytes, [](const auto& path) { read_labelled_lines(path); });
 }
 
 TEST(ReadLabelledLines, CutsAtTheFirstTab) {
@@ -50,6 +57,104 @@ TEST(Labels, AreNumberedInTheirOrder) {
               label_numbers(examples, {"a", "b"}, "test.tsv");
             }),
             "test.tsv: line 4: unknown label 'C'; known are 'a, b'");
+}
+
+TEST(ReadLabelledPairs, CutsAtBothTabs) {
+  const TemporaryFolder folder;
+  const auto pairs = read_labelled_pairs(folder.write("f", "yes\tA b\tC\r\nno\tx\ty z\n"));
+  ASSERT_EQ(pairs.size(), 2u);
+  EXPECT_EQ(pairs[0].label, "yes");
+  EXPECT_EQ(pairs[0].first, "A b");
+  EXPECT_EQ(pairs[0].second, "C");
+  EXPECT_EQ(pairs[1].second, "y z");
+  EXPECT_EQ(distinct_labels(pairs), (Lines{"no", "yes"}));
+  EXPECT_EQ(label_numbers(pairs, {"no", "yes"}, "f"), (std::vector<index_t>{1, 0}));
+}
+
+TEST(ReadLabelledPairs, NamesTheLineThatIsWrong) {
+  const auto error = [](const std::string& bytes) {
+    return error_of(bytes, [](const auto& path) { read_labelled_pairs(path); });
+  };
+  const std::string wanted = "; wanted a label, a tab, a text, a tab and a text";
+  EXPECT_EQ(error("a\tb\tc\n\n"), "line 2: empty" + wanted);
+  EXPECT_EQ(error("a b c"), "line 1: no tab" + wanted + ", not 'a b c'");
+  EXPECT_EQ(error("a\tb\tc\na\tb"), "line 2: 1 tab" + wanted + ", not 'a\\x09b'");
+  EXPECT_EQ(error("a\tb\tc\td"), "line 1: 3 tabs" + wanted + ", not 'a\\x09b\\x09c\\x09d'");
+  EXPECT_EQ(error("\tb\tc"), "line 1, byte 1: no label before the tab");
+  EXPECT_EQ(error("ab\t \tc"), "line 1, byte 4: no text after the label 'ab'");
+  EXPECT_EQ(error("ab\tcde\t"), "line 1, byte 8: no second text after the text 'cde'");
+}
+
+TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
+  const TemporaryFolder folder;
+  const auto sentences = read_tagged_tokens(
+      folder.write("f", "\nAda\tB-PER\nlives\tO\n\n\n\xc3\xa9t\xc3\xa9\tO\r\n.\tO\n"));
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_EQ(sentences[0].text, "Ada lives");
+  EXPECT_EQ(sentences[0].words, (std::vector<Span>{{0, 3}, {4, 9}}));
+  EXPECT_EQ(sentences[0].tags, (Lines{"B-PER", "O"}));
+  EXPECT_EQ(sentences[0].line, 2);
+  EXPECT_EQ(sentences[1].text, "\xc3\xa9t\xc3\xa9 .");
+  EXPECT_EQ(sentences[1].words, (std::vector<Span>{{0, 5}, {6, 7}}));
+  EXPECT_EQ(sentences[1].line, 6);
+  EXPECT_EQ(distinct_labels(sentences), (Lines{"B-PER", "O"}));
+  EXPECT_EQ(label_numbers(sentences, {"O", "B-PER"}, "f"),
+            (std::vector<std::vector<index_t>>{{1, 0}, {0, 0}}));
+  EXPECT_EQ(file_error([&] { label_numbers(sentences, {"B-PER"}, "dev.tsv"); }),
+            "dev.tsv: line 3: unknown label 'O'; known are 'B-PER'");
+}
+
+TEST(ReadTaggedTokens, NamesTheLineThatIsWrong) {
+  const auto error = [](const std::string& bytes) {
+    return error_of(bytes, [](const auto& path) { read_tagged_tokens(path); });
+  };
+  EXPECT_EQ(error("a\tO\n\nb O\n"), "line 3: no tab; wanted a token, a tab and a tag, not 'b O'");
+  EXPECT_EQ(error("a\tO\t\n"),
+            "line 1: 2 tabs; wanted a token, a tab and a tag, not 'a\\x09O\\x09'");
+  EXPECT_EQ(error("a\tO\n\tO\n"), "line 2, byte 1: no token before the tab");
+  EXPECT_EQ(error("a\t\n"), "line 1, byte 3: no tag after the token 'a'");
+  EXPECT_EQ(error("\n\n"), "no token stands in it");
+  EXPECT_EQ(error("a\tO\n\xff\tO\n"), "line 2, byte 1: not UTF-8: '\\xff'");
+}
+
+TEST(LabelValues, AreNumbers) {
+  const std::vector<LabelledText> examples = {{"0.5", "x"}, {"-2", "x"}, {"1e-3", "x"}};
+  EXPECT_EQ(label_values(examples, "f"), (std::vector<double>{0.5, -2, 1e-3}));
+  EXPECT_EQ(label_values(std::vector<LabelledPair>{{"4.25", "x", "y"}}, "f"),
+            std::vector<double>{4.25});
+  for (const std::string bad : {"good", "1,5", "2 ", "nan", "inf", "1e999"}) {
+    EXPECT_EQ(file_error([&] {
+                label_values(std::vector<LabelledText>{{"1", "x"}, {bad, "x"}}, "f");
+              }),
+              "f: line 2: wanted a number, got '" + bad + "'");
+  }
+}
+
+TEST(TokenLabels, GoToTheFirstTokenOfAWord) {
+  // "Mr." is two tokens, "U.S." four; a space is none.
+  const std::string text = "Mr. Lee left U.S.";
+  const std::vector<Span> words = {{0, 3}, {4, 7}, {8, 12}, {13, 17}};
+  const std::vector<index_t> labels = {1, 2, 0, 3};
+  constexpr index_t kNo = kIgnored;
+  const auto tokenizer = WordTokenizer::of(std::vector{text}, {.sep = true});
+  EXPECT_EQ(token_labels(tokenizer.encode(text), words, labels),
+            (std::vector<index_t>{kNo, 1, kNo, 2, 0, 3, kNo, kNo, kNo, kNo}));
+  EXPECT_EQ(token_labels(tokenizer.encode(text, {.max_length = 5}), words, labels),
+            (std::vector<index_t>{kNo, 1, kNo, 2, kNo}));
+  EXPECT_EQ(token_labels(tokenizer.encode_pair(text, text, {.max_length = 8}), words, labels),
+            (std::vector<index_t>{kNo, 1, kNo, kNo, kNo, kNo, kNo, kNo}));
+  const auto characters = CharacterTokenizer::of(std::vector{text});
+  EXPECT_EQ(token_labels(characters.encode("Mr. Lee", {.add_special = false}),
+                         std::span(words).first(2), std::span(labels).first(2)),
+            (std::vector<index_t>{1, kNo, kNo, kNo, 2, kNo, kNo}));
+  // A token may begin with the space in front of its word.
+  Encoding spaced;
+  spaced.ids = {7, 8};
+  spaced.texts = {0, 0};
+  spaced.offsets = {{0, 3}, {3, 7}};
+  EXPECT_EQ(token_labels(spaced, std::span(words).first(2), std::span(labels).first(2)),
+            (std::vector<index_t>{1, 2}));
+  EXPECT_THROW(token_labels(spaced, words, std::span(labels).first(1)), std::invalid_argument);
 }
 
 }  // namespace

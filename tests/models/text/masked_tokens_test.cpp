@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "models/text/vocabulary.h"
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/errors.h"
@@ -14,7 +13,12 @@ namespace tessera::text {
 namespace {
 
 using Ids = std::vector<index_t>;
-constexpr index_t kFirst = Vocabulary::kSpecialCount;
+const SpecialTokens kSpecial = {.pad = 0, .unknown = 1, .cls = 2, .mask = 3};
+constexpr index_t kPad = 0;
+constexpr index_t kUnknown = 1;
+constexpr index_t kCls = 2;
+constexpr index_t kMask = 3;
+constexpr index_t kFirst = 4;   // that is not special
 constexpr index_t kSize = 104;  // a hundred tokens that are not special
 
 Tensor random_tokens(const Shape& shape) {
@@ -23,22 +27,28 @@ Tensor random_tokens(const Shape& shape) {
 }
 
 TEST(TokenWindows, CoverTheTextOnce) {
-  const auto windows = token_windows(Ids{10, 11, 12, 13, 14}, 3);
+  const auto windows = token_windows(Ids{10, 11, 12, 13, 14}, 3, kCls);
   ASSERT_EQ(windows.size(), 3u);
-  EXPECT_EQ(windows[0].tokens, (Ids{Vocabulary::kCls, 10, 11}));
-  EXPECT_EQ(windows[1].tokens, (Ids{Vocabulary::kCls, 12, 13}));
-  EXPECT_EQ(windows[2].tokens, (Ids{Vocabulary::kCls, 14}));
-  EXPECT_EQ(token_windows(Ids{10, 11, 12, 13}, 3).size(), 2u);
+  EXPECT_EQ(windows[0].ids, (Ids{kCls, 10, 11}));
+  EXPECT_EQ(windows[1].ids, (Ids{kCls, 12, 13}));
+  EXPECT_EQ(windows[2].ids, (Ids{kCls, 14}));
+  EXPECT_EQ(token_windows(Ids{10, 11, 12, 13}, 3, kCls).size(), 2u);
   EXPECT_TRUE(token_windows(Ids{}, 3).empty());
-  EXPECT_TRUE(test::throws("token_windows", {"at least 2"}, [] { token_windows(Ids{1}, 1); }));
+  EXPECT_TRUE(
+      test::throws("token_windows", {"at least 2"}, [] { token_windows(Ids{1}, 1, kCls); }));
+  const auto bare = token_windows(Ids{10, 11, 12}, 2);
+  ASSERT_EQ(bare.size(), 2u);
+  EXPECT_EQ(bare[0].ids, (Ids{10, 11}));
+  EXPECT_EQ(bare[1].ids, (Ids{12}));
+  EXPECT_TRUE(test::throws("token_windows", {"at least 1"}, [] { token_windows(Ids{1}, 0); }));
 }
 
 TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
   const Tensor tokens = random_tokens({400, 500});
   Rng rng(1);
-  const MaskedTokens result = mask_tokens(tokens, kSize, rng);
+  const MaskedTokens result = mask_tokens(tokens, kSpecial, kSize, rng);
   const Ids original = tokens.to_vector<index_t>();
-  const Ids seen = result.tokens.to_vector<index_t>();
+  const Ids seen = result.ids.to_vector<index_t>();
   const Ids labels = result.labels.to_vector<index_t>();
   double ordinary = 0;
   double chosen = 0;
@@ -54,7 +64,7 @@ TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
     ASSERT_EQ(labels[i], original[i]);
     ASSERT_GE(original[i], kFirst) << "a special token was chosen";
     ++chosen;
-    if (seen[i] == Vocabulary::kMask)
+    if (seen[i] == kMask)
       ++masked;
     else if (seen[i] == original[i])
       ++same;
@@ -80,32 +90,69 @@ TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
 }
 
 TEST(MaskTokens, NeverChoosesSpecialTokens) {
-  const Tensor tokens = tensor({{Vocabulary::kCls, 9, Vocabulary::kPad, Vocabulary::kUnknown},
-                                {Vocabulary::kMask, Vocabulary::kPad, 9, Vocabulary::kPad}});
+  const Tensor tokens = tensor({{kCls, 9, kPad, kUnknown}, {kMask, kPad, 9, kPad}});
   Rng rng(1);
-  const MaskedTokens all = mask_tokens(tokens, kSize, rng, {.chosen = 1, .masked = 1, .random = 0});
+  const MaskedTokens all =
+      mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1, .masked = 1, .random = 0});
   constexpr index_t kNo = kIgnored;
   EXPECT_EQ(all.labels.to_vector<index_t>(), (Ids{kNo, 9, kNo, kNo, kNo, kNo, 9, kNo}));
-  EXPECT_EQ(all.tokens.to_vector<index_t>(), (Ids{2, 3, 0, 1, 3, 0, 3, 0}));
+  EXPECT_EQ(all.ids.to_vector<index_t>(), (Ids{2, 3, 0, 1, 3, 0, 3, 0}));
   EXPECT_EQ(all.count, 2);
   EXPECT_EQ(tokens.item_at({0, 1}), 9) << "the tokens given must stay as they are";
 }
 
+TEST(MaskTokens, TakesSpecialTokensWhereverTheyStand) {
+  const SpecialTokens special = {.pad = 9, .cls = 4, .sep = 4, .mask = 0};
+  Rng rng(1);
+  const Tensor tokens = randint(0, 10, {100, 100}, rng);
+  const MaskedTokens all =
+      mask_tokens(tokens, special, 10, rng, {.chosen = 1, .masked = 0.5, .random = 0.5});
+  const Ids original = tokens.to_vector<index_t>();
+  const Ids seen = all.ids.to_vector<index_t>();
+  const Ids labels = all.labels.to_vector<index_t>();
+  std::vector<int> counts(10);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    ASSERT_EQ(labels[i], special.contains(original[i]) ? kIgnored : original[i]);
+    if (labels[i] != kIgnored) ++counts[static_cast<std::size_t>(seen[i])];
+  }
+  for (const index_t ordinary : {1, 2, 3, 5, 6, 7, 8}) {
+    EXPECT_NEAR(counts[static_cast<std::size_t>(ordinary)], 500, 120) << ordinary;
+  }
+  EXPECT_NEAR(counts[0], 3500, 250);
+  EXPECT_EQ(counts[4] + counts[9], 0);
+}
+
+TEST(MaskTokens, NeedsAMaskOnlyWhereItHides) {
+  const Tensor tokens = tensor({{5, 6}});
+  Rng rng(1);
+  EXPECT_TRUE(test::throws("mask_tokens", {"no [MASK]"}, [&] { mask_tokens(tokens, {}, 9, rng); }));
+  EXPECT_EQ(mask_tokens(tokens, {}, 9, rng, {.chosen = 1, .masked = 0}).count, 2);
+  EXPECT_TRUE(test::throws("mask_tokens", {"special token 9 in a vocabulary of 9"},
+                           [&] { mask_tokens(tokens, {.mask = 9}, 9, rng); }));
+}
+
+TEST(SpecialMask, IsTrueAtSpecialTokens) {
+  const Tensor mask = special_mask(tensor({{0, 4, 3}, {5, 1, 2}}), kSpecial);
+  EXPECT_EQ(mask.shape(), (Shape{2, 3}));
+  EXPECT_EQ(mask.to(kInt64).to_vector<index_t>(), (Ids{1, 0, 1, 0, 1, 1}));
+  EXPECT_EQ(special_mask(tensor({0, 1}), {}).to(kInt64).to_vector<index_t>(), (Ids{0, 0}));
+}
+
 TEST(MaskTokens, ChoosesAtLeastOneWhereItCan) {
   Rng rng(1);
-  const Tensor tokens = tensor({{Vocabulary::kCls, 9, 10, 11}});
+  const Tensor tokens = tensor({{kCls, 9, 10, 11}});
   bool seen[4] = {};
   for (int i = 0; i < 100; ++i) {
-    const MaskedTokens result = mask_tokens(tokens, kSize, rng, {.chosen = 1e-6});
+    const MaskedTokens result = mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1e-6});
     ASSERT_EQ(result.count, 1);
     for (index_t at = 0; at < 4; ++at) {
       if (result.labels.item_at<index_t>({0, at}) != kIgnored) seen[at] = true;
     }
   }
   EXPECT_TRUE(!seen[0] && seen[1] && seen[2] && seen[3]);
-  EXPECT_EQ(mask_tokens(tokens, kSize, rng, {.chosen = 0}).count, 0);
-  EXPECT_EQ(mask_tokens(zeros({2, 3}, kInt64), kSize, rng).count, 0);
-  EXPECT_EQ(mask_tokens(zeros({0, 3}, kInt64), kSize, rng).count, 0);
+  EXPECT_EQ(mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 0}).count, 0);
+  EXPECT_EQ(mask_tokens(zeros({2, 3}, kInt64), kSpecial, kSize, rng).count, 0);
+  EXPECT_EQ(mask_tokens(zeros({0, 3}, kInt64), kSpecial, kSize, rng).count, 0);
 }
 
 TEST(MaskTokens, DependsOnTheGeneratorAlone) {
@@ -113,9 +160,9 @@ TEST(MaskTokens, DependsOnTheGeneratorAlone) {
   const auto run = [&](const Tensor& given) {
     Rng rng(4);
     rng.next_u32();
-    const MaskedTokens result = mask_tokens(given, kSize, rng);
+    const MaskedTokens result = mask_tokens(given, kSpecial, kSize, rng);
     EXPECT_EQ(rng.state().position, 4u + 4 * 64 * 128);
-    Ids all = result.tokens.to_vector<index_t>();
+    Ids all = result.ids.to_vector<index_t>();
     for (const index_t label : result.labels.to_vector<index_t>()) all.push_back(label);
     return all;
   };
@@ -128,7 +175,7 @@ TEST(MaskTokens, DependsOnTheGeneratorAlone) {
   }
   set_thread_count(before);
   Rng other(5);
-  EXPECT_NE(mask_tokens(tokens, kSize, other).tokens.to_vector<index_t>(),
+  EXPECT_NE(mask_tokens(tokens, kSpecial, kSize, other).ids.to_vector<index_t>(),
             Ids(wanted.begin(), wanted.begin() + tokens.count()));
 }
 
@@ -136,8 +183,8 @@ TEST(MaskTokens, RefusesWhatIsNoTokenOrNoChance) {
   Rng rng(1);
   const auto refuses = [&](const std::string& part, const Tensor& tokens, index_t size,
                            const MaskOptions& options) {
-    EXPECT_TRUE(
-        test::throws("mask_tokens", {part}, [&] { mask_tokens(tokens, size, rng, options); }));
+    EXPECT_TRUE(test::throws("mask_tokens", {part},
+                             [&] { mask_tokens(tokens, kSpecial, size, rng, options); }));
   };
   const Tensor tokens = tensor({{5, 6}});
   refuses("float32", tokens.to(kFloat32), kSize, {});

@@ -1,0 +1,71 @@
+#include "models/text/character_tokenizer.h"
+
+#include <utility>
+
+#include "models/text/utf8.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+constexpr const char* kKind = "characters";
+
+/// Calls use(character, its first byte) for each. Errors: bytes that are not UTF-8.
+template <class Use>
+void each_character(std::string_view text, const Use& use) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = code_point_size(text.substr(at));
+    require(size > 0, "split_characters", "byte ", at,
+            " is not UTF-8: ", printable(text.substr(at, 1)));
+    use(text.substr(at, size), static_cast<index_t>(at));
+    at += size;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> split_characters(std::string_view text) {
+  std::vector<std::string> characters;
+  each_character(text,
+                 [&](std::string_view character, index_t) { characters.emplace_back(character); });
+  return characters;
+}
+
+CharacterTokenizer::CharacterTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {}
+
+CharacterTokenizer CharacterTokenizer::of(std::span<const std::string> texts,
+                                          const VocabularyOptions& options) {
+  TokenCounts counts;
+  for (const std::string& text : texts) {
+    each_character(text, [&](std::string_view character, index_t) { counts.add(character); });
+  }
+  return CharacterTokenizer(counts.vocabulary(options));
+}
+
+CharacterTokenizer CharacterTokenizer::from_text(std::string_view text, const std::string& file) {
+  return CharacterTokenizer(vocabulary_from_text(kKind, text, file, [](std::string_view token) {
+    return split_characters(token).size() == 1;
+  }));
+}
+
+std::vector<Piece> CharacterTokenizer::split(std::string_view text) const {
+  std::vector<Piece> pieces;
+  each_character(text, [&](std::string_view character, index_t at) {
+    pieces.push_back({id(character), {at, at + std::ssize(character)}});
+  });
+  return pieces;
+}
+
+std::string CharacterTokenizer::decode(std::span<const index_t> ids) const {
+  std::string text;
+  for (const index_t id : ids) text += token(id);
+  return text;
+}
+
+std::string CharacterTokenizer::to_text() const {
+  return vocabulary_to_text(kKind, vocabulary());
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,34 @@
+// Characters as tokens.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/tokenizer.h"
+
+namespace tessera::text {
+
+/// The code points of a text, as UTF-8. Errors: bytes that are not UTF-8.
+std::vector<std::string> split_characters(std::string_view text);
+
+/// The code points of a text, by number. Decoding gives the text back.
+class CharacterTokenizer final : public Tokenizer {
+ public:
+  /// The characters of `texts`, as TokenCounts numbers them. **Errors**: as TokenCounts; bytes that
+  /// are not UTF-8.
+  static CharacterTokenizer of(std::span<const std::string> texts,
+                               const VocabularyOptions& options = {});
+  /// **Errors**: std::runtime_error that begins with `file`: text that to_text does not make.
+  static CharacterTokenizer from_text(std::string_view text, const std::string& file);
+
+  std::string decode(std::span<const index_t> ids) const override;
+  std::string to_text() const override;
+
+ private:
+  explicit CharacterTokenizer(Vocabulary vocabulary);
+  std::vector<Piece> split(std::string_view text) const override;
+};
+
+}  // namespace tessera::text

@@ -1,0 +1,77 @@
+#include "models/text/tokenizers.h"
+
+#include "models/text/character_tokenizer.h"
+#include "models/text/text_file.h"
+#include "models/text/word_tokenizer.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+struct Kind {
+  std::string_view name;  // the first line of to_text
+  std::unique_ptr<Tokenizer> (*of)(std::span<const std::string>, const VocabularyOptions&);
+  std::unique_ptr<Tokenizer> (*from_text)(std::string_view, const std::string&);
+};
+
+template <class T>
+constexpr Kind kind(std::string_view name) {
+  return {name,
+          [](std::span<const std::string> texts, const VocabularyOptions& options)
+              -> std::unique_ptr<Tokenizer> { return std::make_unique<T>(T::of(texts, options)); },
+          [](std::string_view text, const std::string& file) -> std::unique_ptr<Tokenizer> {
+            return std::make_unique<T>(T::from_text(text, file));
+          }};
+}
+
+constexpr Kind kKinds[] = {
+    kind<WordTokenizer>("words"),
+    kind<CharacterTokenizer>("characters"),
+};
+
+const Kind* find_kind(std::string_view name) {
+  for (const Kind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+/// 'words' or 'characters'
+std::string known_kinds() {
+  std::string names;
+  for (const Kind& kind : kKinds) names += format(names.empty() ? "'" : " or '", kind.name, "'");
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> tokenizer_kinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
+                                          const VocabularyOptions& options) {
+  const Kind* const found = find_kind(kind);
+  require(found != nullptr, "make_tokenizer", "wanted ", known_kinds(), ", got ", printable(kind));
+  return found->of(texts, options);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) fail_file(file, "line 1: the text ends, cut short");
+  const Kind* const found = find_kind(text.substr(0, end));
+  if (found == nullptr) {
+    fail_file(file, "line 1: wanted ", known_kinds(), ", got ", printable(text.substr(0, end)));
+  }
+  return found->from_text(text, file);
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
+  return tokenizer_from_text(read_text(path), path.string());
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,91 @@
+#include "models/text/word_tokenizer.h"
+
+#include <utility>
+
+namespace tessera::text {
+
+namespace {
+
+constexpr const char* kKind = "words";
+
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_letter_or_digit(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return code >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_punctuation(char c) {
+  return c > ' ' && c < 0x7f && !is_letter_or_digit(c);
+}
+
+std::string lower_case(std::string_view text, Span bytes) {
+  std::string word(text.substr(static_cast<std::size_t>(bytes.begin),
+                               static_cast<std::size_t>(bytes.end - bytes.begin)));
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  return word;
+}
+
+}  // namespace
+
+std::vector<Span> word_spans(std::string_view text) {
+  std::vector<Span> spans;
+  bool continues = false;  // whether the next character may belong to the last word
+  for (index_t at = 0; at < std::ssize(text); ++at) {
+    const char c = text[static_cast<std::size_t>(at)];
+    const bool joins = !is_space(c) && !is_punctuation(c);
+    if (joins && continues) {
+      ++spans.back().end;
+    } else if (!is_space(c)) {
+      spans.push_back({at, at + 1});
+    }
+    continues = joins;
+  }
+  return spans;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (const Span span : word_spans(text)) words.push_back(lower_case(text, span));
+  return words;
+}
+
+WordTokenizer::WordTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {}
+
+WordTokenizer WordTokenizer::of(std::span<const std::string> texts,
+                                const VocabularyOptions& options) {
+  TokenCounts counts;
+  for (const std::string& text : texts) {
+    for (const std::string& word : split_words(text)) counts.add(word);
+  }
+  return WordTokenizer(counts.vocabulary(options));
+}
+
+WordTokenizer WordTokenizer::from_text(std::string_view text, const std::string& file) {
+  return WordTokenizer(vocabulary_from_text(kKind, text, file, [](std::string_view token) {
+    return split_words(token) == std::vector{std::string(token)};
+  }));
+}
+
+std::vector<Piece> WordTokenizer::split(std::string_view text) const {
+  std::vector<Piece> pieces;
+  for (const Span span : word_spans(text)) pieces.push_back({id(lower_case(text, span)), span});
+  return pieces;
+}
+
+std::string WordTokenizer::decode(std::span<const index_t> ids) const {
+  std::string text;
+  for (const index_t id : ids) {
+    if (!text.empty()) text += ' ';
+    text += token(id);
+  }
+  return text;
+}
+
+std::string WordTokenizer::to_text() const {
+  return vocabulary_to_text(kKind, vocabulary());
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,172 @@
+#include "models/text/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include "models/text/character_tokenizer.h"
+#include "models/text/word_tokenizer.h"
+#include "tensor/error.h"
+#include "tests/support/errors.h"
+
+namespace tessera::text {
+namespace {
+
+using test::throws;
+using Ids = std::vector<index_t>;
+using Texts = std::vector<std::string>;
+
+/// A tokenizer from outside: bytes as numbers, whatever stands around them.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  explicit ByteTokenizer(const SpecialTokens& special = {})
+      : Tokenizer(Vocabulary(bytes(), special)) {}
+  explicit ByteTokenizer(const Layout& layout) : Tokenizer(Vocabulary(bytes(), {}), layout) {}
+
+  std::string decode(std::span<const index_t> ids) const override {
+    std::string text;
+    for (const index_t id : ids) text += token(id);
+    return text;
+  }
+  std::string to_text() const override { return "bytes\n"; }
+
+ private:
+  static Texts bytes() {
+    Texts tokens;
+    for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+    return tokens;
+  }
+  std::vector<Piece> split(std::string_view text) const override {
+    std::vector<Piece> pieces;
+    for (const char c : text) {
+      const index_t at = std::ssize(pieces);
+      pieces.push_back({static_cast<unsigned char>(c), {at, at + 1}});
+    }
+    return pieces;
+  }
+};
+
+constexpr index_t kNo = kNoText;
+const SpecialTokens kBert = {.pad = 0, .unknown = 1, .cls = 2, .sep = 4, .mask = 3};
+
+TEST(Encode, PutsTheSpecialTokensAroundTheText) {
+  const ByteTokenizer bert(kBert);
+  const Encoding e = bert.encode("ab");
+  EXPECT_EQ(e.ids, (Ids{2, 'a', 'b', 4}));
+  EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {1, 2}, {0, 0}}));
+  EXPECT_EQ(e.types, (Ids{0, 0, 0, 0}));
+  EXPECT_EQ(e.texts, (Ids{kNo, 0, 0, kNo}));
+  EXPECT_EQ(bert.encode("ab", {.add_special = false}).ids, (Ids{'a', 'b'}));
+  EXPECT_EQ(bert.encode("").ids, (Ids{2, 4}));
+  EXPECT_EQ(ByteTokenizer().encode("ab").ids, (Ids{'a', 'b'}));
+  EXPECT_EQ(ByteTokenizer({.cls = 7}).encode("ab").ids, (Ids{7, 'a', 'b'}));
+  EXPECT_EQ(ByteTokenizer({.sep = 7}).encode("ab").ids, (Ids{'a', 'b', 7}));
+}
+
+TEST(EncodePair, TellsTheTextsApart) {
+  const Encoding e = ByteTokenizer(kBert).encode_pair("ab", "c");
+  EXPECT_EQ(e.ids, (Ids{2, 'a', 'b', 4, 'c', 4}));
+  EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {1, 2}, {0, 0}, {0, 1}, {0, 0}}));
+  EXPECT_EQ(e.types, (Ids{0, 0, 0, 0, 1, 1}));
+  EXPECT_EQ(e.texts, (Ids{kNo, 0, 0, kNo, 1, kNo}));
+  const Encoding plain = ByteTokenizer(kBert).encode_pair("ab", "c", {.add_special = false});
+  EXPECT_EQ(plain.ids, (Ids{'a', 'b', 'c'}));
+  EXPECT_EQ(plain.types, (Ids{0, 0, 1}));
+  EXPECT_EQ(ByteTokenizer({.sep = 7}).encode_pair("", "c").ids, (Ids{7, 'c', 7}));
+  // Real ones know pairs where their vocabulary has a [SEP].
+  const Texts texts = {"The cat."};
+  EXPECT_EQ(WordTokenizer::of(texts, {.sep = true}).encode_pair("the", "cat").ids,
+            (Ids{2, 5, 4, 6, 4}));
+  EXPECT_TRUE(throws("encode_pair", {"no [SEP]"},
+                     [&] { WordTokenizer::of(texts).encode_pair("the", "cat"); }));
+  EXPECT_TRUE(
+      throws("encode_pair", {"no [SEP]"}, [] { ByteTokenizer({.cls = 7}).encode_pair("a", "b"); }));
+}
+
+TEST(EncodePair, FollowsAnyLayout) {
+  // RoBERTa's: <s> A </s> </s> B </s>, all of one type.
+  const Layout roberta = {
+      .single = {{kNo, 0, 0}, {0, 0}, {kNo, 0, 2}},
+      .pair = {{kNo, 0, 0}, {0, 0}, {kNo, 0, 2}, {kNo, 0, 2}, {1, 0}, {kNo, 0, 2}}};
+  const Encoding e = ByteTokenizer(roberta).encode_pair("ab", "c", {.max_length = 6});
+  EXPECT_EQ(e.ids, (Ids{0, 'a', 2, 2, 'c', 2}));
+  EXPECT_EQ(e.types, Ids(6, 0));
+  EXPECT_EQ(e.texts, (Ids{kNo, 0, kNo, kNo, 1, kNo}));
+}
+
+TEST(Encode, CutsToTheLength) {
+  const ByteTokenizer bert(kBert);
+  EXPECT_EQ(bert.encode("abcd", {.max_length = 6}).ids, (Ids{2, 'a', 'b', 'c', 'd', 4}));
+  EXPECT_EQ(bert.encode("abcd", {.max_length = 4}).ids, (Ids{2, 'a', 'b', 4}));
+  const Encoding left = bert.encode("abcd", {.max_length = 4, .cut = Side::kLeft});
+  EXPECT_EQ(left.ids, (Ids{2, 'c', 'd', 4}));
+  EXPECT_EQ(left.offsets[1], (Span{2, 3}));
+  EXPECT_EQ(bert.encode("abcd", {.max_length = 2}).ids, (Ids{2, 4}));
+  EXPECT_EQ(bert.encode("abcd", {.add_special = false, .max_length = 1}).ids, (Ids{'a'}));
+  EXPECT_TRUE(throws("encode", {"max_length 1", "2 special"},
+                     [&] { bert.encode("abcd", {.max_length = 1}); }));
+  EXPECT_TRUE(throws("encode", {"-3"}, [&] { bert.encode("", {.max_length = -3}); }));
+  EXPECT_TRUE(throws("encode_pair", {"max_length 2", "3 special"},
+                     [&] { bert.encode_pair("a", "b", {.max_length = 2}); }));
+}
+
+/// How many tokens of two texts of these lengths are left in `room`.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> lengths_in(index_t room, std::size_t first,
+                                                     std::size_t second, Truncation truncation) {
+  const Encoding e =
+      ByteTokenizer(kBert).encode_pair(std::string(first, 'a'), std::string(second, 'b'),
+                                       {.max_length = room + 3, .truncation = truncation});
+  EXPECT_LE(std::ssize(e.ids), room + 3);
+  return {std::count(e.texts.begin(), e.texts.end(), 0),
+          std::count(e.texts.begin(), e.texts.end(), 1)};
+}
+
+TEST(EncodePair, CutsTheLongerTextFirst) {
+  using Lengths = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
+  const auto longest = [](index_t room, std::size_t first, std::size_t second) {
+    return lengths_in(room, first, second, Truncation::kLongestFirst);
+  };
+  EXPECT_EQ(longest(9, 4, 5), Lengths(4, 5));
+  EXPECT_EQ(longest(8, 2, 9), Lengths(2, 6));
+  EXPECT_EQ(longest(8, 9, 2), Lengths(6, 2));
+  EXPECT_EQ(longest(5, 6, 7), Lengths(2, 3));
+  EXPECT_EQ(longest(5, 7, 6), Lengths(3, 2));
+  EXPECT_EQ(longest(5, 6, 6), Lengths(2, 3));
+  EXPECT_EQ(longest(5, 3, 3), Lengths(2, 3));
+  EXPECT_EQ(longest(1, 1, 1), Lengths(0, 1));
+  EXPECT_EQ(longest(0, 3, 4), Lengths(0, 0));
+  EXPECT_EQ(longest(3, 0, 4), Lengths(0, 3));
+}
+
+TEST(EncodePair, CutsTheTextThatIsNamed) {
+  using Lengths = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
+  EXPECT_EQ(lengths_in(5, 6, 4, Truncation::kFirst), Lengths(1, 4));
+  EXPECT_EQ(lengths_in(5, 2, 9, Truncation::kSecond), Lengths(2, 3));
+  EXPECT_EQ(lengths_in(9, 4, 5, Truncation::kSecond), Lengths(4, 5));
+  EXPECT_TRUE(throws("encode_pair", {"the first text has 6 tokens, but 6"},
+                     [] { lengths_in(4, 6, 4, Truncation::kFirst); }));
+  EXPECT_TRUE(throws("encode_pair", {"the second text has 1 tokens, but 3"},
+                     [] { lengths_in(4, 6, 1, Truncation::kSecond); }));
+  const EncodeOptions left = {.max_length = 7, .cut = Side::kLeft};
+  EXPECT_EQ(ByteTokenizer(kBert).encode_pair("abc", "xyz", left).ids,
+            (Ids{2, 'b', 'c', 4, 'y', 'z', 4}));
+}
+
+TEST(Encode, RefusesWhatIsNotUtf8) {
+  const Texts texts = {"a"};
+  const auto words = WordTokenizer::of(texts, {.sep = true});
+  const auto characters = CharacterTokenizer::of(texts);
+  // A stray continuation, an overlong slash, a surrogate, beyond U+10FFFF, cut short, Latin-1.
+  for (const std::string bad :
+       {"\x80", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xe9 a"}) {
+    for (const Tokenizer* tokenizer :
+         {static_cast<const Tokenizer*>(&words), static_cast<const Tokenizer*>(&characters)}) {
+      EXPECT_TRUE(
+          throws("encode", {"byte 2 is not UTF-8"}, [&] { tokenizer->encode("a " + bad); }));
+    }
+    EXPECT_TRUE(throws("encode_pair", {"byte 0"}, [&] { words.encode_pair("a", bad); }));
+    EXPECT_TRUE(throws("encode_pair", {"byte 0"}, [&] { words.encode_pair(bad, "a"); }));
+  }
+  EXPECT_EQ(words.encode(std::string("a\0a", 3)).ids.size(), 3u);  // a zero byte is a character
+}
+
+}  // namespace
+}  // namespace tessera::text

@@ -1,0 +1,51 @@
+#include "models/text/tokenizers.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+using test::file_error;
+using test::TemporaryFolder;
+using Ids = std::vector<index_t>;
+using Texts = std::vector<std::string>;
+
+TEST(Tokenizers, AreChosenByName) {
+  EXPECT_EQ(tokenizer_kinds(), (Texts{"words", "characters"}));
+  const Texts texts = {"Ab ab"};
+  EXPECT_EQ(make_tokenizer("words", texts)->encode("ab").ids, (Ids{2, 4}));
+  EXPECT_EQ(make_tokenizer("characters", texts)->encode("ab").ids, (Ids{2, 7, 4}));
+  EXPECT_EQ(make_tokenizer("words", texts, {.sep = true})->encode("ab").ids, (Ids{2, 5, 4}));
+  EXPECT_TRUE(test::throws("make_tokenizer", {"'words' or 'characters'", "got 'letters'"},
+                           [&] { make_tokenizer("letters", texts); }));
+}
+
+TEST(Tokenizers, AreTheSameAfterSavingAndLoading) {
+  const TemporaryFolder folder;
+  const Texts texts = {"The cat\r\nsat \\ \xc3\xa9."};
+  for (const std::string& kind : tokenizer_kinds()) {
+    const auto saved = make_tokenizer(kind, texts);
+    saved->save(folder.path() / "t");
+    const auto loaded = load_tokenizer(folder.path() / "t");
+    EXPECT_EQ(loaded->vocabulary(), saved->vocabulary()) << kind;
+    EXPECT_EQ(loaded->to_text(), saved->to_text()) << kind;
+    EXPECT_EQ(loaded->encode(texts[0]).ids, saved->encode(texts[0]).ids) << kind;
+  }
+}
+
+TEST(Tokenizers, RefuseOtherText) {
+  const auto error = [](const std::string& text) {
+    return file_error([&] { tokenizer_from_text(text, "v"); });
+  };
+  EXPECT_EQ(error(""), "v: line 1: the text ends, cut short");
+  EXPECT_EQ(error("vocab\n"), "v: line 1: wanted 'words' or 'characters', got 'vocab'");
+  EXPECT_EQ(error("words\n[PAD]\n[UNK]\nthe\n"), "v: line 4: wanted [CLS], got 'the'");
+  const std::string start = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
+  EXPECT_EQ(error(start + "a\na\n"), "v: line 7: 'a' stands here twice");
+}
+
+}  // namespace
+}  // namespace tessera::text
