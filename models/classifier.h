@@ -5,7 +5,7 @@
 //                  .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
 //       .classes = 6,
 //   });
-//   Tensor scores = model({batch.tokens, batch.lengths});      // (B, 6)
+//   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 #pragma once
 
 #include "models/pooling.h"

@@ -82,6 +82,7 @@ endfunction()
 readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
 readme_test(nn_readme ${PROJECT_SOURCE_DIR}/nn/README.md)
 readme_test(training_readme ${PROJECT_SOURCE_DIR}/nn/training/README.md)
+readme_test(text_readme ${PROJECT_SOURCE_DIR}/models/text/README.md)
 
 # ---- from the source tree ----
 
