@@ -267,14 +267,14 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
            const std::vector<text::LabelledText>& valid_lines, Classifier& model) {
   const auto examples = examples_of(lines, c.train, names, c.max_words);
   const auto valid = examples_of(valid_lines, c.valid, names, c.max_words);
-  std::cout << lines.size() << " lines, " << names.words->size() << " words, " << names.labels.size()
-            << " classes, " << nn::parameter_count(model) << " parameters";
+  std::cout << lines.size() << " lines, " << names.words->size() << " words, "
+            << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
   if (!valid.empty()) std::cout << "; " << valid.size() << " lines are held out";
   std::cout << std::endl;
   examples::Lesson lesson = {.train = {text::lengths_of(examples),
                                        [&](std::span<const index_t> chosen) {
-                                         return loss_of(model, names.words->special(), examples, chosen, c.word_dropout,
-                                                        c.label_smoothing);
+                                         return loss_of(model, names.words->special(), examples,
+                                                        chosen, c.word_dropout, c.label_smoothing);
                                        }},
                              .digest = examples::digest_of(examples),
                              .notes = notes_of(names)};
