@@ -21,6 +21,11 @@ struct Size {
   index_t layers, d_model, heads, feedforward;
 };
 
+/// The width of a gated network beside a plain one's, a multiple of 16.
+index_t gated_width(index_t plain) {
+  return (2 * plain + 24) / 48 * 16;
+}
+
 models::EncoderOptions options_of(const Size& size, double dropout = 0) {
   return {
       .layers = models::repeat_layer({.d_model = size.d_model,
@@ -32,10 +37,26 @@ models::EncoderOptions options_of(const Size& size, double dropout = 0) {
   };
 }
 
-Case encoder_case(const Size& size, index_t batch, index_t tokens) {
-  models::Encoder encoder(options_of(size));
+/// Layers with rotary positions, RMS norms and a gated feed-forward network of 2/3 the width: as
+/// many multiplications as the plain layer has, where 16 divides that.
+models::EncoderOptions modern_options_of(const Size& size) {
+  models::EncoderOptions options = options_of(size);
+  for (models::EncoderLayerOptions& layer : options.layers) {
+    layer.dim_feedforward = gated_width(size.feedforward);
+    layer.norm_first = true;
+    layer.bias = false;
+    layer.norm.kind = nn::NormKind::kRmsNorm;
+    layer.attention.rotary = nn::RotaryOptions{};
+    layer.feed_forward.gated = true;
+  }
+  options.final_norm = true;
+  return options;
+}
+
+Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t tokens) {
+  models::Encoder encoder(options);
   nn::eval(encoder);
-  const Tensor x = randn({batch, tokens, size.d_model});
+  const Tensor x = randn({batch, tokens, options.width()});
   return {
       [=] { return encoder(x); },
       // The definition is the same model in double on the first sequence; the others differ from it
@@ -107,7 +128,17 @@ void register_encoder() {
       register_case(format("encoder/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
                            "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
                     {.flops = encoder_flops(s, batch, tokens)},
-                    [=, batch = batch, tokens = tokens] { return encoder_case(s, batch, tokens); });
+                    [=, batch = batch, tokens = tokens] {
+                      return encoder_case(options_of(s), batch, tokens);
+                    });
+      Size modern = s;
+      modern.feedforward = gated_width(s.feedforward) * 3 / 2;
+      register_case(format("modern/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
+                           "/F:", gated_width(s.feedforward), "/B:", batch, "/T:", tokens),
+                    {.flops = encoder_flops(modern, batch, tokens)},
+                    [=, batch = batch, tokens = tokens] {
+                      return encoder_case(modern_options_of(s), batch, tokens);
+                    });
       // A backward is two products for each of the forward's.
       for (const double dropout : {0.0, 0.1}) {
         register_case(

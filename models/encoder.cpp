@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tensor/error.h"
 
@@ -38,40 +39,88 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
   return std::vector<EncoderLayerOptions>(static_cast<std::size_t>(count), layer);
 }
 
-nn::LayerNorm make_norm(const EncoderOptions& options) {
-  return options.layers.empty() ? nn::LayerNorm(options.width()) : make_norm(options.layers.back());
+nn::Norm make_norm(const EncoderOptions& options) {
+  return options.layers.empty() ? nn::Norm({.width = options.width()})
+                                : make_norm(options.layers.back());
 }
+
+namespace {
+
+/// Rotary tables, one for all who ask for an equal one.
+class RotaryTables {
+ public:
+  const nn::Rotary& of(const nn::RotaryOptions& options, index_t head_width) {
+    for (const auto& [made_of, table] : tables_) {
+      if (made_of == options && table.head_width == head_width) return table;
+    }
+    return tables_.emplace_back(options, nn::Rotary(options, head_width)).second;
+  }
+
+ private:
+  std::vector<std::pair<nn::RotaryOptions, nn::Rotary>> tables_;
+};
+
+}  // namespace
 
 Encoder::Encoder(const EncoderOptions& options, Rng& rng) {
   if (!options.layers.empty()) options.width();
-  for (const EncoderLayerOptions& layer : options.layers) layers.emplace_back(layer, rng);
+  RotaryTables tables;
+  for (const EncoderLayerOptions& layer : options.layers) {
+    EncoderLayerOptions but_rotary = layer;
+    but_rotary.attention.rotary.reset();
+    layers.emplace_back(but_rotary, rng);
+    if (!layer.attention.rotary) continue;
+    layers.back().self_attn.rotary =
+        tables.of(*layer.attention.rotary, layer.d_model / layer.nhead);
+  }
   if (options.final_norm) norm.emplace(make_norm(options));
+  if (!options.relative_position) return;
+  require(!layers.empty(), "Encoder", "there is no layer to share a relative_position");
+  const index_t heads = options.layers.front().nhead;
+  for (const EncoderLayerOptions& layer : options.layers) {
+    require(layer.nhead == heads && layer.batch_first, "Encoder",
+            "layers that share a relative_position need the batch first and one nhead, not ", heads,
+            " and ", layer.nhead);
+  }
+  relative_position.emplace(
+      nn::RelativePositionOptions{.num_heads = heads, .distances = *options.relative_position},
+      rng);
 }
 
-Tensor Encoder::operator()(const Tensor& x, const AttentionMask& mask) const {
-  Tensor y = x;
-  for (const EncoderLayer& layer : layers) y = layer(y, mask);
-  return norm ? (*norm)(y) : y;
+/// The inputs of the first layer.
+EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
+  if (!relative_position) return inputs;
+  require(inputs.x.defined() && inputs.x.rank() >= 2, "Encoder", "expected (B, T, D) or (T, D)");
+  const index_t tokens = inputs.x.size(-2);
+  EncoderInputs result = inputs;
+  result.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
+  return result;
 }
 
-EncoderTrace Encoder::with_weights(const Tensor& x, const AttentionMask& mask,
+Tensor Encoder::operator()(const EncoderInputs& inputs) const {
+  EncoderInputs y = with_bias(inputs);
+  for (const EncoderLayer& layer : layers) y.x = layer(y);
+  return norm ? (*norm)(y.x) : y.x;
+}
+
+EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
                                    const AttentionRequest& request) const {
   const std::vector<index_t> chosen = chosen_layers(request, std::ssize(layers));
-  EncoderTrace trace = {x, std::vector<Tensor>(chosen.size())};
+  std::vector<Tensor> weights(chosen.size());
+  EncoderInputs y = with_bias(inputs);
   for (index_t i = 0; i < std::ssize(layers); ++i) {
     const EncoderLayer& layer = layers[static_cast<std::size_t>(i)];
     if (std::ranges::find(chosen, i) == chosen.end()) {
-      trace.output = layer(trace.output, mask);
+      y.x = layer(y);
       continue;
     }
-    const AttentionResult step = layer.with_weights(trace.output, mask, request);
-    trace.output = step.output;
+    const AttentionResult step = layer.with_weights(y, request);
+    y.x = step.output;
     for (std::size_t n = 0; n < chosen.size(); ++n) {
-      if (chosen[n] == i) trace.weights[n] = step.weights;
+      if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  if (norm) trace.output = (*norm)(trace.output);
-  return trace;
+  return {norm ? (*norm)(y.x) : y.x, weights};
 }
 
 }  // namespace tessera::models

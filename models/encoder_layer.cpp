@@ -6,6 +6,7 @@
 #include "nn/check.h"
 #include "nn/module.h"
 #include "tensor/autograd/gradient_checkpoint.h"
+#include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -41,7 +42,8 @@ nn::MultiHeadAttentionOptions attention_of(const EncoderLayerOptions& options) {
           .dropout = options.dropouts.attention_weights.value_or(options.dropout),
           .bias = options.attention.bias.value_or(options.bias),
           .batch_first = options.batch_first,
-          .scale = options.attention.scale};
+          .scale = options.attention.scale,
+          .rotary = options.attention.rotary};
 }
 
 nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
@@ -49,15 +51,17 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
           .dim_feedforward = options.dim_feedforward,
           .activation = options.activation,
           .dropout = options.dropouts.feed_forward.value_or(options.dropout),
-          .bias = options.feed_forward.bias.value_or(options.bias)};
+          .bias = options.feed_forward.bias.value_or(options.bias),
+          .gated = options.feed_forward.gated};
 }
 
 }  // namespace
 
-nn::LayerNorm make_norm(const EncoderLayerOptions& options) {
-  return nn::LayerNorm({.normalized_shape = {options.d_model},
-                        .eps = options.layer_norm_eps,
-                        .bias = options.norm.bias.value_or(options.bias)});
+nn::Norm make_norm(const EncoderLayerOptions& options) {
+  return nn::Norm({.width = options.d_model,
+                   .kind = options.norm.kind,
+                   .eps = options.layer_norm_eps,
+                   .bias = options.norm.bias.value_or(options.bias)});
 }
 
 EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
@@ -66,45 +70,70 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
       norm2(make_norm(options)),
       dropout1(options.dropouts.attention_output.value_or(options.dropout)),
       dropout2(options.dropouts.feed_forward_output.value_or(options.dropout)),
+      window(options.attention.window),
       placement(placement_of(options)),
+      batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
   if (placement != NormPlacement::kPreFeedForward) norm1.emplace(make_norm(options));
+  if (window) window_mask(*window);  // throws now what it would in every call
+  if (options.attention.relative_position) {
+    relative_position.emplace(
+        nn::RelativePositionOptions{.num_heads = options.nhead,
+                                    .distances = *options.attention.relative_position},
+        rng);
+  }
+  if (options.attention.alibi) alibi.emplace(options.nhead);
 }
 
-Tensor EncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
-  if (gradient_checkpoint && active_recorder != nullptr) return compute_checkpointed(x, mask);
-  return compute(x, mask, {}).output;
+Tensor EncoderLayer::operator()(const EncoderInputs& inputs) const {
+  if (gradient_checkpoint && active_recorder != nullptr) return compute_checkpointed(inputs);
+  return compute(inputs, {}).output;
 }
 
-AttentionResult EncoderLayer::with_weights(const Tensor& x, const AttentionMask& mask,
+AttentionResult EncoderLayer::with_weights(const EncoderInputs& inputs,
                                            const AttentionRequest& request) const {
-  return compute(x, mask, request);
+  return compute(inputs, request);
 }
 
-Tensor EncoderLayer::compute_checkpointed(const Tensor& x, const AttentionMask& mask) const {
-  std::vector<Tensor> inputs = mask.tensors();
-  const std::size_t of_mask = inputs.size();
-  inputs.insert(inputs.begin(), x);
+Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
+  std::vector<Tensor> read = inputs.mask.tensors();
+  const std::size_t of_mask = read.size();
+  read.insert(read.begin(), {inputs.x, inputs.positions});
   nn::for_each_parameter(
-      *this, [&](const std::string&, const Tensor& parameter) { inputs.push_back(parameter); });
+      *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); });
   // A copy of the layer, of handles that is, so that the original may change or go.
   return tessera::gradient_checkpoint(
-      [layer = *this, mask, of_mask](std::span<const Tensor> in) {
-        const AttentionMask same = mask.with_tensors(in.subspan(1, of_mask));
-        return layer.compute(in[0], same, {}).output;
+      [layer = *this, mask = inputs.mask, of_mask](std::span<const Tensor> in) {
+        const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1]};
+        return layer.compute(same, {}).output;
       },
-      inputs);
+      read);
 }
 
-AttentionResult EncoderLayer::compute(const Tensor& x, const AttentionMask& mask,
+/// The mask with all that the layer adds to it.
+AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
+  AttentionMask mask = inputs.mask;
+  if (window) mask = mask & window_mask(*window);
+  if (!relative_position && !alibi) return mask;
+  const Tensor& x = inputs.x;
+  require(x.defined() && x.rank() >= 2, "EncoderLayer", "expected (B, T, D) or (T, D)");
+  const index_t tokens = x.size(batch_first || x.rank() == 2 ? -2 : 0);
+  if (relative_position) mask = mask & additive_mask((*relative_position)(tokens, tokens));
+  if (alibi) mask = mask & additive_mask((*alibi)(tokens, tokens));
+  return mask;
+}
+
+AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
                                       const std::optional<AttentionRequest>& request) const {
+  const Tensor& x = inputs.x;
   const bool post = placement == NormPlacement::kPost;
   // Without dropout between a branch and its sum, the branch's last product adds the residual
   // itself.
   const AttentionResult attended = self_attn({.query = norm1 && !post ? (*norm1)(x) : x,
-                                              .mask = mask,
+                                              .mask = mask_of(inputs),
                                               .weights = request,
-                                              .residual = dropout1.active() ? Tensor() : x});
+                                              .residual = dropout1.active() ? Tensor() : x,
+                                              .positions = inputs.positions});
   Tensor y = dropout1.active() ? dropout1(attended.output, x) : attended.output;
   if (post) y = (*norm1)(y);
 

@@ -5,7 +5,8 @@
 
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
-#include "nn/layer_norm.h"
+#include "nn/norm.h"
+#include "nn/relative_position.h"
 
 namespace tessera::models {
 
@@ -19,17 +20,23 @@ enum class NormPlacement {
 /// What EncoderLayerOptions cannot say in PyTorch's words, part by part; what is absent is as those
 /// words say.
 struct NormDetails {
+  nn::NormKind kind = nn::NormKind::kLayerNorm;
   std::optional<NormPlacement> placement = {};  // norm_first
   std::optional<bool> bias = {};
 };
 
 struct AttentionDetails {
   std::optional<bool> bias = {};
-  std::optional<double> scale = {};  // of the scores, 1 / sqrt(d_model / nhead) if absent
+  std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
+  std::optional<index_t> window = {};  // keys |i - j| <= window, all if absent
+  std::optional<nn::RotaryOptions> rotary = {};
+  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of this layer alone
+  bool alibi = false;
 };
 
 struct FeedForwardDetails {
   std::optional<bool> bias = {};
+  bool gated = false;  // GeGLU and its kin; dim_feedforward is the width of either half
 };
 
 struct DropoutDetails {
@@ -45,6 +52,11 @@ struct DropoutDetails {
 ///     EncoderLayerOptions bert = {.d_model = 768, .nhead = 12, .dim_feedforward = 3072,
 ///                                 .activation = nn::Activation::kGelu, .layer_norm_eps = 1e-12,
 ///                                 .dropouts = {.feed_forward = 0}};
+///     EncoderLayerOptions modern = {.d_model = 768, .nhead = 12, .dim_feedforward = 1152,
+///                                   .activation = nn::Activation::kGelu, .norm_first = true,
+///                                   .bias = false,
+///                                   .attention = {.window = 64, .rotary = {{.base = 10000}}},
+///                                   .feed_forward = {.gated = true}};
 struct EncoderLayerOptions {
   index_t d_model;
   index_t nhead;
@@ -63,7 +75,14 @@ struct EncoderLayerOptions {
 };
 
 /// A norm as those of the layer, of its width.
-nn::LayerNorm make_norm(const EncoderLayerOptions& options);
+nn::Norm make_norm(const EncoderLayerOptions& options);
+
+/// What a layer, or a stack of them, reads.
+struct EncoderInputs {
+  Tensor x;  // (B, T, D)
+  AttentionMask mask = {};
+  Tensor positions = {};  // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
+};
 
 /// Self-attention and a feed-forward network, each with a residual connection and a norm:
 ///
@@ -71,7 +90,8 @@ nn::LayerNorm make_norm(const EncoderLayerOptions& options);
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on both sums'
-/// branches. With NormPlacement::kPreFeedForward there is no norm1.
+/// branches. With NormPlacement::kPreFeedForward there is no norm1. A window, and biases of
+/// attention by distance, join the mask.
 ///
 /// With `gradient_checkpoint` a tape keeps the layer's input alone, not the dozen tensors that its
 /// backward reads, and backward computes the layer once more: a third more time, for memory that
@@ -79,25 +99,34 @@ nn::LayerNorm make_norm(const EncoderLayerOptions& options);
 /// weights; see tensor/autograd/gradient_checkpoint.h.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
-/// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight, ...
+/// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
+/// ...; a gated linear1.weight is (2F, D), and a learned bias by distance
+/// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; heads that do not divide d_model; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
   nn::MultiHeadAttention self_attn;
   nn::FeedForward feed_forward;
-  std::optional<nn::LayerNorm> norm1;
-  nn::LayerNorm norm2;
+  std::optional<nn::Norm> norm1;
+  nn::Norm norm2;
   nn::Dropout dropout1, dropout2;
+  std::optional<nn::RelativePositionBias> relative_position;
+  std::optional<nn::Alibi> alibi;
+  std::optional<index_t> window;
   NormPlacement placement;
+  bool batch_first;
   bool gradient_checkpoint;
 
   explicit EncoderLayer(const EncoderLayerOptions& options, Rng& rng = default_rng());
 
-  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
+  Tensor operator()(const EncoderInputs& inputs) const;
+  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const {
+    return (*this)(EncoderInputs{x, mask});
+  }
 
   /// The output together with the layer's attention weights, those requested.
-  AttentionResult with_weights(const Tensor& x, const AttentionMask& mask = {},
+  AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
@@ -109,12 +138,15 @@ struct EncoderLayer {
     visitor("norm2", self.norm2);
     visitor("dropout1", self.dropout1);
     visitor("dropout2", self.dropout2);
+    visitor("relative_attention_bias", self.relative_position);
+    visitor("alibi", self.alibi);
   }
 
  private:
-  AttentionResult compute(const Tensor& x, const AttentionMask& mask,
+  AttentionMask mask_of(const EncoderInputs& inputs) const;
+  AttentionResult compute(const EncoderInputs& inputs,
                           const std::optional<AttentionRequest>& request) const;
-  Tensor compute_checkpointed(const Tensor& x, const AttentionMask& mask) const;
+  Tensor compute_checkpointed(const EncoderInputs& inputs) const;
 };
 
 }  // namespace tessera::models

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "models/token_encoder.h"
-#include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
 
 namespace tessera::models {
 
@@ -36,7 +36,7 @@ struct MaskedLm {
   /// dense, GELU, layer norm.
   struct Transform {
     nn::Linear dense;
-    nn::LayerNorm norm;
+    nn::Norm norm;
 
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {

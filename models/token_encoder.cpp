@@ -77,13 +77,13 @@ TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   const AttentionMask mask = checked_mask(tokens);
-  return encoder(embeddings(tokens), mask);
+  return encoder({embeddings(tokens), mask, tokens.positions});
 }
 
 EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
   const AttentionMask mask = checked_mask(tokens);
-  return encoder.with_weights(embeddings(tokens), mask, request);
+  return encoder.with_weights({embeddings(tokens), mask, tokens.positions}, request);
 }
 
 }  // namespace tessera::models

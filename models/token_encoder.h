@@ -14,7 +14,7 @@ namespace tessera::models {
 enum class Positions {
   kSinusoidal,  // computed: Vaswani et al., 2017, section 3.5
   kLearned,     // parameters: BERT's
-  kNone,        // not by the embedding
+  kNone,        // not by the embedding: the layers know, by rotary positions or biases
 };
 
 struct TokenEncoderOptions {
@@ -34,15 +34,18 @@ struct TokenEncoderOptions {
 /// is multiplied by sqrt(D) where it is read, so that with s = 1 it is as large as the sines and,
 /// tied to an output layer, gives scores of variance 1. A smaller s is for few examples: the random
 /// start of rare words, which training hardly changes, disturbs less. Otherwise all tables start as
-/// N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the dropout.
+/// N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
+/// dropout.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D).
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
-/// embeddings.token_type_embeddings.weight (types, D), embeddings.position_embeddings.weight (P, D),
-/// embeddings.LayerNorm.weight and .bias (D) as BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
+/// embeddings.token_type_embeddings.weight (types, D),
+/// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
+/// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; an embedding_scale that is not finite and above 0, with sinusoidal positions.
+/// table of them; an encoder with batch_first = false; an embedding_scale that is not finite and
+/// above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
 struct TokenEncoder {
   struct Embeddings {
@@ -50,7 +53,7 @@ struct TokenEncoder {
     std::optional<nn::Embedding> type;
     std::optional<nn::PositionalEncoding> sinusoidal;
     std::optional<nn::LearnedPositionalEncoding> learned;
-    std::optional<nn::LayerNorm> norm;
+    std::optional<nn::Norm> norm;
     nn::Dropout dropout;
 
     Embeddings(const TokenEncoderOptions& options, Rng& rng);

@@ -57,6 +57,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
     in_proj_bias = zeros({3 * e});
     out_proj.bias.fill(0);
   }
+  if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
 }
 
 Tensor split_heads(const Tensor& x, index_t num_heads) {
@@ -93,6 +94,7 @@ AttentionInputs completed(const AttentionInputs& inputs, bool batch_first) {
   x.key = batched(inputs.key, x.query);
   x.value = batched(inputs.value, x.key);
   x.residual = batched(inputs.residual, {});
+  if (!inputs.key.defined() && !inputs.key_positions.defined()) x.key_positions = x.positions;
   const index_t rank = inputs.query.rank();
   for (const Tensor& other : {inputs.key, inputs.value, inputs.residual}) {
     require(!other.defined() || other.rank() == rank, "MultiHeadAttention", "query ",
@@ -113,8 +115,14 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
+/// How the first heads of a projection of x turn, if they do.
+RotaryColumns MultiHeadAttention::turned(index_t heads, const Tensor& x,
+                                         const Tensor& positions) const {
+  return rotary ? rotary->columns(heads, x.dtype(), positions) : RotaryColumns{};
+}
+
 /// The projection number `part` of x: 0 queries, 1 keys, 2 values.
-Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
+Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& positions) const {
   const index_t e = embed_dim();
   const auto rows = [&](const Tensor& all) {
     return all.defined() ? all.slice(0, part * e, (part + 1) * e) : all;
@@ -125,25 +133,32 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x) const {
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
           x.size(-1), ", expected ", weight.size(1));
   const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
-  return linear(x, weight, rows(in_proj_bias), {.packed = &packed});
+  const index_t turning = part == 2 ? 0 : num_heads;
+  return linear(
+      x, weight, rows(in_proj_bias),
+      {.packed = &packed, .rotary = turning > 0 ? turned(turning, x, positions) : RotaryColumns{}});
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
-std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x) const {
+std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
+                                                         const Tensor& positions) const {
   const index_t e = embed_dim();
   require(x.size(-1) == e, "MultiHeadAttention", "input ", x.shape(), " has width ", x.size(-1),
           ", expected ", e);
-  const Tensor qkv = linear(x, in_proj_weight, in_proj_bias, {.packed = &packed_in_proj});
+  const Tensor qkv =
+      linear(x, in_proj_weight, in_proj_bias,
+             {.packed = &packed_in_proj, .rotary = turned(2 * num_heads, x, positions)});
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }
 
 AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) const {
-  const bool one_product =
-      in_proj_weight.defined() && !inputs.key.defined() && !inputs.value.defined();
+  const bool one_product = in_proj_weight.defined() && !inputs.key.defined() &&
+                           !inputs.value.defined() && !inputs.key_positions.defined();
   const AttentionInputs x = completed(inputs, batch_first);
   const auto [q, k, v] =
-      one_product ? project_packed(x.query)
-                  : std::array{project(0, x.query), project(1, x.key), project(2, x.value)};
+      one_product ? project_packed(x.query, x.positions)
+                  : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
+                               project(2, x.value, {})};
   AttentionResult result =
       attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads),
              x.mask, {.scale = scale, .weights = x.weights});

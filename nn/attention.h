@@ -6,6 +6,7 @@
 
 #include "nn/dropout.h"
 #include "nn/linear.h"
+#include "nn/rotary.h"
 #include "tensor/ops/attention.h"
 
 namespace tessera::nn {
@@ -36,10 +37,11 @@ struct MultiHeadAttentionOptions {
   index_t num_heads;
   double dropout = 0;
   bool bias = true;
-  std::optional<index_t> kdim = {};  // width of the keys' input, embed_dim if absent
-  std::optional<index_t> vdim = {};  // width of the values' input, embed_dim if absent
-  bool batch_first = true;           // (B, T, D) rather than (T, B, D)
-  std::optional<double> scale = {};  // of the scores, 1 / sqrt(D / H) if absent
+  std::optional<index_t> kdim = {};          // width of the keys' input, embed_dim if absent
+  std::optional<index_t> vdim = {};          // width of the values' input, embed_dim if absent
+  bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
+  std::optional<double> scale = {};          // of the scores, 1 / sqrt(D / H) if absent
+  std::optional<RotaryOptions> rotary = {};  // queries and keys turn by their positions
 };
 
 /// What MultiHeadAttention attends with: `{.query = x}` is self-attention.
@@ -50,6 +52,8 @@ struct AttentionInputs {
   AttentionMask mask = {};
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
   Tensor residual = {};                          // (B, Tq, D), added to the output in passing
+  Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
+  Tensor key_positions = {};  // as the queries' in self-attention, else 0, 1, ... if absent
 };
 
 /// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with
@@ -74,6 +78,7 @@ struct MultiHeadAttention {
   index_t num_heads;
   bool batch_first;
   std::optional<double> scale;
+  std::optional<Rotary> rotary;              // copies share its table, so modules of one kind can
   PackedWeight packed_in_proj;               // of all three projections
   std::array<PackedWeight, 3> packed_parts;  // of each alone, for cross-attention
 
@@ -92,12 +97,14 @@ struct MultiHeadAttention {
     visitor("in_proj_bias", self.in_proj_bias);
     visitor("out_proj", self.out_proj);
     visitor("attend", self.attend);
+    visitor("rotary", self.rotary);
   }
 
  private:
   index_t embed_dim() const { return out_proj.weight.size(0); }
-  Tensor project(index_t part, const Tensor& x) const;
-  std::array<Tensor, 3> project_packed(const Tensor& x) const;
+  RotaryColumns turned(index_t heads, const Tensor& x, const Tensor& positions) const;
+  Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
+  std::array<Tensor, 3> project_packed(const Tensor& x, const Tensor& positions) const;
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

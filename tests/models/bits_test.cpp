@@ -69,6 +69,32 @@ models::Encoder make_encoder(bool norm_first, DType dtype, Mode mode) {
   return encoder;
 }
 
+/// The layers of today: rotary positions, a window, RMS norms, a gated feed-forward network, biases
+/// by distance.
+models::Encoder make_modern_encoder(DType dtype, Mode mode) {
+  Rng rng(3);
+  models::EncoderLayerOptions whole = {.d_model = kWidth,
+                                       .nhead = kHeads,
+                                       .dim_feedforward = 40,
+                                       .dropout = 0,
+                                       .activation = nn::Activation::kGelu,
+                                       .norm_first = true,
+                                       .bias = false,
+                                       .norm = {.kind = nn::NormKind::kRmsNorm},
+                                       .attention = {.rotary = {{.base = 1000}}},
+                                       .feed_forward = {.gated = true}};
+  models::EncoderLayerOptions local = whole;
+  local.activation = nn::Activation::kSilu;
+  local.attention = {.window = 20, .rotary = {{.width = 8, .interleaved = true}}};
+  models::EncoderLayerOptions biased = whole;
+  biased.norm = {};
+  biased.attention = {.relative_position = nn::DistanceBuckets{}};
+  models::Encoder encoder({.layers = {whole, local, biased}, .final_norm = true}, rng);
+  nn::set_training(encoder, mode == Mode::kTrain);
+  nn::convert(encoder, dtype);
+  return encoder;
+}
+
 std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   const Tensor wide = random_tensor({kWidth, 1101}, dtype, 9);
   const Tensor tall = random_tensor({1101, 20}, dtype, 10);  // a sum of more than one block
@@ -105,6 +131,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
       {"softmax", [](const Tensor& x, const AttentionMask&) { return softmax(x); }},
       {"post-norm encoder", make_encoder(false, dtype, mode), true, true},
       {"pre-norm encoder", make_encoder(true, dtype, mode), true, true},
+      {"modern encoder", make_modern_encoder(dtype, mode), true, true},
   };
 }
 
@@ -201,6 +228,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
     {"pre-norm encoder",
      {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
+    {"modern encoder", {{"?", "?"}, {"?", "?"}}},
 };
 
 TEST_P(BitsTest, OneDigestForEveryWay) {

@@ -82,13 +82,13 @@ TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
     const EncoderLayer layer =
         make({.d_model = 12, .nhead = 3, .dim_feedforward = 20, .norm_first = norm_first});
     const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
-    const AttentionResult got = layer.with_weights(x, causal_mask());
+    const AttentionResult got = layer.with_weights({x, causal_mask()});
     const Tensor input = norm_first ? (*layer.norm1)(x) : x;
     EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
     const AttentionResult attended =
         layer.self_attn({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
     EXPECT_TRUE(same_bits(got.weights, attended.weights));
-    EXPECT_EQ(layer.with_weights(x, {}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
+    EXPECT_EQ(layer.with_weights({x}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
   }
 }
 

@@ -62,21 +62,21 @@ TEST_P(EncoderTest, FollowsItsFormula) {
 TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  const EncoderTrace trace = encoder.with_weights(x, causal_mask());
+  const EncoderTrace trace = encoder.with_weights({x, causal_mask()});
   EXPECT_TRUE(same_bits(trace.output, encoder(x, causal_mask())));
   ASSERT_EQ(trace.weights.size(), 2U);
-  const AttentionResult first = encoder.layers[0].with_weights(x, causal_mask());
+  const AttentionResult first = encoder.layers[0].with_weights({x, causal_mask()});
   EXPECT_TRUE(same_bits(trace.weights[0], first.weights));
   EXPECT_TRUE(same_bits(trace.weights[1],
-                        encoder.layers[1].with_weights(first.output, causal_mask()).weights));
-  EXPECT_EQ(encoder.with_weights(x, {}, {.averaged = true}).weights[1].shape(), (Shape{2, 9, 9}));
+                        encoder.layers[1].with_weights({first.output, causal_mask()}).weights));
+  EXPECT_EQ(encoder.with_weights({x}, {.averaged = true}).weights[1].shape(), (Shape{2, 9, 9}));
 }
 
 TEST_P(EncoderTest, TracesTheWeightsOfChosenLayers) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
   const auto trace = [&](const AttentionRequest& request) {
-    const EncoderTrace result = encoder.with_weights(x, causal_mask(), request);
+    const EncoderTrace result = encoder.with_weights({x, causal_mask()}, request);
     EXPECT_TRUE(same_bits(result.output, encoder(x, causal_mask())));
     return result.weights;
   };

@@ -10,6 +10,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/matmul.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
 
@@ -82,6 +83,43 @@ TEST_P(MultiHeadAttentionTest, CrossAttentionWithItsOwnWidths) {
         {.query = q, .key = k, .value = v, .mask = mask.library(), .weights = AttentionRequest{}});
     EXPECT_TRUE(near(got.output, array(want.output), 0, 1e-5));
     EXPECT_TRUE(near(got.weights, array(want.weights), 0, 1e-5));
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, TurnsQueriesAndKeysByTheirPositions) {
+  const Tensor x = random_tensor({2, 5, 12}, kFloat64, 3);
+  const Tensor memory = random_tensor({2, 7, 12}, kFloat64, 4);
+  const Tensor at = tensor({{0, 1, 2, 3, 4}, {9, 4, 4, 0, 7}});
+  const Tensor memory_at = tensor({3, 1, 4, 1, 5, 9, 2});
+  for (const index_t kdim : {12, 7}) {
+    MultiHeadAttention attend =
+        make({.embed_dim = 12, .num_heads = 3, .kdim = kdim, .rotary = {{.base = 50, .width = 2}}});
+    convert(attend, kFloat64);
+    const auto check = [&](const AttentionInputs& inputs, const Tensor& key, const Tensor& key_at) {
+      const auto heads = [&](const Tensor& in, index_t part) {
+        const Tensor separate[] = {attend.q_proj_weight, attend.k_proj_weight,
+                                   attend.v_proj_weight};
+        const Tensor weight = attend.in_proj_weight.defined()
+                                  ? attend.in_proj_weight.slice(0, 12 * part, 12 * (part + 1))
+                                  : separate[part];
+        const Tensor bias = attend.in_proj_bias.slice(0, 12 * part, 12 * (part + 1));
+        return linear(in, weight, bias).unflatten(2, {3, 4});
+      };
+      const Tensor q = (*attend.rotary)(heads(inputs.query, 0), inputs.positions).transpose(1, 2);
+      const Tensor k = (*attend.rotary)(heads(key, 1), key_at).transpose(1, 2);
+      const Tensor v = heads(inputs.value.defined() ? inputs.value : key, 2).transpose(1, 2);
+      const Tensor want = attend.out_proj(merge_heads(attention(q, k, v).output));
+      EXPECT_TRUE(near(attend(inputs).output, array(want), 0, 1e-12));
+    };
+    const Tensor key = memory.slice(2, 0, kdim).contiguous();
+    check({.query = x, .key = key, .value = memory}, key, {});
+    check({.query = x, .key = key, .value = memory, .positions = at, .key_positions = memory_at},
+          key, memory_at);
+    if (kdim != 12) continue;
+    check({.query = x}, x, {});
+    check({.query = x, .positions = at}, x, at);
+    check({.query = x, .positions = at, .key_positions = tensor({0, 2, 4, 6, 8})}, x,
+          tensor({0, 2, 4, 6, 8}));
   }
 }
 

@@ -1,0 +1,395 @@
+// Layers of today's encoders: every combination of what a layer can have, against its definition.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/encoder.h"
+#include "models/token_encoder.h"
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tests/support/errors.h"
+#include "tests/support/model_gradcheck.h"
+#include "tests/support/nn_oracle.h"
+#include "tests/support/oracle_ops.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+/// Heads (B, H, T, d) turned by their positions, float32 angles as trained models have them.
+Tensor naive_turn(const Tensor& heads, const nn::RotaryOptions& options,
+                  const std::vector<index_t>& positions) {
+  const Array x = array(heads);
+  const index_t width = options.width == 0 ? heads.size(3) : options.width;
+  return wide(build(heads.shape(), [&](const Dims& at) {
+    const index_t c = at[3];
+    if (c >= width) return x.at(at);
+    const index_t pair = options.interleaved ? c / 2 : c % (width / 2);
+    const bool second = options.interleaved ? c % 2 == 1 : c >= width / 2;
+    Dims other = at;
+    other[3] = options.interleaved ? c ^ 1 : (c + width / 2) % width;
+    const auto power = static_cast<float>(2 * pair) / static_cast<float>(width);
+    const float frequency =
+        1 / static_cast<float>(std::pow(options.base, static_cast<double>(power)));
+    const auto position = static_cast<float>(positions[static_cast<std::size_t>(at[2])]);
+    const auto angle = static_cast<double>(position * frequency);
+    return x.at(at) * std::cos(angle) + (second ? 1 : -1) * x.at(other) * std::sin(angle);
+  }));
+}
+
+/// The learned bias and ALiBi's added up, (H, T, T).
+Tensor naive_bias(const EncoderLayerOptions& options, const Tensor& table, index_t tokens) {
+  return wide(build({options.nhead, tokens, tokens}, [&](const Dims& at) {
+    const index_t distance = at[2] - at[1];
+    double sum = 0;
+    if (options.attention.relative_position) {
+      const index_t bucket = options.attention.relative_position->of(distance);
+      sum += table.item_at<double>({bucket, at[0]});
+    }
+    if (options.attention.alibi) {
+      const auto step = static_cast<double>(at[0] + 1) / static_cast<double>(options.nhead);
+      sum -= std::exp2(-8 * step) * std::abs(static_cast<double>(distance));
+    }
+    return sum;
+  }));
+}
+
+/// The layer that `options` describe, with the parameters of `state`, one step after the other.
+Tensor naive_layer(const EncoderLayerOptions& options, const nn::StateDict& state, const Tensor& x,
+                   MaskParts mask, const std::vector<index_t>& positions) {
+  const auto get = [&](const std::string& name) {
+    const auto found = state.find(name);
+    return found == state.end() ? Tensor() : found->second;
+  };
+  const auto norm = [&](const std::string& name, const Tensor& y) {
+    const Tensor weight = get(name + ".weight");
+    const double eps = options.layer_norm_eps;
+    if (!weight.defined()) return y;
+    if (options.norm.kind == nn::NormKind::kLayerNorm) {
+      return naive_layer_norm(y, weight, get(name + ".bias"), eps);
+    }
+    return wide(map(naive_rms_normalize(array(y), {2}, eps), array(weight), std::multiplies<>()));
+  };
+  const auto attend = [&](const Tensor& y) {
+    const Tensor bias = get("self_attn.in_proj_bias");
+    std::vector<Tensor> heads;
+    for (index_t part = 0; part < 3; ++part) {
+      const auto rows = [&](const Tensor& all) {
+        return all.defined() ? all.chunk(3)[static_cast<std::size_t>(part)] : all;
+      };
+      heads.push_back(naive_split(
+          naive_linear(y, rows(get("self_attn.in_proj_weight")), rows(bias)), options.nhead));
+      if (options.attention.rotary && part < 2) {
+        heads.back() = naive_turn(heads.back(), *options.attention.rotary, positions);
+      }
+    }
+    mask.window = options.attention.window;
+    mask.bias = naive_bias(options, get("relative_attention_bias.weight"), y.size(1));
+    const double width = static_cast<double>(options.d_model / options.nhead);
+    const Array out = naive_attention(heads[0], heads[1], heads[2], mask,
+                                      options.attention.scale.value_or(1 / std::sqrt(width)))
+                          .output;
+    const index_t columns = options.d_model / options.nhead;
+    const Array merged = build(y.shape(), [&](const Dims& at) {
+      return out.at({at[0], at[2] / columns, at[1], at[2] % columns});
+    });
+    return naive_linear(wide(merged), get("self_attn.out_proj.weight"),
+                        get("self_attn.out_proj.bias"));
+  };
+  const auto feed_forward = [&](const Tensor& y) {
+    const Tensor weight = get("linear1.weight");
+    const auto activate = [&](double value) { return naive_activation(options.activation, value); };
+    const Tensor hidden =
+        options.feed_forward.gated
+            ? naive_gated_linear(y, weight, get("linear1.bias"), options.activation)
+            : wide(map(array(naive_linear(y, weight, get("linear1.bias"))), activate));
+    return naive_linear(hidden, get("linear2.weight"), get("linear2.bias"));
+  };
+  if (*options.norm.placement == NormPlacement::kPost) {
+    const Tensor y = norm("norm1", naive_add(x, attend(x)));
+    return norm("norm2", naive_add(y, feed_forward(y)));
+  }
+  const Tensor y = naive_add(x, attend(norm("norm1", x)));
+  return naive_add(y, feed_forward(norm("norm2", y)));
+}
+
+/// Layers of 12 columns in 2 heads, and every combination of what else they can have.
+std::vector<EncoderLayerOptions> combinations() {
+  std::vector<EncoderLayerOptions> all = {
+      {.d_model = 12, .nhead = 2, .dim_feedforward = 7, .dropout = 0, .layer_norm_eps = 1e-3}};
+  using Change = std::function<void(EncoderLayerOptions&)>;
+  const auto times = [&](const std::vector<Change>& changes) {
+    std::vector<EncoderLayerOptions> more;
+    for (const EncoderLayerOptions& options : all) {
+      for (const Change& change : changes) change(more.emplace_back(options));
+    }
+    all = more;
+  };
+  using O = EncoderLayerOptions;
+  times({[](O& o) { o.norm.placement = NormPlacement::kPost; },
+         [](O& o) { o.norm.placement = NormPlacement::kPre; },
+         [](O& o) { o.norm.placement = NormPlacement::kPreFeedForward; }});
+  times({[](O&) {}, [](O& o) { o.norm.kind = nn::NormKind::kRmsNorm; }});
+  times({[](O& o) { o.activation = nn::Activation::kGelu; },
+         [](O& o) {
+           o.activation = nn::Activation::kSilu;
+           o.feed_forward.gated = true;
+         }});
+  times({[](O&) {}, [](O& o) { o.bias = false; }});
+  times({[](O&) {}, [](O& o) { o.attention.window = 2; }});
+  times({[](O&) {}, [](O& o) { o.attention.rotary = nn::RotaryOptions{}; },
+         [](O& o) {
+           o.attention.rotary = {{.base = 100, .width = 4, .interleaved = true, .max_tokens = 30}};
+         }});
+  times({[](O&) {},
+         [](O& o) { o.attention.relative_position = {{.buckets = 8, .max_distance = 5}}; },
+         [](O& o) { o.attention.alibi = true; }});
+  return all;
+}
+
+std::string name_of(const EncoderLayerOptions& o) {
+  return format("placement ", static_cast<int>(*o.norm.placement), ", norm ",
+                static_cast<int>(o.norm.kind), ", gated ", o.feed_forward.gated, ", bias ", o.bias,
+                ", window ", o.attention.window.value_or(-1), ", rotary ",
+                o.attention.rotary ? o.attention.rotary->base : 0, ", relative ",
+                o.attention.relative_position.has_value(), ", ALiBi ", o.attention.alibi);
+}
+
+/// Random parameters, so that no default hides a mistake.
+template <class Module>
+void randomise(Module& module) {
+  std::uint64_t seed = 70;
+  nn::for_each_parameter(module, [&](const std::string&, Tensor& parameter) {
+    parameter = random_tensor(parameter.shape(), kFloat32, seed++, -0.5, 0.5);
+  });
+}
+
+using ModernLayerTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, ModernLayerTest, each_isa(), isa_name);
+
+TEST_P(ModernLayerTest, EveryCombinationFollowsItsDefinition) {
+  const Tensor x = random_tensor({2, 7, 12}, kFloat32, 3);
+  const MaskParts mask = {.lengths = {7, 4}};
+  const std::vector<index_t> positions = {0, 1, 2, 5, 9, 10, 3};
+  const Tensor given = from_vector(positions);
+  for (const EncoderLayerOptions& options : combinations()) {
+    SCOPED_TRACE(name_of(options));
+    EncoderLayer layer(options);
+    randomise(layer);
+    const Tensor want = naive_layer(options, nn::state_dict(layer), x, mask, positions);
+    EXPECT_TRUE(near(layer({x, mask.library(), given}), array(want), 0, 2e-5));
+    nn::convert(layer, kFloat64);
+    EXPECT_TRUE(near(layer({x.to(kFloat64), mask.library(), given}), array(want), 0, 1e-12));
+  }
+}
+
+/// A stack with everything in it, for heads of an even width.
+EncoderOptions modern_stack(double dropout = 0, bool gradient_checkpoint = false) {
+  EncoderLayerOptions first = {.d_model = 8,
+                               .nhead = 2,
+                               .dim_feedforward = 5,
+                               .dropout = dropout,
+                               .activation = nn::Activation::kGelu,
+                               .norm_first = true,
+                               .bias = false,
+                               .gradient_checkpoint = gradient_checkpoint,
+                               .norm = {.placement = NormPlacement::kPreFeedForward},
+                               .attention = {.rotary = {{.base = 100}}},
+                               .feed_forward = {.gated = true}};
+  EncoderLayerOptions second = first;
+  second.norm = {.kind = nn::NormKind::kRmsNorm};
+  second.attention.window = 2;
+  EncoderLayerOptions third = second;
+  third.activation = nn::Activation::kSilu;
+  third.attention = {.window = 3, .relative_position = {{.buckets = 8, .max_distance = 5}}};
+  EncoderLayerOptions fourth = first;
+  fourth.norm = {};
+  fourth.attention = {.rotary = {{.base = 100}}, .alibi = true};
+  return {.layers = {first, second, third, fourth},
+          .final_norm = true,
+          .relative_position = {{.buckets = 6, .max_distance = 4}}};
+}
+
+Encoder make_stack(double dropout = 0, bool gradient_checkpoint = false) {
+  Rng rng(5);
+  return Encoder(modern_stack(dropout, gradient_checkpoint), rng);
+}
+
+TEST(ModernEncoder, Gradients) {
+  const Tensor x = values({2, 6, 8}, 3);
+  const Tensor positions = tensor({{0, 1, 2, 3, 4, 5}, {3, 4, 5, 9, 0, 0}});
+  EXPECT_TRUE(module_gradients_agree(make_stack(), [&](const Encoder& encoder) {
+    return encoder({x, length_mask({6, 4}), positions});
+  }));
+  Encoder encoder = make_stack();
+  nn::convert(encoder, kFloat64);
+  const Function of_input = [&](const Tensors& in) { return encoder(in[0], length_mask({6, 4})); };
+  EXPECT_TRUE(gradcheck(of_input, {x}));
+}
+
+TEST(ModernEncoder, EveryParameterLearns) {
+  for (const double dropout : {0.0, 0.3}) {
+    Encoder encoder = make_stack(dropout);
+    EXPECT_TRUE(every_parameter_learns(encoder, [](const Encoder& e) {
+      return sum(square(e(random_tensor({2, 6, 8}, kFloat32, 3))) *
+                 random_tensor({2, 6, 8}, kFloat32, 4));
+    }));
+  }
+}
+
+TEST_P(ModernLayerTest, GradientCheckpointingChangesNoBit) {
+  const auto gradients = [](double dropout, bool checkpointed) {
+    Encoder encoder = make_stack(dropout, checkpointed);
+    nn::set_requires_grad(encoder);
+    const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3).set_requires_grad();
+    const Tensor positions = tensor({{0, 1, 2, 3, 4, 5}, {3, 4, 5, 9, 0, 0}});
+    manual_seed(17);
+    Tape tape;
+    const Tensor y = encoder({x, length_mask({6, 4}), positions});
+    tape.backward(sum(y * random_tensor({2, 6, 8}, kFloat32, 4)));
+    std::vector<Tensor> found = {y.detach(), x.grad()};
+    nn::for_each_parameter(encoder,
+                           [&](const std::string&, Tensor& p) { found.push_back(p.grad()); });
+    return found;
+  };
+  for (const double dropout : {0.0, 0.3}) {
+    const std::vector<Tensor> want = gradients(dropout, false);
+    const std::vector<Tensor> got = gradients(dropout, true);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+  }
+}
+
+/// Gradients of more than one block of queries and keys.
+TEST_P(ModernLayerTest, GradientsDoNotDependOnThreadsOrLayout) {
+  EncoderOptions options = modern_stack();
+  for (EncoderLayerOptions& layer : options.layers) {
+    layer.d_model = 36;
+    layer.nhead = 3;
+    layer.dim_feedforward = 20;
+    if (layer.attention.window) layer.attention.window = 20;
+  }
+  Rng rng(5);
+  Encoder encoder(options, rng);
+  nn::set_requires_grad(encoder);
+  const Tensor x = random_tensor({4, 131, 36}, kFloat32, 3);
+  const auto gradients = [&](const Tensor& input, int threads) {
+    set_thread_count(threads);
+    nn::zero_grad(encoder);
+    Tape tape;
+    const Tensor y = encoder(input, length_mask({131, 70, 1, 100}));
+    tape.backward(sum(y * random_tensor(y.shape(), kFloat32, 4)));
+    set_thread_count(0);
+    std::vector<Tensor> found;
+    nn::for_each_parameter(
+        encoder, [&](const std::string&, Tensor& p) { found.push_back(p.grad().clone()); });
+    return found;
+  };
+  const std::vector<Tensor> want = gradients(x, 1);
+  const auto expect = [&](const std::vector<Tensor>& got) {
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+  };
+  for (int threads : {2, 4, 7}) expect(gradients(x, threads));
+  expect(gradients(x.transpose(0, 1).clone().transpose(0, 1), 3));
+}
+
+TEST(ModernEncoder, LayersWithEqualOptionsShareATable) {
+  const Encoder encoder = make_stack();
+  const auto table = [&](std::size_t i) {
+    return encoder.layers[i].self_attn.rotary->table.value().storage();
+  };
+  EXPECT_TRUE(table(0) == table(1));
+  EXPECT_TRUE(table(0) == table(3));
+  EXPECT_FALSE(encoder.layers[2].self_attn.rotary.has_value());
+  EncoderOptions options = modern_stack();
+  options.layers[1].attention.rotary->base = 200;
+  const Encoder other(options);
+  EXPECT_FALSE(other.layers[0].self_attn.rotary->table.value().storage() ==
+               other.layers[1].self_attn.rotary->table.value().storage());
+}
+
+TEST(ModernEncoder, ParametersHaveTheirNames) {
+  const nn::StateDict state = nn::state_dict(make_stack());
+  EXPECT_EQ(state.at("relative_attention_bias.weight").shape(), (Shape{6, 2}));
+  EXPECT_EQ(state.at("layers.2.relative_attention_bias.weight").shape(), (Shape{8, 2}));
+  EXPECT_EQ(state.at("layers.0.linear1.weight").shape(), (Shape{10, 8}));
+  EXPECT_FALSE(state.contains("layers.0.norm1.weight"));
+  EXPECT_TRUE(state.contains("layers.1.norm1.weight"));
+  EXPECT_FALSE(state.contains("norm.bias"));
+}
+
+// The shared bias is one additive mask for all layers.
+TEST(ModernEncoder, LayersShareOneBias) {
+  const Encoder encoder = make_stack();
+  Encoder without = encoder;
+  without.relative_position.reset();
+  const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3);
+  const AttentionMask bias = additive_mask((*encoder.relative_position)(6, 6));
+  EXPECT_TRUE(same_bits(encoder(x, causal_mask()), without(x, causal_mask() & bias)));
+  EXPECT_FALSE(same_bits(encoder(x), without(x)));
+  const EncoderTrace trace = encoder.with_weights({x}, {.layers = {{2}}});
+  EXPECT_TRUE(same_bits(trace.output, encoder(x)));
+  EXPECT_EQ(trace.weights[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
+}
+
+// What turns knows distances alone: other places far on in the text change nothing but roundings.
+TEST(ModernEncoder, TokensPassTheirPositionsOn) {
+  EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
+  layer.attention.rotary = nn::RotaryOptions{};
+  Rng rng(3);
+  TokenEncoder model({.vocabulary_size = 11,
+                      .encoder = {.layers = repeat_layer(layer, 2)},
+                      .positions = Positions::kNone,
+                      .dropout = 0},
+                     rng);
+  randomise(model);
+  const Tensor ids = tensor({{4, 5, 6, 7}});
+  const auto at = [&](const Tensor& positions) {
+    return array(model({.ids = ids, .positions = positions}));
+  };
+  const Tensor usual = model(ids);
+  EXPECT_TRUE(same_bits(model({.ids = ids, .positions = tensor({0, 1, 2, 3})}), usual));
+  EXPECT_TRUE(near(usual, at(tensor({100, 101, 102, 103})), 0, 1e-4));
+  EXPECT_FALSE(near(usual, at(tensor({0, 3, 6, 9})), 0, 1e-4));
+  EXPECT_FALSE(near(usual, at(tensor({{3, 2, 1, 0}})), 0, 1e-4));
+  const auto weights = [&](const Tensor& positions) {
+    return model.with_weights({.ids = ids, .positions = positions}).weights[0];
+  };
+  EXPECT_FALSE(same_bits(weights({}), weights(tensor({0, 3, 6, 9}))));
+}
+
+TEST(ModernEncoder, Errors) {
+  EncoderLayerOptions layer = {.d_model = 12, .nhead = 2, .dim_feedforward = 5};
+  EncoderLayerOptions other = layer;
+  other.nhead = 3;
+  EXPECT_TRUE(throws("Encoder", {"one nhead", "2", "3"}, [&] {
+    Encoder({.layers = {layer, other}, .relative_position = nn::DistanceBuckets{}});
+  }));
+  EXPECT_TRUE(throws("Encoder", {"no layer"},
+                     [] { Encoder({.layers = {}, .relative_position = nn::DistanceBuckets{}}); }));
+  layer.attention.window = -1;
+  EXPECT_ANY_THROW(EncoderLayer{layer});
+  layer.attention = {.rotary = {{.width = 5}}};
+  EXPECT_TRUE(throws("Rotary", {"width 5"}, [&] { EncoderLayer{layer}; }));
+  layer.attention = {.relative_position = {{.buckets = 0}}};
+  EXPECT_ANY_THROW(EncoderLayer{layer});
+  layer.attention = {.rotary = {{.max_tokens = 4}}};
+  const EncoderLayer short_table(layer);
+  EXPECT_ANY_THROW(short_table(zeros({1, 5, 12})));
+  layer.attention = {.alibi = true};
+  const EncoderLayer biased(layer);
+  EXPECT_TRUE(throws("EncoderLayer", {"(B, T, D)"}, [&] { biased(Tensor()); }));
+}
+
+}  // namespace
+}  // namespace tessera::models
