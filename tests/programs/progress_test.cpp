@@ -81,7 +81,7 @@ TEST(Progress, TheBarFitsTheTerminal) {
 TEST(Progress, AnErrorStandsAlone) {
   const Drawn drawn = run(80, kSmall + "--epochs 100 --lr 1e9 --warmup 0.2");
   EXPECT_EQ(drawn.status, 2) << drawn.text;
-  EXPECT_NE(drawn.text.find("\r\x1b[Ktrain_reverse: training: "), std::string::npos) << drawn.text;
+  EXPECT_NE(drawn.text.find("\r\x1b[Ktrain_reverse: Trainer: "), std::string::npos) << drawn.text;
 }
 
 TEST(Progress, CtrlCStopsAndClearsTheBar) {
