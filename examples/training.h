@@ -21,6 +21,7 @@
 #include "models/text/batches.h"
 #include "models/token_encoder.h"
 #include "nn/training/checkpoint.h"
+#include "nn/training/optim.h"
 #include "nn/training/trainer.h"
 
 namespace tessera::examples {

@@ -27,6 +27,7 @@
 #include "nn/training/loss_sum.h"
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
+#include "nn/training/optimizer.h"
 #include "nn/training/parameters.h"
 #include "nn/training/shards.h"
 #include "nn/training/trainer.h"

@@ -1,7 +1,7 @@
 // Gradients cut back to a largest norm, against steps that are too wide.
 #pragma once
 
-#include "nn/training/optim.h"
+#include "nn/training/optimizer.h"
 
 namespace tessera::nn {
 

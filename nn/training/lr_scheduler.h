@@ -8,7 +8,7 @@
 //   }
 #pragma once
 
-#include "nn/training/optim.h"
+#include "nn/training/optimizer.h"
 
 namespace tessera::nn {
 

@@ -23,7 +23,7 @@
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
 #include "nn/training/lr_scheduler.h"
-#include "nn/training/optim.h"
+#include "nn/training/optimizer.h"
 #include "nn/training/weight_average.h"
 
 namespace tessera::nn {

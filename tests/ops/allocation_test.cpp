@@ -11,6 +11,7 @@
 #include "nn/module.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/lr_scheduler.h"
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"

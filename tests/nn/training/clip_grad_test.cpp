@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"

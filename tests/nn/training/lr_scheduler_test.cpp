@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/training/optim.h"
 #include "tensor/create.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"

@@ -1,0 +1,273 @@
+#include "nn/training/optimizer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "nn/training/multi_tensor.h"
+#include "tensor/error.h"
+#include "tensor/gradient.h"
+
+namespace tessera::nn {
+
+namespace {
+
+/// What an element costs, in elementary operations; memory sets the pace.
+constexpr index_t kCost = 8;
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() < b.offset() + b.count() &&
+         b.offset() < a.offset() + a.count();
+}
+
+/// What is wrong with `value` as the option called `what`; empty: nothing.
+std::string wrong_number(const std::string& what, double value, Rule::Range range) {
+  const bool is_free = range == Rule::Range::kFinite;
+  const bool is_small = range == Rule::Range::kBelow1;
+  const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
+  if (fits && std::isfinite(value)) return {};
+  return format(what, " is ", value,
+                is_free    ? ""
+                : is_small ? ", not in [0, 1)"
+                           : ", not a number >= 0");
+}
+
+void check_number(const char* op, const char* what, double value) {
+  const std::string wrong = wrong_number(what, value, Rule::Range::kAtLeast0);
+  require(wrong.empty(), op, wrong);
+}
+
+/// As pointers to elements that begin `offset` elements later.
+Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
+  Stretch part = whole;
+  const index_t bytes = begin * item_size(whole.dtype);
+  part.count = end - begin;
+  part.weights = static_cast<char*>(whole.weights) + bytes;
+  part.gradient = static_cast<const char*>(whole.gradient) + bytes;
+  for (void*& kept : part.kept) {
+    if (kept != nullptr) kept = static_cast<char*>(kept) + bytes;
+  }
+  return part;
+}
+
+void* data_of(Tensor& x) {
+  return visit_floating(x.dtype(),
+                        [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
+}
+
+}  // namespace
+
+std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
+  ParameterGroup matrices;
+  ParameterGroup others{.parameters = {}, .weight_decay = 0};
+  for (const Parameter& parameter : parameters) {
+    (parameter.tensor.rank() >= 2 ? matrices : others).parameters.push_back(parameter);
+  }
+  return {matrices, others};
+}
+
+// ---- groups ----
+
+Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
+                     double weight_decay)
+    : rule_(std::move(rule)), name_(rule_->name()), kept_names_(rule_->kept()) {
+  require(kept_names_.size() <= std::tuple_size_v<decltype(Stretch::kept)>, name_,
+          "it keeps too many tensors");
+  rule_->for_each_option([&](const char* option, double& value, Rule::Range range) {
+    const std::string wrong = wrong_number(option, value, range);
+    require(wrong.empty(), name_, wrong);
+  });
+  const std::string conflict = rule_->conflict();
+  require(conflict.empty(), name_, conflict);
+  for (ParameterGroup& group : groups) add_group(std::move(group), lr, weight_decay);
+  require(!kept_.empty(), name_,
+          "no parameter wants a gradient; call nn::set_requires_grad(model) before");
+}
+
+void Optimizer::check_parameter(const Parameter& parameter) const {
+  const auto& [name, tensor] = parameter;
+  require(tensor.defined() && tensor.requires_grad(), name_, name, " wants no gradient");
+  require(tensor.is_contiguous(), name_, name, " of shape ", tensor.shape(), ", strides ",
+          tensor.strides(), " is not contiguous");
+  for (const Group& group : groups_) {
+    for (const Parameter& other : group.parameters) {
+      require(other.tensor.grad_slot() != tensor.grad_slot() && other.name != name, name_, name,
+              " appears twice, first as ", other.name);
+      require(!overlap(other.tensor, tensor), name_, name, " and ", other.name,
+              " share memory, but are two variables; tie weights after set_requires_grad");
+    }
+  }
+}
+
+void Optimizer::add_group(ParameterGroup group, double lr, double weight_decay) {
+  const double rate = group.lr.value_or(lr);
+  const double decay = group.weight_decay.value_or(weight_decay);
+  check_number(name_, "lr", rate);
+  check_number(name_, "weight_decay", decay);
+  groups_.push_back({.parameters = {}, .lr = rate, .initial_lr = rate, .weight_decay = decay});
+  for (Parameter& parameter : group.parameters) {
+    check_parameter(parameter);
+    const Tensor& x = parameter.tensor;
+    Kept kept;
+    for (std::size_t i = 0; i < kept_names_.size(); ++i) {
+      kept.tensors.push_back(Tensor::empty(x.shape(), x.dtype()).fill(0));
+    }
+    kept_.push_back(std::move(kept));
+    groups_.back().parameters.push_back(std::move(parameter));
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (Group& group : groups_) {
+    for (Parameter& parameter : group.parameters) parameter.tensor.zero_grad();
+  }
+}
+
+void Optimizer::set_lr(double lr) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) set_lr(i, lr);
+}
+
+void Optimizer::set_lr(std::size_t group, double lr) {
+  require(group < groups_.size(), "set_lr", "group ", group, " of ", groups_.size());
+  check_number("set_lr", "lr", lr);
+  groups_[group].lr = lr;
+}
+
+// ---- the step ----
+
+void Optimizer::collect() {
+  pieces_.clear();
+  index_t first = 0;
+  auto kept = kept_.begin();
+  for (Group& group : groups_) {
+    for (Parameter& parameter : group.parameters) {
+      Kept& of = *kept++;
+      Tensor& w = parameter.tensor;
+      const Tensor& gradient = w.grad_slot()->gradient;
+      if (!gradient.defined()) continue;
+      Stretch whole{.dtype = w.dtype(),
+                    .count = w.count(),
+                    .weights = data_of(w),
+                    .gradient = gradient.untyped_data(),
+                    .kept = {},
+                    .steps = of.steps,
+                    .lr = group.lr,
+                    .weight_decay = group.weight_decay};
+      for (std::size_t i = 0; i < of.tensors.size(); ++i) whole.kept[i] = data_of(of.tensors[i]);
+      pieces_.push_back({first, w.count(), whole, &of});
+      first += w.count();
+    }
+  }
+}
+
+void Optimizer::check_step() const {
+  const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
+  for (const Group& group : groups_) {
+    for (const auto& [name, tensor] : group.parameters) {
+      require(!tensor.grad_slot()->is_replaced, name_, name,
+              " was converted after this optimiser was made, which holds what it was before; ",
+              "make the optimiser after nn::convert, or, if it was a copy that was converted, ",
+              "convert nn::clone(module)");
+      const Tensor& gradient = tensor.grad_slot()->gradient;
+      require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
+              " is not contiguous");
+      require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
+              ": a tape has recorded ops that may read it again; call step after ",
+              "tape.backward(loss), or after the tape's scope");
+    }
+  }
+}
+
+void Optimizer::step() {
+  // What can fail comes first, so that a failure changes nothing.
+  check_step();
+  collect();
+  detail::for_each_range(pieces_, kCost, [&](const Piece& piece, index_t begin, index_t end) {
+    rule_->update(part_of(piece.whole, begin, end));
+  });
+  for (const Piece& piece : pieces_) ++piece.kept->steps;
+}
+
+// ---- the state ----
+
+template <class F>
+void Optimizer::for_each_group_number(const F& f) const {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const std::string group = "group." + std::to_string(i);
+    f(group + ".lr", &Group::lr, i);
+    f(group + ".initial_lr", &Group::initial_lr, i);
+    f(group + ".weight_decay", &Group::weight_decay, i);
+  }
+}
+
+Checkpoint Optimizer::state() const {
+  Checkpoint state = rule_->mark();
+  rule_->for_each_option(
+      [&](const char* option, double& value, Rule::Range) { state.set(option, value); });
+  for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
+    state.set(name, groups_[i].*number);
+  });
+  auto kept = kept_.begin();
+  for (const Group& group : groups_) {
+    for (const auto& [name, tensor] : group.parameters) {
+      const auto& [steps, tensors] = *kept++;
+      state.set(name + ".step", steps);
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        state.tensors.emplace(name + '.' + kept_names_[i], tensors[i]);
+      }
+    }
+  }
+  return state;
+}
+
+void Optimizer::check_state(const Checkpoint& state, const Checkpoint& own) const {
+  constexpr const char* kOp = "load_state";
+  state.check_names(kOp, own);
+  for (const auto& [name, value] : rule_->mark().values) {
+    if (state.text(name) == value) continue;
+    state.refuse(kOp, "the state is that of another algorithm than ", name_);
+  }
+  for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
+    const std::string wrong = wrong_number(name, state.number(name), Rule::Range::kAtLeast0);
+    if (!wrong.empty()) state.refuse(kOp, wrong);
+  });
+  for (const Group& group : groups_) {
+    for (const Parameter& parameter : group.parameters) state.count(kOp, parameter.name + ".step");
+  }
+}
+
+/// Takes over the options, all or none.
+void Optimizer::load_options(const Checkpoint& state) {
+  constexpr const char* kOp = "load_state";
+  rule_->for_each_option([&](const char* option, double&, Rule::Range range) {
+    const std::string wrong = wrong_number(option, state.number(option), range);
+    if (!wrong.empty()) state.refuse(kOp, wrong);
+  });
+  Checkpoint before;
+  rule_->for_each_option([&](const char* option, double& value, Rule::Range) {
+    before.set(option, value);
+    value = state.number(option);
+  });
+  const std::string conflict = rule_->conflict();
+  if (conflict.empty()) return;
+  rule_->for_each_option(
+      [&](const char* option, double& value, Rule::Range) { value = before.number(option); });
+  state.refuse(kOp, conflict);
+}
+
+void Optimizer::load_state(const Checkpoint& state) {
+  const Checkpoint own = this->state();
+  check_state(state, own);
+  load_options(state);
+  for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
+    groups_[i].*number = state.number(name);
+  });
+  auto kept = kept_.begin();
+  for (const Group& group : groups_) {
+    for (const Parameter& parameter : group.parameters) {
+      (kept++)->steps = state.count("load_state", parameter.name + ".step");
+    }
+  }
+  for (const auto& [name, tensor] : own.tensors) Tensor(tensor).copy_from(state.tensors.at(name));
+}
+
+}  // namespace tessera::nn

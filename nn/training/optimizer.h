@@ -1,0 +1,156 @@
+// What all optimisers are: parameters in groups, what is kept of each, states, and a rule that says
+// how a weight moves. The rules themselves, SGD, Adam and AdamW, are in optim.h.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/training/checkpoint.h"
+#include "nn/training/parameters.h"
+
+namespace tessera::nn {
+
+/// Neighbouring elements of one parameter that has a gradient, at one step.
+struct Stretch {
+  DType dtype;
+  index_t count;
+  void* weights;
+  const void* gradient;
+  std::array<void*, 2> kept;  // what the rule keeps, in the order of Rule::kept
+  index_t steps;              // that this parameter has made before
+  double lr, weight_decay;    // of its group
+
+  template <class T>
+  T* weights_as() const {
+    return static_cast<T*>(weights);
+  }
+  template <class T>
+  const T* gradient_as() const {
+    return static_cast<const T*>(gradient);
+  }
+  template <class T>
+  T* kept_as(std::size_t i) const {
+    return static_cast<T*>(kept[i]);
+  }
+};
+
+/// One algorithm. An optimiser that is added is one such struct, with its options (of which those
+/// of all are `lr` and `weight_decay`), and `using Mine = OptimizerOf<MyRule>`.
+struct Rule {
+  /// The numbers that an option may be.
+  enum class Range { kAtLeast0, kBelow1, kFinite };
+  using Visit = std::function<void(const char* option, double& value, Range range)>;
+
+  virtual ~Rule() = default;
+
+  /// For errors: "AdamW".
+  virtual const char* name() const = 0;
+  /// The names of the tensors of a parameter's shape that are kept of each, zeros at first; no
+  /// more than two.
+  virtual std::vector<const char*> kept() const = 0;
+  /// Calls `visit` with each option but lr and weight_decay, which groups have. States know them
+  /// by these names.
+  virtual void for_each_option(const Visit& visit) = 0;
+  /// What in a state tells it from those of rules that keep the same.
+  virtual Checkpoint mark() const { return {}; }
+  /// What is wrong with options that are each within their range; empty: nothing.
+  virtual std::string conflict() const { return {}; }
+  /// Moves weights. Called by several threads at once, for stretches that do not overlap; an
+  /// element's new value depends on nothing but that element, so that no bit depends on threads.
+  virtual void update(const Stretch& stretch) const = 0;
+};
+
+/// What all optimisers have in common: everything but their rules.
+class Optimizer {
+ public:
+  struct Group {
+    Parameters parameters;
+    double lr;
+    double initial_lr;  // at first; schedules multiply it
+    double weight_decay;
+  };
+
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Changes every parameter that has a gradient, in one parallel region, and bumps the versions of
+  /// their memory, so that packed weights are packed anew. Allocates nothing after the first time.
+  /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops
+  /// and not run backward; it was converted after the optimiser was made; its gradient is not
+  /// contiguous. Then nothing is changed.
+  void step();
+
+  /// Forgets the gradients of all parameters.
+  void zero_grad();
+
+  const std::vector<Group>& groups() const { return groups_; }
+  /// Sets the learning rate of all groups, or of one. **Errors**: not a number >= 0.
+  void set_lr(double lr);
+  void set_lr(std::size_t group, double lr);
+
+  /// Everything a later run needs to go on as this one would: for each parameter NAME what the rule
+  /// keeps of it, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or NAME.momentum_buffer (SGD with
+  /// momentum), and the value NAME.step; for each group group.I.lr, .initial_lr and .weight_decay;
+  /// and the options. The tensors share memory with the optimiser: store or clone them before the
+  /// next step.
+  Checkpoint state() const;
+  /// Takes over such a state, options included. **Errors**: one that does not fit, of which the
+  /// error lists the differences; then nothing is changed.
+  void load_state(const Checkpoint& state);
+
+ protected:
+  Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
+            double weight_decay);
+  ~Optimizer() = default;
+
+ private:
+  /// What is kept of one parameter.
+  struct Kept {
+    index_t steps = 0;
+    std::vector<Tensor> tensors;  // in the order of Rule::kept
+  };
+  /// A parameter that has a gradient, at one step.
+  struct Piece {
+    index_t first, count;
+    Stretch whole;
+    Kept* kept;
+  };
+
+  void add_group(ParameterGroup group, double lr, double weight_decay);
+  void check_parameter(const Parameter& parameter) const;
+  void check_step() const;
+  void check_state(const Checkpoint& state, const Checkpoint& own) const;
+  void load_options(const Checkpoint& state);
+  void collect();
+  template <class F>
+  void for_each_group_number(const F& f) const;
+
+  std::unique_ptr<Rule> rule_;
+  const char* name_;
+  std::vector<const char*> kept_names_;
+  std::vector<Group> groups_;
+  std::vector<Kept> kept_;     // of the parameters of all groups, in their order
+  std::vector<Piece> pieces_;  // kept between steps for their memory
+};
+
+/// The optimiser of a rule. **Errors**: no parameter; one that wants no gradient, is not
+/// contiguous, or appears twice; options out of range.
+template <class MyRule>
+class OptimizerOf final : public Optimizer {
+ public:
+  using Options = typename MyRule::Options;
+
+  explicit OptimizerOf(std::vector<ParameterGroup> groups, const Options& options = {})
+      : Optimizer(std::move(groups), std::make_unique<MyRule>(options), options.lr,
+                  options.weight_decay) {}
+  explicit OptimizerOf(const Parameters& parameters, const Options& options = {})
+      : OptimizerOf(std::vector<ParameterGroup>{ParameterGroup{parameters}}, options) {}
+  template <class M>
+  explicit OptimizerOf(const M& module, const Options& options = {})
+      : OptimizerOf(parameters(module), options) {}
+};
+
+}  // namespace tessera::nn

@@ -1,0 +1,104 @@
+// An optimiser of one's own is one struct: groups, steps, errors and states follow from it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "nn/training/optimizer.h"
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/optimizers.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+struct SignOptions {
+  double lr = 0.5;
+  double weight_decay = 0;
+  double beta = 0.5;
+};
+
+/// w -= lr sign(m) with m = beta m + (1 - beta) g.
+struct SignRule final : nn::Rule {
+  using Options = SignOptions;
+  double beta;
+
+  explicit SignRule(const Options& options) : beta(options.beta) {}
+  const char* name() const override { return "Sign"; }
+  std::vector<const char*> kept() const override { return {"mean"}; }
+  void for_each_option(const Visit& visit) override { visit("beta", beta, Range::kBelow1); }
+  std::string conflict() const override { return beta == 0.25 ? "no quarters" : ""; }
+  void update(const nn::Stretch& s) const override {
+    for (index_t i = 0; i < s.count; ++i) {
+      float& m = s.kept_as<float>(0)[i];
+      m = static_cast<float>(beta) * m + static_cast<float>(1 - beta) * s.gradient_as<float>()[i];
+      s.weights_as<float>()[i] -= static_cast<float>(s.lr) * std::copysign(1.0F, m);
+    }
+  }
+};
+using Sign = nn::OptimizerOf<SignRule>;
+
+TEST(OptimizerRule, IsAllThatAnOptimizerNeeds) {
+  const index_t count = 100'000;  // several threads' worth
+  const Tensor w = variable(zeros({count}));
+  const Tensor v = variable(full({3}, 7));
+  Sign optimizer({{.parameters = {{"w", w}}}, {.parameters = {{"v", v}}, .lr = 2.0}});
+  Tensor gradient = ones({count});
+  gradient.slice(0, 70'000).fill(-1);
+  for (int step = 0; step < 2; ++step) {
+    give_gradient(w, gradient);
+    if (step == 1) give_gradient(v, ones({3}));
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  EXPECT_EQ(w.detach().item_at({0}), -1);
+  EXPECT_EQ(w.detach().item_at({69'999}), -1);
+  EXPECT_EQ(w.detach().item_at({70'000}), 1);
+  EXPECT_EQ(w.detach().item_at({count - 1}), 1);
+  EXPECT_EQ(v.detach().item_at({2}), 5);
+
+  const nn::Checkpoint state = optimizer.state();
+  EXPECT_EQ(state.tensors.at("w.mean").item_at({0}), 0.75);
+  EXPECT_EQ(state.number("w.step"), 2);
+  EXPECT_EQ(state.number("v.step"), 1);
+  EXPECT_EQ(state.number("beta"), 0.5);
+  EXPECT_EQ(state.number("group.1.lr"), 2);
+  Sign resumed({{.parameters = {{"w", variable(zeros({count}))}}},
+                {.parameters = {{"v", variable(zeros({3}))}}}},
+               {.beta = 0.125});
+  resumed.load_state(state);
+  EXPECT_EQ(resumed.state().values, state.values);
+  EXPECT_TRUE(same_bits(resumed.state().tensors.at("w.mean"), state.tensors.at("w.mean")));
+}
+
+TEST(OptimizerRule, ItsErrorsFollow) {
+  const Tensor w = variable(ones({3}));
+  EXPECT_TRUE(
+      throws("Sign", {"beta is 1, not in [0, 1)"}, [&] { Sign(one_group(w), {.beta = 1}); }));
+  EXPECT_TRUE(throws("Sign", {"no quarters"}, [&] { Sign(one_group(w), {.beta = 0.25}); }));
+  EXPECT_TRUE(throws("Sign", {"lr is -1"}, [&] { Sign(one_group(w), {.lr = -1}); }));
+  EXPECT_TRUE(throws("Sign", {"wants no gradient"}, [&] { Sign(one_group(ones({3}))); }));
+  Sign optimizer(one_group(w));
+  nn::Checkpoint state = optimizer.state();
+  state.set("beta", 0.25);
+  EXPECT_TRUE(throws("load_state", {"no quarters"}, [&] { optimizer.load_state(state); }));
+  EXPECT_EQ(optimizer.state().number("beta"), 0.5);
+  state.set("beta", -1);
+  EXPECT_TRUE(throws("load_state", {"beta is -1"}, [&] { optimizer.load_state(state); }));
+}
+
+TEST(OptimizerRule, AStateThatWasLoadedWithoutMomentumKeepsItsBuffers) {
+  const Tensor w = variable(ones({3}));
+  nn::SGD optimizer(one_group(w), {.momentum = 0.5});
+  nn::Checkpoint state = optimizer.state();
+  state.set("momentum", 0);
+  optimizer.load_state(state);
+  EXPECT_TRUE(optimizer.state().tensors.contains("w.momentum_buffer"));
+  give_gradient(w, ones({3}));
+  optimizer.step();
+}
+
+}  // namespace
+}  // namespace tessera::test
