@@ -315,11 +315,11 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
 
 Tensor Tensor::toeplitz(index_t rows, index_t columns) const {
   check_defined("toeplitz");
-  require(rows >= 0 && columns >= 0, "toeplitz", "a matrix of ", rows, " rows and ", columns,
-          " columns");
-  const index_t diagonals = std::max<index_t>(rows + columns - 1, 0);
-  require(rank() >= 1 && shape_.back() == diagonals, "toeplitz", rows, " rows and ", columns,
-          " columns have ", diagonals, " diagonals, which do not fit shape ", shape_);
+  require(rank() >= 1 && rows >= 0 && columns >= 0, "toeplitz", "cannot turn shape ", shape_,
+          " into a matrix of ", rows, " rows and ", columns, " columns");
+  const bool is_empty = rows == 0 && columns == 0 && shape_.back() == 0;
+  require(is_empty || shape_.back() - rows + 1 == columns, "toeplitz", "the last axis of shape ",
+          shape_, " is not as long as ", rows, " rows and ", columns, " columns have diagonals");
   Shape shape = shape_;
   Strides strides = strides_;
   shape.back() = rows;

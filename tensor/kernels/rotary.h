@@ -89,9 +89,10 @@ inline void turn_head(const RotaryArgs<T>& args, const T* cosine, const T* x, T*
 
 template <class T>
 void rotary(const RotaryArgs<T>& args) noexcept {
+  index_t token = args.first_row % args.tokens;
   for (index_t i = 0; i < args.rows; ++i) {
-    const index_t row = args.first_row + i;
-    const index_t position = args.positions != nullptr ? args.positions[row] : row % args.tokens;
+    const index_t position = args.positions != nullptr ? args.positions[args.first_row + i] : token;
+    token = token + 1 == args.tokens ? 0 : token + 1;
     const T* const cosine = args.table + position * args.turned;
     for (index_t h = 0; h < args.heads; ++h) {
       turn_head(args, cosine, args.x + i * args.x_row + h * args.x_head,

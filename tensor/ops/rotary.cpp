@@ -6,7 +6,9 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/join.h"
 #include "tensor/ops/turn.h"
+#include "tensor/ops/unary.h"
 
 namespace tessera {
 
@@ -15,18 +17,18 @@ Tensor rotary_table(index_t positions, index_t width, double base, DType dtype) 
   require(width % 2 == 0, kOp, "columns turn in pairs, but the width is ", width);
   require(base > 0 && std::isfinite(base), kOp, "the base must be a number above 0, not ", base);
   require(is_floating(dtype), kOp, "expected a floating dtype, not ", dtype);
-  Tensor table = Tensor::empty({positions, width}, kFloat64);
-  double* const out = table.mutable_data<double>();
-  for (index_t k = 0; k < width / 2; ++k) {
+  const index_t pairs = width / 2;
+  Tensor angles = Tensor::empty({positions, pairs}, kFloat64);
+  double* const out = angles.mutable_data<double>();
+  for (index_t k = 0; k < pairs; ++k) {
     const float exponent = static_cast<float>(2 * k) / static_cast<float>(width);
     const float frequency = 1 / static_cast<float>(std::pow(base, static_cast<double>(exponent)));
     for (index_t p = 0; p < positions; ++p) {
       const float angle = static_cast<float>(p) * frequency;
-      out[p * width + k] = std::cos(static_cast<double>(angle));
-      out[p * width + width / 2 + k] = std::sin(static_cast<double>(angle));
+      out[p * pairs + k] = static_cast<double>(angle);
     }
   }
-  return table.to(dtype);
+  return concat({cos(angles), sin(angles)}, 1).to(dtype);
 }
 
 namespace detail {

@@ -14,9 +14,10 @@ namespace tessera {
 /// The cosines of the angles p f(k) for the pairs k < width / 2, then their sines, in row p, with
 /// frequencies f(k) = base^(-2k / width).
 ///
-/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32 in
-/// any dtype, for that is what models are trained with, and at position 8000 it moves an angle by
-/// up to 2e-4; sines and cosines of these angles are rounded to the dtype alone.
+/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32
+/// whatever the dtype, because that is what models are trained with: at position 8000 an exact angle
+/// may be 1e-3 away. So a model in float64 is the one in float32, with more digits of the sines
+/// and cosines of the same angles.
 /// **Errors**: a negative size, an odd width, a base that is not above 0.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32);
