@@ -15,6 +15,8 @@
 
 #include "models/encoder.h"
 #include "nn/module.h"
+#include "nn/relative_position.h"
+#include "nn/rotary.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/gated_linear.h"
@@ -102,6 +104,12 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   const Tensor bias = random_tensor({52}, dtype, 12);
   const Tensor scale = random_tensor({kWidth}, dtype, 13);
   const Tensor shift = random_tensor({kWidth}, dtype, 14);
+  const Tensor projection = random_tensor({3 * kWidth, kWidth}, dtype, 15, -0.5, 0.5);
+  nn::Rotary turn({}, kWidth / kHeads);
+  Rng rng(4);
+  nn::RelativePositionBias relative({.num_heads = kHeads}, rng);
+  nn::convert(turn, dtype);
+  nn::convert(relative, dtype);
   return {
       {"matmul",
        [=](const Tensor& x, const AttentionMask&) { return matmul(matmul(x, wide), tall); }},
@@ -123,6 +131,17 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
        [](const Tensor& x, const AttentionMask& mask) {
          const Tensor heads = nn::split_heads(x, kHeads);
          return nn::merge_heads(attention(heads, heads, heads, mask & window_mask(30)).output);
+       },
+       true},
+      {"rotary, biased attention",
+       [=](const Tensor& x, const AttentionMask& mask) {
+         const Tensor qkv = linear(x, projection, {}, {.rotary = turn.columns(2 * kHeads, dtype)});
+         const auto heads = [&](index_t part) {
+           return nn::split_heads(qkv.slice(2, part * kWidth, (part + 1) * kWidth), kHeads);
+         };
+         const Tensor near = relative(x.size(1), x.size(1));
+         return nn::merge_heads(
+             attention(heads(0), heads(1), heads(2), mask & additive_mask(near)).output);
        },
        true},
       {"layer_norm",
@@ -216,6 +235,8 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"8721adf50ff4ca78", "79f361f164ebe181"}, {"59bb6dc17dff7b79", "e333324d90397705"}}},
     {"window attention",
      {{"2d0c162784a32134", "9a6c74cba5310a88"}, {"4b51f2c2c8ef96bb", "5f1bec2ca1f42608"}}},
+    {"rotary, biased attention",
+     {{"58441d641eeb58ed", "0b9e18a4fda4ad13"}, {"806172a5ba87be10", "2d7bb947279f8b24"}}},
     {"layer_norm",
      {{"5eb67cf2e6a691cb", "6e59fb642bab4f3d"}, {"4a8c7c5c916af352", "ed11afba4e94319a"}}},
     {"gated_linear",

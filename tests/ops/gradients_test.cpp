@@ -43,6 +43,8 @@ TEST(ViewGradients, EachView) {
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.slice(0, 0, 1).squeeze(0); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.slice(1, 0, 1).squeeze(); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.diagonal(1, 1, 2); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return t.toeplitz(3, 2); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return t.toeplitz(1, 4); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.chunk(2, 2)[1] * t.chunk(2, 2)[0]; }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.split({1, 3}, 2)[1]; }, x));
 }

@@ -98,6 +98,7 @@ TEST(TensorTest, WhatNeedsATensorSaysThatThereIsNone) {
   EXPECT_TRUE(undefined("chunk", [&] { none.chunk(1); }));
   EXPECT_TRUE(undefined("split", [&] { none.split({}); }));
   EXPECT_TRUE(undefined("diagonal", [&] { none.diagonal(); }));
+  EXPECT_TRUE(undefined("toeplitz", [&] { none.toeplitz(1, 1); }));
   EXPECT_TRUE(undefined("contiguous", [&] { none.contiguous(); }));
   EXPECT_TRUE(undefined("clone", [&] { none.clone(); }));
   EXPECT_TRUE(undefined("to", [&] { none.to(kInt64); }));

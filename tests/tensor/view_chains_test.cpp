@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,13 +63,14 @@ class RandomViews {
     index_t count = 1;
     for (index_t n : shape) count *= n;
     tensor_ = arange(count).reshape(shape);
+    storage_ = tensor_.storage();
     walked_.shape = shape;
     for (index_t i = 0; i < count; ++i) walked_.values.push_back(i);
     steps_ = format("arange(", count, ").reshape", Shape(shape));
   }
 
   void step() {
-    switch (pick(0, 6)) {
+    switch (pick(0, 7)) {
       case 0:
         return permute();
       case 1:
@@ -81,6 +83,8 @@ class RandomViews {
         return expand();
       case 5:
         return reshape();
+      case 6:
+        return toeplitz();
       default:
         return diagonal();
     }
@@ -95,9 +99,18 @@ class RandomViews {
       ASSERT_EQ(tensor_.item_at<index_t>(index), walked_.values[i]) << steps_ << Shape(index);
       ++i;
     });
+    if (!(tensor_.storage() == storage_)) return;  // a copy shares nothing
+    if (has_equal_elements()) {
+      ASSERT_TRUE(tensor_.is_broadcast()) << steps_;
+    } else if (!has_toeplitz_ && tensor_.count() > 0) {  // whose slices may be taken for broadcast
+      ASSERT_FALSE(tensor_.is_broadcast()) << steps_;
+    }
   }
 
  private:
+  bool has_equal_elements() const {
+    return std::set(walked_.values.begin(), walked_.values.end()).size() < walked_.values.size();
+  }
   index_t pick(index_t low, index_t high) {
     return std::uniform_int_distribution<index_t>(low, high)(random_);
   }
@@ -234,8 +247,27 @@ class RandomViews {
           format("diagonal(", offset, ", ", a, ", ", b, ")"));
   }
 
+  void toeplitz() {
+    if (rank() < 1 || rank() > 3) return;
+    const index_t rows = pick(0, walked_.shape.back() + 1);
+    const index_t columns = walked_.shape.back() - rows + 1;
+    Index shape = walked_.shape;
+    shape.back() = rows;
+    shape.push_back(columns);
+    const auto source = [&](Index index) {
+      const index_t column = index.back();
+      index.pop_back();
+      index.back() = column - index.back() + rows - 1;
+      return index;
+    };
+    has_toeplitz_ = true;
+    apply(tensor_.toeplitz(rows, columns), shape, source, format("toeplitz(", rows, ")"));
+  }
+
   std::mt19937_64 random_;
+  bool has_toeplitz_ = false;
   Tensor tensor_;
+  Storage storage_;  // of the elements that are all different
   Walked walked_;
   std::string steps_;
 };

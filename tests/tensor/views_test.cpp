@@ -227,6 +227,32 @@ TEST(DiagonalTest, OffsetMovesIt) {
   EXPECT_TRUE(throws("diagonal", {"same"}, [&] { x.diagonal(0, 1, -1); }));
 }
 
+TEST(ToeplitzTest, DiagonalsAreElements) {
+  const Tensor x = arange(8).reshape({2, 4});
+  EXPECT_EQ(values_of(x.toeplitz(3, 2)), Index({2, 3, 1, 2, 0, 1, 6, 7, 5, 6, 4, 5}));
+  EXPECT_EQ(x.toeplitz(3, 2).shape(), Shape({2, 3, 2}));
+  EXPECT_EQ(values_of(x.select(0, 1).toeplitz(1, 4)), Index({4, 5, 6, 7}));
+  EXPECT_EQ(values_of(x.select(0, 1).toeplitz(4, 1)), Index({7, 6, 5, 4}));
+  EXPECT_EQ(x.toeplitz(0, 5).shape(), Shape({2, 0, 5}));
+  EXPECT_EQ(x.toeplitz(5, 0).shape(), Shape({2, 5, 0}));
+  EXPECT_EQ(zeros({0}).toeplitz(0, 0).shape(), Shape({0, 0}));
+  EXPECT_TRUE(throws("toeplitz", {"(2, 4)", "3 rows", "3 columns"}, [&] { x.toeplitz(3, 3); }));
+  EXPECT_TRUE(throws("toeplitz", {"-1 rows"}, [&] { x.toeplitz(-1, 6); }));
+  EXPECT_TRUE(throws("toeplitz", {"rows"}, [&] { x.toeplitz(kMost, kMost); }));
+  EXPECT_TRUE(throws("toeplitz", {"()"}, [&] { zeros({}).toeplitz(1, 1); }));
+  EXPECT_TRUE(throws("toeplitz", {"0 rows"}, [&] { x.toeplitz(0, 0); }));
+}
+
+TEST(ToeplitzTest, CannotBeWritten) {
+  Tensor square = zeros({5}).toeplitz(3, 3);
+  EXPECT_TRUE(square.is_broadcast());
+  EXPECT_TRUE(throws("fill", {"broadcast"}, [&] { square.fill(1); }));
+  Tensor column = square.select(1, 0);
+  EXPECT_FALSE(column.is_broadcast());
+  column.fill(1);
+  EXPECT_EQ(square.item_at({2, 2}), 1);
+}
+
 TEST(ViewsTest, OfEmptyTensorsStayInsideTheStorage) {
   const index_t huge = index_t{1} << 61;
   const Tensor x = zeros({huge, 2, 0}, kFloat64);

@@ -1,0 +1,216 @@
+#include "nn/relative_position.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/attention.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+const GoldenCase& golden() {
+  static const GoldenCase file("relative_position");
+  return file;
+}
+
+RelativePositionBias make(const Tensor& weight, const DistanceBuckets& distances) {
+  RelativePositionBias module({.num_heads = weight.size(1), .distances = distances});
+  module.weight = weight.clone();
+  return module;
+}
+
+TEST(DistanceBuckets, AreT5s) {
+  for (const bool bidirectional : {true, false}) {
+    for (const auto& [buckets, farthest] :
+         {std::pair{32, 128}, {16, 64}, {8, 20}, {64, 256}, {10, 37}}) {
+      const DistanceBuckets rule = {buckets, farthest, bidirectional};
+      const Tensor want =
+          golden().array(format("buckets_", int{bidirectional}, "_", buckets, "_", farthest));
+      for (index_t d = -300; d <= 300; ++d) {
+        ASSERT_EQ(rule.of(d), want.item_at<index_t>({d + 300}))
+            << "distance " << d << ", " << buckets << " buckets up to " << farthest;
+      }
+      EXPECT_EQ(rule.of(-1000000), rule.of(-farthest));
+    }
+  }
+  // Of MPNet's table.
+  const DistanceBuckets rule;
+  const index_t distances[] = {0, -1, -8, -16, -50, -90, -128, -500, 1, 8, 50, 128};
+  const index_t want[] = {0, 1, 8, 10, 13, 14, 15, 15, 17, 24, 29, 31};
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(rule.of(distances[i]), want[i]);
+}
+
+TEST(RelativePositionBias, IsTheTablesRowOfEachDistance) {
+  for (const bool bidirectional : {true, false}) {
+    const DistanceBuckets rule = {8, 20, bidirectional};
+    const Tensor weight = random_tensor({8, 3}, kFloat32, 1);
+    const RelativePositionBias bias = make(weight, rule);
+    for (const auto& [queries, keys] : {std::pair{1, 1}, {5, 9}, {40, 3}, {0, 4}, {4, 0}, {0, 0}}) {
+      const Array want = build({3, queries, keys}, [&](const Dims& at) {
+        return weight.item_at({rule.of(at[2] - at[1]), at[0]});
+      });
+      EXPECT_TRUE(exactly(bias(queries, keys), want)) << queries << " x " << keys;
+    }
+  }
+}
+
+TEST(RelativePositionBias, IsNoMatrixInMemory) {
+  const RelativePositionBias bias({.num_heads = 4});
+  const Tensor view = bias(3000, 2000);
+  EXPECT_EQ(view.shape(), (Shape{4, 3000, 2000}));
+  EXPECT_EQ(view.strides(), (Strides{4999, -1, 1}));
+}
+
+TEST(RelativePositionBias, AgreesWithPyTorch) {
+  for (const bool bidirectional : {true, false}) {
+    const std::string name = format("bias_", int{bidirectional}, ".");
+    for (const DType dtype : {kFloat32, kFloat64}) {
+      RelativePositionBias bias = make(golden().array(name + "weight"), {32, 128, bidirectional});
+      convert(bias, dtype);
+      set_requires_grad(bias);
+      Tape tape;
+      const Tensor got = bias(140, 6);
+      EXPECT_TRUE(exactly(got.detach(), array(golden().array(name + "output"))));
+      tape.backward(got, golden().array(name + "dy").to(dtype));
+      const double close = dtype == kFloat32 ? 2e-5 : 1e-12;  // of hundreds of numbers
+      EXPECT_TRUE(near(bias.weight.grad(), array(golden().array(name + "dweight")), close, close));
+    }
+  }
+}
+
+TEST(RelativePositionBias, InAttentionAgreesWithPyTorch) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const auto entry = [&](const std::string& key) {
+      return golden().array("attention." + key).to(dtype);
+    };
+    Tensor q = entry("q"), k = entry("k"), v = entry("v");
+    RelativePositionBias bias = make(golden().array("attention.weight"), {8, 20});
+    convert(bias, dtype);
+    set_requires_grad(bias);
+    for (Tensor* each : {&q, &k, &v}) each->set_requires_grad();
+    Tape tape;
+    const Tensor out = attention(q, k, v, additive_mask(bias(33, 40))).output;
+    const double close = dtype == kFloat32 ? 1e-5 : 1e-12;
+    EXPECT_TRUE(near(out.detach(), array(entry("output")), close, close));
+    tape.backward(out, entry("dy"));
+    EXPECT_TRUE(near(q.grad(), array(entry("dq")), close, close));
+    EXPECT_TRUE(near(k.grad(), array(entry("dk")), close, close));
+    EXPECT_TRUE(near(v.grad(), array(entry("dv")), close, close));
+    EXPECT_TRUE(near(bias.weight.grad(), array(entry("dweight")), close, close));
+  }
+}
+
+class RelativePositionBits : public IsaTest {};
+INSTANTIATE_TEST_SUITE_P(Isa, RelativePositionBits, each_isa(), isa_name);
+
+/// Output and gradient of the table, of attention over the first sequences and tokens.
+std::vector<Tensor> outcome(index_t batch, index_t length, index_t padded, const Tensor& weight,
+                            bool as_view) {
+  const Tensor x = random_tensor({4, 3, 90, 8}, kFloat32, 2).slice(0, 0, batch).slice(2, 0, padded);
+  RelativePositionBias bias = make(weight, {8, 20});
+  set_requires_grad(bias);
+  Tape tape;
+  const Tensor view = bias(padded, padded);
+  const AttentionMask mask = additive_mask(as_view ? view : view.contiguous()) &
+                             length_mask(std::vector<index_t>(std::size_t(batch), length));
+  const Tensor out = attention(x, x, x, mask).output.slice(2, 0, length);
+  const Tensor first = out.select(0, 0);
+  tape.backward(first, ones(first.shape()));
+  return {first.detach().clone(), bias.weight.grad()};
+}
+
+TEST_P(RelativePositionBits, AreTheSameForThreadsBatchPaddingAndLayout) {
+  const Tensor weight = random_tensor({8, 3}, kFloat32, 1);
+  set_thread_count(1);
+  const std::vector<Tensor> want = outcome(1, 70, 70, weight, true);
+  const auto expect = [&](const std::vector<Tensor>& got) {
+    EXPECT_TRUE(same_bits(got[0], want[0]) && same_bits(got[1], want[1]));
+  };
+  expect(outcome(1, 70, 70, weight, false));
+  expect(outcome(1, 70, 70, weight.t().contiguous().t(), true));
+  for (const int threads : {2, 3, 8}) {
+    set_thread_count(threads);
+    expect(outcome(1, 70, 70, weight, true));
+  }
+  set_thread_count(0);
+  EXPECT_TRUE(same_bits(outcome(4, 70, 70, weight, true)[0], want[0]));
+  EXPECT_TRUE(same_bits(outcome(1, 70, 90, weight, true)[0], want[0]));
+}
+
+TEST(RelativePositionBias, Gradients) {
+  const Function f = [](const Tensors& in) {
+    RelativePositionBias bias({.num_heads = 2, .distances = {4, 3}});
+    bias.weight = in[0];
+    return bias(5, 4);
+  };
+  EXPECT_TRUE(gradcheck(f, {values({4, 2}, 1)}));
+}
+
+TEST(RelativePositionBias, Parameters) {
+  const RelativePositionBias bias({.num_heads = 100, .distances = {200, 300}});
+  const StateDict state = state_dict(bias);
+  ASSERT_EQ(state.size(), 1U);
+  EXPECT_EQ(state.at("weight").shape(), (Shape{200, 100}));
+  double square = 0;
+  for (const double value : array(bias.weight).values) square += value * value;
+  EXPECT_NEAR(std::sqrt(square / 20000), 0.02, 0.0005);
+}
+
+TEST(RelativePositionBias, Errors) {
+  constexpr const char* kName = "RelativePositionBias";
+  const auto with = [](index_t heads, const DistanceBuckets& distances) {
+    return [=] { RelativePositionBias({.num_heads = heads, .distances = distances}); };
+  };
+  EXPECT_TRUE(throws(kName, {"num_heads", "0"}, with(0, {})));
+  EXPECT_TRUE(throws(kName, {"buckets", "even", "5"}, with(2, {5, 128})));
+  EXPECT_TRUE(throws(kName, {"buckets", "2"}, with(2, {2, 128})));
+  EXPECT_TRUE(throws(kName, {"buckets", "1"}, with(2, {1, 128, false})));
+  EXPECT_TRUE(throws(kName, {"max_distance 8", "8"}, with(2, {32, 8})));
+  const RelativePositionBias bias({.num_heads = 2});
+  EXPECT_TRUE(throws(kName, {"-1 queries"}, [&] { bias(-1, 3); }));
+}
+
+TEST(Alibi, SlopesAreThePapers) {
+  for (const index_t heads : {1, 2, 4, 5, 8, 12, 16, 20}) {
+    EXPECT_TRUE(
+        near(alibi_slopes(heads, kFloat64), array(golden().array(format("slopes_", heads))), 1e-14))
+        << heads << " heads";
+  }
+  EXPECT_EQ(alibi_slopes(8).to_vector<float>(),
+            (std::vector<float>{1 / 2.0F, 1 / 4.0F, 1 / 8.0F, 1 / 16.0F, 1 / 32.0F, 1 / 64.0F,
+                                1 / 128.0F, 1 / 256.0F}));
+  EXPECT_TRUE(throws("alibi_slopes", {"heads", "0"}, [] { alibi_slopes(0); }));
+}
+
+TEST(Alibi, FallsWithTheDistance) {
+  Alibi bias(6);
+  const Tensor want = golden().array("alibi");
+  EXPECT_TRUE(near(bias(5, 9), array(want), 1e-7));
+  EXPECT_EQ(bias(5, 9).dtype(), kFloat32);
+  EXPECT_EQ(bias(3000, 2000).strides(), (Strides{4999, -1, 1}));
+  convert(bias, kFloat64);
+  EXPECT_TRUE(near(bias(5, 9), array(want), 1e-15));
+  EXPECT_TRUE(state_dict(bias).empty());
+  EXPECT_TRUE(throws("Alibi", {"-2 keys"}, [&] { bias(3, -2); }));
+}
+
+TEST(Alibi, CombinesWithOtherMasks) {
+  const Alibi bias(3);
+  const Tensor x = random_tensor({2, 3, 50, 8}, kFloat32, 1);
+  const AttentionMask others = causal_mask() & length_mask({50, 20});
+  const Tensor got = attention(x, x, x, additive_mask(bias(50, 50)) & others).output;
+  EXPECT_TRUE(
+      same_bits(got, attention(x, x, x, additive_mask(bias(50, 50).clone()) & others).output));
+  EXPECT_FALSE(same_bits(got, attention(x, x, x, others).output));
+}
+
+}  // namespace
+}  // namespace tessera::nn
