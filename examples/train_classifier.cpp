@@ -1,4 +1,4 @@
-// An encoder, and a linear model beside it, learn to sort lines of text into classes.
+// An encoder learns to sort lines of text into classes.
 //
 //   train_classifier --train train.tsv --test test.tsv --save run
 //   train_classifier --resume run --predict < lines.txt
@@ -12,12 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "examples/confusion.h"
 #include "examples/plan.h"
 #include "examples/training.h"
+#include "examples/word_pairs.h"
 #include "models/models.h"
 #include "models/text/utf8.h"
 #include "nn/nn.h"
-#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
@@ -32,12 +33,13 @@ struct ClassifierOptions {
   std::string test;
   std::string valid;
   double valid_share = 0;
+  bool baseline = false;
   bool predict = false;
+  bool probabilities = false;
   std::string pooling = "max";
   double word_dropout = 0.1;
   double label_smoothing = 0;
   double embedding_scale = 0.4;  // rare words hardly leave their random start
-  double pair_share = 0.8;
   index_t min_count = 1;
   index_t max_words = 256;
 };
@@ -101,31 +103,8 @@ Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double 
   return where(keep, ids, full({}, static_cast<double>(special.unknown.value()), kInt64));
 }
 
-/// An encoder and, beside it, a linear model of words and pairs. They learn side by side and vote.
-struct Classifier {
-  models::SequenceClassifier encoder;
-  std::optional<models::PairClassifier> pairs;
-  double pair_share;
-
-  Tensor operator()(const Tensor& tokens, const Tensor& lengths = {}) const {
-    return vote(encoder({tokens, lengths}), pairs ? (*pairs)(tokens, lengths) : Tensor());
-  }
-
-  /// The logarithms of both models' probabilities, `pair_share` of the linear one's: (B, C).
-  Tensor vote(const Tensor& scores, const Tensor& pair_scores) const {
-    if (!pairs) return scores;
-    return log_softmax(scores) * (1 - pair_share) + log_softmax(pair_scores) * pair_share;
-  }
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    models::SequenceClassifier::visit(self.encoder, visitor);
-    visitor("pairs", self.pairs);
-  }
-};
-
 /// The class of each example.
-std::vector<index_t> classes_of(const Classifier& model,
+std::vector<index_t> classes_of(const models::SequenceClassifier& model,
                                 const std::vector<text::Example>& examples) {
   nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 64, .shuffle = false});
   std::vector<index_t> classes(examples.size());
@@ -141,48 +120,45 @@ std::vector<index_t> classes_of(const Classifier& model,
   return classes;
 }
 
-/// How often the model says what of which label, where that is a table that people can read.
-void print_table(const std::vector<text::Example>& examples, const std::vector<index_t>& classes,
-                 const std::vector<std::string>& labels) {
-  constexpr std::size_t kMostColumns = 1000;
-  std::size_t width = 6;
-  for (const std::string& label : labels) width = std::max(width, label.size() + 1);
-  if (width > kMostColumns / (labels.size() + 1)) {
-    std::cout << "\na table of " << labels.size() << " labels is too wide to be read";
-    return;
+/// The table of labels, both models' numbers if there are two, and the accuracy as the last line.
+void test(const models::SequenceClassifier& model, const std::vector<text::Example>& examples,
+          const std::vector<std::string>& labels,
+          const std::optional<examples::Confusion>& baseline) {
+  const examples::Confusion counts(examples, classes_of(model, examples), std::ssize(labels));
+  std::cout << '\n';
+  counts.print(std::cout, labels);
+  std::cout << '\n';
+  if (baseline) {
+    std::cout << "baseline macro F1 " << examples::fixed(baseline->macro_f1(), 4)
+              << "\nbaseline accuracy " << examples::fixed(baseline->accuracy(), 4)
+              << ", of a linear model of words and pairs of words\n";
   }
-  std::vector<std::vector<index_t>> counts(labels.size(), std::vector<index_t>(labels.size()));
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    ++counts[static_cast<std::size_t>(text::class_of(examples[i]))]
-            [static_cast<std::size_t>(classes[i])];
-  }
-  const auto cell = [&](const std::string& text) {
-    std::cout << std::string(width - std::min(width, text.size()), ' ') << text;
-  };
-  std::cout << "\nrows: the label, columns: what the model says\n\n";
-  cell("");
-  for (const std::string& label : labels) cell(label);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    std::cout << '\n';
-    cell(labels[row]);
-    for (index_t count : counts[row]) cell(std::to_string(count));
-  }
+  std::cout << "test macro F1 " << examples::fixed(counts.macro_f1(), 4) << "\ntest accuracy "
+            << examples::fixed(counts.accuracy(), 4) << std::endl;
 }
 
-/// The table of labels, and the accuracy as the last line.
-void test(const Classifier& model, const std::vector<text::Example>& examples,
-          const std::vector<std::string>& labels) {
-  const std::vector<index_t> classes = classes_of(model, examples);
-  index_t correct = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i)
-    correct += text::class_of(examples[i]) == classes[i];
-  print_table(examples, classes, labels);
-  const double accuracy = static_cast<double>(correct) / static_cast<double>(examples.size());
-  std::cout << "\n\ntest accuracy " << examples::fixed(accuracy, 4) << std::endl;
+/// The class of one text and, if they are wanted, the probabilities of all, a tab in front of each.
+std::string answer(const models::SequenceClassifier& model, const Names& names,
+                   const std::string& line, const ClassifierOptions& c) {
+  const Tensor tokens = from_vector(encode(*names.words, line, c.max_words)).unsqueeze(0);
+  const Tensor scores = model(tokens);
+  std::string text = names.labels[static_cast<std::size_t>(argmax(scores, {-1}).item<index_t>())];
+  if (!c.probabilities) return text;
+  for (const double p : softmax(scores).flatten().to(kFloat64).to_vector<double>()) {
+    text += '\t' + examples::fixed(p, 4);
+  }
+  return text;
 }
 
-/// Prints each line of standard input with the class that the model gives it in front.
-void predict(const Classifier& model, const Names& names, index_t max_words) {
+/// Prints each line of standard input with the model's answer in front of it. With probabilities, a
+/// first line names the columns.
+void predict(const models::SequenceClassifier& model, const Names& names,
+             const ClassifierOptions& c) {
+  if (c.probabilities) {
+    std::cout << "class";
+    for (const std::string& label : names.labels) std::cout << '\t' << label;
+    std::cout << "\ttext" << std::endl;
+  }
   index_t number = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
@@ -193,40 +169,19 @@ void predict(const Classifier& model, const Names& names, index_t max_words) {
     if (text::find_invalid_utf8(line) != std::string::npos) {
       fail_file("standard input", "line ", number, " is not UTF-8");
     }
-    const Tensor tokens = from_vector(encode(*names.words, line, max_words)).unsqueeze(0);
-    const auto best = argmax(model(tokens), {-1}).item<index_t>();
-    std::cout << names.labels[static_cast<std::size_t>(best)] << '\t' << line << std::endl;
+    std::cout << answer(model, names, line, c) << '\t' << line << std::endl;
   }
   // The stream itself takes an error of C's, on which it rests, for the end.
   if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }
 
-/// Scores for words and pairs: as many rows for pairs as memory for the scores of words leaves.
-models::PairClassifierOptions pair_options(index_t words, index_t classes) {
-  constexpr index_t kMostScores = index_t{16} << 20;  // AdamW keeps two more numbers of each
-  constexpr index_t kFewestRows = 1024;
-  const index_t rows = kMostScores / classes - words;
-  require(rows >= kFewestRows, "train_classifier", words, " words for ", classes,
-          " classes are too many scores; --pair-share 0 trains the encoder alone");
-  models::PairClassifierOptions options = {.vocabulary_size = words, .classes = classes};
-  options.buckets = std::min(options.buckets, rows);
-  return options;
-}
-
-Classifier make_model(const examples::Program& program, const Names& names,
-                      const ClassifierOptions& c) {
+models::SequenceClassifier make_model(const examples::Program& program, const Names& names,
+                                      const ClassifierOptions& c) {
   const examples::TrainingOptions& o = program.options;
   const index_t classes = std::ssize(names.labels);
-  const auto pairs =
-      c.pair_share > 0 ? std::optional(pair_options(names.words->size(), classes)) : std::nullopt;
-  const std::string vocabulary = format("--min-count ", c.min_count);
-  examples::Plan plan = examples::plan_of(program, names.words->size(), vocabulary);
+  examples::Plan plan =
+      examples::plan_of(program, names.words->size(), format("--min-count ", c.min_count));
   plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
-  if (pairs) {
-    plan.push_back({"pairs.weight",
-                    {names.words->size() + pairs->buckets, classes},
-                    {format("--pair-share ", c.pair_share), vocabulary}});
-  }
   examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", c.max_words + 1);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
@@ -234,40 +189,27 @@ Classifier make_model(const examples::Program& program, const Names& names,
   tokens.embedding_scale = c.embedding_scale;
 
   manual_seed(o.seed);
-  Classifier model{models::SequenceClassifier({.tokens = tokens,
-                                               .classes = classes,
-                                               .pooling = models::Pooling::named(c.pooling),
-                                               .dropout = o.dropout}),
-                   {},
-                   c.pair_share};
-  if (pairs) model.pairs = models::PairClassifier(*pairs);
-  return model;
+  return models::SequenceClassifier({.tokens = tokens,
+                                     .classes = classes,
+                                     .pooling = models::Pooling::named(c.pooling),
+                                     .dropout = o.dropout});
 }
 
 /// The loss of the chosen examples, some of whose words are hidden.
-nn::LossSum loss_of(const Classifier& model, const text::SpecialTokens& special,
+nn::LossSum loss_of(const models::SequenceClassifier& model, const text::SpecialTokens& special,
                     const std::vector<text::Example>& examples, std::span<const index_t> chosen,
                     double word_dropout, double smoothing) {
   const text::Batch batch = text::make_batch(examples, chosen);
   const Tensor seen = drop_words(batch.ids, special, word_dropout);
-  const Tensor scores = model.encoder({seen, batch.lengths});
-  nn::LossSum sum = nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = smoothing});
-  if (!model.pairs) return sum;
-  const Tensor pair_scores = (*model.pairs)(batch.ids, batch.lengths);
-  sum.loss = sum.loss + nn::summed_cross_entropy(pair_scores, batch.labels).loss;
-  const NoGrad counting_only;
-  const Tensor votes = model.vote(scores, pair_scores);
-  sum.correct = tessera::sum(eq(argmax(votes, {-1}), batch.labels)).item();
-  return sum;
+  return nn::summed_cross_entropy(model({seen, batch.lengths}), batch.labels,
+                                  {.label_smoothing = smoothing});
 }
 
 /// Trains to the end and takes the best weights; false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
-           const std::vector<text::LabelledText>& lines,
-           const std::vector<text::LabelledText>& valid_lines, Classifier& model) {
-  const auto examples = examples_of(lines, c.train, names, c.max_words);
-  const auto valid = examples_of(valid_lines, c.valid, names, c.max_words);
-  std::cout << lines.size() << " lines, " << names.words->size() << " words, "
+           const std::vector<text::Example>& examples, const std::vector<text::Example>& valid,
+           models::SequenceClassifier& model) {
+  std::cout << examples.size() << " lines, " << names.words->size() << " words, "
             << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
   if (!valid.empty()) std::cout << "; " << valid.size() << " lines are held out";
   std::cout << std::endl;
@@ -330,28 +272,37 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   require(
       !c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
       "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
+  require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
+          "--baseline learns from --train FILE and is tested on --test FILE");
+  require(!c.probabilities || c.predict, "train_classifier", "--probabilities goes with --predict");
   // The files are read before anything is trained, so that no error waits for the end.
   std::vector<text::LabelledText> lines;
-  std::vector<text::LabelledText> valid;
+  std::vector<text::LabelledText> valid_lines;
   if (!c.train.empty()) {
     lines = text::read_labelled_lines(c.train);
-    valid = valid_lines_of(program, c, lines);
+    valid_lines = valid_lines_of(program, c, lines);
   }
   const Names names = program.resumed ? names_from(*program.resumed) : names_of(lines, c);
   std::vector<text::Example> tested;
   if (!c.test.empty()) {
     tested = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
-
-  Classifier model = make_model(program, names, c);
+  models::SequenceClassifier model = make_model(program, names, c);
+  const std::vector<text::Example> learned = examples_of(lines, c.train, names, c.max_words);
+  const std::vector<text::Example> valid = examples_of(valid_lines, c.valid, names, c.max_words);
+  const index_t classes = std::ssize(names.labels);
+  std::optional<examples::Confusion> baseline;
+  if (c.baseline) {
+    baseline.emplace(tested, examples::word_pair_answers(learned, tested, classes), classes);
+  }
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
-  } else if (!train(program, c, names, lines, valid, model)) {
+  } else if (!train(program, c, names, learned, valid, model)) {
     return;
   }
   nn::eval(model);
-  if (c.predict) predict(model, names, c.max_words);
-  if (!tested.empty()) test(model, tested, names.labels);
+  if (c.predict) predict(model, names, c);
+  if (!tested.empty()) test(model, tested, names.labels, baseline);
 }
 
 }  // namespace
@@ -373,7 +324,11 @@ int main(int argc, char** argv) {
               {0, 0.9});
   program.add("--patience", program.options.patience,
               "end after so many epochs that are no better on them; 0: never", {0, 1'000'000});
+  program.add_for_call("--baseline", c.baseline,
+                       "test a linear model of --train's words and pairs of words too");
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
+  program.add_for_call("--probabilities", c.probabilities,
+                       "print each class's with --predict, under a line of names");
   program.add("--pooling", c.pooling, "how the words' vectors become one", {"mean", "cls", "max"});
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",
               {0, 1});
@@ -381,8 +336,6 @@ int main(int argc, char** argv) {
               {0, 1});
   program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
               {1e-6, 1e6});
-  program.add("--pair-share", c.pair_share,
-              "of a linear model of words and pairs in the vote; 0: none", {0, 1});
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
   program.add("--max-words", c.max_words, "a line is cut behind so many", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });

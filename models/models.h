@@ -5,7 +5,6 @@
 #include "models/encoder.h"
 #include "models/encoder_layer.h"
 #include "models/masked_lm.h"
-#include "models/pair_classifier.h"
 #include "models/pooling.h"
 #include "models/text/text.h"
 #include "models/token_encoder.h"

@@ -72,14 +72,10 @@ TEST_F(ProgramErrors, AnEmptyPathIsNoPath) {
 }
 
 TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
-  for (const char* share : {"0.5", "0"}) {
-    save_run("train_classifier", kClassifier + "--pair-share " + share + " ");
-    change_run({{"labels", ""}});
-    EXPECT_TRUE(
-        fails("train_classifier", "--resume run --predict < train.tsv", "'labels' is empty"));
-    EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "'labels' is empty"));
-    fs::remove_all(folder_ / "run");
-  }
+  save_run("train_classifier", kClassifier);
+  change_run({{"labels", ""}});
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "'labels' is empty"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "'labels' is empty"));
 }
 
 // What the options of a file claim is compared with its tensors before memory is taken.
@@ -100,7 +96,7 @@ TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
   for (const auto& [option, value] : {std::pair("labels", labels),
                                       {"option.width", "1000000"},
                                       {"option.min-count", "0"},
-                                      {"option.pair-share", "0.0.1"}}) {
+                                      {"option.word-dropout", "0.0.1"}}) {
     change_run({{option, value}});
     for (const char* task : {"--predict < train.tsv", "--train train.tsv"}) {
       EXPECT_TRUE(fails("train_classifier", std::string("--resume run ") + task,
@@ -114,7 +110,7 @@ TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
 // A file of which each tensor is small, but not what its options make of them together.
 TEST_F(ProgramErrors, AFewNumbersOfACheckpointDoNotMakeALargeTable) {
   save_run("train_classifier",
-           "--layers 0 --pair-share 0 --width 2000 --heads 1 --batch 4 "
+           "--layers 0 --width 2000 --heads 1 --batch 4 "
            "--max-words 5 --epochs 1 --train train.tsv ");
   change_run({{"option.max-words", "100000"}});
   EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "--max-words"));
@@ -161,10 +157,8 @@ TEST_F(ProgramErrors, ATableOfManyLabelsIsNotPrinted) {
   std::string many;
   for (int i = 0; i < 3000; ++i) many += "class" + std::to_string(i) + "\tone\n";
   write("many.tsv", many);
-  const Outcome outcome = run("train_classifier",
-                              "--train many.tsv --test many.tsv --epochs 1 "
-                              "--pair-share 0 " +
-                                  kTiny + "--batch 3000");
+  const Outcome outcome = run(
+      "train_classifier", "--train many.tsv --test many.tsv --epochs 1 " + kTiny + "--batch 3000");
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_LT(outcome.output.size(), 2000U);
   EXPECT_NE(outcome.output.find("3000 labels"), std::string::npos) << outcome.output;

@@ -26,25 +26,52 @@ TEST_F(TrainingPrograms, SayHowTheyAreUsed) {
   }
 }
 
-TEST_F(TrainingPrograms, TheClassifierVotesWithPairsUnlessToldNotTo) {
-  const auto has_pairs = [&](const std::string& share, const std::string& folder) {
-    const Outcome outcome =
-        run("train_classifier", kClassifier + "--pair-share " + share + " --save " + folder);
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    return nn::load_checkpoint(folder_ / folder / "checkpoint.safetensors")
-        .tensors.contains("model.pairs.weight");
-  };
-  EXPECT_TRUE(has_pairs("0.5", "both"));
-  EXPECT_FALSE(has_pairs("0", "encoder"));
-}
-
 TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
   const Outcome outcome = run("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(outcome.output.ends_with("\ntest accuracy 1.0000\n")) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("\ntest macro F1 1.0000\ntest accuracy 1.0000\n"))
+      << outcome.output;
+  EXPECT_EQ(outcome.output.find("baseline"), std::string::npos);
   EXPECT_NE(outcome.output.find("fruit  tool\n fruit     1     0\n  tool     0     1\n"),
             std::string::npos)
       << outcome.output;
+}
+
+TEST_F(TrainingPrograms, ABaselineStandsBesideTheClassifier) {
+  const Outcome outcome = run("train_classifier", kClassifier + "--baseline");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(
+      outcome.output.find("\nbaseline macro F1 1.0000\nbaseline accuracy 1.0000, of a linear "),
+      std::string::npos)
+      << outcome.output;
+  const std::string model = "--epochs 1 " + kTiny;
+  EXPECT_TRUE(fails("train_classifier", "--train train.tsv --baseline " + model, "--baseline"));
+  ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
+  EXPECT_TRUE(fails("train_classifier", "--resume run --test test.tsv --baseline", "--baseline"));
+}
+
+TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--epochs 30 --lr 0.01 --save run").status, 0);
+  write("lines.txt", "some pears\nthe hammer\n");
+  const Outcome outcome =
+      run("train_classifier", "--resume run --predict --probabilities < lines.txt");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  std::istringstream lines(outcome.output);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "class\tfruit\ttool\ttext");
+  for (const char* const want : {"fruit", "tool"}) {
+    std::string name;
+    double fruit = 0, tool = 0;
+    lines >> name >> fruit >> tool;
+    EXPECT_EQ(name, want) << outcome.output;
+    EXPECT_NEAR(fruit + tool, 1, 1e-4);
+    EXPECT_EQ(fruit > tool, name == "fruit");
+    std::getline(lines, line);
+    EXPECT_EQ(line, name == "fruit" ? "\tsome pears" : "\tthe hammer");
+  }
+  EXPECT_TRUE(
+      fails("train_classifier", "--resume run --test test.tsv --probabilities", "--probabilities"));
 }
 
 TEST_F(TrainingPrograms, TheClassifierNamesLines) {
@@ -287,15 +314,17 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   write("bytes.tsv", "a\tone\nb\t\xff\n");
   EXPECT_TRUE(fails("train_classifier", "--train bytes.tsv" + rest, "bytes.tsv: line 2"));
   std::string many;
-  for (int i = 0; i < 20'000; ++i) many += "class" + std::to_string(i) + "\tone\n";
+  for (int i = 0; i < 20'000; ++i) {
+    many += "class" + std::to_string(i) + "\tword" + std::to_string(i) + "\n";
+  }
   write("many.tsv", many);
-  EXPECT_TRUE(fails("train_classifier", "--train many.tsv" + rest, "20000 classes"));
+  EXPECT_TRUE(fails("train_classifier", "--train many.tsv --test many.tsv --baseline" + rest,
+                    "20000 classes"));
   write("other.tsv", "metal\tiron\n");
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));
   EXPECT_TRUE(
       fails("train_classifier", kClassifier + "--width 9", "nhead 2 does not divide d_model 9"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--pair-share 1.5", "--pair-share"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--seed -1", "--seed"));

@@ -1,0 +1,71 @@
+#include "examples/confusion.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+Confusion::Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
+                     index_t classes)
+    : counts_(static_cast<std::size_t>(classes),
+              std::vector<index_t>(static_cast<std::size_t>(classes))) {
+  require(examples.size() == answers.size(), "Confusion", answers.size(), " answers for ",
+          examples.size(), " examples");
+  const auto place = [&](index_t number) {
+    require(0 <= number && number < classes, "Confusion", "class ", number, " of ", classes);
+    return static_cast<std::size_t>(number);
+  };
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    ++counts_[place(text::class_of(examples[i]))][place(answers[i])];
+  }
+}
+
+double Confusion::accuracy() const {
+  index_t right = 0, all = 0;
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    right += counts_[label][label];
+    for (const index_t count : counts_[label]) all += count;
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+double Confusion::macro_f1() const {
+  double sum = 0;
+  index_t there = 0;
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    index_t named_and_missed = 0;  // 2 t + f
+    for (std::size_t other = 0; other < counts_.size(); ++other) {
+      named_and_missed += counts_[label][other] + counts_[other][label];
+    }
+    if (named_and_missed == 0) continue;
+    sum += 2 * static_cast<double>(counts_[label][label]) / static_cast<double>(named_and_missed);
+    ++there;
+  }
+  return sum / static_cast<double>(there);
+}
+
+void Confusion::print(std::ostream& out, const std::vector<std::string>& names) const {
+  constexpr std::size_t kMostColumns = 1000;
+  std::size_t width = 6;
+  for (const std::string& name : names) width = std::max(width, name.size() + 1);
+  if (width > kMostColumns / (names.size() + 1)) {
+    out << "a table of " << names.size() << " labels is too wide to be read\n";
+    return;
+  }
+  const auto cell = [&](const std::string& text) {
+    out << std::string(width - std::min(width, text.size()), ' ') << text;
+  };
+  out << "rows: the label, columns: what the model says\n\n";
+  cell("");
+  for (const std::string& name : names) cell(name);
+  out << '\n';
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    cell(names[label]);
+    for (const index_t count : counts_[label]) cell(std::to_string(count));
+    out << '\n';
+  }
+}
+
+}  // namespace tessera::examples
