@@ -111,7 +111,7 @@ std::vector<index_t> classes_of(const models::SequenceClassifier& model,
   while (sampler.epoch() == 0) {
     const std::span<const index_t> chosen = sampler.next();
     const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor best = argmax(model(batch.ids, batch.lengths), {-1});
+    const Tensor best = argmax(model({batch.ids, batch.lengths}), {-1});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       classes[static_cast<std::size_t>(chosen[i])] =
           best.item_at<index_t>({static_cast<index_t>(i)});
