@@ -9,13 +9,13 @@
 //
 // Heads usually lie side by side, so that the rows of one are far apart, a page or so each. What is
 // used more than once is therefore copied: a worker takes a span of query blocks, copies a tile of
-// K and V once for all of them, and asks for the next one's rows while it computes.
+// K and V once for all of them, and prefetches the next one's rows while it computes.
 //
 // **The same bits.** A query's result depends on its own row of scores alone: tiles have a constant
 // size and are counted from key 0, so neighbours, threads and vector width do not matter. A masked
-// key has weight exactly 0 and leaves m, l and O as they are, so masked keys at either end of a
-// range equal keys that are not met: a block goes through the keys [begin, stop) that its queries
-// see, and begins and stops in the middle of a tile.
+// key has weight exactly 0 and leaves m, l and O as they are. So masked keys at either end may be
+// skipped: a block goes through the keys [begin, stop) that its queries see, which may begin and stop
+// in the middle of a tile.
 //
 // **Dropout** makes weights 0 between the sum l, which counts them, and the product with V.
 //
@@ -76,8 +76,8 @@ template <Fetch kFetch, class T>
   }
 }
 
-/// Asks for the values of `rows` keys from `key` on, and for the keys that the next tile has in
-/// their place. A few rows at a time, between other work: a burst would fill the queues.
+/// Prefetches the values of `rows` keys from `key` on, and the keys that the next tile has in their
+/// place. A few rows at a time, between other work: a burst would fill the queues.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key,
                                                       index_t rows) {
@@ -315,7 +315,7 @@ inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
 template <class T>
 inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
   if (span.keys.begin < span.keys.stop) pack_queries(span, scratch.queries);
-  // A value behind a mask may be NaN or infinite, and shows as 0 * NaN: once more, with care.
+  // A masked value may be NaN or infinite, and 0 * NaN is NaN: then again, skipping weights of 0.
   if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
 }
 

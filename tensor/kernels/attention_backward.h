@@ -17,9 +17,8 @@
 // anywhere: where there are heads enough a worker takes one as a whole; else the keys and the
 // queries are cut into parts, each of which computes the weights that it needs.
 //
-// **What is masked.** Its weight is 0, and so is its dS whatever dP is. Packed copies hold 0 for what
-// is not finite, so that nothing shows through a weight of 0; through others it shows all the
-// same, because S or D are then NaN.
+// **Masked keys** have weight 0, and so dS = 0 whatever dP is. Packed copies hold 0 in place of what is
+// not finite, so that a weight of 0 hides it. A weight above 0 does not: S or D is then NaN.
 //
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 4.
 #pragma once

@@ -96,7 +96,7 @@ inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_
   return {at_least(first - args.window, 0), at_most(length, first + count + ahead)};
 }
 
-/// The queries that see some of the keys [begin, stop), which are not behind a length.
+/// The queries that see some of the keys [begin, stop), all of them below the length.
 template <class T>
 inline Range queries_of_keys(const AttentionArgs<T>& args, index_t begin, index_t stop) {
   const index_t ahead = args.causal ? 0 : args.window;
@@ -118,7 +118,7 @@ struct QueryBlock {
   const T* v(index_t j) const { return at(args.v, args.v_strides, j); }
   T* out() const { return const_cast<T*>(at(args.out, args.out_strides, first)); }
 
-  /// What is behind `count` in the last panel is zeros.
+  /// `count` in whole panels; what follows `count` in the last panel is zeros.
   index_t padded() const { return whole_panels<T>(count); }
 
   /// The block from the span's query `i` on, a multiple of kQueryBlock.

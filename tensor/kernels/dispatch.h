@@ -13,7 +13,8 @@ namespace tessera {
 std::vector<std::string> available_isas();
 
 /// The instruction set in use: the last of available_isas, or what the environment variable
-/// TESSERA_ISA names; an empty one names none. Errors (thrown by the first use): a TESSERA_ISA that is not available.
+/// TESSERA_ISA names; an empty one names none. Errors (thrown by the first use): a TESSERA_ISA that
+/// is not available.
 std::string current_isa();
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other

@@ -19,7 +19,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// A permutation of the words of 32 bits in which each bit of x changes each of the result's with
+/// A permutation of 32-bit words: flipping one bit of x flips each bit of the result with
 /// probability 1/2.
 inline std::uint32_t scramble(std::uint32_t x) {
   x = (x ^ x >> 16) * 0x7FEB352DU;

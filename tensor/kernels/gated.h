@@ -8,9 +8,9 @@
 //        +-------------+-------------+
 //   a -> |  u  u  u  u |  g  g  g  g |   ->   C's columns: activation(u) g
 //
-// So the tile that is finished goes to a few lines which L1 keeps, and from there, activated and
-// multiplied, to C: the product of twice C's width is never in memory, unless the backward pass
-// wants it. Its sums are complete then: k is not cut into blocks.
+// A finished tile stays in a few cache lines of L1; from there it goes, activated and multiplied, to
+// C. The product of twice C's width is never in memory, unless the backward pass needs it. A tile's
+// sums must be complete, so k is not cut into blocks.
 //
 // **Source**: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017; Shazeer,
 // "GLU Variants Improve Transformer", 2020, section 2.
@@ -65,7 +65,7 @@ struct GatedPanels {
   const T* tile;  // one panel follows the other
   T* c;
   index_t c_step;
-  T* activated;  // null where nobody asked
+  T* activated;  // null: not requested
   index_t activated_step;
   index_t column, column_step;  // of C
 };

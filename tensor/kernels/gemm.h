@@ -136,8 +136,8 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
-/// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in place but for the
-/// last, narrow panel, or packed now.
+/// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in
+/// place but for the last, narrow panel, or packed now.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {

@@ -1,10 +1,10 @@
 // The gradient of layer normalisation, over contiguous rows: see LayerNormGradientArgs.
 //
-//     n = (s - mean) rstd + shift                  the forward's bits
-//     ds = rstd (dn - mean(dn) - n mean(dn n)),    dn = dy weight
-//     dweight = sum of dy n,  dbias = sum of dy    over the rows
+//     h = (s - mean) rstd + shift                  the normalised row, with the forward's bits
+//     ds = rstd (dh - mean(dh) - h mean(dh h)),    dh = dy weight
+//     dweight = sum of dy h,  dbias = sum of dy    over the rows
 //
-// For RMS norm the mean and mean(dn) are 0.
+// For RMS norm the mean and mean(dh) are 0.
 //
 // A row is read twice: for its two means, then, from the first cache, for everything else. What
 // goes into the sums over the rows is not written down in between.
@@ -32,36 +32,36 @@ class NormGradientRows {
   [[gnu::always_inline]] Vec<T> dy(index_t r, index_t i, index_t count) const {
     return load_some(dy_[r] + i, count);
   }
-  [[gnu::always_inline]] Vec<T> n(index_t r, index_t i, index_t count) const {
+  [[gnu::always_inline]] Vec<T> h(index_t r, index_t i, index_t count) const {
     return rounded((load_some(s_[r] + i, count) - mean_[r]) * rstd_[r] + shift_[r]);
   }
   [[gnu::always_inline]] Vec<T> weight(index_t i, index_t count) const {
     return weight_ != nullptr ? load_some(weight_ + i, count) : broadcast(T{1});
   }
 
-  /// mean(dn) and mean(dn n).
+  /// mean(dh) and mean(dh h).
   [[gnu::always_inline]] void find_means(index_t length) {
     T sum[2 * R];
-    Vec<T> dn, normal;  // of the row whose two sums take them next
+    Vec<T> dh, h_row;  // of the row whose two sums take them next
     const auto block_step = [&](index_t begin, index_t) {
       return [&, begin](Vec<T> lane, index_t which, index_t i, index_t count) {
-        if (which % 2 != 0) return rounded(dn * normal + lane);
-        dn = rounded(dy(which / 2, begin + i, count) * weight(begin + i, count));
-        // Behind the row's end stands 0 - mean, which times rstd may be infinite.
-        normal = keep_first<T>(n(which / 2, begin + i, count), count, T{0});
-        return dn + lane;
+        if (which % 2 != 0) return rounded(dh * h_row + lane);
+        dh = rounded(dy(which / 2, begin + i, count) * weight(begin + i, count));
+        // After the row's end stands 0 - mean, which times rstd may be infinite.
+        h_row = keep_first<T>(h(which / 2, begin + i, count), count, T{0});
+        return dh + lane;
       };
     };
     reduce_side_by_side(length, T{0}, Plus(), block_step, sum);
     for (index_t r = 0; r < R; ++r) {
-      mean_dn_[r] = centres_ ? sum[2 * r] / static_cast<T>(length) : T{0};
-      mean_dn_n_[r] = sum[2 * r + 1] / static_cast<T>(length);
+      mean_dh_[r] = centres_ ? sum[2 * r] / static_cast<T>(length) : T{0};
+      mean_dh_h_[r] = sum[2 * r + 1] / static_cast<T>(length);
     }
   }
 
-  /// ds, from the dn and n of elements of row r.
-  [[gnu::always_inline]] Vec<T> ds(index_t r, Vec<T> dn, Vec<T> normal) const {
-    const Vec<T> inner = rounded((dn - mean_dn_[r]) - normal * mean_dn_n_[r]);
+  /// ds of elements of row r, from their dh and h.
+  [[gnu::always_inline]] Vec<T> ds(index_t r, Vec<T> dh, Vec<T> h_row) const {
+    const Vec<T> inner = rounded((dh - mean_dh_[r]) - h_row * mean_dh_h_[r]);
     return rounded(inner * rstd_[r]);
   }
 
@@ -71,7 +71,7 @@ class NormGradientRows {
   const T* weight_;
   bool centres_;
   T mean_[R], rstd_[R], shift_[R];
-  T mean_dn_[R], mean_dn_n_[R];
+  T mean_dh_[R], mean_dh_h_[R];
 };
 
 /// As many groups of R rows as there are, from row `begin` on; returns the first row that is left.
@@ -89,11 +89,11 @@ inline index_t differentiate_groups(const LayerNormGradientArgs<T>& args, index_
 #pragma GCC unroll 4
       for (index_t r = 0; r < R; ++r) {
         const Vec<T> dy = rows.dy(r, i, count);
-        const Vec<T> n = rows.n(r, i, count);
-        dweight = rounded(dy * n + dweight);
+        const Vec<T> h = rows.h(r, i, count);
+        dweight = rounded(dy * h + dweight);
         dbias = dbias + dy;
         if (args.ds == nullptr) continue;
-        Vec<T> ds = rows.ds(r, rounded(dy * weight), n);
+        Vec<T> ds = rows.ds(r, rounded(dy * weight), h);
         const index_t row = begin + r;
         if (args.added != nullptr) ds += load_some(args.added + row * args.added_row + i, count);
         store_some(args.ds + row * args.ds_row + i, ds, count);

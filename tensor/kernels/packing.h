@@ -134,7 +134,7 @@ inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   }
 }
 
-/// The left side of a product: a matrix in place, or its tiles' strips, one behind the other.
+/// The left side of a product: a matrix in place, or its tiles' strips, one after the other.
 template <class T>
 struct TileRows {
   MatrixRef<T> matrix;
@@ -166,7 +166,7 @@ inline TileRows<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) 
           const index_t count = at_most(rows - r, kLanes<T>);
           const Vec<T> v = load_some(a.data + p * a.col + i + r, count);
           T* const to = strips + i * k + p * rows + r;
-          // A vector's excess falls on this strip's next step, written later; behind the last step
+          // A vector's excess falls on this strip's next step, written later; after the last step
           // it would fall on the next strip, whose first steps are there already.
           if (p * rows + r + kLanes<T> <= k * rows) {
             store(to, v);

@@ -96,8 +96,8 @@ inline T fold(Lanes<T> lanes, const Op& op) {
 }
 
 /// Takes the elements i < length of R rows into `lanes`, the rows side by side:
-/// `step(lane, r, i, count)` is `lane` with elements [i, i + count) of row r. It must leave what is
-/// behind count as it is.
+/// `step(lane, r, i, count)` is `lane` with elements [i, i + count) of row r. It must leave the
+/// lanes after `count` as they are.
 template <index_t R, class T, class Step>
 [[gnu::always_inline]] inline void take_in(Lanes<T> (&lanes)[R], index_t length, const Step& step) {
   index_t i = 0;
@@ -146,7 +146,7 @@ template <index_t R, class T, class Op, class BlockStep>
 }
 
 /// Folds a row of n, block by block: `block_term(begin, length)` gives the term of the block there,
-/// and that `term(i, count)` the vector for its elements [i, i + count), `none` behind them.
+/// and that `term(i, count)` the vector for its elements [i, i + count), `none` after them.
 template <class T, class Op, class BlockTerm>
 [[gnu::always_inline]] inline T reduce_blocks(index_t n, T none, const Op& op,
                                               const BlockTerm& block_term) {
@@ -161,7 +161,7 @@ template <class T, class Op, class BlockTerm>
   return result[0];
 }
 
-/// v in the first `count` lanes, `none` behind them.
+/// v in the first `count` lanes, `none` after them.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> keep_first(Vec<T> v, index_t count, T none) {
   return count == kLanes<T> ? v : (first_lanes<T>(count) ? v : broadcast(none));

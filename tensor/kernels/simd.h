@@ -129,7 +129,7 @@ inline Mask<T> first_lanes(index_t n) {
 }
 
 // load_partial(p, n, fill): the first n lanes from p, n in [0, kLanes]; the rest are `fill`.
-// store_partial(p, v, n): the first n lanes to p. Neither touches anything behind them.
+// store_partial(p, v, n): the first n lanes to p. Neither touches anything after them.
 #if defined(__AVX512F__)
 
 inline Vec<float> load_partial(const float* p, index_t n, float fill = 0) {

@@ -53,13 +53,13 @@ struct GemmArgs {
   const T* bias = nullptr;
   bool gated = false;
   Activation activation = Activation::kNone;
-  // Where asked: receives what the activation is applied to, laid out as c; gated, both halves
-  // (m, 2n), contiguous.
+  // Optional: receives what the activation is applied to, laid out as c; gated, both halves (m, 2n),
+  // contiguous.
   T* activated = nullptr;
   const T* residual = nullptr;
   index_t residual_row = 0;
-  // Where asked, and without activation and residual: C's first heads * width columns are turned in
-  // place. Rows, addresses and strides are not read.
+  // Optional, without activation and residual: C's first heads * width columns are turned in place.
+  // Rows, addresses and strides are not read.
   const RotaryArgs<T>* rotary = nullptr;
   index_t workers = 1;     // threads at most
   T* workspace = nullptr;  // gemm_workspace(args) elements
@@ -85,7 +85,7 @@ struct Dropout {
   index_t threshold = 0;
 };
 
-/// Elements of a tensor come in groups of so many, which draw together.
+/// So many neighbouring elements of a tensor draw together.
 inline constexpr index_t kDropoutGroup = 32;
 
 /// y[i] = x[i] times the survivors' scale, or 0 if it is dropped (+ residual[i]).
@@ -131,7 +131,7 @@ struct AttentionArgs {
   Picked weight_heads = {};
   Picked weight_queries = {};
   Dropout dropout = {};  // of the weights: the value of one that is dropped is not used, NaN or not
-  // Where asked, per (batch, head, query), what attention_backward needs to find the weights again:
+  // Optional, per (batch, head, query): what attention_backward needs to compute the weights again.
   T* maxima = nullptr;     // the largest score, in units of ln 2
   T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
   index_t workers = 1;     // threads at most
@@ -153,8 +153,8 @@ struct AttentionArgs {
 /// in all that depends on its query.
 template <class T>
 struct AttentionBackwardArgs {
-  AttentionArgs<T>
-      forward;  // out, maxima and scales as it left them; workers and workspace for this
+  // With out, maxima and scales as the forward left them; workers and workspace are the backward's.
+  AttentionArgs<T> forward;
   const T* d_out;
   index_t d_out_strides[3];
   T* dq;
@@ -163,7 +163,7 @@ struct AttentionBackwardArgs {
   index_t dk_strides[3];
   T* dv;
   index_t dv_strides[3];
-  T* d_bias = nullptr;             // where asked; its sums are added to what it holds
+  T* d_bias = nullptr;             // optional; its sums are added to what it holds
   index_t d_bias_strides[4] = {};  // 0 where the bias is broadcast
 };
 
@@ -174,7 +174,7 @@ enum class ReduceOp {
   kSquaredDeviations,  // sum of (x - mean of x)^2, in two passes
 };
 
-/// y = (s - mean) / sqrt(variance + eps) * weight + bias for each row s of x (+ residual).
+/// y = h weight + bias, h = (s - mean) / sqrt(variance + eps), for each row s of x (+ residual).
 ///
 /// **Shapes**: x, residual, sum, y (rows, n), rows contiguous; weight, bias (n); mean, rstd (rows).
 /// The variance is the biased one, in two passes: a mean far from 0 costs no digits. RMS norm, which
@@ -192,18 +192,18 @@ struct LayerNormArgs {
   T eps = 0;
   T* y = nullptr;  // may be x or residual
   index_t y_row = 0;
-  T* sum = nullptr;    // where asked: x + residual, in rows of n; may be x or residual
-  T* mean = nullptr;   // where asked
-  T* rstd = nullptr;   // where asked: 1 / sqrt(variance + eps)
-  T* shift = nullptr;  // where asked: the normal row is (s - mean) rstd + shift, mean being rounded
+  T* sum = nullptr;    // optional: x + residual, rows contiguous and adjacent; may be x or residual
+  T* mean = nullptr;   // optional
+  T* rstd = nullptr;   // optional: 1 / sqrt(variance + eps)
+  T* shift = nullptr;  // optional: h = (s - mean) rstd + shift, the mean being rounded
 };
 
 /// The gradients of layer norm's s, weight and bias, dy being that of y:
 ///
-///     ds = rstd (dn - mean(dn) - n mean(dn n)) (+ added),    dn = dy weight,  n as in y = n weight + bias
-///     dweight = sum over the rows of dy n,  dbias = sum over the rows of dy
+///     ds = rstd (dh - mean(dh) - h mean(dh h)) (+ added),    dh = dy weight
+///     dweight = sum over the rows of dy h,  dbias = sum over the rows of dy
 ///
-/// For RMS norm without mean(dn).
+/// with h the normalised row, y = h weight + bias. For RMS norm without mean(dh).
 ///
 /// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), as layer_norm
 /// gave them; weight, dweight, dbias (n). The sums run over the rows in their order, each in one chain.
@@ -219,11 +219,11 @@ struct LayerNormGradientArgs {
   const T* mean = nullptr;
   const T* rstd = nullptr;
   const T* shift = nullptr;
-  const T* added = nullptr;  // a gradient that reached s on another way
+  const T* added = nullptr;  // a gradient that reached s past the norm
   index_t added_row = 0;
-  T* ds = nullptr;  // where asked; may be dy or added
+  T* ds = nullptr;  // optional; may be dy or added
   index_t ds_row = 0;
-  T* dweight = nullptr;  // where asked, both or none
+  T* dweight = nullptr;  // optional, both or none
   T* dbias = nullptr;
 };
 
@@ -243,7 +243,7 @@ struct CrossEntropyArgs {
   const T* weight = nullptr;  // none: 1
   T weight_sum = 0;           // of `weight`
   T* loss = nullptr;
-  T* dx = nullptr;       // where asked
+  T* dx = nullptr;       // optional
   T gradient_scale = 1;  // multiplies dx
 };
 
@@ -253,8 +253,8 @@ enum class PointwiseLoss {
   kSmoothL1,       // d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = x - t
 };
 
-/// loss[i] = the loss of x[i] at target t[i], times weight[i]; all contiguous, `loss` and `dx`
-/// apart from the inputs.
+/// loss[i] = the loss of x[i] at target t[i], times weight[i]; all contiguous; `loss` and `dx` do
+/// not overlap the inputs.
 template <class T>
 struct PointwiseLossArgs {
   index_t n;
@@ -263,7 +263,7 @@ struct PointwiseLossArgs {
   const T* weight = nullptr;           // none: 1
   const T* positive_weight = nullptr;  // none: 1
   T* loss = nullptr;
-  T* dx = nullptr;       // where asked
+  T* dx = nullptr;       // optional
   T gradient_scale = 1;  // multiplies dx
   T beta = 1;            // of kSmoothL1: finite, not negative
 };
@@ -300,10 +300,10 @@ struct AdamArgs {
   T eps;
 };
 
-/// gemm, pack_b and pack_gated_b, attention and its backward cut their work among threads themselves; every other
-/// kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and may
-/// be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit. Outputs
-/// are contiguous and, unless said otherwise, apart from the inputs.
+/// gemm, pack_b, pack_gated_b, attention and attention_backward share their work among threads; every
+/// other kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and
+/// may be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit.
+/// Outputs are contiguous and, unless said otherwise, do not overlap the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;

@@ -32,7 +32,7 @@ struct TileSource {
   const T* next = nullptr;
 };
 
-/// This many tiles share a panel's prefetching: each asks for one row in so many.
+/// This many tiles share a panel's prefetching: each prefetches one row in so many.
 inline constexpr index_t kPrefetchers = 16;
 
 /// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other

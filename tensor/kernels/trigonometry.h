@@ -58,7 +58,7 @@ struct TrigonometryConstants<double> {
                                     -0.5};
 };
 
-/// 64 zeros, and the bits of 2/pi behind the point.
+/// 64 zeros, and the bits of 2/pi after the point.
 inline constexpr std::uint64_t kTwoOverPiBits[] = {
     0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
     0xFE5163ABDEBBC561, 0xB7246E3A424DD2E0, 0x06492EEA09D1921C, 0xFE1DEB1CB129A73E,
@@ -70,7 +70,7 @@ inline constexpr std::uint64_t kTwoOverPiBits[] = {
 ///
 /// With x = m 2^e and f the bits of 2/pi, m f 2^e is needed modulo 4: those bits of f that are
 /// worth 2^(2 - e) or more give multiples of 4, and of the next 192 the product with m has at least
-/// 60 right ones behind the leading zeros of the nearest multiple of pi/2.
+/// 60 right ones after the leading zeros of the nearest multiple of pi/2.
 inline std::uint64_t reduce_far(double x, double& r) {
   __extension__ typedef unsigned __int128 Wide;
   constexpr int kBits = 64;
