@@ -16,7 +16,7 @@ struct Cost {
 };
 
 /// The call to be timed, and the largest error of its result against the definition in double,
-/// relative to what float32 allows: at most 1 is right. The label is printed behind the figures.
+/// relative to what float32 allows: at most 1 is right. The label is printed after the figures.
 struct Case {
   std::function<Tensor()> run;
   std::function<double(const Tensor& result)> error;

@@ -43,7 +43,7 @@ class Progress {
 /// "1:05:09", "0:21".
 std::string clock_time(double seconds);
 
-/// A number with `digits` digits behind the point, whatever the locale.
+/// A number with `digits` digits after the point, whatever the locale.
 std::string fixed(double value, int digits);
 
 }  // namespace tessera::examples

@@ -79,7 +79,7 @@ nn::Checkpoint notes_of(const Names& names) {
   return notes;
 }
 
-/// The numbers of a text's words behind [CLS].
+/// The numbers of a text's words, after [CLS].
 std::vector<index_t> encode(const Tokenizer& words, const std::string& text, index_t max_words) {
   return words.encode(text, {.max_length = max_words + 1}).ids;
 }
@@ -319,7 +319,7 @@ int main(int argc, char** argv) {
                              .weight_decay = 0.05});
   program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
   program.add_file("--test", c.test, "file of lines to be tested on at the end");
-  program.add_file("--valid", c.valid, "file of lines to be asked about after each epoch");
+  program.add_file("--valid", c.valid, "file of held-out lines, tested after each epoch");
   program.add("--valid-share", c.valid_share, "share of --train that is held out instead",
               {0, 0.9});
   program.add("--patience", program.options.patience,
@@ -337,6 +337,6 @@ int main(int argc, char** argv) {
   program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
               {1e-6, 1e6});
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
-  program.add("--max-words", c.max_words, "a line is cut behind so many", {1, 100'000});
+  program.add("--max-words", c.max_words, "a line is cut after so many words", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });
 }

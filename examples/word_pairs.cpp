@@ -37,7 +37,7 @@ class Rows {
   }
 
  private:
-  using Feature = std::pair<index_t, index_t>;  // a pair, or a word behind kNone
+  using Feature = std::pair<index_t, index_t>;  // a pair, or kNone and a word
 
   template <class F>
   static void for_each_feature(const text::Example& example, const F& f) {

@@ -8,23 +8,23 @@
 
 namespace tessera::models {
 
-/// A stack as data: the options of each layer. Which family of models it belongs to is a question
-/// of these options, not of a class.
+/// A stack as data: the options of each layer. A family of models is a function that makes such
+/// options, not a class.
 struct EncoderOptions {
   std::vector<EncoderLayerOptions> layers;
-  bool final_norm = false;              // as the last layer's; pre-norm stacks want it
-  std::optional<index_t> d_model = {};  // needed only where there is no layer
-  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias that layers share
+  bool final_norm = false;              // of the last layer's kind; pre-norm stacks need one
+  std::optional<index_t> d_model = {};  // needed only if there is no layer
+  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of all layers
 
-  /// Of the vectors that go in and out. **Errors**: layers of several widths; no layer and no
-  /// d_model.
+  /// The width of the vectors that go in and out. **Errors**: layers of several widths; no layer
+  /// and no d_model.
   index_t width() const;
 };
 
 /// `count` layers with the same options. **Errors**: a negative count.
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count);
 
-/// A norm as those of the last layer; a layer norm where there is none.
+/// A norm of the last layer's kind; a layer norm if there is no layer.
 nn::Norm make_norm(const EncoderOptions& options);
 
 /// What an encoder computes together with its attention weights: one tensor a layer, in the order

@@ -13,15 +13,15 @@ namespace tessera::models {
 /// Where the norms of a layer stand.
 enum class NormPlacement {
   kPost,            // after each sum: Vaswani et al., BERT
-  kPre,             // in front of attention and of the feed-forward network
-  kPreFeedForward,  // there alone: ModernBERT's first layer, whose input is normalised already
+  kPre,             // before attention and before the feed-forward network
+  kPreFeedForward,  // before the latter alone: ModernBERT's first layer, whose input is a norm's
 };
 
-/// What EncoderLayerOptions cannot say in PyTorch's words, part by part; what is absent is as those
-/// words say.
+/// Options of a layer's parts for which PyTorch has no word. What is absent follows PyTorch's
+/// options.
 struct NormDetails {
   nn::NormKind kind = nn::NormKind::kLayerNorm;
-  std::optional<NormPlacement> placement = {};  // norm_first
+  std::optional<NormPlacement> placement = {};  // if absent, as norm_first says
   std::optional<bool> bias = {};
 };
 
@@ -36,13 +36,13 @@ struct AttentionDetails {
 
 struct FeedForwardDetails {
   std::optional<bool> bias = {};
-  bool gated = false;  // GeGLU and its kin; dim_feedforward is the width of either half
+  bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
 };
 
 struct DropoutDetails {
   std::optional<double> attention_weights = {};
   std::optional<double> attention_output = {};
-  std::optional<double> feed_forward = {};  // between its linear layers, where BERT has none
+  std::optional<double> feed_forward = {};  // between its linear layers; BERT has none there
   std::optional<double> feed_forward_output = {};
 };
 
@@ -74,7 +74,7 @@ struct EncoderLayerOptions {
   DropoutDetails dropouts = {};
 };
 
-/// A norm as those of the layer, of its width.
+/// A norm of the layer's kind and width.
 nn::Norm make_norm(const EncoderLayerOptions& options);
 
 /// What a layer, or a stack of them, reads.
@@ -89,9 +89,9 @@ struct EncoderInputs {
 ///   post-norm:  x = norm1(x + attn(x))        x = norm2(x + ff(x))
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
-/// with dropout on the attention weights, inside the feed-forward network and on both sums'
-/// branches. With NormPlacement::kPreFeedForward there is no norm1. A window, and biases of
-/// attention by distance, join the mask.
+/// with dropout on the attention weights, inside the feed-forward network and on the outputs of
+/// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and biases by
+/// distance are added to the mask.
 ///
 /// With `gradient_checkpoint` a tape keeps the layer's input alone, not the dozen tensors that its
 /// backward reads, and backward computes the layer once more: a third more time, for memory that

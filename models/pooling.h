@@ -1,6 +1,6 @@
 // How the vectors of a sequence's tokens become one.
 //
-// A way of pooling is a name and a function. One of your own needs no place in a list:
+// A pooling is a name and a function. One of your own is a constant:
 //
 //   constexpr Pooling kLast = {"last", [](const Tensor& x, const Tokens& tokens) { ... }};
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace tessera::models {
 
-/// One vector a sequence, from its real tokens alone: the elements of padding are never looked at,
-/// NaN or not, and change no bit.
+/// One vector a sequence, from its real tokens alone: padding is never read, NaN or not, and
+/// changes no bit.
 ///
-/// **Shapes**: x (B, T, D), the vectors of `tokens`, of which a pooling reads what it needs: lengths
-/// here, ids and types too in others -> (B, D).
+/// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
+/// `tokens.lengths` alone; others may read ids and types.
 /// **Errors**: no token; shapes that do not fit; a length that is not from 1 to T.
 struct Pooling {
   std::string_view name;
@@ -24,11 +24,11 @@ struct Pooling {
 
   Tensor operator()(const Tensor& x, const Tokens& tokens = {}) const;
 
-  static const Pooling kMean;  // their mean
-  static const Pooling kCls;   // the first one; whoever makes the examples puts a [CLS] there
+  static const Pooling kMean;  // the mean of the tokens' vectors
+  static const Pooling kCls;   // the first token's vector: examples must begin with a [CLS]
   static const Pooling kMax;   // the largest element in each column
 
-  /// Those above, and by name. **Errors**: a name that is none of theirs.
+  /// The three above, and one of them by name. **Errors**: another name.
   static std::span<const Pooling> all();
   static const Pooling& named(std::string_view name);
 };

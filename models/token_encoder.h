@@ -10,11 +10,11 @@
 
 namespace tessera::models {
 
-/// How tokens are told their places.
+/// How a model knows the positions of tokens.
 enum class Positions {
   kSinusoidal,  // computed: Vaswani et al., 2017, section 3.5
   kLearned,     // parameters: BERT's
-  kNone,        // not by the embedding: the layers know, by rotary positions or biases
+  kNone,        // not by the embedding: layers have rotary positions or biases by distance
 };
 
 struct TokenEncoderOptions {
@@ -23,9 +23,9 @@ struct TokenEncoderOptions {
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
-  double embedding_scale = 1;   // of the embeddings at first, beside the sines
+  double embedding_scale = 1;   // of the initial embeddings, relative to the sines
   double dropout = 0.1;         // of the embedded tokens
-  bool embedding_norm = false;  // a norm on them, as the encoder's last one
+  bool embedding_norm = false;  // a norm before that dropout, of the last layer's kind
 };
 
 /// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`.

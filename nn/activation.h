@@ -1,4 +1,5 @@
-// Activation functions by name, as an option of other modules. Linear layers apply them in passing.
+// Activation functions by name, as an option of other modules. Linear layers apply them in the same
+// pass.
 #pragma once
 
 #include "tensor/tensor.h"

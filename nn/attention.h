@@ -11,8 +11,8 @@
 
 namespace tessera::nn {
 
-/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V`, on heads that are already there; fused, with dropout
-/// too.
+/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V` on heads that are already split; fused, with
+/// dropout too.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// Requested weights are those after dropout, as PyTorch's.
@@ -44,14 +44,14 @@ struct MultiHeadAttentionOptions {
   std::optional<RotaryOptions> rotary = {};  // queries and keys turn by their positions
 };
 
-/// What MultiHeadAttention attends with: `{.query = x}` is self-attention.
+/// The inputs of MultiHeadAttention: `{.query = x}` is self-attention.
 struct AttentionInputs {
   Tensor query;       // (B, Tq, D)
   Tensor key = {};    // (B, Tk, kdim), the query if absent
   Tensor value = {};  // (B, Tk, vdim), the key if absent
   AttentionMask mask = {};
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
-  Tensor residual = {};                          // (B, Tq, D), added to the output in passing
+  Tensor residual = {};                          // (B, Tq, D), added to the output in the same pass
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // as the queries' in self-attention, else 0, 1, ... if absent
 };

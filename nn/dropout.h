@@ -19,10 +19,10 @@ struct Dropout {
 
   /// Whether calling it changes anything.
   bool active() const { return training && p > 0; }
-  /// The output, with `residual` added to it in passing if there is one.
+  /// The output, with `residual`, if there is one, added in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
-  /// The mask of the next call, for an op that drops by itself; one that drops nothing, and no number
-  /// taken, unless active.
+  /// The mask of the next call, for an op that has dropout inside. Unless active it drops nothing,
+  /// and no key is taken.
   DropoutMask draw() const;
 
   template <class Self, class Visitor>

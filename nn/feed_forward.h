@@ -32,7 +32,7 @@ struct FeedForward {
 
   explicit FeedForward(const FeedForwardOptions& options, Rng& rng = default_rng());
 
-  /// The output, with `residual` added to it in passing if there is one.
+  /// The output, with `residual`, if there is one, added in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
 
   template <class Self, class Visitor>

@@ -37,10 +37,10 @@ struct CrossEntropyOptions {
 /// it is NaN, and the gradients are 0; where it shall be 0, take kSum and divide.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
-/// the last axis, as in all of this library; PyTorch, which has them second, wants
+/// the last axis, as in all of this library; PyTorch, which has them second, expects
 /// logits.transpose(1, 2) for (B, T, C).
 /// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that wants a gradient; smoothing outside [0, 1].
+/// shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
 /// architecture" (2016), section 7.
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
@@ -60,7 +60,7 @@ struct NllOptions {
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
 /// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that wants a gradient.
+/// shape or dtype, or that requires a gradient.
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
@@ -84,7 +84,7 @@ struct KlDivOptions {
 /// Note the order: the prediction comes first, KL(target || prediction).
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another
-/// dtype is converted. Both may want a gradient; the target's is 0 where its probability is.
+/// dtype is converted. Both may require a gradient; the target's is 0 where its probability is.
 /// **Errors**: shapes that differ; kBatchMean of a scalar.
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
@@ -104,13 +104,13 @@ struct BceOptions {
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...); weight and pos_weight
 /// broadcast to it. A target of another dtype is converted.
-/// **Errors**: shapes that do not fit; a target or weight that wants a gradient.
+/// **Errors**: shapes that do not fit; a target or weight that requires a gradient.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
 
 /// The squared error (x - target)^2.
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may want a
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may require a
 /// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
 

@@ -1,4 +1,4 @@
-// A norm of one kind or another, where it is an option which.
+// Layer norm or RMS norm, chosen by an option.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -17,7 +17,7 @@ struct NormOptions {
   bool bias = true;  // of a layer norm
 };
 
-/// LayerNorm or RmsNorm over the last axis, with the parameters of either.
+/// LayerNorm or RmsNorm over the last axis, with the same parameters.
 ///
 /// **Shapes**: (..., width) -> the same. **Errors**: as theirs; no such kind.
 struct Norm {

@@ -1,7 +1,7 @@
 // Biases of attention that depend on the distance of a key from its query alone.
 //
 //   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
-//   attend(x, additive_mask(bias) & length_mask(lengths))
+//   attend({.query = x, .mask = additive_mask(bias) & length_mask(lengths)})
 //
 // One line of Tq + Tk - 1 numbers a head is in memory, and the bias is a view of it
 // (Tensor::toeplitz), which the attention kernel reads by its strides. In training its gradient
@@ -16,9 +16,9 @@ namespace tessera::nn {
 /// How distances share the entries of a table.
 struct DistanceBuckets {
   index_t buckets = 32;
-  index_t max_distance = 128;  // this and all that is farther shares the last bucket
-  bool bidirectional = true;   // half of the buckets are of keys after the query; else those are
-                               // at distance 0
+  index_t max_distance = 128;  // keys as far as this, and farther ones, share the last bucket
+  bool bidirectional = true;   // half of the buckets are for keys after the query; if false, these
+                               // count as distance 0
 
   /// The bucket of a key at `distance` = key - query.
   ///
@@ -37,7 +37,7 @@ struct RelativePositionOptions {
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2). Layers
 /// may share one module or have one each.
-/// **Errors**: sizes below 1, a number of buckets that the rule cannot share out, a negative number of
+/// **Errors**: sizes below 1, a number of buckets that the rule cannot divide, a negative number of
 /// queries or keys. **Source**: as DistanceBuckets.
 struct RelativePositionBias {
   Tensor weight;

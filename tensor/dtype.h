@@ -55,7 +55,7 @@ constexpr DType floating(DType dtype) {
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// Calls `body(T{})` with the C++ type behind `dtype` and returns what it returns.
+/// Calls `body(T{})` with the C++ type of `dtype` and returns what it returns.
 template <class Body>
 constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   switch (dtype) {
@@ -71,7 +71,7 @@ constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   __builtin_unreachable();
 }
 
-/// Calls `body(T{})` with the C++ type behind floating(dtype): the one way from a dtype to code for
+/// Calls `body(T{})` with the C++ type of floating(dtype): the one way from a dtype to code for
 /// float and double.
 template <class Body>
 constexpr decltype(auto) visit_floating(DType dtype, Body&& body) {

@@ -32,7 +32,7 @@ class Gradients {
  public:
   explicit Gradients(const GradSlots& slots) : slots_(slots) {}
 
-  /// Whether input i wants a gradient; one that nobody wants need not be computed.
+  /// Whether input i requires a gradient; others need not be computed.
   bool wanted(std::size_t i) const { return slots_[i] != nullptr; }
 
   /// Adds `gradient` to that of input i, if wanted.
@@ -46,7 +46,7 @@ class Gradients {
   Tensor take(std::size_t i);
 
   /// The gradient of input i so far (zeros at first), contiguous and in memory of its own, for a
-  /// backward that adds to parts of it. Input i must want one.
+  /// backward that adds to parts of it. Input i must require one.
   Tensor buffer(std::size_t i);
 
  private:

@@ -1,4 +1,4 @@
-// The memory behind tensors: aligned, shared, recycled.
+// The memory of tensors: aligned, shared, recycled.
 #pragma once
 
 #include <atomic>

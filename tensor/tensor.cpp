@@ -72,7 +72,7 @@ void Tensor::check_dtype(const char* op, DType wanted) const {
 
 void Tensor::check_unrecorded(const char* op) const {
   require(!is_recorded(*this), op, "a tape records, and this ", dtype_, " tensor of shape ", shape_,
-          " wants a gradient, which would end here unseen; read detach() if that is meant");
+          " requires a gradient, which would end here unseen; read detach() if that is meant");
 }
 
 void Tensor::prepare_write(const char* op) {

@@ -50,8 +50,8 @@ class Tensor {
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis. Other elements are found by the strides.
-  /// Errors: T is not the dtype; the tensor wants a gradient and a tape records, which cannot see
-  /// what is done with the elements: detach() says that this is meant.
+  /// Errors: T is not the dtype; the tensor requires a gradient and a tape records, which cannot
+  /// see what is done with the elements: detach() says that this is meant.
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
@@ -147,7 +147,7 @@ class Tensor {
 
   // ---- writing: for initialisers, optimisers and loaders ----
   //
-  // No tape sees a write. Into what a tape has recorded, or from what wants a gradient while one
+  // No tape sees a write. Into what a tape has recorded, or from what requires a gradient while one
   // records, it is an error.
 
   /// As data(), for writing; bumps the storage's version.

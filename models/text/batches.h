@@ -3,7 +3,7 @@
 //   nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 32, .seed = 1});
 //   while (sampler.epoch() < 10) {
 //     text::Batch batch = text::make_batch(examples, sampler.next());
-//     Tensor scores = model(batch.ids, batch.lengths);
+//     Tensor scores = model({batch.ids, batch.lengths});
 //   }
 #pragma once
 
@@ -18,11 +18,11 @@ namespace tessera::text {
 /// The label of places that a loss leaves out.
 inline constexpr index_t kIgnored = -100;
 
-/// What a model has to find: nothing, a class of the text, a class of each token (or kIgnored), or a
-/// value.
+/// What a model is to predict: nothing, a class of the text, a class of each token (or kIgnored),
+/// or a value.
 using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
 
-/// A sequence of token numbers, and what is known of it.
+/// A sequence of token numbers, and its label.
 struct Example {
   std::vector<index_t> ids;
   Label label = {};

@@ -1,4 +1,4 @@
-// What a masked language model learns from: tokens of which some are hidden.
+// What a masked language model learns from: tokens, some of them hidden.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ std::vector<Example> token_windows(std::span<const index_t> tokens, index_t leng
                                    std::optional<index_t> cls = {});
 
 struct MaskOptions {
-  double chosen = 0.15;  // the chance of each token to be one that the model has to find
+  double chosen = 0.15;  // the chance of each token to be one that the model must predict
   double masked = 0.8;   // of these: replaced by the mask token,
   double random = 0.1;   // replaced by any token; the others stay as they are
 };

@@ -8,17 +8,17 @@
 
 namespace tessera::text {
 
-/// The numbers of a vocabulary's special tokens, as far as it has them.
+/// The numbers of a vocabulary's special tokens; those it does not have are absent.
 ///
 /// Two may share a number: some vocabularies have one token for [CLS] and [SEP].
 struct SpecialTokens {
   std::optional<index_t> pad = {};      // fills the rows of shorter texts in a batch
-  std::optional<index_t> unknown = {};  // stands for what has no number of its own
+  std::optional<index_t> unknown = {};  // stands for tokens that are not in the vocabulary
   std::optional<index_t> cls = {};      // stands before a text
   std::optional<index_t> sep = {};      // stands after a text, and so between two
   std::optional<index_t> mask = {};     // stands for a token that the model has to guess
 
-  /// The numbers that there are, each once, in rising order.
+  /// All that are there, each once, in rising order.
   std::vector<index_t> ids() const;
   bool contains(index_t id) const;
 

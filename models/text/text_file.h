@@ -1,6 +1,6 @@
 // Text from files: plain, and by lines.
 //
-// Files are UTF-8; a byte order mark in front is dropped, and lines may end with \r\n.
+// Files are UTF-8; a leading byte order mark is dropped, and lines may end with \r\n.
 // **Errors** throughout: std::runtime_error with the file's name, the line and the byte in it, both
 // counted from 1.
 #pragma once

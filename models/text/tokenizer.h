@@ -6,8 +6,8 @@
 //   e.offsets[2];       // {4, 7}: the bytes of "cat"
 //   words.decode(e.ids);
 //
-// A tokenizer of one's own is a class with three functions: which pieces a text has, what text
-// pieces make, and how it is written down.
+// A tokenizer of your own is a class with three functions: split a text, join tokens, and write the
+// tokenizer down.
 #pragma once
 
 #include <filesystem>
@@ -36,13 +36,12 @@ struct Piece {
 /// Stands where a token comes from no text.
 inline constexpr index_t kNoText = -1;
 
-/// What a model reads. All four have one entry a token.
+/// A text, or a pair of them, as tokens. All four lists have one entry a token.
 struct Encoding {
   std::vector<index_t> ids;
   std::vector<Span> offsets;  // in the text given, not in a normalised one; {0, 0} for added tokens
   std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
-  std::vector<index_t>
-      texts;  // 0 or 1, the text that a token is from; kNoText: the layout added it
+  std::vector<index_t> texts;  // 0 or 1, the text that a token is from; kNoText: from the layout
 };
 
 /// Where the special tokens stand around a text and around a pair.

@@ -14,7 +14,7 @@ namespace tessera::text {
 /// its own. Everything beyond ASCII belongs to the word in which it stands.
 std::vector<Span> word_spans(std::string_view text);
 
-/// The words of a text, A to Z as small letters.
+/// The words of a text, with A to Z in lower case.
 std::vector<std::string> split_words(std::string_view text);
 
 /// The words of split_words, by number. Decoding puts a space between two words.

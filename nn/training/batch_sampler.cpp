@@ -9,7 +9,7 @@
 
 namespace tessera::nn {
 
-BatchSampler::BatchSampler(std::vector<index_t> lengths, const BatchOptions& options)
+BatchSampler::BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options)
     : lengths_(std::move(lengths)), options_(options), state_{.seed = options.seed} {
   require(!lengths_.empty(), "BatchSampler", "there are no examples");
   require(options.batch_size >= 1, "BatchSampler", "batch_size must be at least 1, got ",

@@ -16,14 +16,14 @@
 
 namespace tessera::nn {
 
-struct BatchOptions {
+struct BatchSamplerOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;
   bool shuffle = true;
   index_t batches_per_chunk = 50;  // how far sequences may move to meet others of their length
 };
 
-/// Says which examples come next, epoch after epoch, each example once an epoch.
+/// Says which examples come next: each example once an epoch.
 ///
 /// With `shuffle` an epoch's examples are shuffled, cut into chunks of `batches_per_chunk` batches,
 /// sorted by length within each chunk and cut into batches, which are shuffled again. So a batch's
@@ -34,7 +34,7 @@ struct BatchOptions {
 /// **Errors**: no examples, options below 1.
 class BatchSampler {
  public:
-  BatchSampler(std::vector<index_t> lengths, const BatchOptions& options = {});
+  BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options = {});
 
   index_t batches_per_epoch() const { return batches_; }
   /// The next batch: numbers of examples. They stay until the next call. After an epoch's last batch
@@ -55,7 +55,7 @@ class BatchSampler {
   void arrange();
 
   std::vector<index_t> lengths_;
-  BatchOptions options_;
+  BatchSamplerOptions options_;
   index_t batches_ = 0;
   Rng::State state_;
   std::vector<index_t> order_;          // the epoch's examples, batch by batch

@@ -68,11 +68,10 @@ LoadReport load_module(const std::filesystem::path& path, M& module,
   }
 }
 
-/// Named tensors, and named texts and numbers, of which others decide what they mean: the state of
-/// an optimiser or a schedule, or of a whole run, which has those of its parts as groups. Numbers
-/// come back as they were put in, to the last bit.
-/// **Errors**: what is asked for and is not there, or is something else under that name. That of a
-/// file is a std::runtime_error that begins with `file`.
+/// Named tensors, texts and numbers: the state of an optimiser or a schedule, or of a whole run,
+/// which has the states of its parts as groups. Numbers come back to the last bit.
+/// **Errors**: a name that is not there, or that holds something else. For a checkpoint from a file
+/// it is a std::runtime_error that begins with `file`.
 struct Checkpoint {
   StateDict tensors = {};
   std::map<std::string, std::string> values = {};
@@ -111,8 +110,8 @@ struct Checkpoint {
   Checkpoint group(const std::string& name) const;
   Rng::State rng(const std::string& group) const;
 
-  /// Throws that this does not suit `op`: of a file a std::runtime_error that begins with its name,
-  /// else a std::invalid_argument that begins with `op`.
+  /// Throws: for a checkpoint from a file a std::runtime_error that begins with its name, else a
+  /// std::invalid_argument that begins with `op`.
   template <class... Parts>
   [[noreturn]] void refuse(const char* op, const Parts&... parts) const {
     if (!file.empty()) fail_file(file, parts...);

@@ -1,4 +1,4 @@
-// The best evaluation of a run: its weights, and whether others have come in vain for too long.
+// The best evaluation of a run, its weights, and whether it is time to stop.
 #pragma once
 
 #include <limits>
@@ -32,7 +32,7 @@ class EarlyStopping {
   std::optional<index_t> best_step() const { return best_step_; }
   double best_score() const { return best_score_; }
 
-  /// The best weights by the parameters' names, and what is said of them; empty at first.
+  /// The best weights by the parameters' names, their score and step; empty at first.
   Checkpoint state() const;
   /// **Errors**: a state of other parameters.
   void load_state(const Checkpoint& state);

@@ -16,14 +16,14 @@
 
 namespace tessera::nn {
 
-/// Examples to learn from or to be asked about, whatever they are: how long each is, so that those
-/// of one length come together, and the function from numbers of some to their loss.
+/// Examples of any kind, to learn from or to evaluate on: the length of each, so that those of one
+/// length come together, and the function from numbers of examples to the sum of their losses.
 struct Examples {
   std::vector<index_t> lengths;
   std::function<LossSum(std::span<const index_t> chosen)> loss;
 };
 
-/// While one is in scope the module evaluates; then those of its parts train again that did before.
+/// While one is in scope the module is in eval mode; then each part's mode is as it was.
 class EvalScope {
  public:
   template <class M>

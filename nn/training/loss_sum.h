@@ -6,12 +6,13 @@
 
 namespace tessera::nn {
 
-/// What some examples give: the SUM of their targets' losses, not the mean, and the number of
-/// targets. The trainer divides the sum of a whole batch by all of its targets (shards.h says why).
+/// What the loss function returns for some examples: the SUM of their targets' losses, not the
+/// mean, and the number of targets. The trainer divides the sum of a whole batch by all of its
+/// targets (shards.h says why).
 struct LossSum {
   Tensor loss;         // a scalar; not read where count is 0
   double count = 0;    // of targets, or the sum of their weights
-  double correct = 0;  // how many of them were predicted, where somebody wants the accuracy
+  double correct = 0;  // how many of them were predicted right, for the accuracy
 };
 
 /// The cross-entropy of scores and target classes as a LossSum: targets that are not ignored count,

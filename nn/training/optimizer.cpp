@@ -80,12 +80,12 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> r
   require(conflict.empty(), name_, conflict);
   for (ParameterGroup& group : groups) add_group(std::move(group), lr, weight_decay);
   require(!kept_.empty(), name_,
-          "no parameter wants a gradient; call nn::set_requires_grad(model) before");
+          "no parameter requires a gradient; call nn::set_requires_grad(model) before");
 }
 
 void Optimizer::check_parameter(const Parameter& parameter) const {
   const auto& [name, tensor] = parameter;
-  require(tensor.defined() && tensor.requires_grad(), name_, name, " wants no gradient");
+  require(tensor.defined() && tensor.requires_grad(), name_, name, " does not require a gradient");
   require(tensor.is_contiguous(), name_, name, " of shape ", tensor.shape(), ", strides ",
           tensor.strides(), " is not contiguous");
   for (const Group& group : groups_) {

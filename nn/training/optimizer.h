@@ -37,24 +37,24 @@ struct Stretch {
   }
 };
 
-/// One algorithm. An optimiser that is added is one such struct, with its options (of which those
-/// of all are `lr` and `weight_decay`), and `using Mine = OptimizerOf<MyRule>`.
+/// One algorithm. To add an optimiser, write one such struct, with a type `Options` that has `lr`
+/// and `weight_decay`, and `using Mine = OptimizerOf<MyRule>`.
 struct Rule {
-  /// The numbers that an option may be.
+  /// The numbers that are allowed for an option.
   enum class Range { kAtLeast0, kBelow1, kFinite };
   using Visit = std::function<void(const char* option, double& value, Range range)>;
 
   virtual ~Rule() = default;
 
-  /// For errors: "AdamW".
+  /// The name in errors: "AdamW".
   virtual const char* name() const = 0;
   /// The names of the tensors of a parameter's shape that are kept of each, zeros at first; no
   /// more than two.
   virtual std::vector<const char*> kept() const = 0;
-  /// Calls `visit` with each option but lr and weight_decay, which groups have. States know them
-  /// by these names.
+  /// Calls `visit` with each option but lr and weight_decay, which belong to groups. States use
+  /// these names.
   virtual void for_each_option(const Visit& visit) = 0;
-  /// What in a state tells it from those of rules that keep the same.
+  /// What tells a state from those of rules that keep tensors of the same names.
   virtual Checkpoint mark() const { return {}; }
   /// What is wrong with options that are each within their range; empty: nothing.
   virtual std::string conflict() const { return {}; }
@@ -136,7 +136,7 @@ class Optimizer {
   std::vector<Piece> pieces_;  // kept between steps for their memory
 };
 
-/// The optimiser of a rule. **Errors**: no parameter; one that wants no gradient, is not
+/// The optimiser of a rule. **Errors**: no parameter; one that requires no gradient, is not
 /// contiguous, or appears twice; options out of range.
 template <class MyRule>
 class OptimizerOf final : public Optimizer {

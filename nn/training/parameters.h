@@ -18,10 +18,10 @@ struct Parameter {
 };
 using Parameters = std::vector<Parameter>;
 
-/// The parameters of a module that want a gradient, in the order of `visit`; one that the module
+/// The parameters of a module that require a gradient, in the order of `visit`; one that the module
 /// names twice (tied weights) counts once, under its first name.
 ///
-/// `set_requires_grad(module)` comes first: what does not want a gradient is left out, which is how
+/// `set_requires_grad(module)` comes first: what requires no gradient is left out, which is how
 /// parts are frozen.
 template <class M>
 Parameters parameters(const M& module) {

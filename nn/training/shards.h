@@ -64,7 +64,7 @@ Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);
 /// Those of a batch of an evaluation, the same in each evaluation.
 Rng evaluation_rng(std::uint64_t seed, index_t batch);
 
-/// While one is in scope, default_rng() is this generator; then it goes on as if nothing was drawn.
+/// While one is in scope, default_rng() is this generator; then it is what it was before.
 class RngScope {
  public:
   explicit RngScope(const Rng& rng) : before_(default_rng().state()) {

@@ -5,9 +5,9 @@
 //   nn::Trainer trainer(model, optimizer, {lengths, loss}, {.epochs = 10, .warmup = 0.1});
 //   trainer.run();
 //
-// `loss` is a function from numbers of examples to the SUM of their losses (loss_sum.h). A run is
-// said by its options, its examples and its seed, to the last bit: it may be stopped after any step
-// and resumed, and its shards may be computed in any grouping.
+// `loss` is a function from numbers of examples to the SUM of their losses (loss_sum.h). Options,
+// examples and seed determine a run to the last bit: it may be stopped after any step and resumed,
+// and its shards may be computed in any grouping.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct TrainerOptions {
   index_t epochs = 10;
   index_t steps = 0;        // in all; 0: as many as the epochs have
   index_t batch_size = 32;  // examples a step, in all shards together
-  index_t shards = 1;       // the batch is computed in so many parts: less memory, other bits
+  index_t shards = 1;       // parts in which a batch is computed: less memory, other bits
   std::uint64_t seed = 0;   // of the order of the examples, and of what their losses draw
 
   Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
@@ -44,8 +44,8 @@ struct TrainerOptions {
   double average = 0;  // the decay of the weights' moving average; 0: none is kept
 
   // On held-out examples, with the averages as weights where they are kept:
-  index_t evaluate_every = 0;  // steps between evaluations; 0: at each epoch's end. And at the end
-  index_t patience = 0;        // stop after so many evaluations that are no better; 0: never
+  index_t evaluate_every = 0;  // steps between evaluations, one more at the end; 0: one an epoch
+  index_t patience = 0;        // evaluations without a better one before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
 };
@@ -71,7 +71,7 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // if one was at its end
 };
 
-/// Called in this order, each where it is due: so what `evaluation` and `epoch` announce is saved.
+/// Called in this order, each when it is due: so what `evaluation` and `epoch` announce is saved.
 struct TrainerHooks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
@@ -82,13 +82,13 @@ struct TrainerHooks {
 /// Why a run ended.
 enum class RunEnd { kFinished, kPatience, kStopped };
 
-/// Trains a model by an optimiser, which must know all of its variables and no others; both outlive
-/// the trainer, and the optimiser is its alone.
+/// Trains a model by an optimiser, which must know all of its variables and no others. Both must
+/// outlive the trainer; nothing else may step the optimiser meanwhile.
 ///
 /// A step draws a batch, computes each shard under a tape of its own, sums losses and gradients by
-/// one tree, divides them by the number of the batch's targets, clips, and updates. The thread's
-/// default generator is left as it was; while a loss is computed it is one that depends on the
-/// seed, the step and the shard alone.
+/// one tree, divides them by the number of the batch's targets, clips, and updates. While a
+/// loss is computed the thread's default generator is one that depends on the seed, the step and
+/// the shard alone; afterwards it is as it was.
 /// **Errors**: an optimiser of other parameters; options out of range; patience or evaluations
 /// without held-out examples; as BatchSampler.
 class Trainer {
@@ -106,7 +106,8 @@ class Trainer {
   /// functions. The step that fails changes nothing, and the next run begins with it.
   RunEnd run(const TrainerHooks& hooks = {});
 
-  /// Ends `run` after the step that is being done. From a hook, another thread or a signal handler.
+  /// Ends `run` after the current step. May be called from a hook, another thread or a signal
+  /// handler.
   void stop() { stop_ = true; }
 
   index_t step() const { return scheduler_.steps(); }
@@ -126,7 +127,7 @@ class Trainer {
   void load_state(const Checkpoint& state);
 
  private:
-  /// What it needs of a model of whatever type.
+  /// What the trainer needs of a model of any type.
   struct AnyModel {
     Parameters parameters;
     std::function<EvalScope()> eval;

@@ -102,7 +102,7 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
   Recomputation recomputation = {f, inputs, {}, default_rng().state()};
   Tensor y;
   {
-    // Recorded and forgotten: it tells whether y wants a gradient, be it for what only f knows.
+    // Recorded and forgotten: it tells whether y requires a gradient, be it for what only f knows.
     const Tape watch;
     const std::vector<Tensor> arguments = recomputation.arguments();
     y = f(arguments);

@@ -22,11 +22,11 @@ namespace tessera {
 /// f(inputs), recorded as one op, whose backward computes f again under a tape of its own. Values,
 /// gradients and random numbers have the bits that they have without.
 ///
-/// f gets its inputs as arguments, and may read leaves (parameters) that it holds itself. Those it
-/// had better be given too, as further inputs that it need not look at: then an error tells of a
-/// write to them before the backward. f is copied, and must do the same each time: a module that it
-/// reads is to be a copy in f, or to stay as it is until the backward. Random numbers may come from
-/// default_rng() alone. Where no tape records, it is f(inputs).
+/// f gets its inputs as arguments, and may read leaves (parameters) that it holds itself. Pass them
+/// as further inputs too, even if f does not look at them: then a write to them before the backward
+/// is an error. f is copied, and must do the same each time: a module that it reads must be a copy
+/// in f, or not change until the backward. Random numbers may come from default_rng() alone. Where
+/// no tape records, it is f(inputs).
 ///
 /// **Errors**: a variable computed under this tape that f reads or returns and did not get as an
 /// input; in backward, an input that was written to since.

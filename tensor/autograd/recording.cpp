@@ -35,7 +35,7 @@ Recording::Recording(const char* op, std::span<const Tensor> inputs) : op_(op) {
 
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs) {
   require(!wants_gradient(inputs), op,
-          "has no gradient, but an input wants one; detach() it to use it as a constant");
+          "has no gradient, but an input requires one; detach() it to use it as a constant");
 }
 
 }  // namespace tessera

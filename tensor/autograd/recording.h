@@ -3,7 +3,7 @@
 //   Tensor exp(const Tensor& x) {
 //     Recording op("exp", {&x});
 //     const Tensor y = ...;                     // whatever the forward calls is not recorded
-//     return op.finish(y, [&] {                 // only where x wants a gradient:
+//     return op.finish(y, [&] {                 // only where x requires a gradient:
 //       return [y = op.save(y)](const Tensor& dy, Gradients& dx) { dx.add(0, dy * y); };
 //     });
 //   }
@@ -52,7 +52,7 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Whether an input wants a gradient: then the op keeps what its backward reads.
+  /// Whether an input requires a gradient: then the op keeps what its backward reads.
   explicit operator bool() const { return recorder_ != nullptr; }
   /// Whether input i does.
   bool wanted(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
@@ -73,16 +73,16 @@ class Recording {
 
  private:
   const char* op_;
-  Recorder* recorder_ = nullptr;  // null where no input wants a gradient
+  Recorder* recorder_ = nullptr;  // null where no input requires a gradient
   GradSlots slots_;
 };
 
-/// Whether a tape records and an input wants a gradient.
+/// Whether a tape records and an input requires a gradient.
 bool wants_gradient(std::initializer_list<const Tensor*> inputs);
 
 /// For an op without a backward: throws where a gradient is wanted, because one that silently stays
 /// away is worse.
-/// **Errors**: a tape records and an input wants a gradient.
+/// **Errors**: a tape records and an input requires a gradient.
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs);
 
 }  // namespace tessera

@@ -37,7 +37,7 @@ struct Safetensors {
 Safetensors load_safetensors(const std::filesystem::path& path);
 
 /// Writes tensors, and texts as `__metadata__`: the file is replaced as a whole, as by write_file.
-/// "format" becomes "pt" unless `metadata` says otherwise: some readers want it.
+/// "format" becomes "pt" unless `metadata` says otherwise: some readers expect it.
 /// **Errors**: an undefined tensor; a name that is empty, too long, "__metadata__" or not UTF-8;
 /// std::runtime_error where the file cannot be written.
 void save_safetensors(const std::filesystem::path& path,

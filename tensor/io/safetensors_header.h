@@ -27,7 +27,7 @@ struct SafetensorsHeader {
 /// The longest header that is read or written, as of the format's own reader.
 inline constexpr index_t kMaxSafetensorsHeader = 100'000'000;
 
-/// Reads the JSON: exactly the format's keys, each once, and nothing behind but spaces. Whether
+/// Reads the JSON: exactly the format's keys, each once, and nothing after it but spaces. Whether
 /// offsets and shapes agree is not its question.
 /// **Errors**: std::runtime_error that begins with `file` and names the tensor or the place.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);

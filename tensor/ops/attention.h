@@ -10,11 +10,11 @@
 
 namespace tessera {
 
-/// Which attention weights are returned, from the op to a whole encoder: numbers in any order, and
-/// all where a list is absent. `AttentionRequest{}` asks for all, `{.averaged = true}` for what
-/// torch.nn.MultiheadAttention returns.
+/// Which attention weights are returned, by the op or by a whole encoder. Numbers come in any
+/// order; an absent list means all. `AttentionRequest{}` asks for all, `{.averaged = true}` for
+/// what torch.nn.MultiheadAttention returns.
 struct AttentionRequest {
-  std::optional<std::vector<index_t>> layers = {};  // read by a stack of layers, by others ignored
+  std::optional<std::vector<index_t>> layers = {};  // read by stacks of layers, else ignored
   std::optional<std::vector<index_t>> heads = {};
   std::optional<std::vector<index_t>> queries = {};
   bool averaged = false;  // over the heads, the chosen ones
@@ -47,12 +47,12 @@ struct AttentionResult {
 /// that is not masked makes the whole row NaN, output and weights, as in softmax.
 /// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
 /// query, or a key for all queries, are masked they are 0. Requested weights have a gradient too.
-/// Dropout draws for weight (b, h, i, j) by these numbers and its key alone, in the backward again:
-/// lengths, masks and requests change no draw. A weight that is dropped is 0, and its value is not
-/// used, NaN or not; in a row that is NaN it is NaN. Requested weights are those after dropout.
-/// Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the order
-/// chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are used, and
-/// are, bit for bit, the output for V = I.
+/// Whether weight (b, h, i, j) is dropped depends on these four numbers and the dropout's key
+/// alone: lengths, masks and requests change no draw. The value of a dropped weight is not used,
+/// NaN or not; in a row that is NaN a dropped weight is NaN too. Requested weights are those after
+/// dropout. Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the
+/// order chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are
+/// used, and are, bit for bit, the output for V = I.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a chosen
 /// number that is not there; a request about heads where q has no axis of them; a dropout probability
 /// outside [0, 1].

@@ -26,8 +26,8 @@ class AttentionMask {
   const Tensor& keep() const { return keep_; }
   const Tensor& bias() const { return bias_; }
 
-  /// All its tensors, in one fixed order; undefined where a part is absent. Who keeps or replaces
-  /// them one by one, as a backward does, need not know the parts.
+  /// All its tensors, in one fixed order; undefined where a part is absent. So a backward can keep
+  /// and replace them without knowing the parts.
   std::vector<Tensor> tensors() const;
   /// The same mask with these tensors, in the order of `tensors`, in place of its own.
   /// Errors: another number of tensors.
@@ -63,7 +63,7 @@ AttentionMask causal_mask();
 /// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 AttentionMask window_mask(index_t window);
 
-/// Sequence b has lengths[b] keys; what lies behind is padding.
+/// Sequence b has lengths[b] keys; positions after that are padding.
 /// **Shapes**: (B), int64. **Errors**: another dtype or rank, a negative length.
 AttentionMask length_mask(const Tensor& lengths);
 AttentionMask length_mask(const std::vector<index_t>& lengths);

@@ -11,18 +11,18 @@ namespace kernels {
 struct Dropout;
 }
 
-/// Which elements of a tensor are dropped, as two numbers: the mask itself is nowhere in memory.
+/// Which elements of a tensor are dropped, as two numbers: the mask itself is never in memory.
 ///
-/// An element is dropped with probability p, rounded to a multiple of 1/65536; which ones are is a
-/// function of the key and of the element's place alone. Keys come from a generator, one for each
+/// An element is dropped with probability p, rounded to a multiple of 1/65536; whether it is
+/// depends on the key and on the element's place alone. Keys come from a generator, one for each
 /// call: `{.p = 0.1, .key = default_rng().next_u64()}`.
 struct DropoutMask {
   double p = 0;
   std::uint64_t key = 0;
 };
 
-/// `x o keep / (1 - p) (+ residual)`, p being rounded as above: in training, x with some elements
-/// zeroed and the rest scaled so that the mean stays.
+/// `x o keep / (1 - p) (+ residual)`, with p rounded as above: x with some elements zeroed and the
+/// rest scaled, so that the mean stays the same.
 ///
 /// An element's place is its number in row-major order: layouts and threads change no bit. A NaN that
 /// is dropped is gone. With p = 1 nothing is left. The backward draws the mask again.

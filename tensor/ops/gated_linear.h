@@ -11,8 +11,8 @@ namespace tessera {
 ///
 ///     out = activation(u) g
 ///
-/// one product, bit for bit what linear, the activation and mul give one after the other. With GELU
-/// it is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, with none the bilinear layer.
+/// in one product, with the bits of linear, activation and mul one after the other. GELU makes it
+/// GeGLU, SiLU SwiGLU, ReLU ReGLU, and no activation the bilinear layer.
 ///
 /// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
 /// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then

@@ -33,11 +33,12 @@ struct LinearEpilogue {
 };
 
 /// The affine map of a linear layer: `activation(x W^T + b) + residual`, or `x W^T + b` with some of
-/// its heads turned by rotary positions, bit for bit what the separate ops give.
+/// its heads turned by rotary positions. It has the bits of the separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N). Where
 /// heads turn, x is (..., T, K).
-/// **Errors**: sizes or dtypes that do not fit; those of rotary(). **Source**: torch.nn.functional.linear.
+/// **Errors**: sizes or dtypes that do not fit; those of rotary().
+/// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 

@@ -22,7 +22,7 @@ namespace tessera {
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32);
 
-/// By which angles heads are turned, and which of their columns are pairs.
+/// The angles by which heads turn, and which of their columns are pairs.
 struct Rotation {
   Tensor table;              // (max_tokens, r), by rotary_table: the first r columns of a head turn
   Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...

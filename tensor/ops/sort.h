@@ -16,7 +16,7 @@ struct Ordered {
   Tensor indices;  // int64: values = gather(x, axis, indices)
 };
 
-/// The elements along `axis` from the smallest to the greatest, or the other way round.
+/// The elements along `axis` from the smallest to the greatest, or descending.
 /// **Shapes**: those of x.
 Ordered sort(const Tensor& x, index_t axis = -1, bool descending = false);
 

@@ -118,7 +118,7 @@ TEST(BatchSampler, DependsOnTheSeed) {
 TEST(BatchSampler, GoesOnFromASavedStateAtEveryBatch) {
   const test::TemporaryFolder folder;
   const Ids lengths = random_lengths(50);
-  const BatchOptions options = {.batch_size = 8, .seed = 3, .batches_per_chunk = 2};
+  const BatchSamplerOptions options = {.batch_size = 8, .seed = 3, .batches_per_chunk = 2};
   for (index_t cut = 0; cut < 20; ++cut) {
     BatchSampler original(lengths, options);
     next_batches(original, cut);

@@ -257,7 +257,7 @@ TEST(Optimizer, Errors) {
   const auto fails = [&](const std::vector<std::string>& parts, const Parameters& parameters) {
     return throws("SGD", parts, [&] { nn::SGD optimizer(parameters); });
   };
-  EXPECT_TRUE(fails({"w wants no gradient"}, {{"w", ones({2})}}));
+  EXPECT_TRUE(fails({"w does not require a gradient"}, {{"w", ones({2})}}));
   EXPECT_TRUE(fails({"b appears twice", "first as a"}, {{"a", w}, {"b", w}}));
   EXPECT_TRUE(fails({"a appears twice"}, {{"a", w}, {"a", variable(w.detach())}}));
   EXPECT_TRUE(fails({"a and w share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));

@@ -79,7 +79,7 @@ TEST(OptimizerRule, ItsErrorsFollow) {
       throws("Sign", {"beta is 1, not in [0, 1)"}, [&] { Sign(one_group(w), {.beta = 1}); }));
   EXPECT_TRUE(throws("Sign", {"no quarters"}, [&] { Sign(one_group(w), {.beta = 0.25}); }));
   EXPECT_TRUE(throws("Sign", {"lr is -1"}, [&] { Sign(one_group(w), {.lr = -1}); }));
-  EXPECT_TRUE(throws("Sign", {"wants no gradient"}, [&] { Sign(one_group(ones({3}))); }));
+  EXPECT_TRUE(throws("Sign", {"does not require a gradient"}, [&] { Sign(one_group(ones({3}))); }));
   Sign optimizer(one_group(w));
   nn::Checkpoint state = optimizer.state();
   state.set("beta", 0.25);
