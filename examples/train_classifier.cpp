@@ -309,6 +309,8 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
 
 int main(int argc, char** argv) {
   ClassifierOptions c;
+  std::vector<std::string> poolings;
+  for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
   examples::Program program("train_classifier",
                             "Learns to sort lines of text into classes, from lines label<TAB>text.",
                             {.layers = 1,
@@ -329,7 +331,7 @@ int main(int argc, char** argv) {
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
   program.add_for_call("--probabilities", c.probabilities,
                        "print each class's with --predict, under a line of names");
-  program.add("--pooling", c.pooling, "how the words' vectors become one", {"mean", "cls", "max"});
+  program.add("--pooling", c.pooling, "how the words' vectors become one", poolings);
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",
               {0, 1});
   program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes",
