@@ -41,11 +41,14 @@ void EarlyStopping::load_state(const Checkpoint& state) {
   }
   state.check_names(kOp, wanted);
   const index_t in_vain = state.has("in_vain") ? state.count(kOp, "in_vain") : 0;
+  std::optional<index_t> step;
+  double score = -std::numeric_limits<double>::infinity();
   if (state.has("step")) {
-    const index_t step = state.count(kOp, "step");
-    best_score_ = state.number("score");
-    best_step_ = step;
+    step = state.count(kOp, "step");
+    score = state.number("score");
   }
+  best_step_ = step;
+  best_score_ = score;
   in_vain_ = in_vain;
   weights_.clear();
   for (const auto& [name, tensor] : state.tensors) weights_[name] = tensor.clone();

@@ -1,5 +1,7 @@
 #include "nn/training/loss_sum.h"
 
+#include <cmath>
+
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
 
@@ -31,6 +33,8 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
+  require(sum.count >= 0 && std::isfinite(sum.count), "LossSum", "count is ", sum.count,
+          ", not a number >= 0");
   if (sum.count == 0) return {};
   return {sum.loss.item(), sum.count, sum.correct};
 }

@@ -33,7 +33,8 @@ struct LossTotals {
   void add(const LossTotals& other);
 };
 
-/// The numbers of a LossSum; zeros where it has no targets.
+/// The numbers of a LossSum; zeros where it has no targets. **Errors**: a count that is negative or
+/// not finite.
 LossTotals totals_of(const LossSum& sum);
 
 }  // namespace tessera::nn

@@ -58,6 +58,7 @@ class ShardTree {
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);
 
 inline constexpr index_t kMostShards = index_t{1} << 20;
+inline constexpr index_t kMostSteps = index_t{1} << 42;  // so that each shard of each has a stream
 
 /// The random numbers of a shard at a step: a stream of its own, whoever computes it.
 Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);

@@ -27,6 +27,10 @@ const TrainerOptions& checked(const TrainerOptions& o) {
 }
 
 index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
+  const bool fits = options.steps > 0 ? options.steps <= kMostSteps
+                                      : options.epochs <= kMostSteps / steps_per_epoch;
+  require(fits, kOp, options.epochs, " epochs of ", steps_per_epoch, " steps, or ", options.steps,
+          " steps, are more than ", kMostSteps);
   return options.steps > 0 ? options.steps : options.epochs * steps_per_epoch;
 }
 
@@ -156,7 +160,7 @@ void Trainer::check_finite(const char* what, double value) const {
 // ---- the run ----
 
 std::optional<EvaluationReport> Trainer::evaluate_if_due() {
-  if (held_out_.lengths.empty() || evaluated_ == step()) return {};
+  if (held_out_.lengths.empty() || step() == 0 || evaluated_ == step()) return {};
   const bool is_due = options_.evaluate_every > 0 ? step() % options_.evaluate_every == 0
                                                   : sampler_.position() == 0;
   if (!is_due && step() < total_steps_) return {};
@@ -177,17 +181,22 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
 RunEnd Trainer::run(const TrainerHooks& hooks) {
   stop_ = false;
   optimizer_->zero_grad();
+  // One that was due when a run failed, or was saved before it: no step may pass over it.
+  if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
+    if (hooks.save) hooks.save();
+    if (hooks.evaluation) hooks.evaluation(*late);
+  }
   while (step() < total_steps_ && !best_.is_over()) {
     const StepReport report = advance();
     if (hooks.step) hooks.step(report);
     const std::optional<EvaluationReport> evaluation = evaluate_if_due();
     const bool ends_epoch = sampler_.position() == 0;
-    const bool stops = stop_;
     const bool ends = step() == total_steps_;
-    if (hooks.save && (ends_epoch || evaluation || stops || ends)) hooks.save();
+    const bool saves = stop_ || ends_epoch || evaluation || ends;
+    if (hooks.save && saves) hooks.save();
     if (hooks.evaluation && evaluation) hooks.evaluation(*evaluation);
     if (hooks.epoch && ends_epoch) hooks.epoch({report.epoch, epoch_totals_, evaluation});
-    if (stops && !ends) return RunEnd::kStopped;
+    if (stop_ && saves && !ends) return RunEnd::kStopped;  // the hooks may have asked for it too
   }
   return step() < total_steps_ ? RunEnd::kPatience : RunEnd::kFinished;
 }
@@ -223,6 +232,17 @@ Checkpoint Trainer::state() const {
 }
 
 void Trainer::load_state(const Checkpoint& state) {
+  Checkpoint before = this->state();
+  for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
+  try {
+    take_over(state);
+  } catch (...) {
+    take_over(before);
+    throw;
+  }
+}
+
+void Trainer::take_over(const Checkpoint& state) {
   const Checkpoint trainer = state.group("trainer");
   for (const auto& [name, value] : settings().values) {
     if (trainer.text(name) == value) continue;
@@ -236,9 +256,10 @@ void Trainer::load_state(const Checkpoint& state) {
   const index_t steps = state.group("scheduler").count("load_state", "step");
   const auto batches = static_cast<std::uint64_t>(steps_per_epoch());
   const auto made = static_cast<std::uint64_t>(steps);
-  if (place.stream != made / batches || place.position != made % batches) {
+  if (place.seed != options_.seed || place.stream != made / batches ||
+      place.position != made % batches) {
     state.refuse("load_state", "step ", steps, " is not batch ", place.position, " of epoch ",
-                 place.stream);
+                 place.stream, " with seed ", place.seed);
   }
   model_.load(state);
   optimizer_->load_state(state.group("optimizer"));

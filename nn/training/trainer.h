@@ -103,11 +103,12 @@ class Trainer {
 
   /// Trains to the end, until patience is over, or until it is stopped; may be called again then.
   /// **Errors**: a loss or a gradient that is not finite; those of the hooks and of the loss
-  /// functions. The step that fails changes nothing, and the next run begins with it.
+  /// functions. The step that fails changes nothing, and the next run begins with it; one that
+  /// follows a failed evaluation begins with that.
   RunEnd run(const TrainerHooks& hooks = {});
 
-  /// Ends `run` after the current step. May be called from a hook, another thread or a signal
-  /// handler.
+  /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
+  /// another thread or a signal handler.
   void stop() { stop_ = true; }
 
   index_t step() const { return scheduler_.steps(); }
@@ -123,7 +124,7 @@ class Trainer {
   /// Goes on from such a state; what else is in it is left alone. Epochs, steps, schedule, patience
   /// and the like may be others than before.
   /// **Errors**: a state that does not fit, or of a run with another seed, batch size or number of
-  /// shards or examples; then the model and the optimiser may have changed.
+  /// shards or examples; then nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:
@@ -153,6 +154,7 @@ class Trainer {
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   Checkpoint settings() const;
+  void take_over(const Checkpoint& state);
 
   AnyModel model_;
   Optimizer* optimizer_;

@@ -42,6 +42,9 @@ TEST(EarlyStopping, KeepsTheBestWeightsAndCountsWhatComesInVain) {
   EXPECT_TRUE(resumed.is_over());
   EXPECT_EQ(resumed.state().tensors.at("w").item_at({0}), 4);
   EXPECT_EQ(resumed.best_step(), 4);
+  resumed.load_state({});  // of a run before its first evaluation
+  EXPECT_FALSE(resumed.best_step());
+  EXPECT_TRUE(resumed.add(0.1, 8));
 }
 
 TEST(EarlyStopping, NeverEndsWithoutPatienceAndNeedsNoWeights) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tensor/create.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
@@ -31,6 +33,10 @@ TEST(LossTotals, AddUpToMeans) {
   totals.add({1, 4, 1});
   EXPECT_EQ(totals.mean(), 0.5);
   EXPECT_EQ(totals.accuracy(), 0.25);
+  for (const double count : {-1.0, std::nan("")}) {
+    EXPECT_TRUE(test::throws("LossSum", {"count is"},
+                             [&] { totals_of({.loss = full({}, 3), .count = count}); }));
+  }
 }
 
 }  // namespace

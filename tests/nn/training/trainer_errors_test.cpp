@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,6 +24,9 @@ TEST(TrainerErrors, OptionsOutOfRange) {
   using O = nn::TrainerOptions;
   EXPECT_TRUE(refuses("0 epochs", [](O& o) { o.epochs = 0; }));
   EXPECT_TRUE(refuses("-1 steps", [](O& o) { o.steps = -1; }));
+  constexpr index_t kMost = std::numeric_limits<index_t>::max();
+  EXPECT_TRUE(refuses("epochs of 7 steps", [](O& o) { o.epochs = kMost / 7 + 1; }));
+  EXPECT_TRUE(refuses("more than", [](O& o) { o.steps = kMost; }));
   EXPECT_TRUE(refuses("0 shards", [](O& o) { o.shards = 0; }));
   EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = std::nan(""); }));
   EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = 1.5; }));
@@ -114,7 +118,64 @@ TEST(TrainerErrors, ALossThatIsNoScalar) {
       "backward", "the loss was not recorded");
 }
 
+TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
+  nn::TrainerOptions options = Trial::options();
+  options.average = 0.8;
+  Trial whole(options, true);
+  whole.trainer.run();
+
+  Trial run(options);
+  nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
+  index_t calls = 0;
+  nn::Examples held_out = run.held_out.examples(run.net);
+  held_out.loss = [&, right = held_out.loss](std::span<const index_t> chosen) {
+    if (++calls == 5) fail("loss", "no luck");  // in the second evaluation, of 3 batches
+    return right(chosen);
+  };
+  nn::Trainer trainer(run.net, optimizer, run.train.examples(run.net), options, held_out);
+  nn::Checkpoint trained;  // what the weights were before the evaluation
+  EXPECT_TRUE(throws("loss", {"no luck"}, [&] {
+    trainer.run({.step = [&](const nn::StepReport&) { trained = copy_of(trainer.state()); }});
+  }));
+  EXPECT_EQ(trainer.step(), 14);
+  EXPECT_TRUE(run.net.dropout.training);
+  EXPECT_TRUE(same_state(trainer.state(), trained));
+  std::string log;
+  EXPECT_EQ(trainer.run({.step = [&](const nn::StepReport&) { log += '.'; },
+                         .save = [&] { log += 's'; },
+                         .evaluation = [&](const nn::EvaluationReport&) { log += 'v'; }}),
+            nn::RunEnd::kFinished);
+  EXPECT_EQ(log, "sv.......sv");
+  EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
+}
+
 // ---- states that do not fit ----
+
+TEST(TrainerErrors, AStateThatDoesNotFitChangesNothing) {
+  nn::TrainerOptions options = Trial::options();
+  options.average = 0.8;
+  options.patience = 9;
+  Trial done(options, true);
+  done.trainer.run();
+  const nn::Checkpoint good = copy_of(done.trainer.state());
+
+  Trial run(options, true);
+  run.trainer.run({.step = [&](const nn::StepReport& r) {
+    if (r.step == 9) run.trainer.stop();
+  }});
+  const nn::Checkpoint before = copy_of(run.trainer.state());
+  for (const char* const group : {"model", "optimizer", "scheduler", "average", "best"}) {
+    nn::Checkpoint bad = good;
+    bad.tensors[std::string(group) + ".stranger"] = zeros({1});
+    EXPECT_THROW(run.trainer.load_state(bad), std::invalid_argument) << group;
+    EXPECT_TRUE(same_state(run.trainer.state(), before)) << group;
+  }
+  nn::Checkpoint bad = good;
+  bad.values["sampler.seed"] = "6";
+  EXPECT_TRUE(throws("load_state", {"with seed 6"}, [&] { run.trainer.load_state(bad); }));
+  run.trainer.load_state(good);
+  EXPECT_TRUE(same_state(run.trainer.state(), good));
+}
 
 TEST(TrainerErrors, StatesOfOtherRuns) {
   Trial run;
@@ -142,7 +203,7 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
   refuses(options, "run/c: it was begun with average 0, not 1");
   options = Trial::options();
   state.values["scheduler.step"] = "10";
-  refuses(options, "run/c: step 10 is not batch 2 of epoch 1");
+  refuses(options, "run/c: step 10 is not batch 2 of epoch 1 with seed 5");
   state.values["scheduler.step"] = "9";
   state.values.erase("trainer.loss");
   refuses(options, "run/c: trainer: it has no value 'loss'");

@@ -215,6 +215,31 @@ TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
   }
 }
 
+// Where a step that has an evaluation was saved before that, the resumed run begins with it.
+TEST(Trainer, AStateFromAnyHookEndsWithTheSameBits) {
+  Everything whole;
+  std::vector<nn::Checkpoint> states;
+  whole.trainer.run(
+      {.step = [&](const nn::StepReport&) { states.push_back(copy_of(whole.trainer.state())); }});
+  for (const nn::Checkpoint& state : states) {
+    Everything second;
+    second.trainer.load_state(state);
+    EXPECT_EQ(second.trainer.run(), nn::RunEnd::kFinished);
+    EXPECT_TRUE(same_state(second.trainer.state(), whole.trainer.state()))
+        << "saved after " << state.text("scheduler.step");
+  }
+}
+
+TEST(Trainer, AnyHookMayStopIt) {
+  Trial run(Trial::options(), true);
+  const auto stop = [&](const auto&) { run.trainer.stop(); };
+  EXPECT_EQ(run.trainer.run({.evaluation = stop}), nn::RunEnd::kStopped);
+  EXPECT_EQ(run.trainer.step(), 7);
+  EXPECT_EQ(run.trainer.run({.epoch = stop}), nn::RunEnd::kStopped);
+  EXPECT_EQ(run.trainer.step(), 14);
+  EXPECT_EQ(run.trainer.run({.epoch = stop}), nn::RunEnd::kFinished);
+}
+
 TEST(Trainer, GoesOnAfterAStopInTheSameProcess) {
   Trial whole(everything(), true);
   whole.trainer.run();
