@@ -15,6 +15,24 @@ namespace {
 
 using Pieces = std::vector<Piece>;
 
+/// Throws unless `parts` have each of so many texts once, and tokens of a vocabulary of `size`.
+void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t size) {
+  std::vector<index_t> named;
+  for (const Layout::Part& part : parts) {
+    if (part.text != kNoText) {
+      named.push_back(part.text);
+      continue;
+    }
+    require(part.id >= 0 && part.id < size, "Tokenizer", "the layout has token ", part.id, " of ",
+            size);
+  }
+  std::sort(named.begin(), named.end());
+  bool fits = std::ssize(named) == texts;
+  for (index_t i = 0; i < texts && fits; ++i) fits = named[static_cast<std::size_t>(i)] == i;
+  require(fits, "Tokenizer", "a layout of ", texts, texts == 1 ? " text" : " texts",
+          " must name each once, and no other");
+}
+
 void check_utf8(std::string_view text, const char* op) {
   const std::size_t bad = find_invalid_utf8(text);
   require(bad == std::string_view::npos, op, "byte ", bad,
@@ -104,7 +122,10 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
     : vocabulary_(std::move(vocabulary)), layout_(Layout::bert(vocabulary_.special())) {}
 
 Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout)
-    : vocabulary_(std::move(vocabulary)), layout_(std::move(layout)) {}
+    : vocabulary_(std::move(vocabulary)), layout_(std::move(layout)) {
+  check_layout(layout_.single, 1, size());
+  if (!layout_.pair.empty()) check_layout(layout_.pair, 2, size());
+}
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   check_utf8(text, "encode");

@@ -111,6 +111,7 @@ class Tokenizer {
  protected:
   /// With the layout of BERT, as far as the vocabulary has the tokens for it.
   explicit Tokenizer(Vocabulary vocabulary);
+  /// **Errors**: a layout that leaves out a text, or names one twice; a token without a number.
   Tokenizer(Vocabulary vocabulary, Layout layout);
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;

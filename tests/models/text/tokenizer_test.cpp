@@ -92,6 +92,17 @@ TEST(EncodePair, FollowsAnyLayout) {
   EXPECT_EQ(e.texts, (Ids{kNo, 0, kNo, kNo, 1, kNo}));
 }
 
+TEST(Tokenizer, RefusesALayoutThatIsNone) {
+  const auto refuses = [](const Layout& layout, const char* words) {
+    return throws("Tokenizer", {words}, [&] { ByteTokenizer{layout}; });
+  };
+  EXPECT_TRUE(refuses({.single = {{0, 0}, {1, 0}}, .pair = {}}, "1 text must name each once"));
+  EXPECT_TRUE(refuses({}, "1 text must"));
+  EXPECT_TRUE(refuses({.single = {{0, 0}}, .pair = {{0, 0}, {0, 1}}}, "2 texts must"));
+  EXPECT_TRUE(refuses({.single = {{0, 0}}, .pair = {{-2, 0}, {1, 1}}}, "2 texts must"));
+  EXPECT_TRUE(refuses({.single = {{0, 0}, {kNo, 0, 256}}, .pair = {}}, "token 256 of 256"));
+}
+
 TEST(Encode, CutsToTheLength) {
   const ByteTokenizer bert(kBert);
   EXPECT_EQ(bert.encode("abcd", {.max_length = 6}).ids, (Ids{2, 'a', 'b', 'c', 'd', 4}));
