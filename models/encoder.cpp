@@ -64,6 +64,10 @@ class RotaryTables {
 
 Encoder::Encoder(const EncoderOptions& options, Rng& rng) {
   if (!options.layers.empty()) options.width();
+  for (const EncoderLayerOptions& layer : options.layers) {
+    require(layer.batch_first == options.layers.front().batch_first, "Encoder",
+            "some layers have the batch first and others do not");
+  }
   RotaryTables tables;
   for (const EncoderLayerOptions& layer : options.layers) {
     EncoderLayerOptions but_rotary = layer;

@@ -42,8 +42,8 @@ struct EncoderTrace {
 /// copy of one. Layers with equal rotary options share one table of angles, and with
 /// `relative_position` all share one bias, relative_attention_bias.weight, as T5's and MPNet's.
 /// Padded positions are computed like any other, but no real position sees them.
-/// **Errors**: as EncoderLayer and EncoderOptions::width; a shared bias of layers whose numbers of
-/// heads differ. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
+/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a shared
+/// bias of layers whose numbers of heads differ. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;

@@ -20,6 +20,8 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   nn::detail::require_size(kOp, "dim_feedforward", options.dim_feedforward);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   nn::detail::require_eps(kOp, "layer_norm_eps", options.layer_norm_eps);
+  require(options.norm.kind != nn::NormKind::kRmsNorm || !options.norm.bias.value_or(false), kOp,
+          "norm.bias: an RMS norm has none");
   const DropoutDetails& p = options.dropouts;
   const auto check = [](const char* what, const std::optional<double>& probability) {
     if (probability) nn::detail::require_probability(kOp, what, *probability);

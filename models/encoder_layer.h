@@ -22,7 +22,7 @@ enum class NormPlacement {
 struct NormDetails {
   nn::NormKind kind = nn::NormKind::kLayerNorm;
   std::optional<NormPlacement> placement = {};  // if absent, as norm_first says
-  std::optional<bool> bias = {};
+  std::optional<bool> bias = {};                // of layer norms
 };
 
 struct AttentionDetails {

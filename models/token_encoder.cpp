@@ -24,6 +24,9 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
   require(options.token_types >= 0, kOp, "token_types must not be ", options.token_types);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
+  for (const EncoderLayerOptions& layer : options.encoder.layers) {
+    require(layer.batch_first, kOp, "the encoder must have the batch first");
+  }
   return options;
 }
 
@@ -69,11 +72,7 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens) const {
 }
 
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
-    : embeddings(options, rng), encoder(options.encoder, rng) {
-  for (const EncoderLayerOptions& layer : options.encoder.layers) {
-    require(layer.batch_first, kOp, "the encoder must have the batch first");
-  }
-}
+    : embeddings(options, rng), encoder(options.encoder, rng) {}
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   const AttentionMask mask = checked_mask(tokens);

@@ -19,8 +19,8 @@ struct PositionalEncodingOptions {
 /// `dropout(input_scale x + table[positions])` with the sinusoidal table; positions are 0, 1, ...
 /// unless given.
 ///
-/// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a constant, not a parameter: it is computed,
-/// not stored.
+/// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a
+/// constant, not a parameter: it is computed, not stored.
 /// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
 /// position that is not below it, another width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.

@@ -45,6 +45,9 @@ TEST(Options, OfAnEncoderLayer) {
     change(options);
     EXPECT_TRUE(throws("EncoderLayer", {text}, [&] { EncoderLayer{options}; }));
   }
+  const EncoderLayerOptions biased = {
+      .d_model = 4, .nhead = 2, .norm = {.kind = nn::NormKind::kRmsNorm, .bias = true}};
+  EXPECT_TRUE(throws("EncoderLayer", {"norm.bias"}, [&] { EncoderLayer{biased}; }));
   EncoderLayerOptions scaled = {.d_model = 4, .nhead = 2};
   scaled.attention.scale = kNan;
   EXPECT_TRUE(throws("MultiHeadAttention", {"scale is nan"}, [&] { EncoderLayer{scaled}; }));
@@ -61,6 +64,11 @@ TEST(Options, OfAnEncoder) {
   }));
   EXPECT_TRUE(throws("Encoder", {"d_model 4", "d_model 6"},
                      [&] { Encoder({.layers = {four}, .d_model = 6}); }));
+  EncoderLayerOptions tokens_first = four;
+  tokens_first.batch_first = false;
+  EXPECT_TRUE(throws("Encoder", {"batch first"}, [&] {
+    Encoder({.layers = {four, tokens_first}});
+  }));
   EXPECT_TRUE(
       throws("Encoder", {"needs a d_model"}, [] { Encoder({.layers = {}, .final_norm = true}); }));
   EXPECT_TRUE(Encoder({.layers = {}}).layers.empty());
