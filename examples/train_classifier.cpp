@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples/confusion.h"
@@ -62,11 +63,12 @@ Names names_from(const nn::Checkpoint& checkpoint) {
   return names;
 }
 
-Names names_of(const std::vector<text::LabelledText>& lines, const ClassifierOptions& options) {
+Names names_of(const std::vector<text::LabelledText>& lines, std::vector<std::string> labels,
+               const ClassifierOptions& options) {
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   return {text::make_tokenizer("words", texts, {.min_count = options.min_count}),
-          text::distinct_labels(lines)};
+          std::move(labels)};
 }
 
 /// The notes from which names_from makes the names again.
@@ -248,13 +250,11 @@ std::vector<text::LabelledText> hold_out(std::vector<text::LabelledText>& lines,
   return held;
 }
 
-/// The held-out lines that the options ask for.
+/// The held-out lines that the options ask for; a share of `lines` leaves them.
 std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
                                                const ClassifierOptions& c,
                                                std::vector<text::LabelledText>& lines) {
   std::vector<text::LabelledText> valid;
-  require(c.valid.empty() || c.valid_share == 0, "train_classifier",
-          "--valid and --valid-share say twice what is held out");
   if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
   if (c.valid_share > 0) {
     valid = hold_out(lines, c.valid_share, program.options.seed);
@@ -266,28 +266,38 @@ std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
   return valid;
 }
 
-void run(const examples::Program& program, const ClassifierOptions& c) {
+/// Throws unless the options fit each other.
+void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
           "--train FILE is missing, or --resume DIR of a trained model");
   require(
       !c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
       "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
+  require(c.valid.empty() || !c.train.empty(), "train_classifier",
+          "--valid FILE is asked about while --train FILE is learned");
+  require(c.valid.empty() || c.valid_share == 0, "train_classifier",
+          "--valid and --valid-share say twice what is held out");
   require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
           "--baseline learns from --train FILE and is tested on --test FILE");
   require(!c.probabilities || c.predict, "train_classifier", "--probabilities goes with --predict");
+}
+
+void run(const examples::Program& program, const ClassifierOptions& c) {
+  check(program, c);
   // The files are read before anything is trained, so that no error waits for the end.
-  std::vector<text::LabelledText> lines;
+  std::vector<text::LabelledText> all_lines;
+  if (!c.train.empty()) all_lines = text::read_labelled_lines(c.train);
+  std::vector<text::LabelledText> lines = all_lines;
   std::vector<text::LabelledText> valid_lines;
-  if (!c.train.empty()) {
-    lines = text::read_labelled_lines(c.train);
-    valid_lines = valid_lines_of(program, c, lines);
-  }
-  const Names names = program.resumed ? names_from(*program.resumed) : names_of(lines, c);
+  if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
+  const Names names = program.resumed ? names_from(*program.resumed)
+                                      : names_of(lines, text::distinct_labels(all_lines), c);
   std::vector<text::Example> tested;
   if (!c.test.empty()) {
     tested = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);
+  (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
   const std::vector<text::Example> learned = examples_of(lines, c.train, names, c.max_words);
   const std::vector<text::Example> valid = examples_of(valid_lines, c.valid, names, c.max_words);
   const index_t classes = std::ssize(names.labels);

@@ -187,6 +187,7 @@ void Training::after_epoch(const nn::EpochReport& report) {
   progress_.line(format("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",
                         fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
                         clock_time(seconds())));
+  if (interrupted != 0) trainer_->stop();  // while the held-out examples were asked about
 }
 
 void Training::show(double loss) {

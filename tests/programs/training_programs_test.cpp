@@ -186,6 +186,24 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--patience 2", "--patience needs"));
   ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "other examples"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --valid test.tsv --predict < test.tsv",
+                    "--valid FILE is asked about while --train FILE"));
+}
+
+// A class may have held-out lines alone, and lines keep their numbers in errors.
+TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "class" + std::to_string(i) + "\ta line\n";
+  write("classes.tsv", lines);
+  const std::string files = "--train classes.tsv ";
+  const Outcome outcome = run("train_classifier", files + kTiny +
+                                                      "--epochs 1 --valid-share 0.5 --test "
+                                                      "classes.tsv --save run");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find(" 20 classes"), std::string::npos) << outcome.output;
+  write("classes.tsv", lines + "stranger\ta line\n");
+  EXPECT_TRUE(fails("train_classifier", files + "--resume run",
+                    "classes.tsv: line 21: unknown label 'stranger'"));
 }
 
 // Shards are part of a run's bits, and of nothing else.
