@@ -2,6 +2,7 @@
 // draw is a matter of its place alone; and that draws are independent.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -86,6 +87,71 @@ TEST_P(AttentionDropoutTest, MatchesTheDefinition) {
   }
 }
 
+/// That two results agree in every bit.
+void expect_same(const Results& got, const Results& want) {
+  EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
+  if (want.weights.defined()) {
+    EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
+  }
+  EXPECT_TRUE(same_bits(got.dq, want.dq)) << "dq";
+  EXPECT_TRUE(same_bits(got.dk, want.dk)) << "dk";
+  EXPECT_TRUE(same_bits(got.dv, want.dv)) << "dv";
+}
+
+// Tiles begin where a block's window does, in the middle of a pair of keys too.
+TEST_P(AttentionDropoutTest, InAWindowMatchesTheDefinition) {
+  const DropoutMask dropout = {0.3, kKey};
+  for (const auto& [queries, keys] :
+       {std::array<index_t, 2>{3, 140}, {70, 70}, {131, 300}, {290, 130}}) {
+    const Tensors x = {random_tensor({2, 1, queries, 12}, kFloat64, 1),
+                       random_tensor({2, 1, keys, 12}, kFloat64, 2),
+                       random_tensor({2, 1, keys, 17}, kFloat64, 3)};
+    const Tensor d_out = random_tensor({2, 1, queries, 17}, kFloat64, 4);
+    for (index_t window : {0, 1, 6, 47, 64, 131, 1000}) {
+      for (const bool other : {false, true}) {
+        MaskParts mask = {.causal = other, .window = window};
+        if (other) mask.lengths = {keys, keys - 7};
+        if (other) mask.bias = random_tensor({queries, keys}, kFloat64, 5);
+        SCOPED_TRACE(format("Tq ", queries, ", Tk ", keys, ", window ", window, other));
+        const double scale = 1 / std::sqrt(12.0);
+        const NaiveAttention want = naive_attention(x[0], x[1], x[2], mask, scale, dropout);
+        const NaiveAttentionGradients gradients =
+            naive_attention_backward(x[0], x[1], x[2], d_out, mask, scale, dropout);
+        for (DType dtype : {kFloat32, kFloat64}) {
+          const double allowed = dtype == kFloat32 ? 3e-5 : 1e-11;
+          const Results got = run({x[0].to(dtype), x[1].to(dtype), x[2].to(dtype)}, d_out.to(dtype),
+                                  mask.library(), options_of(dropout.p, true));
+          EXPECT_TRUE(near(got.output, want.output, 0, allowed));
+          EXPECT_TRUE(near(got.weights, want.weights, 0, allowed));
+          EXPECT_TRUE(near(got.dq, gradients.q, 0, allowed));
+          EXPECT_TRUE(near(got.dk, gradients.k, 0, allowed));
+          EXPECT_TRUE(near(got.dv, gradients.v, 0, allowed));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionDropoutTest, InAWindowHasTheBitsOfTheSameKeysKept) {
+  const Tensors x = {random_tensor({2, 2, 190, 24}, kFloat32, 1),
+                     random_tensor({2, 2, 230, 24}, kFloat32, 2),
+                     random_tensor({2, 2, 230, 17}, kFloat32, 3)};
+  const Tensor d_out = random_tensor({2, 2, 190, 17}, kFloat32, 4);
+  const Tensor distance = abs(arange(190, kFloat64).unsqueeze(1) - arange(230, kFloat64));
+  for (index_t window : {0, 5, 48, 101}) {
+    for (const AttentionMask& also : {AttentionMask{}, causal_mask() & length_mask({230, 99})}) {
+      SCOPED_TRACE(window);
+      const Results want =
+          run(x, d_out, keep_mask(distance <= window) & also, options_of(0.2, true));
+      for (int threads : {1, 2, 7}) {
+        set_thread_count(threads);
+        expect_same(run(x, d_out, window_mask(window) & also, options_of(0.2, true)), want);
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
 /// True where a weight survives.
 Tensor survivors(const Tensor& q, const Tensor& k, const AttentionMask& mask = {},
                  std::uint64_t key = kKey) {
@@ -116,12 +182,6 @@ TEST_P(AttentionDropoutTest, TheSameBitsForThreadsPaddingAndLayouts) {
                      random_tensor({3, 2, 140, 17}, kFloat32, 3)};
   const Tensor d_out = random_tensor({3, 2, 131, 17}, kFloat32, 4);
   const AttentionOptions options = options_of(0.2);
-  const auto expect_same = [](const Results& got, const Results& want) {
-    EXPECT_TRUE(same_bits(got.output, want.output));
-    EXPECT_TRUE(same_bits(got.dq, want.dq));
-    EXPECT_TRUE(same_bits(got.dk, want.dk));
-    EXPECT_TRUE(same_bits(got.dv, want.dv));
-  };
   const AttentionMask lengths = length_mask({140, 17, 0});
   for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & lengths}) {
     set_thread_count(1);
@@ -154,20 +214,19 @@ TEST(AttentionDropout, TheSameBitsOnEachInstructionSet) {
                      random_tensor({2, 2, 140, 17}, kFloat32, 3)};
   const Tensor d_out = random_tensor({2, 2, 70, 17}, kFloat32, 4);
   const std::string before = current_isa();
-  Results wide;
-  Tensor kept;
-  for (const std::string& isa : available_isas()) {
-    set_isa(isa);
-    if (!kept.defined()) kept = survivors(x[0], x[1]);
-    EXPECT_TRUE(same_bits(survivors(x[0], x[1]), kept)) << isa;
-    if (isa == "baseline") continue;  // has no fused multiply-add
-    const Results here = run(x, d_out, causal_mask(), options_of(0.2, true));
-    if (!wide.output.defined()) wide = here;
-    EXPECT_TRUE(same_bits(here.output, wide.output)) << isa;
-    EXPECT_TRUE(same_bits(here.weights, wide.weights)) << isa;
-    EXPECT_TRUE(same_bits(here.dq, wide.dq)) << isa;
-    EXPECT_TRUE(same_bits(here.dk, wide.dk)) << isa;
-    EXPECT_TRUE(same_bits(here.dv, wide.dv)) << isa;
+  for (const AttentionMask& mask : {causal_mask(), window_mask(33) & length_mask({140, 77})}) {
+    Results wide;
+    Tensor kept;
+    for (const std::string& isa : available_isas()) {
+      set_isa(isa);
+      SCOPED_TRACE(isa);
+      if (!kept.defined()) kept = survivors(x[0], x[1], mask);
+      EXPECT_TRUE(same_bits(survivors(x[0], x[1], mask), kept));
+      if (isa == "baseline") continue;  // has no fused multiply-add
+      const Results here = run(x, d_out, mask, options_of(0.2, true));
+      if (!wide.output.defined()) wide = here;
+      expect_same(here, wide);
+    }
   }
   set_isa(before);
 }
@@ -233,11 +292,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
       for (const double bad : {kNaN, kInf}) {
         Tensor spoiled = v.clone();
         spoiled.select(2, j).fill(bad);
-        const Results got = run({q, k, spoiled}, d_out, {}, options);
-        EXPECT_TRUE(same_bits(got.output, want.output));
-        EXPECT_TRUE(same_bits(got.dq, want.dq));
-        EXPECT_TRUE(same_bits(got.dk, want.dk));
-        EXPECT_TRUE(same_bits(got.dv, want.dv));
+        expect_same(run({q, k, spoiled}, d_out, {}, options), want);
       }
     }
   }
@@ -282,6 +337,17 @@ TEST(AttentionDropout, DrawsAreIndependent) {
   expect_independent(here.select(0, 0), here.select(0, 1), "sequences");
   expect_independent(here, dropped(kKey + 1), "keys");
   expect_independent(here, dropped(kKey + (std::uint64_t{1} << 32)), "keys, high words");
+  // A word is a function of row ^ column, so the corners of a rectangle could tell of each other.
+  for (const auto& [rows, columns] : {std::array<index_t, 2>{1, 1}, {1, 2}, {2, 16}, {64, 2}}) {
+    const index_t height = kTokens - rows, width = kTokens - columns;
+    const auto corner = [&, down = rows, right = columns](index_t i, index_t j) {
+      return here.slice(2, i * down, i * down + height).slice(3, j * right, j * right + width);
+    };
+    const Tensor all_four = corner(0, 0) * corner(0, 1) * corner(1, 0) * corner(1, 1);
+    const auto rectangles = static_cast<double>(all_four.count());
+    EXPECT_LT(std::abs(deviations(sum(all_four).item(), rectangles, std::pow(p, 4))), 4.5)
+        << rows << " by " << columns;
+  }
   // How often rows, columns and places over heads drop: sums of squares of deviations are as many as
   // there are, within some times sqrt(2 n).
   for (const Axes& axes : {Axes{2}, Axes{3}, Axes{0, 1}}) {
