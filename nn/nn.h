@@ -19,6 +19,7 @@
 #include "nn/rms_norm.h"
 #include "nn/rotary.h"
 #include "nn/state_dict.h"
+#include "nn/training/adversarial.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/clip_grad.h"

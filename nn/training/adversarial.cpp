@@ -1,0 +1,49 @@
+#include "nn/training/adversarial.h"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::nn {
+
+namespace {
+
+constexpr const char* kOp = "adversarial_loss";
+
+/// Each example's part of `g` with the norm `size`.
+Tensor with_norm(const Tensor& g, double size) {
+  std::vector<index_t> axes(static_cast<std::size_t>(g.rank()) - 1);
+  std::iota(axes.begin(), axes.end(), index_t{1});
+  const Tensor norm = g.rank() == 1 ? abs(g) : sqrt(sum(square(g), axes, true));
+  return where(eq(norm, 0), zeros_like(g), g * (size / norm));
+}
+
+}  // namespace
+
+LossSum adversarial_loss(const Shape& shape, double size,
+                         const std::function<LossSum(const Tensor& shift)>& loss, DType dtype) {
+  require(std::isfinite(size) && size > 0, kOp, "size must be a number above 0, not ", size);
+  require(!shape.empty(), kOp, "the input has no axis of examples");
+  const Tensor still = zeros(shape, dtype).set_requires_grad();
+  LossSum result;
+  {
+    Tape tape;
+    result = loss(still);
+    if (result.count == 0) return result;
+    tape.backward(result.loss * 0.5);
+  }
+  require(still.grad().defined(), kOp, "the loss does not depend on the shift");
+  const Tensor moved = loss(with_norm(still.grad(), size)).loss;
+  result.loss = (result.loss.detach() + moved) * 0.5;
+  return result;
+}
+
+}  // namespace tessera::nn

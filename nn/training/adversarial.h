@@ -1,0 +1,31 @@
+// Training against a small change of the input that makes the loss larger.
+#pragma once
+
+#include <functional>
+
+#include "nn/training/loss_sum.h"
+#include "tensor/shape.h"
+
+namespace tessera::nn {
+
+/// The mean of the losses at an input and at the neighbour of it to which the loss rises:
+///
+///     (L(0) + L(r)) / 2,    r_b = size g_b / |g_b|
+///
+/// where `loss(r)` is L with r added to the input, whose first axis counts examples, g_b is the
+/// gradient of L(0) by example b's part of r, and |g_b| its Euclidean norm. A gradient of zeros, as
+/// padding has it, moves nothing. r is a constant to what learns. The result counts and is correct as
+/// L(0).
+///
+/// For the loss function of a trainer: `loss` is called twice. The gradient of L(0) / 2 is already in
+/// grad() of the parameters when this returns; that of L(r) / 2 joins it in the caller's backward.
+/// **Shapes**: r and the input `shape`, (B, ...). **Errors**: a size that is not finite and above 0;
+/// a shape without axes; a loss that does not depend on r.
+/// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section 6,
+/// with alpha = 1/2; Miyato et al., "Adversarial training methods for semi-supervised text
+/// classification", 2017, section 3, for r on embedded words.
+LossSum adversarial_loss(const Shape& shape, double size,
+                         const std::function<LossSum(const Tensor& shift)>& loss,
+                         DType dtype = kFloat32);
+
+}  // namespace tessera::nn
