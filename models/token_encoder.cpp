@@ -1,8 +1,11 @@
 #include "models/token_encoder.h"
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "nn/check.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -18,10 +21,28 @@ AttentionMask checked_mask(const Tokens& tokens) {
   return padding_mask(tokens);
 }
 
+/// The row of each token and the one in front of it, (B, T); the first has none in front.
+Tensor pair_rows(const Tensor& ids, index_t rows) {
+  const std::vector<index_t> numbers = ids.to_vector<index_t>();
+  const auto length = static_cast<std::size_t>(ids.size(-1));
+  std::vector<index_t> result;
+  result.reserve(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto before = i % length == 0 ? 0 : static_cast<std::uint64_t>(numbers[i - 1]) + 1;
+    std::uint64_t hash = before * 0x9E3779B97F4A7C15ULL;
+    hash = (hash ^ (hash >> 32)) + static_cast<std::uint64_t>(numbers[i]);
+    hash *= 0xD6E8FEB86659FD93ULL;
+    hash ^= hash >> 32;
+    result.push_back(static_cast<index_t>(hash % static_cast<std::uint64_t>(rows)));
+  }
+  return from_vector(result, ids.shape());
+}
+
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
   nn::detail::require_size(kOp, "d_model", options.encoder.width());
   nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
+  require(options.pair_rows >= 0, kOp, "pair_rows must not be ", options.pair_rows);
   require(options.token_types >= 0, kOp, "token_types must not be ", options.token_types);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
@@ -59,16 +80,21 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
     type.emplace(options.token_types, width, rng);
     type->weight = type->weight * kLearnedStd;
   }
+  if (options.pair_rows > 0) {
+    pair.emplace(options.pair_rows, width, rng);
+    pair->weight = zeros_like(pair->weight);
+  }
   if (options.embedding_norm) norm.emplace(make_norm(options.encoder));
 }
 
-Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens) const {
+Tensor TokenEncoder::Embeddings::summed(const Tokens& tokens) const {
   require(type || !tokens.types.defined(), kOp, "types are given, but token_types is 0");
   Tensor x = word(tokens.ids);
   if (type) x = x + (tokens.types.defined() ? (*type)(tokens.types) : type->weight.select(0, 0));
+  if (pair) x = x + (*pair)(pair_rows(tokens.ids, pair->weight.size(0)));
   if (sinusoidal) x = (*sinusoidal)(x, tokens.positions);
   if (learned) x = (*learned)(x, tokens.positions);
-  return dropout(norm ? (*norm)(x) : x);
+  return x;
 }
 
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)

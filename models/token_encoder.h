@@ -23,6 +23,7 @@ struct TokenEncoderOptions {
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
+  index_t pair_rows = 0;        // of a table for pairs of neighbours; 0: no table
   double embedding_scale = 1;   // of the initial embeddings, relative to the sines
   double dropout = 0.1;         // of the embedded tokens
   bool embedding_norm = false;  // a norm before that dropout, of the last layer's kind
@@ -37,32 +38,44 @@ struct TokenEncoderOptions {
 /// N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
 /// dropout.
 ///
+/// With `pair_rows` the embedding of a token and the one in front of it is added to the token's own:
+/// `pair_embedding[hash(ids[t - 1], ids[t])]`, of a table that starts with zeros and in which some
+/// pairs share a row. From few examples attention learns less of a pair than such a row.
+///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D).
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
-/// embeddings.token_type_embeddings.weight (types, D),
+/// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
+/// (pair_rows, D),
 /// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
 /// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; an embedding_scale that is not finite and
+/// table of them; an encoder with batch_first = false; negative pair_rows; an embedding_scale that is not finite and
 /// above 0, with sinusoidal positions.
-/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2.
+/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; for pairs
+/// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1.
 struct TokenEncoder {
   struct Embeddings {
     nn::Embedding word;
     std::optional<nn::Embedding> type;
+    std::optional<nn::Embedding> pair;
     std::optional<nn::PositionalEncoding> sinusoidal;
     std::optional<nn::LearnedPositionalEncoding> learned;
     std::optional<nn::Norm> norm;
     nn::Dropout dropout;
 
     Embeddings(const TokenEncoderOptions& options, Rng& rng);
-    Tensor operator()(const Tokens& tokens) const;
+    /// The sum alone, before its norm and the dropout.
+    Tensor summed(const Tokens& tokens) const;
+    /// The vectors that the encoder reads, made of that sum.
+    Tensor finished(const Tensor& sum) const { return dropout(norm ? (*norm)(sum) : sum); }
+    Tensor operator()(const Tokens& tokens) const { return finished(summed(tokens)); }
 
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {
       visitor("word_embeddings", self.word);
       visitor("token_type_embeddings", self.type);
+      visitor("pair_embeddings", self.pair);
       visitor("position_embeddings", self.sinusoidal);
       visitor("position_embeddings", self.learned);
       visitor("LayerNorm", self.norm);

@@ -8,8 +8,12 @@
 #include <string>
 
 #include "tensor/create.h"
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/rearrange.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+#include "tensor/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
@@ -152,6 +156,30 @@ TEST(TokenEncoder, StartsAsItSays) {
   EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.02, 0.0004);
 }
 
+TEST(TokenEncoder, AddsARowForEachPairOfNeighbours) {
+  TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
+  options.pair_rows = 1000;
+  TokenEncoder::Embeddings embeddings(options, default_rng());
+  EXPECT_EQ(max(abs(embeddings.pair->weight)).item(), 0);  // nothing before it has learned
+
+  embeddings.pair->weight = randn(embeddings.pair->weight.shape());
+  TokenEncoder::Embeddings words = embeddings;
+  words.pair.reset();
+  const auto added = [&](const Tensor& ids) {
+    return embeddings.summed({.ids = ids}) - words.summed({.ids = ids});
+  };
+  const auto distance = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item(); };
+  const Tensor x = added(tensor({{5, 6, 5, 6}, {6, 6, 5, 5}}));
+  const auto at = [&](index_t b, index_t t) { return x.select(0, b).select(0, t); };
+  EXPECT_LT(distance(at(0, 1), at(0, 3)), 1e-5);  // (5, 6)
+  EXPECT_LT(distance(at(0, 2), at(1, 2)), 1e-5);  // (6, 5)
+  EXPECT_GT(distance(at(0, 1), at(0, 2)), 0.1);   // the order counts
+  EXPECT_GT(distance(at(0, 1), at(1, 1)), 0.1);   // and the token in front
+  EXPECT_GT(distance(at(0, 0), at(0, 2)), 0.1);   // where there is none, too
+  EXPECT_GT(distance(at(1, 0), at(1, 1)), 0.1);   // a text knows nothing of the one above it
+  EXPECT_LT(distance(at(0, 0), added(tensor({{5}})).select(0, 0).select(0, 0)), 1e-5);
+}
+
 TEST(TokenEncoder, ParametersHaveTheirNames) {
   std::set<std::string> names;
   for (const auto& [name, parameter] : nn::state_dict(make(Positions::kLearned, true, 0))) {
@@ -163,6 +191,9 @@ TEST(TokenEncoder, ParametersHaveTheirNames) {
                        "encoder.norm.weight", "encoder.norm.bias"}));
   EXPECT_TRUE(nn::state_dict(make(Positions::kSinusoidal, false, 1))
                   .contains("encoder.layers.0.self_attn.in_proj_weight"));
+  TokenEncoderOptions pairs = tiny_tokens(Positions::kSinusoidal);
+  pairs.pair_rows = 7;
+  EXPECT_EQ(nn::state_dict(TokenEncoder(pairs)).at("embeddings.pair_embeddings.weight").size(0), 7);
 }
 
 TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
@@ -199,6 +230,9 @@ TEST(TokenEncoder, Errors) {
   EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
     model(zeros({1, 10}, kInt64));
   }));
+  TokenEncoderOptions negative = tiny_tokens(Positions::kLearned);
+  negative.pair_rows = -1;
+  EXPECT_TRUE(throws("TokenEncoder", {"pair_rows", "-1"}, [&] { TokenEncoder{negative}; }));
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
   options.encoder.layers.back().batch_first = false;
   EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));
