@@ -208,6 +208,7 @@ void Program::add_common_options() {
   add("--batch", options.batch_size, "examples a step", {1, kMany});
   add("--lr", options.learning_rate, "highest learning rate", {0, 1e9});
   add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone", {0, 1e9});
+  add("--eps", options.eps, "of AdamW, which slows what has small gradients", {1e-30, 1e9});
   add("--warmup", options.warmup, "share of the steps in which the learning rate rises", {0, 1});
   add("--clip", options.clip, "largest norm of the gradient", {1e-9, 1e9});
   add("--shards", options.shards, "parts of a step, computed one after another: less memory",

@@ -39,8 +39,10 @@ struct ClassifierOptions {
   bool probabilities = false;
   std::string pooling = "max";
   double word_dropout = 0.1;
+  double adversarial = 1;
   double label_smoothing = 0;
   double embedding_scale = 0.4;  // rare words hardly leave their random start
+  index_t pair_rows = 16384;
   index_t min_count = 1;
   index_t max_words = 256;
 };
@@ -183,11 +185,17 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   const index_t classes = std::ssize(names.labels);
   examples::Plan plan =
       examples::plan_of(program, names.words->size(), format("--min-count ", c.min_count));
+  if (c.pair_rows > 0) {
+    plan.push_back({"embeddings.pair_embeddings.weight",
+                    {c.pair_rows, o.width},
+                    {format("--pair-rows ", c.pair_rows), format("--width ", o.width)}});
+  }
   plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
   examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", c.max_words + 1);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
+  tokens.pair_rows = c.pair_rows;
   tokens.embedding_scale = c.embedding_scale;
 
   manual_seed(o.seed);
@@ -197,14 +205,32 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
                                      .dropout = o.dropout});
 }
 
-/// The loss of the chosen examples, some of whose words are hidden.
-nn::LossSum loss_of(const models::SequenceClassifier& model, const text::SpecialTokens& special,
-                    const std::vector<text::Example>& examples, std::span<const index_t> chosen,
-                    double word_dropout, double smoothing) {
-  const text::Batch batch = text::make_batch(examples, chosen);
-  const Tensor seen = drop_words(batch.ids, special, word_dropout);
-  return nn::summed_cross_entropy(model({seen, batch.lengths}), batch.labels,
-                                  {.label_smoothing = smoothing});
+/// The scores of a text whose embedded words are moved by `shift`.
+Tensor shifted_scores(const models::SequenceClassifier& model, const models::Tokens& tokens,
+                      const Tensor& shift) {
+  const models::TokenEncoder& encode = model.encode;
+  const Tensor x = encode.embeddings.finished(encode.embeddings.summed(tokens) + shift);
+  const Tensor y = encode.encoder(x, models::padding_mask(tokens));
+  return model.classifier(model.dropout(model.pooling(y, tokens)));
+}
+
+/// The loss of the chosen examples.
+nn::LossSum loss_of(const models::SequenceClassifier& model, const text::Batch& batch) {
+  return nn::summed_cross_entropy(model({batch.ids, batch.lengths}), batch.labels);
+}
+
+/// The loss in training: some words are hidden, and all are moved to where they mislead.
+nn::LossSum training_loss_of(const models::SequenceClassifier& model, const ClassifierOptions& c,
+                             const text::SpecialTokens& special, const text::Batch& batch) {
+  const models::Tokens seen = {drop_words(batch.ids, special, c.word_dropout), batch.lengths};
+  const auto loss = [&](const Tensor& scores) {
+    return nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
+  };
+  if (c.adversarial == 0) return loss(model(seen));
+  const Shape shape = {seen.ids.size(0), seen.ids.size(1), model.classifier.weight.size(1)};
+  return nn::adversarial_loss(shape, c.adversarial, [&](const Tensor& shift) {
+    return loss(shifted_scores(model, seen, shift));
+  });
 }
 
 /// Trains to the end and takes the best weights; false if it was stopped before.
@@ -217,14 +243,15 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
   std::cout << std::endl;
   examples::Lesson lesson = {.train = {text::lengths_of(examples),
                                        [&](std::span<const index_t> chosen) {
-                                         return loss_of(model, names.words->special(), examples,
-                                                        chosen, c.word_dropout, c.label_smoothing);
+                                         return training_loss_of(
+                                             model, c, names.words->special(),
+                                             text::make_batch(examples, chosen));
                                        }},
                              .digest = examples::digest_of(examples),
                              .notes = notes_of(names)};
   if (!valid.empty()) {
     lesson.held_out = {text::lengths_of(valid), [&](std::span<const index_t> chosen) {
-                         return loss_of(model, names.words->special(), valid, chosen, 0, 0);
+                         return loss_of(model, text::make_batch(valid, chosen));
                        }};
     lesson.digest ^= examples::digest_of(valid) * 3;
   }
@@ -328,7 +355,9 @@ int main(int argc, char** argv) {
                              .epochs = 8,
                              .batch_size = 64,
                              .learning_rate = 1e-3,
-                             .weight_decay = 0.05});
+                             .weight_decay = 0.05,
+                             .eps = 5e-5,
+                             .clip = 0.5});
   program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
   program.add_file("--test", c.test, "file of lines to be tested on at the end");
   program.add_file("--valid", c.valid, "file of held-out lines, tested after each epoch");
@@ -344,10 +373,15 @@ int main(int argc, char** argv) {
   program.add("--pooling", c.pooling, "how the words' vectors become one", poolings);
   program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",
               {0, 1});
+  program.add("--adversarial", c.adversarial,
+              "how far training moves embedded words to mislead; 0: not, in half the time",
+              {0, 1e6});
   program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes",
               {0, 1});
   program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
               {1e-6, 1e6});
+  program.add("--pair-rows", c.pair_rows, "of the table of neighbouring words; 0: none",
+              {0, 1'000'000'000});
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
   program.add("--max-words", c.max_words, "a line is cut after so many words", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });

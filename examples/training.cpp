@@ -101,8 +101,9 @@ Training::Training(const Program& program, const nn::Parameters& parameters, Les
     : options_(program.options),
       base_(program.settings()),
       lesson_(std::move(lesson)),
-      optimizer_(nn::split_weight_decay(parameters),
-                 {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}) {
+      optimizer_(nn::split_weight_decay(parameters), {.lr = options_.learning_rate,
+                                                      .eps = options_.eps,
+                                                      .weight_decay = options_.weight_decay}) {
   base_.set("digest", lesson_.digest);
   for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
 }
