@@ -11,7 +11,6 @@
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
@@ -92,13 +91,6 @@ using Chosen = std::optional<std::vector<index_t>>;
 
 index_t count_of(const Chosen& chosen, index_t size) {
   return chosen ? static_cast<index_t>(chosen->size()) : size;
-}
-
-void check_chosen(const char* what, const Chosen& chosen, index_t size) {
-  if (!chosen) return;
-  for (index_t number : *chosen) {
-    require(number >= 0 && number < size, kOp, "there is no ", what, " ", number, " among ", size);
-  }
 }
 
 kernels::Picked picked(const Chosen& chosen) {
@@ -357,35 +349,12 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
           })};
 }
 
-Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
-  return chosen ? index_select(weights, axis, from_vector(*chosen)) : weights;
-}
-
-/// Throws unless `x`, which is `what` and ends in (Tq, any), has the heads and queries of the request.
-void check_request(const AttentionRequest& request, const char* what, const Tensor& x,
-                   index_t rank_with_heads) {
-  const bool has_heads = x.rank() >= rank_with_heads;
-  require(has_heads || !request.heads, kOp, "chosen heads need an axis of heads, ", what, " is ",
-          x.shape());
-  require(has_heads || !request.averaged, kOp, "an average over heads needs an axis of heads, ",
-          what, " is ", x.shape());
-  if (request.heads) check_chosen("head", request.heads, x.size(-3));
-  check_chosen("query", request.queries, x.size(-2));
-}
-
 }  // namespace
-
-Tensor requested_weights(const Tensor& weights, const AttentionRequest& request) {
-  check_request(request, "a tensor of weights", weights, 3);
-  const Tensor of_heads = chosen_of(weights, -3, request.heads);
-  const Tensor of_queries = chosen_of(of_heads, -2, request.queries);
-  return request.averaged ? mean(of_queries, {-3}) : of_queries;
-}
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
-  if (options.weights) check_request(*options.weights, "q", q, 4);
+  if (options.weights) detail::check_request(*options.weights, "q", q, 4);
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of another dtype are variables of their own: these views and casts record
   // themselves.

@@ -4,6 +4,7 @@
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/attention_mask.h"
+#include "tensor/ops/attention_request.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/dropout.h"
 #include "tensor/ops/einsum.h"

@@ -1,0 +1,47 @@
+#include "tensor/ops/attention_request.h"
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* kOp = "attention";
+
+using Chosen = std::optional<std::vector<index_t>>;
+
+void check_chosen(const char* what, const Chosen& chosen, index_t size) {
+  if (!chosen) return;
+  for (index_t number : *chosen) {
+    require(number >= 0 && number < size, kOp, "there is no ", what, " ", number, " among ", size);
+  }
+}
+
+Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
+  return chosen ? index_select(weights, axis, from_vector(*chosen)) : weights;
+}
+
+}  // namespace
+
+void detail::check_request(const AttentionRequest& request, const char* what, const Tensor& x,
+                           index_t rank_with_heads) {
+  const bool has_heads = x.rank() >= rank_with_heads;
+  require(has_heads || !request.heads, kOp, "chosen heads need an axis of heads, ", what, " is ",
+          x.shape());
+  require(has_heads || !request.averaged, kOp, "an average over heads needs an axis of heads, ",
+          what, " is ", x.shape());
+  if (request.heads) check_chosen("head", request.heads, x.size(-3));
+  check_chosen("query", request.queries, x.size(-2));
+}
+
+Tensor requested_weights(const Tensor& weights, const AttentionRequest& request) {
+  detail::check_request(request, "a tensor of weights", weights, 3);
+  const Tensor of_heads = chosen_of(weights, -3, request.heads);
+  const Tensor of_queries = chosen_of(of_heads, -2, request.queries);
+  return request.averaged ? mean(of_queries, {-3}) : of_queries;
+}
+
+}  // namespace tessera
