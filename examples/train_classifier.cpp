@@ -205,15 +205,6 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
                                      .dropout = o.dropout});
 }
 
-/// The scores of a text whose embedded words are moved by `shift`.
-Tensor shifted_scores(const models::SequenceClassifier& model, const models::Tokens& tokens,
-                      const Tensor& shift) {
-  const models::TokenEncoder& encode = model.encode;
-  const Tensor x = encode.embeddings.finished(encode.embeddings.summed(tokens) + shift);
-  const Tensor y = encode.encoder(x, models::padding_mask(tokens));
-  return model.classifier(model.dropout(model.pooling(y, tokens)));
-}
-
 /// The loss of the chosen examples.
 nn::LossSum loss_of(const models::SequenceClassifier& model, const text::Batch& batch) {
   return nn::summed_cross_entropy(model({batch.ids, batch.lengths}), batch.labels);
@@ -229,7 +220,8 @@ nn::LossSum training_loss_of(const models::SequenceClassifier& model, const Clas
   if (c.adversarial == 0) return loss(model(seen));
   const Shape shape = {seen.ids.size(0), seen.ids.size(1), model.classifier.weight.size(1)};
   return nn::adversarial_loss(shape, c.adversarial, [&](const Tensor& shift) {
-    return loss(shifted_scores(model, seen, shift));
+    const Tensor moved = model.encode.embeddings.summed(seen) + shift;
+    return loss(model.classify(model.encode.from_sum(moved, seen), seen));
   });
 }
 

@@ -22,7 +22,11 @@ SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
       classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
 Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
-  return classifier(dropout(pooling(encode(tokens), tokens)));
+  return classify(encode(tokens), tokens);
+}
+
+Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens) const {
+  return classifier(dropout(pooling(encoded, tokens)));
 }
 
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng)

@@ -37,6 +37,9 @@ struct SequenceClassifier {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
+  /// The scores of sequences that `encode` has encoded, (B, T, D).
+  Tensor classify(const Tensor& encoded, const Tokens& tokens) const;
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     TokenEncoder::visit(self.encode, visitor);

@@ -105,6 +105,11 @@ Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   return encoder({embeddings(tokens), mask, tokens.positions});
 }
 
+Tensor TokenEncoder::from_sum(const Tensor& sum, const Tokens& tokens) const {
+  const AttentionMask mask = checked_mask(tokens);
+  return encoder({embeddings.finished(sum), mask, tokens.positions});
+}
+
 EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
   const AttentionMask mask = checked_mask(tokens);

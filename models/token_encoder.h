@@ -45,13 +45,12 @@ struct TokenEncoderOptions {
 /// **Shapes**: Tokens of (B, T) -> (B, T, D).
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
-/// (pair_rows, D),
-/// embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias (D) as
-/// BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
+/// (pair_rows, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and
+/// .bias (D) as BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; negative pair_rows; an embedding_scale that is not finite and
-/// above 0, with sinusoidal positions.
+/// table of them; an encoder with batch_first = false; negative pair_rows; an
+/// embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; for pairs
 /// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1.
 struct TokenEncoder {
@@ -90,6 +89,9 @@ struct TokenEncoder {
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
+
+  /// The output for another sum in the place of `embeddings.summed(tokens)`.
+  Tensor from_sum(const Tensor& sum, const Tokens& tokens) const;
 
   /// The output together with the attention weights requested, of every layer unless it chooses.
   EncoderTrace with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
