@@ -133,10 +133,9 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
           x.size(-1), ", expected ", weight.size(1));
   const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
-  const index_t turning = part == 2 ? 0 : num_heads;
   return linear(
       x, weight, rows(in_proj_bias),
-      {.packed = &packed, .rotary = turning > 0 ? turned(turning, x, positions) : RotaryColumns{}});
+      {.packed = &packed, .rotary = part < 2 ? turned(num_heads, x, positions) : RotaryColumns{}});
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
