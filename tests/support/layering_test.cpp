@@ -2,7 +2,8 @@
 //
 //   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- nn/training
 //                                           tensor/ops <- models/text
-//                                                         nn <- models;  examples: anything
+//                                                         nn <- models
+//                     models, models/text, nn/training <- models/hugging_face;  examples: anything
 //
 // and the kernels' headers, compiled once per instruction set, include no standard header with
 // code.
@@ -23,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kLayers = {"tensor/kernels", "tensor", "tensor/autograd",
-                                          "tensor/ops",     "nn",     "nn/training",
-                                          "models/text",    "models", "examples"};
+const std::vector<std::string> kLayers = {
+    "tensor/kernels", "tensor",      "tensor/autograd", "tensor/ops",          "nn",
+    "nn/training",    "models/text", "models",          "models/hugging_face", "examples"};
 
 /// Rooms beside each other: the first does not know the second, though it stands higher in kLayers.
 const std::set<std::pair<std::string, std::string>> kStrangers = {{"models/text", "nn"},

@@ -1,0 +1,4 @@
+// All of tessera::hugging_face.
+#pragma once
+
+#include "models/hugging_face/folder.h"
