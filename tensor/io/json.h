@@ -1,0 +1,155 @@
+// JSON from files that strangers may have made: read once, checked, and asked by key.
+//
+//   const Json config = read_json("model/config.json");
+//   const index_t layers = config.integer("num_hidden_layers", {1, 1000});
+//   const double eps = config.number("layer_norm_eps", 1e-12);      // where it is absent or null
+//   for (const Json& label : config.at("id2label").items()) use(label.key(), label.text());
+//
+// What is not as it was asked for is an error that names the file and the place:
+//
+//   model/config.json: num_hidden_layers: wanted an integer from 1 to 1000, got the text 'six'
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tensor/error.h"
+#include "tensor/kernels/types.h"
+
+// Exported, though json.cpp is compiled as hidden.
+#pragma GCC visibility push(default)
+
+namespace tessera {
+
+/// How much JSON is read at most; beyond it the file is refused.
+struct JsonLimits {
+  index_t bytes = index_t{1} << 30;
+  index_t depth = 64;           // of lists and objects inside each other
+  index_t values = 20'000'000;  // keys count too; each takes 24 bytes
+};
+
+/// The integers that are right.
+struct JsonRange {
+  index_t low = std::numeric_limits<index_t>::min();
+  index_t high = std::numeric_limits<index_t>::max();
+};
+
+/// A value in a JSON document, which it keeps alive. Copies are handles.
+///
+/// **Errors** throughout: std::runtime_error that begins with the file's name and the place.
+class Json {
+ public:
+  enum class Kind : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kText, kList, kObject };
+
+  Kind kind() const;
+  bool is_null() const { return kind() == Kind::kNull; }
+  bool is_text() const { return kind() == Kind::kText; }
+  bool is_list() const { return kind() == Kind::kList; }
+  bool is_object() const { return kind() == Kind::kObject; }
+
+  /// The value itself. **Errors**: it is of another kind, or outside the range. A number may be
+  /// written as an integer, an integer not as a number ("2.0").
+  bool boolean() const;
+  index_t integer(JsonRange range = {}) const;
+  double number() const;
+  std::string_view text() const;  // as long as any value of the document lives
+
+  /// The value of an object's key, nothing if the key is absent or its value null.
+  std::optional<Json> find(std::string_view key) const;
+  bool has(std::string_view key) const { return find(key).has_value(); }
+  /// The same, but it must be there.
+  Json at(std::string_view key) const;
+
+  /// The value of an object's key as what it should be. Where it is absent or null: `otherwise`, or
+  /// an error if that is left out.
+  bool boolean(std::string_view key, std::optional<bool> otherwise = {}) const;
+  index_t integer(std::string_view key, JsonRange range = {},
+                  std::optional<index_t> otherwise = {}) const;
+  double number(std::string_view key, std::optional<double> otherwise = {}) const;
+  std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
+
+  /// The number of values in a list or an object.
+  index_t size() const;
+
+  class Items;
+  /// The values of a list or an object, in the file's order. A list's `item(i)` walks there: ask for
+  /// many by items().
+  Items items() const;
+  Json item(index_t i) const;
+  /// The key under which an object has this value; empty in a list and at the top.
+  std::string_view key() const;
+
+  /// "model/config.json: rope_scaling.factor", the start of errors about this value.
+  std::string place() const;
+  /// "the text 'six'", for errors.
+  std::string described() const;
+
+  /// Throws an error about this value.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    fail_file(place(), parts...);
+  }
+
+ private:
+  struct Document;
+  struct Node;
+  struct [[gnu::visibility("hidden")]] Builder;
+  friend Json parse_json(std::string_view, const std::string&, const JsonLimits&);
+
+  Json(std::shared_ptr<const Document> document, std::uint32_t node)
+      : document_(std::move(document)), node_(node) {}
+  const Node& node() const;
+  void want(Kind kind, const char* what) const;
+  std::string path() const;
+
+  std::shared_ptr<const Document> document_;
+  std::uint32_t node_ = 0;
+};
+
+/// The values of a list or an object, for a `for` loop.
+class Json::Items {
+ public:
+  class Iterator {
+   public:
+    Iterator(Json at, index_t left) : at_(std::move(at)), left_(left) {}
+    const Json& operator*() const { return at_; }
+    const Json* operator->() const { return &at_; }
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return left_ == other.left_; }
+
+   private:
+    Json at_;
+    index_t left_;
+  };
+
+  explicit Items(const Json& of) : of_(of) {}
+  Iterator begin() const;
+  Iterator end() const { return {of_, 0}; }
+
+ private:
+  Json of_;
+};
+
+/// Reads one JSON value, with nothing after it but white space.
+///
+/// **Errors**: std::runtime_error that begins with `file`: what is not JSON in UTF-8, at its byte;
+/// an object that has a key twice, however it is written; more than the limits allow. Nothing
+/// recurses, whatever the depth.
+/// **Source**: RFC 8259.
+Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits = {});
+
+/// The JSON in a file. **Errors**: as parse_json; no such file.
+Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
+
+/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument: it is not UTF-8.
+std::string json_quoted(std::string_view text);
+
+}  // namespace tessera
+
+#pragma GCC visibility pop
