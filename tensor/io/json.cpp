@@ -50,7 +50,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
   std::vector<std::uint32_t> open;  // the lists and objects around the next value
   bool keyed = false;
 
-  Builder(Document & into, const JsonLimits& most) : document(into), limits(most) {}
+  Builder(Document& into, const JsonLimits& most) : document(into), limits(most) {}
 
   Node& add(Kind kind) {
     if (std::ssize(document.nodes) >= limits.values) {
@@ -68,7 +68,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
     node.keyed = std::exchange(keyed, false);
     return node;
   }
-  void set_text(Node & node, const std::string& text) {
+  void set_text(Node& node, const std::string& text) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
       fail_file(document.file, "a text of ", text.size(), " bytes");
     }
@@ -77,13 +77,10 @@ struct Json::Builder : nlohmann::json::json_sax_t {
     document.texts += text;
   }
 
-  bool null() override {
-    return value(Kind::kNull), true;
-  }
-  bool boolean(bool truth) override {
-    return value(Kind::kBoolean).truth = truth, true;
-  }
-  bool number_integer(std::int64_t number) override {
+  bool null() override { return value(Kind::kNull), true; }
+  bool boolean(bool truth) override { return value(Kind::kBoolean).truth = truth, true; }
+  bool number_integer(std::int64_t number) override {  // with a sign
+    if (number == 0) return value(Kind::kNumber).number = -0.0, true;
     return value(Kind::kInteger).integer = number, true;
   }
   bool number_unsigned(std::uint64_t number) override {
@@ -95,10 +92,8 @@ struct Json::Builder : nlohmann::json::json_sax_t {
   bool number_float(double number, const std::string&) override {
     return value(Kind::kNumber).number = number, true;
   }
-  bool string(std::string & text) override {
-    return set_text(value(Kind::kText), text), true;
-  }
-  bool key(std::string & text) override {
+  bool string(std::string& text) override { return set_text(value(Kind::kText), text), true; }
+  bool key(std::string& text) override {
     set_text(add(Kind::kText), text);
     keyed = true;
     return true;
@@ -117,26 +112,18 @@ struct Json::Builder : nlohmann::json::json_sax_t {
     open.pop_back();
     return true;
   }
-  bool start_array(std::size_t) override {
-    return start(Kind::kList);
-  }
-  bool end_array() override {
-    return end();
-  }
-  bool start_object(std::size_t) override {
-    return start(Kind::kObject);
-  }
+  bool start_array(std::size_t) override { return start(Kind::kList); }
+  bool end_array() override { return end(); }
+  bool start_object(std::size_t) override { return start(Kind::kObject); }
   bool end_object() override {
     const std::uint32_t object = open.back();
     end();
     refuse_equal_keys(object);
     return true;
   }
-  bool binary(nlohmann::json::binary_t&) override {
-    return false;
-  }  // no event of JSON text
-  bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception&)
-      override {
+  bool binary(nlohmann::json::binary_t&) override { return false; }  // no event of JSON text
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::json::exception&) override {
     fail_file(document.file, "byte ", position - 1, ": not JSON, at ", printable(token));
   }
 
@@ -331,11 +318,11 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   return parse_json(text, file.name(), limits);
 }
 
-std::string json_quoted(std::string_view text) {
+std::string json_quoted(std::string_view text, const char* op) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    fail("json_quoted", "not UTF-8: ", printable(text));
+    fail(op, "not UTF-8: ", printable(text));
   }
 }
 

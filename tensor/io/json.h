@@ -147,8 +147,9 @@ Json parse_json(std::string_view text, const std::string& file, const JsonLimits
 /// The JSON in a file. **Errors**: as parse_json; no such file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument: it is not UTF-8.
-std::string json_quoted(std::string_view text);
+/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is not
+/// UTF-8.
+std::string json_quoted(std::string_view text, const char* op = "json_quoted");
 
 }  // namespace tessera
 

@@ -1,4 +1,4 @@
-// The header of a .safetensors file, to and from JSON. Only its .cpp knows of a JSON library.
+// The header of a .safetensors file, to and from JSON.
 #pragma once
 
 #include <map>

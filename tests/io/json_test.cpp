@@ -1,0 +1,160 @@
+#include "tensor/io/json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera {
+namespace {
+
+using test::file_error;
+
+Json parse(const std::string& text) {
+  return parse_json(text, "x.json");
+}
+
+/// The error of `body`, without the file's name.
+template <class Body>
+std::string error_of(const Body& body) {
+  const std::string text = file_error(body);
+  EXPECT_TRUE(text.starts_with("x.json: ")) << text;
+  return text.substr(std::min<std::size_t>(text.size(), 8));
+}
+
+std::string parse_error(const std::string& text, const JsonLimits& limits = {}) {
+  return error_of([&] { parse_json(text, "x.json", limits); });
+}
+
+const std::string kDocument = R"({
+  "layers": 12, "eps": 1e-12, "name": "b\u00e9rt\n", "tied": true, "scaling": null,
+  "labels": {"0": "O", "1": "B-PER"}, "merges": [["a", "b"], "c d", [], {}]})";
+
+TEST(Json, GivesWhatWasAskedFor) {
+  const Json json = parse(kDocument);
+  EXPECT_TRUE(json.is_object());
+  EXPECT_EQ(json.size(), 7);
+  EXPECT_EQ(json.integer("layers"), 12);
+  EXPECT_EQ(json.integer("layers", {1, 12}), 12);
+  EXPECT_EQ(json.number("layers"), 12.0);
+  EXPECT_EQ(json.number("eps"), 1e-12);
+  EXPECT_EQ(json.text("name"), "b\xc3\xa9rt\n");
+  EXPECT_TRUE(json.boolean("tied"));
+  EXPECT_EQ(json.at("merges").item(0).item(1).text(), "b");
+  EXPECT_EQ(json.at("merges").item(1).text(), "c d");
+  EXPECT_EQ(json.at("merges").item(2).size(), 0);
+}
+
+TEST(Json, NullIsAbsent) {
+  const Json json = parse(kDocument);
+  EXPECT_FALSE(json.has("scaling"));
+  EXPECT_FALSE(json.has("nothing"));
+  EXPECT_EQ(json.integer("scaling", {}, 7), 7);
+  EXPECT_EQ(json.number("nothing", 0.5), 0.5);
+  EXPECT_EQ(json.text("nothing", "x"), "x");
+  EXPECT_FALSE(json.boolean("nothing", false));
+  EXPECT_EQ(error_of([&] { json.at("scaling"); }), "there is no 'scaling'");
+  EXPECT_EQ(error_of([&] { json.integer("nothing"); }), "there is no 'nothing'");
+}
+
+TEST(Json, WalksInTheFilesOrder) {
+  std::vector<std::string> seen;
+  const Json json = parse(kDocument);
+  for (const Json& value : json.items()) seen.emplace_back(value.key());
+  EXPECT_EQ(seen, (std::vector<std::string>{"layers", "eps", "name", "tied", "scaling", "labels",
+                                            "merges"}));
+  seen.clear();
+  for (const Json& value : json.at("labels").items()) {
+    seen.push_back(std::string(value.key()) + "=" + std::string(value.text()));
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"0=O", "1=B-PER"}));
+  seen.clear();
+  for (const Json& value : json.at("merges").items()) seen.push_back(value.described());
+  EXPECT_EQ(seen, (std::vector<std::string>{"a list", "the text 'c d'", "a list", "an object"}));
+  for (const Json& value : json.at("merges").item(3).items()) ADD_FAILURE() << value.described();
+}
+
+TEST(Json, ValuesKeepTheDocument) {
+  const Json name = parse(kDocument).at("labels").at("1");
+  EXPECT_EQ(name.text(), "B-PER");
+  EXPECT_EQ(name.key(), "1");
+}
+
+TEST(Json, ErrorsNameThePlace) {
+  const Json json = parse(kDocument);
+  EXPECT_EQ(error_of([&] {
+              json.integer("layers", {1, 10});
+            }),
+            "layers: wanted an integer from 1 to 10, got 12");
+  EXPECT_EQ(error_of([&] { json.integer("layers", {20}); }),
+            "layers: wanted an integer from 20 on, got 12");
+  EXPECT_EQ(error_of([&] { json.integer("eps"); }), "eps: wanted an integer, got 1e-12");
+  EXPECT_EQ(error_of([&] { json.text("layers"); }), "layers: wanted a text, got 12");
+  EXPECT_EQ(error_of([&] { json.number("tied"); }), "tied: wanted a number, got true");
+  EXPECT_EQ(error_of([&] { json.boolean("labels"); }),
+            "labels: wanted true or false, got an object");
+  EXPECT_EQ(error_of([&] { json.at("labels").integer("1"); }),
+            "labels.1: wanted an integer, got the text 'B-PER'");
+  EXPECT_EQ(error_of([&] { json.at("merges").item(0).item(1).integer(); }),
+            "merges[0][1]: wanted an integer, got the text 'b'");
+  EXPECT_EQ(error_of([&] { json.at("merges").item(4); }),
+            "merges: wanted more than 4 values, got 4");
+  EXPECT_EQ(error_of([&] { json.at("merges").find("a"); }), "merges: wanted an object, got a list");
+  EXPECT_EQ(error_of([&] { json.at("eps").items(); }),
+            "eps: wanted a list or an object, got 1e-12");
+}
+
+TEST(Json, IntegersAreWrittenAsSuch) {
+  for (const std::string number : {"2.0", "2e0", "-0", "9223372036854775808", "1e400"}) {
+    const std::string text = "[" + number + "]";
+    if (number == "1e400") {
+      EXPECT_TRUE(parse_error(text).find("not JSON") != std::string::npos);
+    } else {
+      EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: wanted an"));
+    }
+  }
+  EXPECT_EQ(parse("[-9223372036854775808]").item(0).integer(), std::numeric_limits<index_t>::min());
+}
+
+TEST(Json, RefusesWhatIsNotJson) {
+  for (const std::string text : {"", "{", "[1,]", "{\"a\":1,}", "01", "[1] 2", "nul", "NaN", "'a'",
+                                 "\"\xff\"", "\"\\ud800\"", "\"\n\"", "// x\n1"}) {
+    EXPECT_TRUE(parse_error(text).find("not JSON") != std::string::npos) << text;
+  }
+  EXPECT_EQ(parse_error(std::string("1\0", 2)), "byte 1: a zero byte");
+}
+
+TEST(Json, RefusesTheSameKeyTwice) {
+  EXPECT_EQ(parse_error(R"({"a":1,"b":{"a":1},"\u0061":2})"),
+            "the key 'a' stands twice in one object");
+  EXPECT_EQ(parse_error(R"([{"x":{"k":[],"k":{}}}])"), "the key 'k' stands twice in one object");
+}
+
+TEST(Json, KeepsToItsLimits) {
+  EXPECT_EQ(parse_error(std::string(1'000'000, '[')),
+            "lists and objects inside each other more than 64 deep");
+  EXPECT_EQ(parse_error("[[1]]", {.depth = 1}),
+            "lists and objects inside each other more than 1 deep");
+  EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "more than 3 values");
+  EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "more than 4 values");
+  EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "3 bytes, more than the 2 that are read");
+}
+
+TEST(Json, ReadsFiles) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(read_json(folder.write("x.json", kDocument)).integer("layers"), 12);
+  const auto missing = folder.path() / "missing.json";
+  EXPECT_TRUE(file_error([&] { read_json(missing); }).starts_with(missing.string()));
+}
+
+TEST(Json, QuotesText) {
+  const std::string text = "a\"b\\\n\x01\xc3\xa9";
+  EXPECT_EQ(parse(json_quoted(text)).text(), text);
+  EXPECT_THROW(json_quoted("\xff"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tessera
