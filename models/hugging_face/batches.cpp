@@ -1,0 +1,105 @@
+#include "models/hugging_face/batches.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+
+namespace tessera::models {
+
+namespace {
+
+using Encodings = std::span<const text::Encoding>;
+using Numbers = std::vector<index_t>;
+
+std::vector<index_t> longest_first(Encodings encodings) {
+  std::vector<index_t> order(encodings.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+    return encodings[static_cast<std::size_t>(a)].ids.size() >
+           encodings[static_cast<std::size_t>(b)].ids.size();
+  });
+  return order;
+}
+
+/// One list of each chosen encoding as rows, (B, T), filled up with `pad`.
+Tensor padded_rows(Encodings encodings, std::span<const index_t> chosen, index_t longest,
+                   Numbers text::Encoding::*list, index_t pad) {
+  Tensor result = Tensor::empty({std::ssize(chosen), longest}, kInt64);
+  auto* row = result.mutable_data<index_t>();
+  for (const index_t i : chosen) {
+    const Numbers& numbers = encodings[static_cast<std::size_t>(i)].*list;
+    std::fill(std::copy(numbers.begin(), numbers.end(), row), row + longest, pad);
+    row += longest;
+  }
+  return result;
+}
+
+/// The chosen encodings, the first of which is the longest.
+Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen,
+                 const TextBatchOptions& options) {
+  const auto encoding = [&](index_t i) -> const text::Encoding& {
+    return encodings[static_cast<std::size_t>(i)];
+  };
+  const index_t longest = std::ssize(encoding(chosen.front()).ids);
+  Tokens tokens = {.ids =
+                       padded_rows(encodings, chosen, longest, &text::Encoding::ids, options.pad)};
+  if (std::ssize(encoding(chosen.back()).ids) < longest) {
+    tokens.lengths = Tensor::empty({std::ssize(chosen)}, kInt64);
+    std::transform(chosen.begin(), chosen.end(), tokens.lengths.mutable_data<index_t>(),
+                   [&](index_t i) { return std::ssize(encoding(i).ids); });
+  }
+  const bool has_types = std::ranges::any_of(chosen, [&](index_t i) {
+    return std::ranges::any_of(encoding(i).types, [](index_t type) { return type != 0; });
+  });
+  if (options.feed_types && has_types) {
+    tokens.types = padded_rows(encodings, chosen, longest, &text::Encoding::types, 0);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+void for_each_batch(
+    std::span<const text::Encoding> encodings, const TextBatchOptions& options,
+    const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) {
+  require(options.batch_size >= 1, "for_each_batch", "batch_size must be at least 1, not ",
+          options.batch_size);
+  const std::vector<index_t> order = longest_first(encodings);
+  const index_t count = std::ssize(order);
+  if (count == 0) return;
+  require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
+          "encoding ", order.back(), " has no token");
+
+  std::mutex mutex;
+  std::exception_ptr error;
+  std::atomic<bool> failed = false;
+  index_t done = 0;
+  const auto batch = [&](index_t number, index_t) {
+    if (failed) return;
+    try {
+      const index_t begin = number * options.batch_size;
+      const index_t size = std::min(options.batch_size, count - begin);
+      const std::span<const index_t> chosen =
+          std::span(order).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
+      body(tokens_of(encodings, chosen, options), chosen);
+      const std::lock_guard lock(mutex);
+      done += size;
+      if (options.progress) options.progress(done, count);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      failed = true;
+    }
+  };
+  const index_t batches = (count - 1) / options.batch_size + 1;
+  kernels::parallel_tasks(batches, std::min<index_t>(batches, thread_count()), batch);
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace tessera::models
