@@ -1,0 +1,235 @@
+#include "models/text/pipeline/byte_pair.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <queue>
+
+#include "models/text/utf8.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+/// A pair of neighbours that waits to be joined.
+struct Waiting {
+  std::uint32_t rank;
+  std::uint32_t place;  // of its left symbol
+  std::uint32_t id;     // what it becomes
+
+  /// As std::priority_queue has it, whose top is the greatest.
+  bool operator<(const Waiting& other) const {
+    return rank != other.rank ? rank > other.rank : place > other.place;
+  }
+};
+
+}  // namespace
+
+/// A part of a word. All parts stand in one list in which joined ones are skipped.
+struct BytePair::Symbol {
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  std::uint32_t id;
+  std::uint32_t size;  // in bytes; 0: it has been joined to its left neighbour
+  std::uint32_t before = kNone;
+  std::uint32_t next = kNone;
+};
+
+BytePair::MergeTable::MergeTable(std::size_t merges)
+    : slots_(std::bit_ceil(2 * merges + 2)), shift_(std::countl_zero(slots_.size() - 1)) {}
+
+std::size_t BytePair::MergeTable::first_place(std::uint64_t pair) const {
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
+  return static_cast<std::size_t>((pair ^ (pair >> 29)) * kFactor >> shift_);
+}
+
+void BytePair::MergeTable::set(index_t left, index_t right, Merge merge) {
+  const auto pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
+  std::size_t place = first_place(pair);
+  while (slots_[place].pair != kFree && slots_[place].pair != pair) {
+    place = (place + 1) % slots_.size();
+  }
+  slots_[place] = {pair, merge};
+}
+
+const BytePair::Merge* BytePair::MergeTable::find(std::uint32_t left, std::uint32_t right) const {
+  const std::uint64_t pair = std::uint64_t{left} << 32 | right;
+  for (std::size_t place = first_place(pair); slots_[place].pair != kFree;
+       place = (place + 1) & (slots_.size() - 1)) {
+    if (slots_[place].pair == pair) return &slots_[place].merge;
+  }
+  return nullptr;
+}
+
+BytePair::BytePair(const TokenNumbers& vocabulary, const Merges& merges,
+                   const BytePairOptions& options)
+    : vocabulary_(vocabulary, "BytePair"),
+      options_(options),
+      merges_(merges.size()),
+      bytes_(byte_tokens(options.byte_fallback ? &vocabulary_.trie : nullptr)) {
+  add_merges(merges);
+}
+
+void BytePair::add_merges(const Merges& merges) {
+  require(merges.size() < std::numeric_limits<std::uint32_t>::max(), "BytePair", merges.size(),
+          " merges are too many");
+  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+    const std::string& left = merges[rank].first;
+    const std::string& right = merges[rank].second;
+    const auto number = [&](const std::string& token) {
+      const std::optional<index_t> id = vocabulary_.number(token);
+      require(id.has_value(), "BytePair", "merge ", rank, ", of ", printable(left), " and ",
+              printable(right), ": ", printable(token), " is no token");
+      return *id;
+    };
+    const index_t left_id = number(left);
+    const index_t right_id = number(right);
+    require(right.size() >= options_.prefix.size(), "BytePair", "merge ", rank, ": ",
+            printable(right), " is shorter than the prefix ", printable(options_.prefix));
+    const index_t id = number(left + right.substr(options_.prefix.size()));
+    merges_.set(left_id, right_id,
+                {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(id)});
+  }
+}
+
+std::optional<index_t> BytePair::character_id(std::string_view character, bool is_first,
+                                              bool is_last) const {
+  Trie::Node node = Trie::kRoot;
+  if (!is_first) node = vocabulary_.trie.walk(node, options_.prefix);
+  node = vocabulary_.trie.walk(node, character);
+  if (is_last) node = vocabulary_.trie.walk(node, options_.suffix);
+  if (node == Trie::kNone || vocabulary_.trie.value(node) == Trie::kNoValue) return {};
+  return vocabulary_.trie.value(node);
+}
+
+std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word) const {
+  require(word.size() < std::numeric_limits<std::uint32_t>::max() / 8, "encode", "a word of ",
+          word.size(), " bytes");
+  std::vector<Symbol> symbols;
+  const auto add = [&](index_t id, index_t size) {
+    const auto place = static_cast<std::uint32_t>(symbols.size());
+    if (place > 0) symbols.back().next = place;
+    symbols.push_back({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(size),
+                       place > 0 ? place - 1 : Symbol::kNone});
+  };
+  index_t unknown = 0;  // the bytes of unknown characters that are not yet a symbol
+  const auto add_unknown = [&](std::string_view character) {
+    if (unknown == 0) return;
+    add(unknown_id(vocabulary_.number(*options_.unknown), character), std::exchange(unknown, 0));
+  };
+  for (std::size_t at = 0; at < word.size();) {
+    const auto size = std::max<std::size_t>(code_point_size(word.substr(at)), 1);
+    const std::string_view character = word.substr(at, size);
+    const bool is_first = at == 0;
+    const bool is_last = at + size == word.size();
+    at += size;
+    if (const auto id = character_id(character, is_first, is_last)) {
+      add_unknown(character);
+      add(*id, std::ssize(character));
+      continue;
+    }
+    const std::string text =
+        format(is_first ? "" : options_.prefix, character, is_last ? options_.suffix : "");
+    if (has_all(bytes_, text)) {  // these pass unknown characters that wait: so does the source
+      for (const char c : text) add(bytes_[static_cast<unsigned char>(c)], 1);
+    } else if (options_.unknown) {
+      if (!options_.fuse_unknown) add_unknown(character);
+      unknown += std::ssize(character);
+    }
+  }
+  add_unknown(word);
+  return symbols;
+}
+
+void BytePair::merge_all(std::vector<Symbol>& symbols) const {
+  std::priority_queue<Waiting> queue;
+  const auto offer = [&](std::uint32_t left, std::uint32_t right) {
+    if (left == Symbol::kNone || right == Symbol::kNone) return;
+    const Merge* const merge = merges_.find(symbols[left].id, symbols[right].id);
+    if (merge != nullptr) queue.push({merge->rank, left, merge->id});
+  };
+  for (std::uint32_t i = 1; i < symbols.size(); ++i) offer(i - 1, i);
+  while (!queue.empty()) {
+    const Waiting top = queue.top();
+    queue.pop();
+    Symbol& left = symbols[top.place];
+    if (left.size == 0 || left.next == Symbol::kNone) continue;
+    Symbol& right = symbols[left.next];
+    const Merge* const merge = merges_.find(left.id, right.id);
+    if (merge == nullptr || merge->id != top.id) continue;  // one of both has become another
+    left.id = top.id;
+    left.size += std::exchange(right.size, 0);
+    left.next = right.next;
+    if (left.next != Symbol::kNone) symbols[left.next].before = top.place;
+    offer(left.before, top.place);
+    offer(top.place, left.next);
+  }
+}
+
+void BytePair::cut(std::string_view word, std::vector<Piece>& pieces) const {
+  std::vector<Symbol> symbols = symbols_of(word);
+  merge_all(symbols);
+  index_t at = 0;
+  for (const Symbol& symbol : symbols) {
+    if (symbol.size == 0) continue;
+    // Bytes of a prefix or suffix that became tokens are not the word's.
+    const index_t end = std::min<index_t>(at + symbol.size, std::ssize(word));
+    pieces.push_back({symbol.id, {at, end}});
+    at = end;
+  }
+}
+
+void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+  if (options_.ignore_merges && !word.empty()) {
+    if (const auto id = vocabulary_.number(word)) {
+      pieces.push_back({*id, {0, std::ssize(word)}});
+      return;
+    }
+  }
+  cache_.get(word, pieces,
+             [this](std::string_view text, std::vector<Piece>& into) { cut(text, into); });
+}
+
+namespace {
+
+Merges read_merges(const Json& json) {
+  if (!json.is_list()) json.fail("wanted a list, got ", json.described());
+  Merges merges;
+  merges.reserve(static_cast<std::size_t>(json.size()));
+  for (const Json& merge : json.items()) {
+    if (merge.is_list() && merge.size() == 2) {
+      merges.emplace_back(merge.item(0).text(), merge.item(1).text());
+      continue;
+    }
+    const std::string_view text = merge.text();
+    if (text.starts_with("#version")) continue;
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
+      merge.fail("wanted two tokens with a space between them, got ", merge.described());
+    }
+    merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+  }
+  return merges;
+}
+
+}  // namespace
+
+std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
+  if (json.number("dropout", 0) != 0) {
+    json.at("dropout").fail("wanted 0, for a text has one encoding here, got ",
+                            json.at("dropout").described());
+  }
+  BytePairOptions options = {.unknown = {},
+                             .prefix = json.text("continuing_subword_prefix", ""),
+                             .suffix = json.text("end_of_word_suffix", ""),
+                             .fuse_unknown = json.boolean("fuse_unk", false),
+                             .byte_fallback = json.boolean("byte_fallback", false),
+                             .ignore_merges = json.boolean("ignore_merges", false)};
+  if (json.has("unk_token")) options.unknown = json.text("unk_token");
+  return std::make_unique<BytePair>(read_token_numbers(json.at("vocab")),
+                                    read_merges(json.at("merges")), options);
+}
+
+}  // namespace tessera::text

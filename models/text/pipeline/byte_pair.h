@@ -1,0 +1,80 @@
+// Byte-pair encoding, the subword model of GPT-2, RoBERTa and ModernBERT.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/text/pipeline/subword_vocabulary.h"
+#include "models/text/pipeline/word_cache.h"
+
+namespace tessera::text {
+
+struct BytePairOptions {
+  std::optional<std::string> unknown = {};  // without it unknown characters vanish
+  std::string prefix = {};                  // of tokens that continue a word
+  std::string suffix = {};                  // of tokens that end one
+  bool fuse_unknown = false;                // neighbours that are unknown are one token
+  bool byte_fallback = false;  // unknown characters become "<0x41>", ... if these are tokens
+  bool ignore_merges = false;  // a word that is a token stays whole, whatever the merges say
+};
+
+/// The pairs of tokens that become one, the most urgent first.
+using Merges = std::vector<std::pair<std::string, std::string>>;
+
+/// Begins with a word's characters, and joins the most urgent pair of neighbours, the leftmost if
+/// there are several, until none can be joined. Takes n log n time for n characters.
+/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016.
+class BytePair final : public SubwordModel {
+ public:
+  /// **Errors**: as SubwordVocabulary; a merge of what are no tokens, or whose result is none.
+  BytePair(const TokenNumbers& vocabulary, const Merges& merges,
+           const BytePairOptions& options = {});
+
+  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  std::vector<std::string> tokens() const override { return vocabulary_.tokens; }
+
+ private:
+  struct Symbol;
+
+  /// What a pair of tokens becomes, and when.
+  struct Merge {
+    std::uint32_t rank;
+    std::uint32_t id;
+  };
+  /// The merges by pair: a hash table without a bucket's lists.
+  class MergeTable {
+   public:
+    explicit MergeTable(std::size_t merges);
+    void set(index_t left, index_t right, Merge merge);
+    const Merge* find(std::uint32_t left, std::uint32_t right) const;
+
+   private:
+    static constexpr std::uint64_t kFree = ~std::uint64_t{0};
+    struct Slot {
+      std::uint64_t pair = kFree;
+      Merge merge = {};
+    };
+    std::size_t first_place(std::uint64_t pair) const;
+    std::vector<Slot> slots_;
+    int shift_;
+  };
+
+  void add_merges(const Merges& merges);
+  std::optional<index_t> character_id(std::string_view character, bool is_first,
+                                      bool is_last) const;
+  std::vector<Symbol> symbols_of(std::string_view word) const;
+  void merge_all(std::vector<Symbol>& symbols) const;
+  void cut(std::string_view word, std::vector<Piece>& pieces) const;
+
+  SubwordVocabulary vocabulary_;
+  BytePairOptions options_;
+  MergeTable merges_;
+  ByteTokens bytes_;  // the tokens of byte_fallback
+  WordCache cache_;
+};
+
+std::unique_ptr<SubwordModel> read_byte_pair(const Json& json);
+
+}  // namespace tessera::text

@@ -1,0 +1,43 @@
+// The tokens of a subword model, by text and by number.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/pipeline/subword_model.h"
+#include "models/text/pipeline/trie.h"
+
+namespace tessera::text {
+
+struct SubwordVocabulary {
+  /// **Errors**: std::invalid_argument that names `op`: a token that stands there twice; a number
+  /// out of range or of two tokens.
+  SubwordVocabulary(const TokenNumbers& numbers, const char* op);
+
+  /// The number of a token, nothing if it has none.
+  std::optional<index_t> number(std::string_view token) const {
+    const index_t value = trie.find(token);
+    return value == Trie::kNoValue ? std::nullopt : std::optional(value);
+  }
+
+  std::vector<std::string> tokens;  // by number
+  Trie trie;                        // from token to number
+};
+
+/// The number of a model's unknown token. **Errors**: std::invalid_argument: there is none.
+index_t unknown_id(std::optional<index_t> id, std::string_view word);
+
+/// The tokens "<0x00>" to "<0xFF>" that stand for bytes, Trie::kNoValue for those that `trie` does not
+/// have; without a trie for all.
+using ByteTokens = std::array<index_t, 256>;
+ByteTokens byte_tokens(const Trie* trie);
+/// Whether each byte of a text has its token.
+bool has_all(const ByteTokens& tokens, std::string_view text);
+
+/// The code points of a text that is UTF-8.
+index_t character_count(std::string_view text);
+
+}  // namespace tessera::text

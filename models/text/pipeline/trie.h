@@ -1,0 +1,86 @@
+// A set of strings with a number each, found by walking through their bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::text {
+
+/// Strings and their numbers as a double array: the child of node n by byte c is node base[n] + c, if
+/// that one's parent is n. So a step reads one node, whatever the number of strings.
+///
+/// **Source**: Aoe, "An efficient digital search algorithm by using a double-array structure", 1989.
+class Trie {
+ public:
+  using Node = std::uint32_t;
+  static constexpr Node kRoot = 0;
+  static constexpr Node kNone = 0xffffffff;
+  static constexpr index_t kNoValue = -1;
+
+  struct Entry {
+    std::string_view key;
+    index_t value;  // from 0 to 2^31 - 1
+  };
+  struct Match {
+    std::size_t size = 0;  // in bytes
+    index_t value = kNoValue;
+  };
+
+  /// Of equal keys the last one counts. **Errors**: keys of more than 2^31 bytes together.
+  explicit Trie(std::vector<Entry> entries);
+
+  /// The child by a byte, kNone if there is none.
+  Node step(Node node, char byte) const {
+    const Node child = nodes_[node].base + static_cast<unsigned char>(byte);
+    return nodes_[child].parent == node ? child : kNone;
+  }
+  Node walk(Node node, std::string_view bytes) const {
+    for (std::size_t i = 0; i < bytes.size() && node != kNone; ++i) node = step(node, bytes[i]);
+    return node;
+  }
+  /// The number of the string that ends in a node, kNoValue if none does.
+  index_t value(Node node) const { return nodes_[node].value; }
+  index_t find(std::string_view key) const {
+    const Node node = walk(kRoot, key);
+    return node == kNone ? kNoValue : value(node);
+  }
+
+  /// The longest string, not an empty one, that begins `text` when read on from `node`.
+  Match longest(Node node, std::string_view text) const {
+    Match match;
+    for (std::size_t at = 0; at < text.size();) {
+      node = step(node, text[at++]);
+      if (node == kNone) break;
+      if (value(node) != kNoValue) match = {at, value(node)};
+    }
+    return match;
+  }
+
+  /// Calls use(bytes, value) for every string that begins `text`, the shortest first.
+  template <class Use>
+  void each_prefix(std::string_view text, const Use& use) const {
+    Node node = kRoot;
+    for (std::size_t at = 0; at < text.size();) {
+      node = step(node, text[at++]);
+      if (node == kNone) return;
+      if (value(node) != kNoValue) use(at, value(node));
+    }
+  }
+
+ private:
+  struct Slot {
+    Node base = 0;
+    Node parent = kNone;
+    std::int32_t value = kNoValue;
+  };
+  class Builder;
+
+  std::vector<Slot> nodes_;  // with room for base + 255 of each
+};
+
+}  // namespace tessera::text

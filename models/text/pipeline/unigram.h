@@ -1,0 +1,52 @@
+// Unigram, the subword model of SentencePiece: XLM-R, ALBERT, multilingual E5.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/text/pipeline/subword_vocabulary.h"
+#include "models/text/pipeline/word_cache.h"
+
+namespace tessera::text {
+
+/// Pieces and the logarithms of their probabilities; places are numbers. Of equal pieces the last one
+/// counts.
+using ScoredPieces = std::vector<std::pair<std::string, double>>;
+
+struct UnigramOptions {
+  std::optional<index_t> unknown = {};
+  bool byte_fallback =
+      false;  // what is unknown becomes "<0x41>", "<0xF0>", ... if these are pieces
+};
+
+/// The most probable cut of a word into pieces: that with the greatest sum of scores. A character that
+/// is no piece is unknown, for the lowest score less 10; neighbours that are unknown are one token.
+/// Takes time linear in the word, times the longest piece.
+/// **Source**: Kudo, "Subword Regularization", 2018; the ties are those of the tokenizers library.
+class Unigram final : public SubwordModel {
+ public:
+  /// **Errors**: std::invalid_argument: options.unknown is no piece's number.
+  explicit Unigram(const ScoredPieces& pieces, const UnigramOptions& options = {});
+
+  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  std::vector<std::string> tokens() const override { return tokens_; }
+
+ private:
+  void cut(std::string_view word, std::vector<Piece>& pieces) const;
+  std::vector<Piece> best_path(std::string_view word) const;
+  void add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const;
+
+  std::vector<std::string> tokens_;
+  std::vector<double> scores_;
+  Trie trie_;
+  std::optional<index_t> unknown_;
+  double unknown_score_;
+  ByteTokens bytes_;  // the pieces of byte_fallback
+  WordCache cache_;
+};
+
+std::unique_ptr<SubwordModel> read_unigram(const Json& json);
+
+}  // namespace tessera::text

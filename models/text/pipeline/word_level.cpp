@@ -1,0 +1,19 @@
+#include "models/text/pipeline/word_level.h"
+
+namespace tessera::text {
+
+WordLevel::WordLevel(const TokenNumbers& vocabulary, std::string_view unknown)
+    : vocabulary_(vocabulary, "WordLevel"), unknown_(vocabulary_.number(unknown)) {}
+
+void WordLevel::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+  if (word.empty()) return;
+  const std::optional<index_t> id = vocabulary_.number(word);
+  pieces.push_back({id ? *id : unknown_id(unknown_, word), {0, std::ssize(word)}});
+}
+
+std::unique_ptr<SubwordModel> read_word_level(const Json& json) {
+  return std::make_unique<WordLevel>(read_token_numbers(json.at("vocab")),
+                                     json.text("unk_token", "[UNK]"));
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,43 @@
+#include "models/text/pipeline/word_piece.h"
+
+#include <algorithm>
+
+namespace tessera::text {
+
+WordPiece::WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& options)
+    : vocabulary_(vocabulary, "WordPiece"),
+      unknown_(vocabulary_.number(options.unknown)),
+      continuation_(vocabulary_.trie.walk(Trie::kRoot, options.prefix)),
+      most_characters_(options.most_characters) {}
+
+void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+  const std::size_t before = pieces.size();
+  const auto size = std::ssize(word);
+  bool known = size <= most_characters_ || character_count(word) <= most_characters_;
+  Trie::Node from = Trie::kRoot;
+  for (index_t at = 0; known && at < size; from = continuation_) {
+    Trie::Match match;
+    if (from != Trie::kNone) {
+      match = vocabulary_.trie.longest(from, word.substr(static_cast<std::size_t>(at)));
+    }
+    known = match.value != Trie::kNoValue;
+    const index_t end = at + static_cast<index_t>(match.size);
+    if (known) pieces.push_back({match.value, {at, end}});
+    at = end;
+  }
+  if (known) return;
+  pieces.resize(before);
+  pieces.push_back({unknown_id(unknown_, word), {0, size}});
+}
+
+std::unique_ptr<SubwordModel> read_word_piece(const Json& json) {
+  const WordPieceOptions defaults;
+  const WordPieceOptions options = {
+      .unknown = json.text("unk_token", defaults.unknown),
+      .prefix = json.text("continuing_subword_prefix", defaults.prefix),
+      .most_characters =
+          json.integer("max_input_chars_per_word", JsonRange{.low = 0}, defaults.most_characters)};
+  return std::make_unique<WordPiece>(read_token_numbers(json.at("vocab")), options);
+}
+
+}  // namespace tessera::text
