@@ -9,6 +9,7 @@
 #include "models/text/text_file.h"
 #include "models/text/tokenizer.h"
 #include "models/text/tokenizers.h"
+#include "models/text/unicode.h"
 #include "models/text/utf8.h"
 #include "models/text/vocabulary.h"
 #include "models/text/word_tokenizer.h"

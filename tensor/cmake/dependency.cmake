@@ -9,7 +9,7 @@ mark_as_advanced(TESSERA_MIRROR)
 #                    URL address SHA256 hash)
 #
 # Makes sure that `target` exists: from find_package(package version), else from the archive at the
-# address. FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER leaves the package out.
+# address. Find modules of ours stand beside this file. FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER leaves the package out.
 #
 # TESSERA_MIRROR has the archives under the name of the dependency, a minus and the last part of the
 # address: cli11-v2.4.2.tar.gz. A file SHA256SUMS beside them, as sha256sum writes it, stands for the
@@ -26,6 +26,7 @@ function(tessera_dependency name)
   string(TOUPPER ${name} upper)
   if(NOT FETCHCONTENT_SOURCE_DIR_${upper})
     if(NOT FETCHCONTENT_TRY_FIND_PACKAGE_MODE STREQUAL "NEVER")
+      list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/tensor/cmake)
       find_package(${arg_PACKAGE} ${arg_VERSION} QUIET)
       if(TARGET ${arg_TARGET})
         return()

@@ -18,6 +18,7 @@ install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-t
 # five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
 # reads this list.)
 set(private
+  models/text/unicode_tables.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h
@@ -45,14 +46,20 @@ list(TRANSFORM kernels PREPEND tensor/kernels/)
 install(FILES ${kernels} DESTINATION ${headers}/tensor/kernels ${rules})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tessera ${rules})
 
-# A shared library brings its OpenMP along; whoever links a static one has to find it.
+# A shared library brings OpenMP and utf8proc along; whoever links a static one has to find them.
 get_target_property(type tessera_tensor TYPE)
-set(TESSERA_FIND_DEPENDENCIES "")
+set(TESSERA_FIND_DEPENDENCIES "include(CMakeFindDependencyMacro)\n")
 set(TESSERA_PC_PRIVATE "")
 if(TESSERA_USES_OPENMP AND type STREQUAL "STATIC_LIBRARY")
-  set(TESSERA_FIND_DEPENDENCIES
-      "include(CMakeFindDependencyMacro)\nfind_dependency(OpenMP COMPONENTS CXX)")
-  set(TESSERA_PC_PRIVATE ${OpenMP_CXX_FLAGS})
+  string(APPEND TESSERA_FIND_DEPENDENCIES "find_dependency(OpenMP COMPONENTS CXX)\n")
+  string(APPEND TESSERA_PC_PRIVATE "${OpenMP_CXX_FLAGS} ")
+endif()
+if(TESSERA_USES_UTF8PROC AND type STREQUAL "STATIC_LIBRARY")
+  string(APPEND TESSERA_FIND_DEPENDENCIES
+    "list(APPEND CMAKE_MODULE_PATH \${CMAKE_CURRENT_LIST_DIR})\nfind_dependency(utf8proc)\n"
+    "list(POP_BACK CMAKE_MODULE_PATH)\n")
+  string(APPEND TESSERA_PC_PRIVATE "-lutf8proc ")
+  install(FILES tensor/cmake/Findutf8proc.cmake DESTINATION ${package} ${rules})
 endif()
 configure_file(tensor/cmake/tessera-config.cmake.in tessera-config.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tessera-config-version.cmake

@@ -14,6 +14,11 @@ if(CMAKE_CROSSCOMPILING)
     "-DCMAKE_CROSSCOMPILING_EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}")
 endif()
 
+set(utf8proc "")  # the library outside of ours, unless ours has it inside
+if(TESSERA_USES_UTF8PROC)
+  get_target_property(utf8proc utf8proc IMPORTED_LOCATION)
+endif()
+
 # script_test(name fixtures script option...): runs script.cmake.
 function(script_test name fixtures script)
   add_test(NAME consumer.${name} COMMAND ${CMAKE_COMMAND} ${ARGN} -P ${packaging}/${script}.cmake)
@@ -64,7 +69,7 @@ script_test(headers installed headers
   -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR}
   -DINCLUDE=${consumer}/prefix/${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
-  script_test(serial installed serial
+  script_test(serial installed serial "-DUTF8PROC=${utf8proc}"
     -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROJECT=${packaging}/consumer
     -DLIB=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR} -DPROGRAM=${consumer}/serial)
 endif()
@@ -102,12 +107,13 @@ list(LENGTH archives count)
 file(GLOB sources /usr/src/googletest/CMakeLists.txt ${FETCHCONTENT_BASE_DIR}/googletest-*.tar.gz)
 set(fixture "")
 set(mirror ${TESSERA_MIRROR})
-if(count EQUAL 4 AND sources AND NOT CMAKE_CROSSCOMPILING)
+if(count EQUAL 5 AND sources AND NOT CMAKE_CROSSCOMPILING)
   set(fixture mirror)
   set(mirror ${consumer}/mirror)
   list(JOIN archives " " archives)
   script_test(mirror "" mirror
-    -DMIRROR=${mirror} -DARCHIVES=${archives} -DDOWNLOADED=${FETCHCONTENT_BASE_DIR})
+    -DMIRROR=${mirror} -DARCHIVES=${archives} -DDOWNLOADED=${FETCHCONTENT_BASE_DIR}
+    -DUTF8PROC=${utf8proc})
   set_tests_properties(consumer.mirror PROPERTIES FIXTURES_SETUP mirror)
   list(APPEND from_source
     -DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER
@@ -117,7 +123,7 @@ if(count EQUAL 4 AND sources AND NOT CMAKE_CROSSCOMPILING)
   list(APPEND targets training_program support_test)
 else()
   message(STATUS "Tessera: the way of downloads is not tested, which needs GoogleTest's sources and "
-                 "a build of everything (${count} of 4 dependencies)")
+                 "a build of everything (${count} of 5 dependencies)")
 endif()
 list(APPEND from_source -DTESSERA_MIRROR=${mirror})
 

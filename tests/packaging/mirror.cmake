@@ -1,5 +1,6 @@
 # Makes in the folder MIRROR the ARCHIVES that tessera_dependency would download: those it has in the
-# folder DOWNLOADED are these, the others are made of the installed packages.
+# folder DOWNLOADED are these, the others are made of the installed packages. UTF8PROC is the library of
+# that name.
 # The same archives keep what is built of them; those of another version go.
 if(EXISTS ${MIRROR}/SHA256SUMS)
   separate_arguments(wanted UNIX_COMMAND "${ARCHIVES}")
@@ -24,6 +25,15 @@ function(pack archive name header target)
     return()
   elseif(name STREQUAL "googletest")
     file(COPY /usr/src/googletest/ DESTINATION ${folder})
+  elseif(name STREQUAL "utf8proc")
+    find_path(include_utf8proc utf8proc.h PATHS /usr/local/include /usr/include REQUIRED)
+    file(WRITE ${folder}/CMakeLists.txt
+"cmake_minimum_required(VERSION 3.25)
+project(utf8proc LANGUAGES NONE)
+add_library(utf8proc UNKNOWN IMPORTED GLOBAL)
+set_target_properties(utf8proc PROPERTIES
+  IMPORTED_LOCATION ${UTF8PROC} INTERFACE_INCLUDE_DIRECTORIES ${include_utf8proc})
+")
   else()
     find_path(include_${name} ${header} PATHS /usr/local/include /usr/include REQUIRED)
     get_filename_component(part ${header} DIRECTORY)
@@ -51,6 +61,8 @@ foreach(archive IN LISTS ARCHIVES)
     pack(${archive} cli11 CLI/CLI.hpp CLI11::CLI11)
   elseif(archive MATCHES "^benchmark-")
     pack(${archive} benchmark benchmark/benchmark.h benchmark::benchmark)
+  elseif(archive MATCHES "^utf8proc-")
+    pack(${archive} utf8proc "" "")
   elseif(archive MATCHES "^googletest-")
     pack(${archive} googletest "" "")
   endif()

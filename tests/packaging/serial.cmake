@@ -1,11 +1,11 @@
 # The library without OpenMP, as TESSERA_OPENMP=OFF makes it: parallel.cpp compiled without, in front of
-# the libraries in the folder LIB. It links only if no other file knows of OpenMP.
+# the libraries in the folder LIB, which need UTF8PROC. It links only if no other file knows of OpenMP.
 set(libraries "")
 foreach(name IN ITEMS hugging_face models text nn tensor)
   list(APPEND libraries ${LIB}/libtessera_${name}.a)
 endforeach()
 execute_process(
   COMMAND ${CXX} -std=c++20 -I ${SOURCE} ${PROJECT}/check.cpp ${PROJECT}/main.cpp
-          ${SOURCE}/tensor/kernels/parallel.cpp ${libraries} -o ${PROGRAM}
+          ${SOURCE}/tensor/kernels/parallel.cpp ${libraries} ${UTF8PROC} -o ${PROGRAM}
   COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${PROGRAM} COMMAND_ERROR_IS_FATAL ANY)
