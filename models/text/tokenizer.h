@@ -5,6 +5,8 @@
 //   e.ids;              // {2, 5, 9, 7}: [CLS] the cat sat
 //   e.offsets[2];       // {4, 7}: the bytes of "cat"
 //   words.decode(e.ids);
+//   words.encode_all(texts);                                      // on all threads
+//   words.encode_windows(long_text, {.max_length = 128, .stride = 32});
 //
 // A tokenizer of your own is a class with three functions: split a text, join tokens, and write the
 // tokenizer down.
@@ -75,6 +77,24 @@ struct EncodeOptions {
   index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
   Truncation truncation = Truncation::kLongestFirst;
   Side cut = Side::kRight;
+  index_t stride = 0;           // windows: how many tokens one shares with the next
+  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
+};
+
+/// What a tokenizer's files say about the models that it is for.
+struct TokenizerSettings {
+  index_t max_length = 0;       // in tokens, the special ones included; 0: no limit is known
+  bool feeds_types = true;      // whether the model is given token types
+  Side padding = Side::kRight;  // where the padding of a batch stands
+  Side cut = Side::kRight;      // where texts that are too long are cut
+
+  bool operator==(const TokenizerSettings&) const = default;
+};
+
+/// Two texts that become one sequence.
+struct TextPair {
+  std::string first;
+  std::string second;
 };
 
 class Tokenizer {
@@ -92,8 +112,28 @@ class Tokenizer {
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
+  /// All of a long text, or of a long pair, as windows of at most options.max_length tokens, each with
+  /// the layout's special tokens; neighbours share options.stride tokens. The first is what encode
+  /// gives. Of a pair that text is cut which options.truncation names; where both are, each window
+  /// of the one meets each of the other.
+  /// **Errors**: as encode; a stride that leaves a window nothing new.
+  std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
+  std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
+                                            const EncodeOptions& options) const;
+
+  /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: that of the first
+  /// text that has one.
+  std::vector<Encoding> encode_all(std::span<const std::string> texts,
+                                   const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
+                                   const EncodeOptions& options = {}) const;
+
   /// The text of `ids`, as far as the tokens still tell it. Errors: no such number.
   virtual std::string decode(std::span<const index_t> ids) const = 0;
+  /// The same without special tokens.
+  std::string decode_text(std::span<const index_t> ids) const;
+  /// Whether a number is that of a special token: decode_text leaves it out.
+  virtual bool is_special(index_t id) const { return special().contains(id); }
 
   /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes the same again.
   virtual std::string to_text() const = 0;
@@ -103,6 +143,7 @@ class Tokenizer {
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const SpecialTokens& special() const { return vocabulary_.special(); }
   const Layout& layout() const { return layout_; }
+  const TokenizerSettings& settings() const { return settings_; }
   index_t size() const { return vocabulary_.size(); }
   /// As Vocabulary::id and Vocabulary::token.
   index_t id(std::string_view token) const { return vocabulary_.id(token); }
@@ -112,16 +153,24 @@ class Tokenizer {
   /// With the layout of BERT, as far as the vocabulary has the tokens for it.
   explicit Tokenizer(Vocabulary vocabulary);
   /// **Errors**: a layout that leaves out a text, or names one twice; a token without a number.
-  Tokenizer(Vocabulary vocabulary, Layout layout);
+  Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings = {});
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
  private:
   /// The tokens of `text`, which is UTF-8, in its order; none that a layout adds.
   virtual std::vector<Piece> split(std::string_view text) const = 0;
+  /// The same, where special tokens that the text spells out are text.
+  virtual std::vector<Piece> split_plain(std::string_view text) const { return split(text); }
+  /// Corrects the bytes of the tokens of `text` that are left after the cut.
+  virtual void trim(std::string_view /*text*/, std::span<Piece> /*pieces*/) const {}
+
+  std::vector<Encoding> encode_texts(std::span<const std::string_view> texts,
+                                     const EncodeOptions& options, bool all, const char* op) const;
 
   Vocabulary vocabulary_;
   Layout layout_;
+  TokenizerSettings settings_;
 };
 
 }  // namespace tessera::text

@@ -19,11 +19,20 @@ std::vector<std::string> tokenizer_kinds();
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
-/// The tokenizer of which to_text made `text`; the first line names the kind.
+/// The tokenizer of which to_text made `text`; the first line names the kind. Or that of a
+/// tokenizer.json (pipeline/pipeline_tokenizer.h), which begins with {.
 /// **Errors**: std::runtime_error that begins with `file`: other text.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 
-/// The tokenizer in a file of Tokenizer::save. **Errors**: as tokenizer_from_text; no such file.
+/// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder:
+///
+///   tokenizer.json                         as it is; or, without it,
+///   vocab.txt                              WordPiece, or
+///   vocab.json, merges.txt                 byte-level BPE, as GPT-2 and RoBERTa have it
+///   tokenizer_config.json, special_tokens_map.json: settings() and special(), if they are there
+///
+/// A file tells no settings(): give the folder, if there is one.
+/// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace tessera::text
