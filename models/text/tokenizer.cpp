@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
 #include <utility>
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/kernels/parallel.h"
 
 namespace tessera::text {
 
@@ -41,13 +43,13 @@ void check_utf8(std::string_view text, const char* op) {
 
 /// How many tokens of each text of a pair fit into `room`.
 std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t second,
-                                       Truncation truncation) {
+                                       Truncation truncation, const char* op) {
   const index_t excess = first + second - room;
   if (excess <= 0) return {first, second};
   if (truncation != Truncation::kLongestFirst) {
     const bool is_first = truncation == Truncation::kFirst;
     index_t& cut = is_first ? first : second;
-    require(cut > excess, "encode_pair", "the ", is_first ? "first" : "second", " text has ", cut,
+    require(cut > excess, op, "the ", is_first ? "first" : "second", " text has ", cut,
             " tokens, but ", excess, " are too many for max_length");
     cut -= excess;
     return {first, second};
@@ -62,18 +64,25 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
   return swapped ? std::pair(longer, shorter) : std::pair(shorter, longer);
 }
 
-void cut_to(Pieces& pieces, index_t length, Side side) {
-  if (side == Side::kLeft) {
-    pieces.erase(pieces.begin(), pieces.end() - length);
-  } else {
-    pieces.erase(pieces.begin() + length, pieces.end());
+/// Where windows of `length` of so many tokens begin and end, from the end that is kept.
+std::vector<Span> windows_of(index_t tokens, index_t length, index_t step, Side cut) {
+  std::vector<Span> windows;
+  for (index_t begin = 0;; begin += step) {
+    const index_t end = std::min(begin + length, tokens);
+    windows.push_back(cut == Side::kRight ? Span{begin, end} : Span{tokens - end, tokens - begin});
+    if (end == tokens || step == 0) return windows;
   }
 }
 
 /// The tokens of the texts that `parts` names, and its special tokens if they are wanted.
-Encoding assemble(const std::vector<Layout::Part>& parts, std::span<const Pieces> texts,
-                  bool add_special) {
+Encoding assemble(const std::vector<Layout::Part>& parts,
+                  const std::array<std::span<const Piece>, 2>& texts, bool add_special) {
   Encoding result;
+  const std::size_t count = parts.size() + texts[0].size() + texts[1].size();
+  result.ids.reserve(count);
+  result.offsets.reserve(count);
+  result.types.reserve(count);
+  result.texts.reserve(count);
   const auto add = [&](index_t id, Span bytes, const Layout::Part& part) {
     result.ids.push_back(id);
     result.offsets.push_back(bytes);
@@ -104,6 +113,32 @@ index_t room_in(const std::vector<Layout::Part>& parts, const EncodeOptions& opt
   return options.max_length == 0 ? std::numeric_limits<index_t>::max() : options.max_length - added;
 }
 
+/// encoding(i) of each i below `count`, whose text has size(i) bytes, on all threads.
+template <class Size, class Encode>
+std::vector<Encoding> in_parallel(index_t count, const Size& size, const Encode& encoding) {
+  constexpr index_t kPerTask = 32;
+  constexpr index_t kCostOfByte = 64;  // in elementary operations
+  std::vector<Encoding> result(static_cast<std::size_t>(count));
+  const index_t tasks = (count + kPerTask - 1) / kPerTask;
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(tasks));
+  index_t bytes = 0;
+  for (index_t i = 0; i < count; ++i) bytes += size(i);
+  kernels::parallel_tasks(
+      tasks, kernels::worker_count(tasks, bytes * kCostOfByte), [&](index_t task, index_t) {
+        try {
+          for (index_t i = task * kPerTask; i < std::min(count, (task + 1) * kPerTask); ++i) {
+            result[static_cast<std::size_t>(i)] = encoding(i);
+          }
+        } catch (...) {
+          errors[static_cast<std::size_t>(task)] = std::current_exception();
+        }
+      });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return result;
+}
+
 }  // namespace
 
 Layout Layout::bert(const SpecialTokens& special) {
@@ -121,33 +156,104 @@ Layout Layout::bert(const SpecialTokens& special) {
 Tokenizer::Tokenizer(Vocabulary vocabulary)
     : vocabulary_(std::move(vocabulary)), layout_(Layout::bert(vocabulary_.special())) {}
 
-Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout)
-    : vocabulary_(std::move(vocabulary)), layout_(std::move(layout)) {
+Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings)
+    : vocabulary_(std::move(vocabulary)), layout_(std::move(layout)), settings_(settings) {
   check_layout(layout_.single, 1, size());
   if (!layout_.pair.empty()) check_layout(layout_.pair, 2, size());
 }
 
+/// One text or two, as all of their windows or as the first alone.
+std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> texts,
+                                              const EncodeOptions& options, bool all,
+                                              const char* op) const {
+  const auto& parts = texts.size() == 2 ? layout_.pair : layout_.single;
+  require(!parts.empty(), op, "this tokenizer has no [SEP] to put between two texts");
+  const index_t room = room_in(parts, options, op);
+  std::array<Pieces, 2> pieces;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    check_utf8(texts[i], op);
+    pieces[i] = options.special_in_text ? split(texts[i]) : split_plain(texts[i]);
+  }
+  const std::array<index_t, 2> sizes = {std::ssize(pieces[0]), std::ssize(pieces[1])};
+  const auto lengths = texts.size() == 2
+                           ? lengths_in(room, sizes[0], sizes[1], options.truncation, op)
+                           : std::pair(std::min(room, sizes[0]), index_t{0});
+  std::array<std::vector<Span>, 2> windows;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const index_t length = i == 0 ? lengths.first : lengths.second;
+    require(!all || length == sizes[i] || (options.stride >= 0 && options.stride < length), op,
+            "windows of ", length, " tokens cannot share ", options.stride, " with the next");
+    windows[i] = windows_of(sizes[i], length, all ? length - options.stride : 0, options.cut);
+  }
+
+  std::vector<Encoding> result;
+  const auto add = [&](std::size_t first, std::size_t second) {
+    const std::array<Span, 2> chosen = {windows[0][first], windows[1][second]};
+    std::array<Pieces, 2> kept;
+    std::array<std::span<const Piece>, 2> spans;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::span<Piece> window(pieces[i].data() + chosen[i].begin,
+                                    pieces[i].data() + chosen[i].end);
+      if (all) kept[i].assign(window.begin(), window.end());  // the next one may share them
+      const std::span<Piece> own = all ? std::span<Piece>(kept[i]) : window;
+      trim(texts[i], own);
+      spans[i] = own;
+    }
+    result.push_back(assemble(parts, spans, options.add_special));
+  };
+  add(0, 0);
+  if (!all) return result;
+  for (std::size_t i = 1; i < windows[0].size(); ++i) {
+    for (std::size_t j = 0; j < windows[1].size(); ++j) add(i, j);
+  }
+  for (std::size_t j = 1; j < windows[1].size(); ++j) add(0, j);
+  return result;
+}
+
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  check_utf8(text, "encode");
-  const index_t room = room_in(layout_.single, options, "encode");
-  Pieces pieces = split(text);
-  cut_to(pieces, std::min(room, std::ssize(pieces)), options.cut);
-  return assemble(layout_.single, std::span(&pieces, 1), options.add_special);
+  return std::move(encode_texts({&text, 1}, options, false, "encode").front());
 }
 
 Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
                                 const EncodeOptions& options) const {
-  require(!layout_.pair.empty(), "encode_pair",
-          "this tokenizer has no [SEP] to put between two texts");
-  check_utf8(first, "encode_pair");
-  check_utf8(second, "encode_pair");
-  const index_t room = room_in(layout_.pair, options, "encode_pair");
-  std::array<Pieces, 2> pieces = {split(first), split(second)};
-  const auto lengths =
-      lengths_in(room, std::ssize(pieces[0]), std::ssize(pieces[1]), options.truncation);
-  cut_to(pieces[0], lengths.first, options.cut);
-  cut_to(pieces[1], lengths.second, options.cut);
-  return assemble(layout_.pair, pieces, options.add_special);
+  return std::move(encode_texts(std::array{first, second}, options, false, "encode_pair").front());
+}
+
+std::vector<Encoding> Tokenizer::encode_windows(std::string_view text,
+                                                const EncodeOptions& options) const {
+  return encode_texts({&text, 1}, options, true, "encode_windows");
+}
+
+std::vector<Encoding> Tokenizer::encode_pair_windows(std::string_view first,
+                                                     std::string_view second,
+                                                     const EncodeOptions& options) const {
+  return encode_texts(std::array{first, second}, options, true, "encode_pair_windows");
+}
+
+std::vector<Encoding> Tokenizer::encode_all(std::span<const std::string> texts,
+                                            const EncodeOptions& options) const {
+  return in_parallel(
+      std::ssize(texts), [&](index_t i) { return std::ssize(texts[static_cast<std::size_t>(i)]); },
+      [&](index_t i) { return encode(texts[static_cast<std::size_t>(i)], options); });
+}
+
+std::vector<Encoding> Tokenizer::encode_all(std::span<const TextPair> pairs,
+                                            const EncodeOptions& options) const {
+  const auto pair = [&](index_t i) -> const TextPair& {
+    return pairs[static_cast<std::size_t>(i)];
+  };
+  return in_parallel(
+      std::ssize(pairs),
+      [&](index_t i) { return std::ssize(pair(i).first) + std::ssize(pair(i).second); },
+      [&](index_t i) { return encode_pair(pair(i).first, pair(i).second, options); });
+}
+
+std::string Tokenizer::decode_text(std::span<const index_t> ids) const {
+  std::vector<index_t> kept;
+  for (const index_t id : ids) {
+    if (!is_special(id)) kept.push_back(id);
+  }
+  return decode(kept);
 }
 
 void Tokenizer::save(const std::filesystem::path& path) const {

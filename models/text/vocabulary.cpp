@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -83,11 +85,17 @@ struct Lines {
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens, const SpecialTokens& special)
-    : tokens_(std::move(tokens)), special_(special) {
+    : tokens_(std::move(tokens)),
+      slots_(std::bit_ceil(2 * tokens_.size() + 1), -1),
+      special_(special) {
+  require(size() <= std::numeric_limits<std::int32_t>::max(), "Vocabulary", size(),
+          " tokens are too many");
   for (index_t id = 0; id < size(); ++id) {
-    const auto [at, is_new] = ids_.emplace(token(id), id);
-    require(is_new, "Vocabulary", printable(token(id)), " stands there twice, as ", at->second,
-            " and ", id);
+    if (token(id).empty()) continue;
+    std::int32_t& at = slots_[slot(token(id))];
+    require(at < 0, "Vocabulary", printable(token(id)), " stands there twice, as ", at, " and ",
+            id);
+    at = static_cast<std::int32_t>(id);
   }
   for (const index_t id : special.ids()) {
     require(id >= 0 && id < size(), "Vocabulary", "a special token has the number ", id, " of ",
@@ -95,9 +103,19 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, const SpecialTokens& spe
   }
 }
 
+/// Where the token's number stands, or the empty slot where it would.
+std::size_t Vocabulary::slot(std::string_view token) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = std::hash<std::string_view>()(token) & mask;
+  while (slots_[at] >= 0 && tokens_[static_cast<std::size_t>(slots_[at])] != token) {
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
 std::optional<index_t> Vocabulary::find(std::string_view token) const {
-  const auto found = ids_.find(token);
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  const std::int32_t id = slots_[slot(token)];
+  return id < 0 ? std::nullopt : std::optional<index_t>(id);
 }
 
 index_t Vocabulary::id(std::string_view token) const {

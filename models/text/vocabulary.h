@@ -2,6 +2,7 @@
 // (tokenizer.h).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,7 +14,8 @@
 
 namespace tessera::text {
 
-/// A list of tokens, whose places are their numbers, and which of them are special.
+/// A list of tokens, whose places are their numbers, and which of them are special. An empty one
+/// leaves its number free.
 class Vocabulary {
  public:
   /// **Errors**: a token that stands there twice; a special token without a place in the list.
@@ -26,7 +28,7 @@ class Vocabulary {
   std::optional<index_t> find(std::string_view token) const;
   /// The token's number, or that of the unknown token. Errors: there is neither.
   index_t id(std::string_view token) const;
-  /// **Errors**: no such number.
+  /// Empty where the number is free. **Errors**: no such number.
   const std::string& token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
@@ -34,8 +36,10 @@ class Vocabulary {
   }
 
  private:
+  std::size_t slot(std::string_view token) const;
+
   std::vector<std::string> tokens_;
-  std::map<std::string, index_t, std::less<>> ids_;
+  std::vector<std::int32_t> slots_;  // a hash table of numbers, -1 where it is empty
   SpecialTokens special_;
 };
 

@@ -30,7 +30,10 @@ TEST(Vocabulary, IsAListAndItsInverse) {
   const Vocabulary bert({"[PAD]", "a", "[UNK]", ""}, {.pad = 0, .unknown = 2});
   EXPECT_EQ(bert.size(), 4);
   EXPECT_EQ(bert.special(), (SpecialTokens{.pad = 0, .unknown = 2}));
-  for (index_t id = 0; id < bert.size(); ++id) EXPECT_EQ(bert.find(bert.token(id)), id);
+  for (index_t id = 0; id < 3; ++id) EXPECT_EQ(bert.find(bert.token(id)), id);
+  EXPECT_EQ(bert.find(""), std::nullopt);  // the number 3 is free
+  EXPECT_EQ(bert.token(3), "");
+  EXPECT_EQ(Vocabulary({"", "a", "", ""}, {}).find("a"), 1);
   EXPECT_EQ(bert.id("a"), 1);
   EXPECT_EQ(bert.id("b"), 2);
   EXPECT_EQ(bert.find("b"), std::nullopt);
