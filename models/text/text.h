@@ -5,6 +5,7 @@
 #include "models/text/character_tokenizer.h"
 #include "models/text/labelled_text.h"
 #include "models/text/masked_tokens.h"
+#include "models/text/pipeline/pipeline_tokenizer.h"
 #include "models/text/special_tokens.h"
 #include "models/text/text_file.h"
 #include "models/text/tokenizer.h"

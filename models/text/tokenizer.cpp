@@ -83,19 +83,21 @@ Encoding assemble(const std::vector<Layout::Part>& parts,
   result.offsets.reserve(count);
   result.types.reserve(count);
   result.texts.reserve(count);
-  const auto add = [&](index_t id, Span bytes, const Layout::Part& part) {
-    result.ids.push_back(id);
-    result.offsets.push_back(bytes);
+  result.words.reserve(count);
+  const auto add = [&](const Piece& piece, const Layout::Part& part) {
+    result.ids.push_back(piece.id);
+    result.offsets.push_back(piece.bytes);
+    result.words.push_back(piece.word);
     result.types.push_back(part.type);
     result.texts.push_back(part.text);
   };
   for (const Layout::Part& part : parts) {
     if (part.text == kNoText) {
-      if (add_special) add(part.id, {}, part);
+      if (add_special) add({part.id, {}, kNoText}, part);
       continue;
     }
     for (const Piece& piece : texts[static_cast<std::size_t>(part.text)]) {
-      add(piece.id, piece.bytes, part);
+      add(piece, part);
     }
   }
   return result;
@@ -173,6 +175,9 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
   for (std::size_t i = 0; i < texts.size(); ++i) {
     check_utf8(texts[i], op);
     pieces[i] = options.special_in_text ? split(texts[i]) : split_plain(texts[i]);
+    for (std::size_t j = 0; j < pieces[i].size(); ++j) {
+      if (pieces[i][j].word < 0) pieces[i][j].word = static_cast<index_t>(j);
+    }
   }
   const std::array<index_t, 2> sizes = {std::ssize(pieces[0]), std::ssize(pieces[1])};
   const auto lengths = texts.size() == 2

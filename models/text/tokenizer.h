@@ -33,17 +33,19 @@ struct Span {
 struct Piece {
   index_t id;
   Span bytes;
+  index_t word = -1;  // the number of the word that it is a part of; -1: it is a word of its own
 };
 
 /// Stands where a token comes from no text.
 inline constexpr index_t kNoText = -1;
 
-/// A text, or a pair of them, as tokens. All four lists have one entry a token.
+/// A text, or a pair of them, as tokens. All five lists have one entry a token.
 struct Encoding {
   std::vector<index_t> ids;
   std::vector<Span> offsets;  // in the text given, not in a normalised one; {0, 0} for added tokens
   std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
   std::vector<index_t> texts;  // 0 or 1, the text that a token is from; kNoText: from the layout
+  std::vector<index_t> words;  // the word of its text that it is a part of; kNoText: none
 };
 
 /// Where the special tokens stand around a text and around a pair.
@@ -83,10 +85,11 @@ struct EncodeOptions {
 
 /// What a tokenizer's files say about the models that it is for.
 struct TokenizerSettings {
-  index_t max_length = 0;       // in tokens, the special ones included; 0: no limit is known
-  bool feeds_types = true;      // whether the model is given token types
-  Side padding = Side::kRight;  // where the padding of a batch stands
-  Side cut = Side::kRight;      // where texts that are too long are cut
+  index_t max_length = 0;              // in tokens, the special ones included; 0: no limit is known
+  bool feeds_types = true;             // whether the model is given token types
+  Side padding = Side::kRight;         // where the padding of a batch stands
+  Side cut = Side::kRight;             // where texts that are too long are cut
+  std::string continuing_prefix = {};  // begins the tokens that go on with a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;
 };

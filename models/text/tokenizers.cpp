@@ -1,6 +1,8 @@
 #include "models/text/tokenizers.h"
 
 #include "models/text/character_tokenizer.h"
+#include "models/text/pipeline/pipeline_tokenizer.h"
+#include "models/text/pipeline/tokenizer_files.h"
 #include "models/text/text_file.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
@@ -61,6 +63,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file) {
+  if (text.starts_with('{')) {
+    return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_text(text, file));
+  }
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) fail_file(file, "line 1: the text ends, cut short");
   const Kind* const found = find_kind(text.substr(0, end));
@@ -71,6 +76,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) {
+    return std::make_unique<PipelineTokenizer>(load_pipeline_tokenizer(path));
+  }
   return tokenizer_from_text(read_text(path), path.string());
 }
 

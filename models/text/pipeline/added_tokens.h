@@ -1,0 +1,84 @@
+// Added tokens: whole strings that are one token wherever a text has them, "[SEP]" or "<mask>".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/pipeline/normalizer.h"
+#include "models/text/tokenizer.h"
+
+namespace tessera::text {
+
+struct AddedToken {
+  index_t id = 0;
+  std::string content = {};
+  bool single_word = false;   // not where a letter or digit stands beside it
+  bool strips_left = false;   // takes the white space before it along
+  bool strips_right = false;  // and that behind it
+  bool normalized = false;    // is looked for in the normalised text, in its own normalised form
+  bool special = false;
+};
+
+/// Finds some of many strings in a text: the leftmost, and of these the longest.
+class StringMatcher {
+ public:
+  /// Adds a string; of equal ones the first counts. Empty ones are never found.
+  void add(std::string_view content, index_t number);
+
+  struct Match {
+    index_t number;  // -1: none
+    Span bytes;
+  };
+  /// The first match that begins at `from` or later.
+  Match find(std::string_view text, index_t from) const;
+  bool empty() const { return nodes_.size() == 1; }
+
+ private:
+  struct Node {
+    std::vector<std::pair<unsigned char, std::int32_t>> next = {};
+    index_t number = -1;
+  };
+  std::int32_t step(std::int32_t node, unsigned char byte) const;
+
+  std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::array<std::int32_t, 256> first_ = {};  // the node after a first byte, 0 if there is none
+};
+
+/// A part of a text: an added token, or what stands between two.
+struct TextPart {
+  const AddedToken* token;  // null: text
+  Span bytes;
+};
+
+/// The added tokens of a tokenizer.
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  /// Those that are looked for in normalised text are normalised here; null: as they are.
+  AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer);
+
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+  /// The token with a number, null if none has it.
+  const AddedToken* find(index_t id) const;
+
+  enum class In { kGivenText, kNormalizedText };
+  /// Whether any are looked for in such a text.
+  bool any(In where) const { return !matcher(where).empty(); }
+  /// Cuts a text at its added tokens; without `special` only at those that are not special.
+  /// A token's bytes may begin before the end of the one before it, where both take white space along.
+  std::vector<TextPart> cut(std::string_view text, In where, bool special) const;
+
+ private:
+  const StringMatcher& matcher(In where) const {
+    return where == In::kGivenText ? given_ : normalized_;
+  }
+
+  std::vector<AddedToken> tokens_;  // by number
+  StringMatcher given_;
+  StringMatcher normalized_;
+};
+
+}  // namespace tessera::text

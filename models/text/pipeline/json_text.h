@@ -1,0 +1,13 @@
+// JSON values as text again.
+#pragma once
+
+#include <string>
+
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+/// Appends `json` to `out`, without white space. Numbers keep their values, not their digits.
+void write_json(const Json& json, std::string& out);
+
+}  // namespace tessera::text

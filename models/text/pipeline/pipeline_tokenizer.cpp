@@ -1,0 +1,289 @@
+#include "models/text/pipeline/pipeline_tokenizer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "models/text/pipeline/added_tokens.h"
+#include "models/text/pipeline/decoder.h"
+#include "models/text/pipeline/json_text.h"
+#include "models/text/pipeline/normalizer.h"
+#include "models/text/pipeline/post_processor.h"
+#include "models/text/pipeline/pre_tokenizer.h"
+#include "models/text/pipeline/space_trimmer.h"
+#include "models/text/pipeline/subword_model.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+constexpr index_t kMostFreeNumbers = 1'000'000;
+constexpr std::size_t kLongestAddedToken = 1000;  // finding them takes as long as they are
+
+AddedToken read_added_token(const Json& json, index_t most) {
+  AddedToken token{.id = json.integer("id", JsonRange{0, most}),
+                   .content = json.text("content"),
+                   .single_word = json.boolean("single_word", false),
+                   .strips_left = json.boolean("lstrip", false),
+                   .strips_right = json.boolean("rstrip", false),
+                   .normalized = json.boolean("normalized", true),
+                   .special = json.boolean("special", false)};
+  if (token.content.size() > kLongestAddedToken) {
+    json.at("content").fail("wanted at most ", kLongestAddedToken, " bytes, got ",
+                            token.content.size());
+  }
+  return token;
+}
+
+/// Reads the added tokens, and puts them into `tokens`, which are the model's.
+std::vector<AddedToken> add_tokens(const Json& root, Tokens& tokens) {
+  std::vector<AddedToken> added;
+  const std::optional<Json> list = root.find("added_tokens");
+  if (!list) return added;
+  std::unordered_map<std::string_view, index_t> numbers;
+  for (const Json& one : list->items()) numbers.emplace(one.at("content").text(), -1);
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const auto found = numbers.find(tokens[id]);
+    if (found != numbers.end()) found->second = static_cast<index_t>(id);
+  }
+  const index_t most = std::ssize(tokens) + list->size() + kMostFreeNumbers;
+  std::unordered_map<std::string_view, bool> seen;
+  for (const Json& one : list->items()) {
+    AddedToken token = read_added_token(one, most);
+    const std::string_view content = one.at("content").text();
+    if (content.empty() || !seen.emplace(content, true).second) continue;
+    const index_t known = numbers.at(content);
+    if (known >= 0) {
+      token.id = known;
+    } else {
+      const auto place = static_cast<std::size_t>(token.id);
+      if (place >= tokens.size()) tokens.resize(place + 1);
+      if (!tokens[place].empty()) {
+        one.at("id").fail(token.id, " is the number of ", printable(tokens[place]), " and of ",
+                          printable(token.content));
+      }
+      tokens[place] = token.content;
+    }
+    added.push_back(std::move(token));
+  }
+  return added;
+}
+
+/// The name of the token that stands for unknown ones, if the model has one.
+std::optional<std::string> unknown_of(const Json& model, const Tokens& tokens) {
+  const std::optional<Json> name = model.find("unk_token");
+  if (name) return std::string(name->text());
+  const std::optional<Json> id = model.find("unk_id");
+  if (!id) return std::nullopt;
+  return tokens[static_cast<std::size_t>(id->integer(JsonRange{0, std::ssize(tokens) - 1}))];
+}
+
+/// The numbers of the special tokens that `names` names, or that have their usual names.
+SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& names) {
+  const auto find = [&](std::string_view name) -> std::optional<index_t> {
+    const auto at = std::find(tokens.begin(), tokens.end(), name);
+    return at == tokens.end() || name.empty() ? std::nullopt
+                                              : std::optional<index_t>(at - tokens.begin());
+  };
+  const auto number = [&](const std::optional<std::string>& name, std::string_view berts,
+                          std::string_view robertas) {
+    if (name) return find(*name);
+    const std::optional<index_t> id = find(berts);
+    return id ? id : find(robertas);
+  };
+  return {.pad = number(names.pad, "[PAD]", "<pad>"),
+          .unknown = number(names.unknown, "[UNK]", "<unk>"),
+          .cls = number(names.cls, "[CLS]", "<s>"),
+          .sep = number(names.sep, "[SEP]", "</s>"),
+          .mask = number(names.mask, "[MASK]", "<mask>")};
+}
+
+/// Part of a text that has been changed, as a text of its own.
+AlignedText part_of(const AlignedText& text, Span bytes) {
+  const auto size = static_cast<std::size_t>(bytes.end - bytes.begin);
+  AlignedText part{text.text.substr(static_cast<std::size_t>(bytes.begin), size), {}, 0};
+  part.begin = text.origin(bytes.begin, bytes.end).begin;
+  if (!text.origins.empty()) {
+    part.origins.assign(text.origins.begin() + bytes.begin, text.origins.begin() + bytes.end);
+  }
+  return part;
+}
+
+/// The number of the word that comes next.
+index_t next_word(const std::vector<Piece>& pieces) {
+  return pieces.empty() ? 0 : pieces.back().word + 1;
+}
+
+}  // namespace
+
+/// What happens to a text, in this order.
+struct PipelineTokenizer::Steps {
+  std::unique_ptr<Normalizer> normalizer;  // null: none, as the other two
+  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  std::unique_ptr<SubwordModel> model;
+  std::unique_ptr<Decoder> decoder;
+  AddedTokens added;
+  SpaceTrimmer trimmer;
+  Json json;                            // the file
+  std::optional<Json> normalizer_json;  // and its normalizer
+
+  std::vector<Piece> split(std::string_view text, bool special) const;
+  void add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const;
+  void add_words(AlignedText text, std::vector<Piece>& pieces) const;
+  static void add_token(const AddedToken& token, Span bytes, std::vector<Piece>& pieces);
+};
+
+void PipelineTokenizer::Steps::add_token(const AddedToken& token, Span bytes,
+                                         std::vector<Piece>& pieces) {
+  pieces.push_back({token.id, bytes, next_word(pieces)});
+}
+
+std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool special) const {
+  std::vector<Piece> pieces;
+  for (const TextPart& part : added.cut(text, AddedTokens::In::kGivenText, special)) {
+    if (part.token != nullptr) {
+      add_token(*part.token, part.bytes, pieces);
+      continue;
+    }
+    const auto size = static_cast<std::size_t>(part.bytes.end - part.bytes.begin);
+    add_text({std::string(text.substr(static_cast<std::size_t>(part.bytes.begin), size)),
+              {},
+              part.bytes.begin},
+             special, pieces);
+  }
+  return pieces;
+}
+
+/// The tokens of a text that has no added tokens but those that are looked for when it is normalised.
+void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
+                                        std::vector<Piece>& pieces) const {
+  if (normalizer) normalizer->apply(text);
+  if (text.text.empty()) return;
+  constexpr auto kWhere = AddedTokens::In::kNormalizedText;
+  if (!added.any(kWhere)) {
+    text.begin = text.origin(0, std::ssize(text.text)).begin;
+    add_words(std::move(text), pieces);
+    return;
+  }
+  for (const TextPart& part : added.cut(text.text, kWhere, special)) {
+    if (part.token != nullptr) {
+      add_token(*part.token, text.origin(part.bytes.begin, part.bytes.end), pieces);
+    } else {
+      add_words(part_of(text, part.bytes), pieces);
+    }
+  }
+}
+
+void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
+  const Span whole{0, std::ssize(text.text)};
+  Words words{std::move(text), {whole}};
+  if (pre_tokenizer) pre_tokenizer->apply(words);
+  const std::string_view all = words.text.text;
+  for (const Span word : words.spans) {
+    if (word.begin == word.end) continue;
+    const std::size_t before = pieces.size();
+    const index_t number = next_word(pieces);
+    model->tokenize(all.substr(static_cast<std::size_t>(word.begin),
+                               static_cast<std::size_t>(word.end - word.begin)),
+                    pieces);
+    for (std::size_t i = before; i < pieces.size(); ++i) {
+      pieces[i].word = number;
+      Span& bytes = pieces[i].bytes;
+      bytes = words.text.origin(word.begin + bytes.begin, word.begin + bytes.end);
+    }
+  }
+}
+
+PipelineTokenizer::PipelineTokenizer(Vocabulary vocabulary, Layout layout,
+                                     const TokenizerSettings& settings,
+                                     std::shared_ptr<const Steps> steps)
+    : Tokenizer(std::move(vocabulary), std::move(layout), settings), steps_(std::move(steps)) {}
+
+PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const TokenizerConfig& config) {
+  const Json model = json.at("model");
+  const std::optional<Json> normalizer =
+      config.normalizer ? config.normalizer : json.find("normalizer");
+  auto steps = std::make_shared<Steps>(
+      Steps{.normalizer = normalizer ? read_normalizer(*normalizer) : nullptr,
+            .pre_tokenizer = nullptr,
+            .model = read_subword_model(model),
+            .decoder = nullptr,
+            .added = {},
+            .trimmer = {},
+            .json = json,
+            .normalizer_json = normalizer});
+  if (const auto part = json.find("pre_tokenizer")) {
+    steps->pre_tokenizer = read_pre_tokenizer(*part);
+  }
+  if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
+  Tokens tokens = steps->model->tokens();
+  TokenizerConfig names = config;
+  if (!names.unknown) names.unknown = unknown_of(model, tokens);
+  steps->added = AddedTokens(add_tokens(json, tokens), steps->normalizer.get());
+  PostProcessor around = read_post_processor(json.find("post_processor"), std::ssize(tokens));
+  steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens);
+  const SpecialTokens special = special_tokens(tokens, names);
+  TokenizerSettings settings = config.settings;
+  settings.continuing_prefix =
+      model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
+  return {Vocabulary(std::move(tokens), special), std::move(around.layout), settings,
+          std::move(steps)};
+}
+
+PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
+  return from_json(parse_json(text, file));
+}
+
+std::vector<Piece> PipelineTokenizer::split(std::string_view text) const {
+  return steps_->split(text, true);
+}
+std::vector<Piece> PipelineTokenizer::split_plain(std::string_view text) const {
+  return steps_->split(text, false);
+}
+void PipelineTokenizer::trim(std::string_view text, std::span<Piece> pieces) const {
+  steps_->trimmer.apply(text, pieces, steps_->added);
+}
+
+bool PipelineTokenizer::is_special(index_t id) const {
+  const AddedToken* const token = steps_->added.find(id);
+  return token != nullptr && token->special;
+}
+
+std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
+  Tokens tokens;
+  for (const index_t id : ids) {
+    if (!token(id).empty()) tokens.push_back(token(id));
+  }
+  const bool spaced = !steps_->decoder;
+  if (!spaced) steps_->decoder->apply(tokens);
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (spaced && i > 0) text += ' ';
+    text += tokens[i];
+  }
+  return text;
+}
+
+std::string PipelineTokenizer::to_text() const {
+  std::string out = R"({"version":"1.0","truncation":null,"padding":null)";
+  const auto add = [&](std::string_view key, const std::optional<Json>& value,
+                       std::string_view otherwise) {
+    ((out += ",\"") += key) += "\":";
+    if (value) {
+      write_json(*value, out);
+    } else {
+      out += otherwise;
+    }
+  };
+  add("added_tokens", steps_->json.find("added_tokens"), "[]");
+  add("normalizer", steps_->normalizer_json, "null");
+  for (const char* const key : {"pre_tokenizer", "post_processor", "decoder", "model"}) {
+    add(key, steps_->json.find(key), "null");
+  }
+  return out += "}\n";
+}
+
+}  // namespace tessera::text

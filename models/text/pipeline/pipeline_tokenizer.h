@@ -1,0 +1,62 @@
+// Tokenizers as a tokenizer.json describes them: the format of Hugging Face's tokenizers library.
+//
+//   text -> added tokens cut out -> normalizer -> pre-tokenizer: words -> subword model: tokens
+//        -> cut to length -> post-processor: special tokens around it
+//
+//   const auto bert = text::load_tokenizer("all-MiniLM-L6-v2");        // tokenizers.h
+//   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/tokenizer.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+/// What a tokenizer_config.json says beside a tokenizer.json.
+struct TokenizerConfig {
+  TokenizerSettings settings = {};
+  // The special tokens; those it does not name have their usual names ([PAD] or <pad>, ...).
+  std::optional<std::string> pad = {};
+  std::optional<std::string> unknown = {};
+  std::optional<std::string> cls = {};
+  std::optional<std::string> sep = {};
+  std::optional<std::string> mask = {};
+  std::optional<Json> normalizer = {};  // takes the place of the file's
+};
+
+/// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
+///
+/// Its blocks "truncation" and "padding" are not applied, as transformers does not: they are left
+/// over from some call, and encode's options say what is wanted. An added token has the number that
+/// the model gives its string, otherwise the one that the file names.
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  /// **Errors**: std::runtime_error that names the file and the place: a part of a kind that is not
+  /// known; numbers that belong to two tokens.
+  static PipelineTokenizer from_json(const Json& json, const TokenizerConfig& config = {});
+  static PipelineTokenizer from_text(std::string_view text, const std::string& file);
+
+  std::string decode(std::span<const index_t> ids) const override;
+  /// A tokenizer.json; what a TokenizerConfig said is lost, but for the normalizer.
+  std::string to_text() const override;
+  bool is_special(index_t id) const override;
+
+ private:
+  struct Steps;
+  PipelineTokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings,
+                    std::shared_ptr<const Steps> steps);
+  std::vector<Piece> split(std::string_view text) const override;
+  std::vector<Piece> split_plain(std::string_view text) const override;
+  void trim(std::string_view text, std::span<Piece> pieces) const override;
+
+  std::shared_ptr<const Steps> steps_;
+};
+
+}  // namespace tessera::text

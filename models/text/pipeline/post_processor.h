@@ -1,0 +1,27 @@
+// Post-processors: what a tokenizer.json puts around texts, and how it mends their offsets.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/text/tokenizer.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+struct PostProcessor {
+  /// White space at the ends of a token's text is left out of its offsets.
+  struct Trim {
+    bool keeps_first;  // the first token's first space: it was added before the text
+  };
+
+  Layout layout;
+  std::vector<Trim> trims;  // one after the other
+};
+
+/// The post-processor that a tokenizer.json describes under "post_processor", if it does.
+/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known; a
+/// template that leaves out a text; a token that a vocabulary of `size` does not have.
+PostProcessor read_post_processor(const std::optional<Json>& json, index_t size);
+
+}  // namespace tessera::text
