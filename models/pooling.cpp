@@ -7,7 +7,9 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
 
 namespace tessera::models {
 
@@ -25,6 +27,29 @@ Tensor pool_mean(const Tensor& x, const Tokens& tokens) {
   return sum(padded_with(0, x, tokens), {1}) / tokens.lengths.unsqueeze(1).to(x.dtype());
 }
 
+/// The number of real tokens of each row, (B, 1) or (1, 1).
+Tensor counts(const Tensor& x, const Tokens& tokens) {
+  if (!tokens.lengths.defined()) return full({1, 1}, static_cast<double>(x.size(1)), x.dtype());
+  return tokens.lengths.unsqueeze(1).to(x.dtype());
+}
+
+Tensor pool_mean_sqrt_length(const Tensor& x, const Tokens& tokens) {
+  return sum(padded_with(0, x, tokens), {1}) / sqrt(counts(x, tokens));
+}
+
+Tensor pool_weighted_mean(const Tensor& x, const Tokens& tokens) {
+  const Tensor positions = tokens.positions.defined() ? tokens.positions : arange(x.size(1));
+  Tensor weights = (positions + 1).to(x.dtype()).unsqueeze(-1);  // (B, T, 1) or (T, 1)
+  if (weights.rank() == 2) weights = weights.unsqueeze(0);
+  return sum(padded_with(0, x, tokens) * weights, {1}) / sum(padded_with(0, weights, tokens), {1});
+}
+
+Tensor pool_last(const Tensor& x, const Tokens& tokens) {
+  if (!tokens.lengths.defined()) return x.select(1, -1);
+  const Tensor last = (tokens.lengths - 1).unsqueeze(-1).unsqueeze(-1);
+  return gather(x, 1, last.expand({x.size(0), 1, x.size(2)})).squeeze(1);
+}
+
 Tensor pool_cls(const Tensor& x, const Tokens&) {
   return x.select(1, 0);
 }
@@ -34,14 +59,21 @@ Tensor pool_max(const Tensor& x, const Tokens& tokens) {
   return max(padded_with(kLowest, x, tokens), {1});
 }
 
-constexpr std::array<Pooling, 3> kPoolings = {
-    {{"mean", pool_mean}, {"cls", pool_cls}, {"max", pool_max}}};
+constexpr std::array<Pooling, 6> kPoolings = {{{"mean", pool_mean},
+                                               {"cls", pool_cls},
+                                               {"max", pool_max},
+                                               {"mean_sqrt_len_tokens", pool_mean_sqrt_length},
+                                               {"weightedmean", pool_weighted_mean},
+                                               {"lasttoken", pool_last}}};
 
 }  // namespace
 
 constinit const Pooling Pooling::kMean = kPoolings[0];
 constinit const Pooling Pooling::kCls = kPoolings[1];
 constinit const Pooling Pooling::kMax = kPoolings[2];
+constinit const Pooling Pooling::kMeanSqrtLength = kPoolings[3];
+constinit const Pooling Pooling::kWeightedMean = kPoolings[4];
+constinit const Pooling Pooling::kLast = kPoolings[5];
 
 std::span<const Pooling> Pooling::all() {
   return kPoolings;

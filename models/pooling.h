@@ -2,7 +2,7 @@
 //
 // A pooling is a name and a function. One of your own is a constant:
 //
-//   constexpr Pooling kLast = {"last", [](const Tensor& x, const Tokens& tokens) { ... }};
+//   constexpr Pooling kSecond = {"second", [](const Tensor& x, const Tokens& tokens) { ... }};
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace tessera::models {
 /// changes no bit.
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
-/// `tokens.lengths` alone; others may read ids and types.
+/// `tokens.lengths`, kWeightedMean positions too; others may read ids and types.
 /// **Errors**: no token; shapes that do not fit; a length that is not from 1 to T.
 struct Pooling {
   std::string_view name;
@@ -27,8 +27,11 @@ struct Pooling {
   static const Pooling kMean;  // the mean of the tokens' vectors
   static const Pooling kCls;   // the first token's vector: examples must begin with a [CLS]
   static const Pooling kMax;   // the largest element in each column
+  static const Pooling kMeanSqrtLength;  // the tokens' sum over the root of their number
+  static const Pooling kWeightedMean;  // the mean, where the token at position t counts t + 1 times
+  static const Pooling kLast;          // the last real token's vector
 
-  /// The three above, and one of them by name. **Errors**: another name.
+  /// Those above, and one of them by name: sentence-transformers' names. **Errors**: another name.
   static std::span<const Pooling> all();
   static const Pooling& named(std::string_view name);
 };

@@ -27,12 +27,21 @@ Array naive_pool(const Pooling& pooling, const Tensor& x, const std::vector<inde
   return build({a.shape[0], a.shape[2]}, [&](const Dims& at) {
     const index_t length = lengths[static_cast<std::size_t>(at[0])];
     double total = 0;
+    double weighted = 0;
+    double weights = 0;
     double largest = -std::numeric_limits<double>::infinity();
     for (index_t t = 0; t < length; ++t) {
       total += a.at({at[0], t, at[1]});
+      weighted += static_cast<double>(t + 1) * a.at({at[0], t, at[1]});
+      weights += static_cast<double>(t + 1);
       largest = std::max(largest, a.at({at[0], t, at[1]}));
     }
     if (pooling.name == "cls") return a.at({at[0], 0, at[1]});
+    if (pooling.name == "lasttoken") return a.at({at[0], length - 1, at[1]});
+    if (pooling.name == "weightedmean") return weighted / weights;
+    if (pooling.name == "mean_sqrt_len_tokens") {
+      return total / std::sqrt(static_cast<double>(length));
+    }
     return pooling.name == "max" ? largest : total / static_cast<double>(length);
   });
 }
@@ -57,6 +66,12 @@ TEST(Pooling, NeverLooksAtPadding) {
     EXPECT_TRUE(same_bits(pooling(padded, {.lengths = tensor({40})}),
                           pooling(x, {.lengths = tensor({40})})));
   }
+}
+
+TEST(Pooling, WeightedMeanCountsFromTheFirstPosition) {
+  const Tensor x = tensor({{{3.0}, {7.0}}});
+  const Tensor y = Pooling::kWeightedMean(x, {.positions = tensor({4, 5})});
+  EXPECT_FLOAT_EQ(y.item<float>(), (5 * 3 + 6 * 7) / 11.0f);
 }
 
 TEST(Pooling, Gradients) {
@@ -85,7 +100,8 @@ TEST(Pooling, Errors) {
     Pooling::kMean(x, {.ids = zeros({2, 5}, kInt64)});
   }));
   EXPECT_TRUE(throws("pool", {"no such pooling"}, [&] { Pooling{}(x); }));
-  EXPECT_TRUE(throws("Pooling", {"median", "mean, cls, max"}, [] { Pooling::named("median"); }));
+  EXPECT_TRUE(throws("Pooling", {"median", "mean, cls, max", "lasttoken"},
+                     [] { Pooling::named("median"); }));
   EXPECT_TRUE(throws("pool", {"no token"}, [&] { Pooling::kCls(zeros({2, 0, 4})); }));
 }
 
