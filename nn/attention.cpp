@@ -55,7 +55,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   }
   if (options.bias) {
     in_proj_bias = zeros({3 * e});
-    out_proj.bias.fill(0);
+    out_proj.bias = zeros({e});
   }
   if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
 }

@@ -1,6 +1,7 @@
 #include "nn/embedding.h"
 
 #include "nn/check.h"
+#include "nn/init.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
@@ -11,14 +12,14 @@ namespace tessera::nn {
 Embedding::Embedding(const EmbeddingOptions& options, Rng& rng) {
   detail::require_size("Embedding", "num_embeddings", options.num_embeddings);
   detail::require_size("Embedding", "embedding_dim", options.embedding_dim);
-  weight = randn({options.num_embeddings, options.embedding_dim}, kFloat32, rng);
+  weight = normal({options.num_embeddings, options.embedding_dim}, options.std, rng);
   if (options.padding_index) {
     const index_t rows = options.num_embeddings;
     const index_t index = *options.padding_index;
     require(-rows <= index && index < rows, "Embedding", "padding_index ", index,
             " is out of range for ", rows, " rows");
     padding_index = index < 0 ? index + rows : index;
-    weight.select(0, *padding_index).fill(0);
+    if (!rng.is_blank()) weight.select(0, *padding_index).fill(0);
   }
 }
 

@@ -12,12 +12,13 @@ struct EmbeddingOptions {
   index_t num_embeddings;
   index_t embedding_dim;
   std::optional<index_t> padding_index = {};  // negative counts from the end
+  double std = 1;                             // of the initial weight
 };
 
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// The weight starts as N(0, 1), the padding row as zeros; reading that row gives it no gradient.
+/// The weight starts as N(0, std^2), the padding row as zeros; reading that row gives it no gradient.
 /// **Errors**: sizes below 1; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {

@@ -4,6 +4,7 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
 
 namespace tessera::nn {
 
@@ -19,6 +20,11 @@ Tensor xavier_uniform(const Shape& shape, Rng& rng) {
   if (element_count("xavier_uniform", shape) == 0) return zeros(shape);
   const double bound = std::sqrt(6 / static_cast<double>(shape[0] + shape[1]));
   return uniform(shape, -bound, bound, kFloat32, rng);
+}
+
+Tensor normal(const Shape& shape, double std, Rng& rng) {
+  const Tensor unit = randn(shape, kFloat32, rng);
+  return std == 1 || rng.is_blank() ? unit : unit * std;
 }
 
 }  // namespace tessera::nn

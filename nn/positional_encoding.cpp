@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "nn/check.h"
+#include "nn/init.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
@@ -54,7 +55,7 @@ Tensor PositionalEncoding::operator()(const Tensor& x, const Tensor& positions) 
 LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
                                                      Rng& rng) {
   check_sizes("LearnedPositionalEncoding", max_tokens, d_model);
-  weight = randn({max_tokens, d_model}, kFloat32, rng) * 0.02;
+  weight = normal({max_tokens, d_model}, 0.02, rng);
 }
 
 Tensor LearnedPositionalEncoding::operator()(const Tensor& x, const Tensor& positions) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/check.h"
+#include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
@@ -54,7 +55,7 @@ RelativePositionBias::RelativePositionBias(const RelativePositionOptions& option
     : distances(options.distances) {
   detail::require_size("RelativePositionBias", "num_heads", options.num_heads);
   check(distances);
-  weight = randn({distances.buckets, options.num_heads}, kFloat32, rng) * 0.02;
+  weight = normal({distances.buckets, options.num_heads}, 0.02, rng);
 }
 
 Tensor RelativePositionBias::operator()(index_t queries, index_t keys) const {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
@@ -62,6 +63,12 @@ std::uint64_t Rng::take_blocks(index_t count) {
   const std::uint64_t first = (state_.position + 3) / 4;
   state_.position = (first + static_cast<std::uint64_t>(count)) * 4;
   return first;
+}
+
+Rng Rng::blank() {
+  Rng rng;
+  rng.blank_ = true;
+  return rng;
 }
 
 Rng& default_rng() {
@@ -126,6 +133,7 @@ Tensor uniform_of(const char* op, const Shape& shape, double low, double high, D
                   Rng& rng) {
   require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
   require(low < high && std::isfinite(high - low), op, "no numbers in [", low, ", ", high, ")");
+  if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) {
     using T = decltype(kind);
     const Affine<T> to_range(low, high);
@@ -213,6 +221,7 @@ Tensor normals(const Shape& shape, Rng& rng) {
 
 Tensor normal_of(const char* op, const Shape& shape, DType dtype, Rng& rng) {
   require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
+  if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) { return normals<decltype(kind)>(shape, rng); });
 }
 
