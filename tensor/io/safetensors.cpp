@@ -101,19 +101,60 @@ void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
 
 }  // namespace
 
-Safetensors load_safetensors(const std::filesystem::path& path) {
-  const InputFile file(path);
-  const std::string text = read_header(file);
-  const index_t data = 8 + std::ssize(text);
-  SafetensorsHeader header = parse_safetensors_header(text, file.name());
-  check_layout(file, header.entries, file.size() - data);
-  Safetensors result{{}, std::move(header.metadata)};
-  for (const SafetensorsEntry& entry : header.entries) {
+/// An open file, its checked header, and where the data begin.
+struct SafetensorsFile::Opened {
+  InputFile file;
+  SafetensorsHeader header;
+  index_t data = 0;
+  std::map<std::string, Shape> shapes = {};
+  std::map<std::string, const SafetensorsEntry*> entries = {};
+
+  explicit Opened(const std::filesystem::path& path) : file(path) {
+    const std::string text = read_header(file);
+    data = 8 + std::ssize(text);
+    header = parse_safetensors_header(text, file.name());
+    check_layout(file, header.entries, file.size() - data);
+    for (const SafetensorsEntry& entry : header.entries) {
+      shapes.emplace(entry.name, entry.shape);
+      entries.emplace(entry.name, &entry);
+    }
+  }
+
+  Tensor read(const SafetensorsEntry& entry) const {
     const ElementFormat& format = format_of(file, entry);
     Tensor tensor = Tensor::empty(entry.shape, format.dtype);
     format.read(file, data + entry.begin, !kLittleEndian, tensor);
-    result.tensors.emplace(entry.name, std::move(tensor));
+    return tensor;
   }
+};
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : opened_(std::make_shared<const Opened>(path)) {}
+
+const std::string& SafetensorsFile::name() const {
+  return opened_->file.name();
+}
+
+const std::map<std::string, Shape>& SafetensorsFile::shapes() const {
+  return opened_->shapes;
+}
+
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
+  return opened_->header.metadata;
+}
+
+Tensor SafetensorsFile::read(const std::string& name) const {
+  const auto found = opened_->entries.find(name);
+  if (found == opened_->entries.end()) {
+    fail_file(opened_->file.name(), "no tensor ", printable(name));
+  }
+  return opened_->read(*found->second);
+}
+
+Safetensors load_safetensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Safetensors result{{}, file.metadata()};
+  for (const auto& [name, shape] : file.shapes()) result.tensors.emplace(name, file.read(name));
   return result;
 }
 

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "tensor/tensor.h"
@@ -35,6 +36,24 @@ struct Safetensors {
 /// not fit the shape, or that leave gaps, overlap or do not end with the file. Memory for tensors is
 /// taken only after these checks.
 Safetensors load_safetensors(const std::filesystem::path& path);
+
+/// A .safetensors file of which tensors are read when they are needed. Its header is checked as
+/// load_safetensors checks it. Copies share the open file.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  const std::string& name() const;
+  /// The shape of each tensor.
+  const std::map<std::string, Shape>& shapes() const;
+  const std::map<std::string, std::string>& metadata() const;
+  /// One tensor, as load_safetensors has it. **Errors**: also a name that is not there.
+  Tensor read(const std::string& name) const;
+
+ private:
+  struct Opened;
+  std::shared_ptr<const Opened> opened_;
+};
 
 /// Writes tensors, and texts as `__metadata__`: the file is replaced as a whole, as by write_file.
 /// "format" becomes "pt" unless `metadata` says otherwise: some readers expect it.
