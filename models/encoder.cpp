@@ -10,11 +10,16 @@ namespace tessera::models {
 
 namespace {
 
-/// The numbers of the layers whose weights are requested, of `count`.
-std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t count) {
+/// 0, 1, ..., count - 1.
+std::vector<index_t> numbers_below(index_t count) {
   std::vector<index_t> all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), 0);
-  const std::vector<index_t> chosen = request.layers.value_or(all);
+  return all;
+}
+
+/// The numbers of the layers whose weights are requested, of `count`.
+std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t count) {
+  const std::vector<index_t> chosen = request.layers.value_or(numbers_below(count));
   for (const index_t number : chosen) {
     require(0 <= number && number < count, "Encoder", "there is no layer ", number, " among ",
             count);
@@ -62,7 +67,11 @@ class RotaryTables {
 
 }  // namespace
 
-Encoder::Encoder(const EncoderOptions& options, Rng& rng) {
+Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order) {
+  for (const index_t number : order) {
+    require(0 <= number && number < std::ssize(options.layers), "Encoder", "the order names layer ",
+            number, " of ", options.layers.size());
+  }
   if (!options.layers.empty()) options.width();
   for (const EncoderLayerOptions& layer : options.layers) {
     require(layer.batch_first == options.layers.front().batch_first, "Encoder",
@@ -101,19 +110,26 @@ EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
   return result;
 }
 
+/// The numbers of the layers in the order in which they are applied.
+std::vector<index_t> Encoder::steps() const {
+  return order.empty() ? numbers_below(std::ssize(layers)) : order;
+}
+
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {
   EncoderInputs y = with_bias(inputs);
-  for (const EncoderLayer& layer : layers) y.x = layer(y);
+  for (const index_t number : steps()) y.x = layers[static_cast<std::size_t>(number)](y);
   return norm ? (*norm)(y.x) : y.x;
 }
 
 EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
                                    const AttentionRequest& request) const {
-  const std::vector<index_t> chosen = chosen_layers(request, std::ssize(layers));
+  const std::vector<index_t> numbers = steps();
+  const std::vector<index_t> chosen = chosen_layers(request, std::ssize(numbers));
   std::vector<Tensor> weights(chosen.size());
   EncoderInputs y = with_bias(inputs);
-  for (index_t i = 0; i < std::ssize(layers); ++i) {
-    const EncoderLayer& layer = layers[static_cast<std::size_t>(i)];
+  for (index_t i = 0; i < std::ssize(numbers); ++i) {
+    const EncoderLayer& layer =
+        layers[static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)])];
     if (std::ranges::find(chosen, i) == chosen.end()) {
       y.x = layer(y);
       continue;

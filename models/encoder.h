@@ -15,6 +15,7 @@ struct EncoderOptions {
   bool final_norm = false;              // of the last layer's kind; pre-norm stacks need one
   std::optional<index_t> d_model = {};  // needed only if there is no layer
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of all layers
+  std::vector<index_t> order = {};  // numbers of layers, one maybe often; if empty, each once
 
   /// The width of the vectors that go in and out. **Errors**: layers of several widths; no layer
   /// and no d_model.
@@ -28,13 +29,14 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
 nn::Norm make_norm(const EncoderOptions& options);
 
 /// What an encoder computes together with its attention weights: one tensor a layer, in the order
-/// in which the request chose layers.
+/// in which the request chose layers. Of a stack with an `order` it chooses the order's places.
 struct EncoderTrace {
   Tensor output;
   std::vector<Tensor> weights;
 };
 
-/// `norm(layer_n(... layer_1(x)))`.
+/// `norm(layer_n(... layer_1(x)))`, or the layers that `order` names, one after the other: ALBERT
+/// applies one layer twelve times.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
 /// D). Parameters have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
@@ -43,11 +45,12 @@ struct EncoderTrace {
 /// `relative_position` all share one bias, relative_attention_bias.weight, as T5's and MPNet's.
 /// Padded positions are computed like any other, but no real position sees them.
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a shared
-/// bias of layers whose numbers of heads differ. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
+/// bias of layers whose numbers of heads differ; a number in `order` that no layer has. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;
   std::optional<nn::RelativePositionBias> relative_position;  // of all layers
+  std::vector<index_t> order;                                 // if empty, each layer once
 
   explicit Encoder(const EncoderOptions& options, Rng& rng = default_rng());
 
@@ -71,6 +74,7 @@ struct Encoder {
 
  private:
   EncoderInputs with_bias(const EncoderInputs& inputs) const;
+  std::vector<index_t> steps() const;
 };
 
 }  // namespace tessera::models

@@ -54,7 +54,8 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
           .activation = options.activation,
           .dropout = options.dropouts.feed_forward.value_or(options.dropout),
           .bias = options.feed_forward.bias.value_or(options.bias),
-          .gated = options.feed_forward.gated};
+          .gated = options.feed_forward.gated,
+          .input_bias = options.feed_forward.input_bias};
 }
 
 }  // namespace

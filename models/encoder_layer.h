@@ -37,6 +37,7 @@ struct AttentionDetails {
 struct FeedForwardDetails {
   std::optional<bool> bias = {};
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
+  std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
 struct DropoutDetails {

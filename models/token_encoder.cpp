@@ -38,10 +38,55 @@ Tensor pair_rows(const Tensor& ids, index_t rows) {
   return from_vector(result, ids.shape());
 }
 
+/// RoBERTa's positions, (B, T): the padding token's own number for it, and for each other token that
+/// number plus how many others there are up to this one.
+Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens) {
+  std::vector<index_t> numbers = ids.to_vector<index_t>();
+  const auto length = static_cast<std::size_t>(ids.size(-1));
+  index_t others = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i % length == 0) others = 0;
+    const bool is_padding = numbers[i] == padding;
+    if (!is_padding) ++others;
+    require(others <= max_tokens, kOp, "a sequence of ", others,
+            " tokens, but there are positions for ", max_tokens);
+    numbers[i] = padding + (is_padding ? 0 : others);
+  }
+  return from_vector(numbers, ids.shape());
+}
+
+/// The width of the tables.
+index_t embedding_width(const TokenEncoderOptions& options) {
+  return options.embedding_width.value_or(options.encoder.width());
+}
+
+/// The rows of a table of learned positions.
+index_t position_rows(const TokenEncoderOptions& options) {
+  return options.max_tokens + (options.padding_id ? *options.padding_id + 1 : 0);
+}
+
+double start_of_words(const TokenEncoderOptions& options) {
+  if (options.positions != Positions::kSinusoidal) return kLearnedStd;
+  return options.embedding_scale / std::sqrt(static_cast<double>(embedding_width(options)));
+}
+
+nn::Norm norm_of_embeddings(const TokenEncoderOptions& options) {
+  const index_t width = embedding_width(options);
+  if (options.encoder.layers.empty()) return nn::Norm({.width = width});
+  EncoderLayerOptions layer = options.encoder.layers.back();
+  layer.d_model = width;
+  return make_norm(layer);
+}
+
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
   nn::detail::require_size(kOp, "d_model", options.encoder.width());
+  nn::detail::require_size(kOp, "embedding_width", embedding_width(options));
   nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
+  require(options.padding_id.value_or(0) >= 0, kOp, "padding_id must not be ",
+          options.padding_id.value_or(0));
+  require(!options.padding_id || options.positions == Positions::kLearned, kOp,
+          "padding_id is for learned positions");
   require(options.pair_rows >= 0, kOp, "pair_rows must not be ", options.pair_rows);
   require(options.token_types >= 0, kOp, "token_types must not be ", options.token_types);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
@@ -54,37 +99,42 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
 }  // namespace
 
 TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rng)
-    : word(checked(options).vocabulary_size, options.encoder.width(), rng),
-      dropout(options.dropout) {
-  const index_t width = options.encoder.width();
-  const double scale = std::sqrt(static_cast<double>(width));
+    : word({.num_embeddings = checked(options).vocabulary_size,
+            .embedding_dim = embedding_width(options),
+            .std = start_of_words(options)},
+           rng),
+      dropout(options.dropout),
+      padding_id(options.padding_id) {
+  const index_t width = embedding_width(options);
   switch (options.positions) {
     case Positions::kSinusoidal:
       require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
               "embedding_scale must be a number above 0, not ", options.embedding_scale);
-      word.weight = word.weight * (options.embedding_scale / scale);
-      sinusoidal.emplace(nn::PositionalEncodingOptions{
-          .d_model = width, .max_tokens = options.max_tokens, .input_scale = scale});
+      sinusoidal.emplace(
+          nn::PositionalEncodingOptions{.d_model = width,
+                                        .max_tokens = options.max_tokens,
+                                        .input_scale = std::sqrt(static_cast<double>(width))});
       break;
     case Positions::kLearned:
-      word.weight = word.weight * kLearnedStd;
-      learned.emplace(options.max_tokens, width, rng);
+      learned.emplace(position_rows(options), width, rng);
       break;
     case Positions::kNone:
-      word.weight = word.weight * kLearnedStd;
       break;
     default:
       fail(kOp, "no such kind of positions");
   }
   if (options.token_types > 0) {
-    type.emplace(options.token_types, width, rng);
-    type->weight = type->weight * kLearnedStd;
+    type.emplace(
+        nn::EmbeddingOptions{
+            .num_embeddings = options.token_types, .embedding_dim = width, .std = kLearnedStd},
+        rng);
   }
   if (options.pair_rows > 0) {
     pair.emplace(options.pair_rows, width, rng);
     pair->weight = zeros_like(pair->weight);
   }
-  if (options.embedding_norm) norm.emplace(make_norm(options.encoder));
+  if (options.embedding_norm) norm.emplace(norm_of_embeddings(options));
+  if (options.embedding_width) projection.emplace(width, options.encoder.width(), rng);
 }
 
 Tensor TokenEncoder::Embeddings::summed(const Tokens& tokens) const {
@@ -93,8 +143,19 @@ Tensor TokenEncoder::Embeddings::summed(const Tokens& tokens) const {
   if (type) x = x + (tokens.types.defined() ? (*type)(tokens.types) : type->weight.select(0, 0));
   if (pair) x = x + (*pair)(pair_rows(tokens.ids, pair->weight.size(0)));
   if (sinusoidal) x = (*sinusoidal)(x, tokens.positions);
-  if (learned) x = (*learned)(x, tokens.positions);
+  if (learned) x = (*learned)(x, positions_of(tokens));
   return x;
+}
+
+/// The rows of learned positions that the tokens have; undefined: 0, 1, ...
+Tensor TokenEncoder::Embeddings::positions_of(const Tokens& tokens) const {
+  if (tokens.positions.defined() || !padding_id) return tokens.positions;
+  return counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
+}
+
+Tensor TokenEncoder::Embeddings::finished(const Tensor& sum) const {
+  const Tensor x = dropout(norm ? (*norm)(sum) : sum);
+  return projection ? (*projection)(x) : x;
 }
 
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)

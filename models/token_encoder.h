@@ -6,6 +6,7 @@
 #include "models/encoder.h"
 #include "models/tokens.h"
 #include "nn/embedding.h"
+#include "nn/linear.h"
 #include "nn/positional_encoding.h"
 
 namespace tessera::models {
@@ -22,6 +23,8 @@ struct TokenEncoderOptions {
   EncoderOptions encoder;
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
+  std::optional<index_t> padding_id = {};       // learned positions count all tokens but this one
+  std::optional<index_t> embedding_width = {};  // of the tables, if not the encoder's
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
   index_t pair_rows = 0;        // of a table for pairs of neighbours; 0: no table
   double embedding_scale = 1;   // of the initial embeddings, relative to the sines
@@ -36,7 +39,11 @@ struct TokenEncoderOptions {
 /// tied to an output layer, gives scores of variance 1. A smaller s is for few examples: the random
 /// start of rare words, which training hardly changes, disturbs less. Otherwise all tables start as
 /// N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
-/// dropout.
+/// dropout. With an `embedding_width` tables and norm have that width, and a linear layer after the
+/// dropout makes it the encoder's.
+///
+/// With a `padding_id` p and learned positions, those that are not given depend on ids: p for each
+/// token p, and for the others p + 1, p + 2, ... So p + 1 rows come before those for max_tokens.
 ///
 /// With `pair_rows` the embedding of a token and the one in front of it is added to the token's own:
 /// `pair_embedding[hash(ids[t - 1], ids[t])]`, of a table that starts with zeros and in which some
@@ -46,13 +53,15 @@ struct TokenEncoderOptions {
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
 /// (pair_rows, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and
-/// .bias (D) as BERT's, encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
+/// .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; negative pair_rows; an
+/// table of them; an encoder with batch_first = false; negative pair_rows; a
+/// negative padding_id, or one without learned positions; an
 /// embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; for pairs
-/// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1.
+/// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1; Lan et al.,
+/// "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
   struct Embeddings {
     nn::Embedding word;
@@ -62,12 +71,14 @@ struct TokenEncoder {
     std::optional<nn::LearnedPositionalEncoding> learned;
     std::optional<nn::Norm> norm;
     nn::Dropout dropout;
+    std::optional<nn::Linear> projection;
+    std::optional<index_t> padding_id;
 
     Embeddings(const TokenEncoderOptions& options, Rng& rng);
     /// The sum alone, before its norm and the dropout.
     Tensor summed(const Tokens& tokens) const;
     /// The vectors that the encoder reads, made of that sum.
-    Tensor finished(const Tensor& sum) const { return dropout(norm ? (*norm)(sum) : sum); }
+    Tensor finished(const Tensor& sum) const;
     Tensor operator()(const Tokens& tokens) const { return finished(summed(tokens)); }
 
     template <class Self, class Visitor>
@@ -79,7 +90,11 @@ struct TokenEncoder {
       visitor("position_embeddings", self.learned);
       visitor("LayerNorm", self.norm);
       visitor("dropout", self.dropout);
+      visitor("projection", self.projection);
     }
+
+   private:
+    Tensor positions_of(const Tokens& tokens) const;
   };
 
   Embeddings embeddings;

@@ -19,7 +19,7 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
     : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
-               .bias = options.bias},
+               .bias = options.input_bias.value_or(options.bias)},
               rng),
       dropout(options.dropout),
       linear2({.in_features = options.dim_feedforward,

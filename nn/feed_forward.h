@@ -1,6 +1,8 @@
 // The position-wise feed-forward network.
 #pragma once
 
+#include <optional>
+
 #include "nn/activation.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
@@ -14,6 +16,7 @@ struct FeedForwardOptions {
   double dropout = 0;
   bool bias = true;
   bool gated = false;
+  std::optional<bool> input_bias = {};  // of linear1, as `bias` says if absent
 };
 
 /// `linear2(dropout(activation(linear1(x))))`, the same at every position; gated, where linear1 gives

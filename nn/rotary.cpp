@@ -17,7 +17,7 @@ Buffer table_for(const RotaryOptions& options, index_t head_width) {
   const index_t width = options.width == 0 ? head_width : options.width;
   require(width >= 2 && width % 2 == 0 && width <= head_width, kOp, "width ", width,
           " of heads of width ", head_width, " must be an even number of their columns");
-  return Buffer(rotary_table(options.max_tokens, width, options.base, kFloat64));
+  return Buffer(rotary_table(options.max_tokens, width, options.base, kFloat64, options.divisor));
 }
 
 }  // namespace

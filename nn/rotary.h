@@ -11,6 +11,7 @@ struct RotaryOptions {
   index_t width = 0;         // the first columns of a head that turn, an even number; 0: all
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else halves
   index_t max_tokens = 512;  // positions in the table
+  double divisor = 1;        // of all frequencies: a longer range of positions
 
   friend bool operator==(const RotaryOptions&, const RotaryOptions&) = default;
 };
@@ -23,8 +24,8 @@ struct RotaryOptions {
 ///     linear(x, in_proj_weight, in_proj_bias, {.rotary = rotary.columns(2 * num_heads, x.dtype())})
 ///
 /// turns the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
-/// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base that is not
-/// above 0. **Source**: Su et al., "RoFormer", 2021.
+/// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base or a
+/// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
   Buffer table;  // (max_tokens, columns that turn)
   index_t head_width;

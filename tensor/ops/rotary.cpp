@@ -12,17 +12,20 @@
 
 namespace tessera {
 
-Tensor rotary_table(index_t positions, index_t width, double base, DType dtype) {
+Tensor rotary_table(index_t positions, index_t width, double base, DType dtype, double divisor) {
   constexpr const char* kOp = "rotary_table";
   require(width % 2 == 0, kOp, "columns turn in pairs, but the width is ", width);
   require(base > 0 && std::isfinite(base), kOp, "the base must be a number above 0, not ", base);
+  require(divisor > 0 && std::isfinite(divisor), kOp, "the divisor must be a number above 0, not ",
+          divisor);
   require(is_floating(dtype), kOp, "expected a floating dtype, not ", dtype);
   const index_t pairs = width / 2;
   Tensor angles = Tensor::empty({positions, pairs}, kFloat64);
   double* const out = angles.mutable_data<double>();
   for (index_t k = 0; k < pairs; ++k) {
     const float exponent = static_cast<float>(2 * k) / static_cast<float>(width);
-    const float frequency = 1 / static_cast<float>(std::pow(base, static_cast<double>(exponent)));
+    const float frequency = 1 / static_cast<float>(std::pow(base, static_cast<double>(exponent))) /
+                            static_cast<float>(divisor);
     for (index_t p = 0; p < positions; ++p) {
       const float angle = static_cast<float>(p) * frequency;
       out[p * pairs + k] = static_cast<double>(angle);

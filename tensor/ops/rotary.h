@@ -12,15 +12,17 @@
 namespace tessera {
 
 /// The cosines of the angles p f(k) for the pairs k < width / 2, then their sines, in row p, with
-/// frequencies f(k) = base^(-2k / width).
+/// frequencies f(k) = base^(-2k / width) / divisor. A base that is s times as large and a divisor of
+/// s^(2 / width) are the NTK scaling of models for s times as many positions.
 ///
 /// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32
 /// whatever the dtype, because that is what models are trained with: at position 8000 an exact angle
 /// may be 1e-3 away. So a model in float64 is the one in float32, with more digits of the sines
 /// and cosines of the same angles.
-/// **Errors**: a negative size, an odd width, a base that is not above 0.
+/// **Errors**: a negative size, an odd width, a base or a divisor that is not above 0.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
-Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32);
+Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
+                    double divisor = 1);
 
 /// The angles by which heads turn, and which of their columns are pairs.
 struct Rotation {
