@@ -1,10 +1,138 @@
 #include "models/hugging_face/folder.h"
 
+#include <vector>
+
+#include "models/hugging_face/names.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/ops/join.h"
+
 namespace tessera::models {
 
-ModelFolder::ModelFolder(const std::filesystem::path& folder)
-    : path(folder), config(read_json(folder / "config.json")) {
+namespace fs = std::filesystem;
+
+namespace {
+
+Json checked_config(const fs::path& folder) {
+  Json config = read_json(folder / "config.json");
   if (!config.is_object()) config.fail("wanted an object, got ", config.described());
+  return config;
+}
+
+}  // namespace
+
+/// Tensors that are there, by their names in the files, in the order of our parameter's rows.
+struct ModelFolder::Found {
+  std::vector<std::string> names;
+  Halves halves = Halves::kKept;
+};
+
+ModelFolder::ModelFolder(const fs::path& folder)
+    : path(folder),
+      config(checked_config(folder)),
+      family(&family_of(config)),
+      encoder(family->options(config)),
+      files_(folder),
+      group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
+  check_layers();
+}
+
+/// So that no model is made for layers that are nowhere.
+void ModelFolder::check_layers() const {
+  for (std::size_t i = 0; i < encoder.encoder.layers.size(); ++i) {
+    const EncoderLayerOptions& layer = encoder.encoder.layers[i];
+    const index_t rows = layer.dim_feedforward * (layer.feed_forward.gated ? 2 : 1);
+    found_as(format("encoder.layers.", i, ".linear1.weight"), {rows, layer.d_model});
+  }
+}
+
+std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) const {
+  for (const WeightName& line : family->names) {
+    const auto source = source_of(line, name, group_size_);
+    if (!source) continue;
+    Found found{{}, source->halves};
+    for (const std::string& theirs : source->names) {
+      for (const std::string& spelling : spellings(theirs, family->prefix)) {
+        if (files_.shape(spelling) == nullptr) continue;
+        found.names.push_back(spelling);
+        break;
+      }
+    }
+    if (found.names.size() == source->names.size()) return found;
+  }
+  return {};
+}
+
+ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& shape) const {
+  const auto found = find(name);
+  if (!found) {
+    std::string wanted;
+    for (const WeightName& line : family->names) {
+      const auto source = source_of(line, name, group_size_);
+      if (!source) continue;
+      for (const std::string& theirs : source->names) {
+        wanted += (wanted.empty() ? "" : ", ") + printable(theirs);
+      }
+      break;
+    }
+    if (wanted.empty())
+      fail_file(path.string(), "no ", family->name, " model has ", printable(name));
+    fail_file(files_.file_of(""), "wanted ", wanted, ", with or without ",
+              printable(family->prefix), " in front; it is not there");
+  }
+  Shape part = shape;
+  const auto parts = std::ssize(found->names);
+  if (parts > 1) part[0] /= parts;
+  for (const std::string& theirs : found->names) {
+    const Shape& is = *files_.shape(theirs);
+    if (is == part) continue;
+    fail_file(files_.file_of(theirs), "tensor ", printable(theirs), ": wanted shape ", part,
+              " for config.json's sizes, got ", is);
+  }
+  return *found;
+}
+
+bool ModelFolder::has(const std::string& name) const {
+  return find(name).has_value();
+}
+
+std::optional<Shape> ModelFolder::shape(const std::string& name) const {
+  const auto found = find(name);
+  if (!found) return {};
+  Shape shape = *files_.shape(found->names.front());
+  if (!shape.empty()) shape[0] *= std::ssize(found->names);
+  return shape;
+}
+
+Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
+  const Found found = found_as(name, shape);
+  std::vector<Tensor> parts;
+  for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs));
+  if (found.halves == Halves::kExchanged) {
+    const Tensor all = parts.front();
+    const index_t half = all.size(0) / 2;
+    parts = {all.slice(0, half, 2 * half), all.slice(0, 0, half)};
+  }
+  return parts.size() == 1 ? parts.front() : concat(parts);
+}
+
+nn::StateDict ModelFolder::weights() const {
+  nn::StateDict state;
+  for (const WeightName& line : family->names) {
+    for (const std::string& name : our_names(line, std::ssize(encoder.encoder.layers))) {
+      if (state.contains(name)) continue;
+      if (const auto its_shape = shape(name)) state.emplace(name, weight(name, *its_shape));
+    }
+  }
+  return state;
+}
+
+TokenEncoder load_encoder(const ModelFolder& folder) {
+  Rng blank = Rng::blank();
+  TokenEncoder encoder(folder.encoder, blank);
+  load_weights(encoder, folder);
+  nn::eval(encoder);
+  return encoder;
 }
 
 }  // namespace tessera::models

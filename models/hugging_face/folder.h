@@ -1,19 +1,76 @@
-// A model's folder as Hugging Face's libraries write it.
+// A model's folder as Hugging Face's libraries write it: config.json and weights.
+//
+//   const ModelFolder folder("all-MiniLM-L6-v2");
+//   const TokenEncoder encode = load_encoder(folder);
+//   Tensor vectors = encode({ids, lengths});                      // (B, T, 384)
+//
+// A model with a head is made of the folder's options, and its parameters are read by our names:
+//
+//   Rng blank = Rng::blank();                                     // draws nothing
+//   SequenceClassifier model({.tokens = folder.encoder, .classes = 2}, blank);
+//   load_weights(model, folder);
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
+#include "models/hugging_face/family.h"
+#include "models/hugging_face/weight_files.h"
+#include "models/token_encoder.h"
+#include "nn/module.h"
 #include "tensor/io/json.h"
 
 namespace tessera::models {
 
-/// A folder with a config.json.
-struct ModelFolder {
+/// A folder with a config.json and weights, of a family that is known. Opening it reads the
+/// config and the list of tensors; their elements are read when they are asked for.
+///
+/// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
+/// what was wanted and what is there.
+class ModelFolder {
+ public:
+  /// **Errors**: a file that is missing or not as it should be; a family that is not known; sizes
+  /// out of range; layers that the weights lack or have in other sizes.
+  explicit ModelFolder(const std::filesystem::path& folder);
+
   std::filesystem::path path;
   Json config;
+  const Family* family;
+  /// The encoder. Its max_tokens is what a sequence may have, special tokens included; its
+  /// token_types is 0 where the model reads none.
+  TokenEncoderOptions encoder;
 
-  /// **Errors**: std::runtime_error that names the file: none, or no JSON object.
-  explicit ModelFolder(const std::filesystem::path& folder);
+  /// Whether the files have what our parameter `name` is made of.
+  bool has(const std::string& name) const;
+  /// The shape of our parameter `name`, if the files have it.
+  std::optional<Shape> shape(const std::string& name) const;
+  /// Our parameter `name`, in float32. **Errors**: it is not there, or has not this shape.
+  Tensor weight(const std::string& name, const Shape& shape) const;
+  /// Every parameter that the files have, by our names, those of heads too.
+  nn::StateDict weights() const;
+
+ private:
+  struct Found;
+  std::optional<Found> find(const std::string& name) const;
+  Found found_as(const std::string& name, const Shape& shape) const;
+  void check_layers() const;
+
+  WeightFiles files_;
+  index_t group_size_ = 1;
 };
+
+/// Puts the folder's tensors in the place of the model's parameters, which are not copied to: make
+/// the model with Rng::blank().
+/// **Errors**: a parameter that the files lack or have in another shape.
+template <nn::Module M>
+void load_weights(M& model, const ModelFolder& folder) {
+  nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
+    parameter = folder.weight(name, parameter.shape());
+  });
+}
+
+/// The folder's encoder with its weights, in evaluation mode. Heads and poolers are left out.
+TokenEncoder load_encoder(const ModelFolder& folder);
 
 }  // namespace tessera::models

@@ -1,0 +1,44 @@
+// What families read from config.json, with ranges that no file may exceed.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "models/encoder_layer.h"
+#include "tensor/io/json.h"
+
+namespace tessera::models::config {
+
+inline constexpr index_t kMaxWidth = 65'536;
+inline constexpr index_t kMaxLayers = 1024;
+inline constexpr index_t kMaxVocabulary = index_t{1} << 24;
+inline constexpr index_t kMaxPositions = index_t{1} << 20;
+
+/// Sizes, at least 1. Without `otherwise` the key must be there.
+index_t width(const Json& config, std::string_view key, std::optional<index_t> otherwise = {});
+index_t layer_count(const Json& config, std::string_view key);
+index_t vocabulary_size(const Json& config, std::string_view key = "vocab_size");
+index_t positions(const Json& config, std::string_view key, index_t otherwise);
+
+/// The number of heads. **Errors**: also one that does not divide `d_model`.
+index_t heads(const Json& config, std::string_view key, index_t d_model);
+
+/// A number from 0 to 1.
+double probability(const Json& config, std::string_view key, double otherwise);
+/// A number above 0 and below 1.
+double epsilon(const Json& config, std::string_view key, double otherwise);
+
+/// An activation function by Hugging Face's name. **Errors**: one that is not known.
+nn::Activation activation(const Json& config, std::string_view key, std::string_view otherwise);
+
+/// Rotary positions of whole heads. **Errors**: an odd width of heads; a table beyond reason.
+nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
+                         index_t nhead);
+/// A base of rotary positions: a number above 0.
+double rotary_base(const Json& config, std::string_view key, double otherwise);
+
+/// Throws unless the key is absent, null or has this value: any other is another model.
+void want_flag(const Json& config, std::string_view key, bool value);
+void want_text(const Json& config, std::string_view key, std::string_view value);
+
+}  // namespace tessera::models::config

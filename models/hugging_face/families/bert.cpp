@@ -1,0 +1,63 @@
+// BERT; many sentence encoders (MiniLM, bge, e5, gte) are of its kind.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+constexpr WeightName kNames[] = {
+    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+    {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
+    {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
+    {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
+    {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"},
+    {"encoder.layers.#.self_attn.out_proj.*", "encoder.layer.#.attention.output.dense.*"},
+    {"encoder.layers.#.norm1.*", "encoder.layer.#.attention.output.LayerNorm.*"},
+    {"encoder.layers.#.linear1.*", "encoder.layer.#.intermediate.dense.*"},
+    {"encoder.layers.#.linear2.*", "encoder.layer.#.output.dense.*"},
+    {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
+
+    {"pooler.dense.*", "pooler.dense.*"},
+    {"head.dense.*", "pooler.dense.*"},
+    {"classifier.*", "classifier.*"},
+    {"classifier.*", "qa_outputs.*"},
+    {"cls.predictions.transform.dense.*", "cls.predictions.transform.dense.*"},
+    {"cls.predictions.transform.LayerNorm.*", "cls.predictions.transform.LayerNorm.*"},
+    {"cls.predictions.bias", "cls.predictions.bias"},
+    {"cls.predictions.bias", "cls.predictions.decoder.bias"},
+    {"cls.seq_relationship.*", "cls.seq_relationship.*"},
+};
+
+}  // namespace
+
+TokenEncoderOptions bert_options(const Json& config) {
+  config::want_text(config, "position_embedding_type", "absolute");
+  config::want_flag(config, "is_decoder", false);
+  config::want_flag(config, "add_cross_attention", false);
+  const index_t d_model = config::width(config, "hidden_size");
+  const EncoderLayerOptions layer = {
+      .d_model = d_model,
+      .nhead = config::heads(config, "num_attention_heads", d_model),
+      .dim_feedforward = config::width(config, "intermediate_size"),
+      .dropout = config::probability(config, "hidden_dropout_prob", 0.1),
+      .activation = config::activation(config, "hidden_act", "gelu"),
+      .layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-12),
+      .dropouts = {.attention_weights =
+                       config::probability(config, "attention_probs_dropout_prob", 0.1),
+                   .feed_forward = 0},
+  };
+  const index_t layers = config::layer_count(config, "num_hidden_layers");
+  return {.vocabulary_size = config::vocabulary_size(config),
+          .encoder = {.layers = repeat_layer(layer, layers)},
+          .positions = Positions::kLearned,
+          .max_tokens = config::positions(config, "max_position_embeddings", 512),
+          .token_types = config::width(config, "type_vocab_size", 2),
+          .dropout = layer.dropout,
+          .embedding_norm = true};
+}
+
+constinit const Family kBert = {.name = "bert", .prefix = "bert.", .names = kNames, .options = bert_options};
+
+}  // namespace tessera::models::families

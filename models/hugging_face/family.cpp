@@ -1,0 +1,50 @@
+#include "models/hugging_face/family.h"
+
+#include <array>
+#include <string>
+
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr std::array kFamilies = {
+    &families::kBert,
+};
+
+/// Encoders that people may try, and why they are not here.
+struct Refusal {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr Refusal kRefused[] = {
+    {"deberta", "its attention has terms by relative position that Tessera lacks"},
+    {"deberta-v2", "its attention has terms by relative position that Tessera lacks"},
+    {"neobert", "its projections are packed by head, and it is not supported"},
+};
+
+}  // namespace
+
+std::span<const Family* const> all_families() {
+  return kFamilies;
+}
+
+const Family& family_of(const Json& config) {
+  if (!config.has("model_type")) config.fail("no model_type, so the kind of model is unknown");
+  const Json type = config.at("model_type");
+  const std::string_view name = type.text();
+  for (const Family* family : kFamilies) {
+    if (family->name == name) return *family;
+  }
+  for (const Refusal& refused : kRefused) {
+    if (refused.name == name) type.fail(type.described(), " is refused: ", refused.why);
+  }
+  std::string known;
+  for (const Family* family : kFamilies) {
+    known += (known.empty() ? "" : ", ") + std::string(family->name);
+  }
+  type.fail("wanted one of ", known, "; got ", type.described());
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,109 @@
+#include "models/hugging_face/names.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tessera::models {
+
+namespace {
+
+/// What stands for the # and the * of a line.
+struct Match {
+  std::string number = {};
+  std::string last = {};
+};
+
+/// `name` begins with `part`, which is taken off.
+bool take(std::string_view& name, std::string_view part) {
+  if (!name.starts_with(part)) return false;
+  name.remove_prefix(part.size());
+  return true;
+}
+
+std::optional<Match> match(std::string_view pattern, std::string_view name) {
+  Match found;
+  const std::size_t hash = pattern.find('#');
+  if (hash != std::string_view::npos) {
+    if (!take(name, pattern.substr(0, hash))) return {};
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    found.number = name.substr(0, digits);
+    name.remove_prefix(digits);
+    pattern.remove_prefix(hash + 1);
+  }
+  if (!pattern.ends_with('*')) return pattern == name ? std::optional(found) : std::nullopt;
+  if (!take(name, pattern.substr(0, pattern.size() - 1))) return {};
+  if (name != "weight" && name != "bias") return {};
+  found.last = name;
+  return found;
+}
+
+/// The pattern with the match in its places.
+std::string filled(std::string_view pattern, const Match& match, index_t group_size) {
+  index_t number = 0;
+  std::from_chars(match.number.data(), match.number.data() + match.number.size(), number);
+  std::string result;
+  for (const char c : pattern) {
+    if (c == '#')
+      result += match.number;
+    else if (c == '*')
+      result += match.last;
+    else if (c == '@')
+      result += std::to_string(number / group_size);
+    else if (c == '%')
+      result += std::to_string(number % group_size);
+    else
+      result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<WeightSource> source_of(const WeightName& line, const std::string& name,
+                                      index_t group_size) {
+  const auto found = match(line.ours, name);
+  if (!found) return {};
+  const std::string theirs = filled(line.theirs, *found, group_size);
+  const std::size_t open = theirs.find('{');
+  if (open == std::string::npos) return WeightSource{{theirs}, line.halves};
+  const std::size_t close = theirs.find('}', open);
+  WeightSource source{{}, line.halves};
+  for (std::size_t begin = open + 1; begin <= close;) {
+    const std::size_t end = std::min(theirs.find(',', begin), close);
+    source.names.push_back(theirs.substr(0, open) + theirs.substr(begin, end - begin) +
+                           theirs.substr(close + 1));
+    begin = end + 1;
+  }
+  return source;
+}
+
+std::vector<std::string> our_names(const WeightName& line, index_t layers) {
+  const bool is_of_layers = line.ours.find('#') != std::string_view::npos;
+  std::vector<std::string> names;
+  for (index_t i = 0; i < (is_of_layers ? layers : 1); ++i) {
+    const std::string number = std::to_string(i);
+    if (line.ours.ends_with('*')) {
+      for (const char* last : {"weight", "bias"}) {
+        names.push_back(filled(line.ours, {number, last}, 1));
+      }
+    } else {
+      names.push_back(filled(line.ours, {number, ""}, 1));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> spellings(const std::string& name, std::string_view prefix) {
+  std::vector<std::string> all = {name};
+  const auto add_with_end = [&](std::string_view end, const char* other) {
+    if (name.ends_with(end)) all.push_back(name.substr(0, name.size() - end.size()) + other);
+  };
+  add_with_end(".weight", ".gamma");
+  add_with_end(".bias", ".beta");
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
+    all.push_back(std::string(prefix) + all[i]);
+  }
+  return all;
+}
+
+}  // namespace tessera::models

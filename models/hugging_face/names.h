@@ -1,0 +1,29 @@
+// From our names of parameters to a family's, by its table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/family.h"
+
+namespace tessera::models {
+
+/// The tensors of a checkpoint that are one parameter of ours, in the order of its rows.
+struct WeightSource {
+  std::vector<std::string> names;
+  Halves halves = Halves::kKept;
+};
+
+/// What `line` says of our parameter `name`; nothing if it is about others.
+std::optional<WeightSource> source_of(const WeightName& line, const std::string& name,
+                                      index_t group_size);
+
+/// Our names in `line`, for `layers` layers.
+std::vector<std::string> our_names(const WeightName& line, index_t layers);
+
+/// Other names that a tensor may have in a file, itself first: with the family's prefix, and as
+/// TensorFlow called a norm's parameters, gamma and beta.
+std::vector<std::string> spellings(const std::string& name, std::string_view prefix);
+
+}  // namespace tessera::models

@@ -1,0 +1,37 @@
+// The files that hold a model's weights, read tensor by tensor.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/io/safetensors.h"
+
+namespace tessera::models {
+
+/// The tensors of a folder: those of model.safetensors or, where that is not there, of the files that
+/// model.safetensors.index.json names. Only headers are read at first.
+///
+/// **Errors**: std::runtime_error that names the file: none of these; one that is not as it should
+/// be; an index with a file outside the folder, or with a tensor that its file does not have.
+class WeightFiles {
+ public:
+  explicit WeightFiles(const std::filesystem::path& folder);
+
+  /// The tensor's shape, null if there is none.
+  const Shape* shape(const std::string& name) const;
+  /// The tensor in float32, whatever floating type it is stored as. **Errors**: it holds integers.
+  Tensor read(const std::string& name) const;
+  /// The file that has the tensor, or, for one that is not there, the file that should.
+  const std::string& file_of(const std::string& name) const;
+
+ private:
+  void read_index(const std::filesystem::path& path);
+
+  std::string main_;  // model.safetensors or its index
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t> file_of_;  // by the tensor's name
+};
+
+}  // namespace tessera::models
