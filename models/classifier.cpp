@@ -6,6 +6,12 @@ namespace tessera::models {
 
 namespace {
 
+std::optional<Head> make_head(const std::optional<HeadOptions>& options,
+                              const EncoderOptions& encoder, Rng& rng) {
+  if (!options) return {};
+  return Head(*options, encoder, rng);
+}
+
 template <class Options>
 const Options& checked(const char* op, const Options& options) {
   nn::detail::require_size(op, "classes", options.classes);
@@ -18,6 +24,7 @@ const Options& checked(const char* op, const Options& options) {
 SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options, Rng& rng)
     : encode(checked("SequenceClassifier", options).tokens, rng),
       pooling(options.pooling),
+      head(make_head(options.head, options.tokens.encoder, rng)),
       dropout(options.dropout),
       classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
@@ -26,16 +33,19 @@ Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
 }
 
 Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens) const {
-  return classifier(dropout(pooling(encoded, tokens)));
+  const Tensor pooled = pooling(encoded, tokens);
+  return classifier(dropout(head ? (*head)(pooled) : pooled));
 }
 
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng)
     : encode(checked("TokenClassifier", options).tokens, rng),
+      head(make_head(options.head, options.tokens.encoder, rng)),
       dropout(options.dropout),
       classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
-  return classifier(dropout(encode(tokens)));
+  const Tensor encoded = encode(tokens);
+  return classifier(dropout(head ? (*head)(encoded) : encoded));
 }
 
 }  // namespace tessera::models

@@ -6,8 +6,12 @@
 //       .classes = 6,
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
+//
+// The classifiers of pretrained models are these two with a head: of texts, of pairs (does the second
+// text follow the first), of tokens, of the two ends of an answer, of tokens that were replaced.
 #pragma once
 
+#include "models/head.h"
 #include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "nn/linear.h"
@@ -18,17 +22,23 @@ struct SequenceClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
   Pooling pooling = Pooling::kMean;
-  double dropout = 0.1;  // of the pooled vector
+  double dropout = 0.1;                  // of what the classifier reads
+  std::optional<HeadOptions> head = {};  // absent: the classifier reads the pooled vector
 };
 
-/// `classifier(dropout(pooling(encode(tokens))))`: a score for each class of each sequence.
+/// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, and
-/// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
-/// **Source**: Devlin et al., "BERT", 2018, section 4.1; transformers.BertForSequenceClassification.
+/// With Pooling::kCls and a head of tanh, BERT's pooler, it is BertForSequenceClassification, and
+/// with two classes the guess whether the second text of a pair follows the first.
+///
+/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, head's as those of Head,
+/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
+/// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
+/// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all.
 struct SequenceClassifier {
   TokenEncoder encode;
   Pooling pooling;
+  std::optional<Head> head;
   nn::Dropout dropout;
   nn::Linear classifier;
 
@@ -43,6 +53,7 @@ struct SequenceClassifier {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     TokenEncoder::visit(self.encode, visitor);
+    visitor("head", self.head);
     visitor("dropout", self.dropout);
     visitor("classifier", self.classifier);
   }
@@ -51,16 +62,22 @@ struct SequenceClassifier {
 struct TokenClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
-  double dropout = 0.1;  // of the tokens' vectors
+  double dropout = 0.1;                  // of what the classifier reads
+  std::optional<HeadOptions> head = {};  // absent: the classifier reads the tokens' vectors
 };
 
-/// `classifier(dropout(encode(tokens)))`: a score for each class of each token.
+/// `classifier(dropout(head(encode(tokens))))`: a score for each class of each token.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, C). Parameters are TokenEncoder's,
-/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
-/// **Source**: Devlin et al., "BERT", 2018, section 5.3; transformers.BertForTokenClassification.
+/// With two classes it answers questions: the scores say where an answer begins and where it ends.
+/// With one class and a head it is ELECTRA's discriminator: was the token replaced.
+///
+/// **Shapes**: Tokens of (B, T) -> (B, T, C). Parameters are TokenEncoder's, head's as those of
+/// Head, and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
+/// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
+/// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {
   TokenEncoder encode;
+  std::optional<Head> head;
   nn::Dropout dropout;
   nn::Linear classifier;
 
@@ -72,6 +89,7 @@ struct TokenClassifier {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     TokenEncoder::visit(self.encode, visitor);
+    visitor("head", self.head);
     visitor("dropout", self.dropout);
     visitor("classifier", self.classifier);
   }

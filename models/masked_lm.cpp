@@ -5,19 +5,40 @@
 
 namespace tessera::models {
 
+namespace {
+
+/// A norm of the last layer's kind, along another axis than the encoder's vectors have.
+nn::Norm norm_of_width(index_t width, const EncoderOptions& encoder) {
+  const nn::Norm norm = make_norm(encoder);
+  return nn::Norm(
+      {.width = width, .kind = norm.kind, .eps = norm.eps, .bias = norm.bias.defined()});
+}
+
+MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embedding_width,
+                                   Rng& rng) {
+  const EncoderOptions& encoder = options.tokens.encoder;
+  return {.dense = nn::Linear({.in_features = encoder.width(),
+                               .out_features = embedding_width,
+                               .bias = options.dense_bias},
+                              rng),
+          .norm = norm_of_width(embedding_width, encoder),
+          .activation = options.activation};
+}
+
+}  // namespace
+
 MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
     : encode(options.tokens, rng),
-      transform{
-          .dense = nn::Linear(options.tokens.encoder.width(), options.tokens.encoder.width(), rng),
-          .norm = make_norm(options.tokens.encoder),
-      },
-      bias(zeros({options.tokens.vocabulary_size})) {}
+      transform(make_transform(options, encode.embeddings.word.weight.size(1), rng)) {
+  if (options.bias) bias = zeros({options.tokens.vocabulary_size});
+  if (!options.tied) decoder = encode.embeddings.word.weight.clone();
+}
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
   Tensor x = encode(tokens);
   if (places.defined()) x = index_select(x.flatten(0, 1), 0, places);
-  const Tensor h = transform.norm(transform.dense(x, nn::Activation::kGelu));
-  return linear(h, encode.embeddings.word.weight, bias, {.packed = &packed_decoder});
+  const Tensor& scored = decoder.defined() ? decoder : encode.embeddings.word.weight;
+  return linear(transform(x), scored, bias, {.packed = &packed_decoder});
 }
 
 }  // namespace tessera::models

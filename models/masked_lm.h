@@ -14,6 +14,10 @@ namespace tessera::models {
 
 struct MaskedLmOptions {
   TokenEncoderOptions tokens;
+  nn::Activation activation = nn::Activation::kGelu;
+  bool dense_bias = true;
+  bool bias = true;  // of the scores
+  bool tied = true;  // false: the scores have a matrix of their own, not the embedding
 };
 
 /// A score for each token of the vocabulary, at each place:
@@ -21,22 +25,27 @@ struct MaskedLmOptions {
 ///     h = LayerNorm(gelu(dense(encode(tokens)))),    scores = h E^T + bias
 ///
 /// E is the embedding of the tokens itself, so that what the two ends learn adds up in one
-/// parameter, which has one name and one gradient.
+/// parameter, which has one name and one gradient. Where embeddings are narrower than the encoder's
+/// vectors, as ALBERT's, dense goes to their width.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, V); with places (n) int64, numbers
 /// of tokens of the flattened batch, b T + t: (n, V), which spares the product with the whole
 /// vocabulary where nothing is asked. Parameters are TokenEncoder's, and
-/// cls.predictions.transform.dense.weight (D, D), .bias (D),
-/// cls.predictions.transform.LayerNorm.weight, .bias (D), cls.predictions.bias (V), as BERT's;
-/// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight.
+/// cls.predictions.transform.dense.weight (E, D), .bias (E),
+/// cls.predictions.transform.LayerNorm.weight, .bias (E), cls.predictions.bias (V), as BERT's, E
+/// being the embeddings' width; BERT's cls.predictions.decoder.weight is
+/// embeddings.word_embeddings.weight, unless they are not tied.
 /// **Errors**: as TokenEncoder; a place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLm {
-  /// dense, GELU, layer norm.
+  /// dense, its activation, a norm of the last layer's kind.
   struct Transform {
     nn::Linear dense;
     nn::Norm norm;
+    nn::Activation activation;
+
+    Tensor operator()(const Tensor& x) const { return norm(dense(x, activation)); }
 
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {
@@ -47,7 +56,8 @@ struct MaskedLm {
 
   TokenEncoder encode;
   Transform transform;
-  Tensor bias;
+  Tensor bias;     // undefined without one
+  Tensor decoder;  // (V, E); undefined where the embedding is in its place
   PackedWeight packed_decoder;
 
   explicit MaskedLm(const MaskedLmOptions& options, Rng& rng = default_rng());
@@ -60,6 +70,7 @@ struct MaskedLm {
     TokenEncoder::visit(self.encode, visitor);
     visitor("cls.predictions.transform", self.transform);
     visitor("cls.predictions.bias", self.bias);
+    visitor("cls.predictions.decoder.weight", self.decoder);
   }
 };
 

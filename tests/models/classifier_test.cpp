@@ -10,6 +10,7 @@
 #include "tensor/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/nn_oracle.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {
@@ -62,6 +63,47 @@ TEST(TokenClassifier, IsItsPartsInARow) {
   EXPECT_TRUE(same_bits(scores, model.classifier(model.encode({kTokens, kLengths}))));
   const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
   EXPECT_TRUE(same_bits(scores.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+}
+
+const std::vector<HeadOptions> kHeads = {
+    {},
+    {.activation = nn::Activation::kRelu},
+    {.activation = nn::Activation::kGelu, .bias = false, .norm = true},
+};
+
+/// What a head with these options gives, by the definition.
+Tensor naive_head(const HeadOptions& options, const nn::StateDict& state, const Tensor& x) {
+  const Tensor bias = options.bias ? state.at("head.dense.bias") : Tensor{};
+  const Array h =
+      map(array(naive_linear(x, state.at("head.dense.weight"), bias)), [&](double value) {
+        return options.activation ? naive_activation(*options.activation, value) : std::tanh(value);
+      });
+  if (!options.norm) return wide(h);
+  return naive_layer_norm(wide(h), state.at("head.norm.weight"), state.at("head.norm.bias"), 1e-5);
+}
+
+TEST(Classifiers, HeadsFollowTheirFormula) {
+  for (const HeadOptions& head : kHeads) {
+    auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
+        .tokens = tiny_tokens(), .classes = 3, .pooling = Pooling::kCls, .head = head});
+    auto tokens = make_model<TokenClassifier>(
+        TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head});
+    nn::convert(texts, kFloat64);
+    nn::convert(tokens, kFloat64);
+    const nn::StateDict state = nn::state_dict(texts);
+    EXPECT_EQ(state.contains("head.dense.bias"), head.bias);
+    EXPECT_EQ(state.contains("head.norm.weight"), head.norm);
+    const Tensor first = texts.encode({kTokens, kLengths}).select(1, 0);
+    const Tensor classes = naive_linear(naive_head(head, state, first),
+                                        state.at("classifier.weight"), state.at("classifier.bias"));
+    EXPECT_TRUE(near(texts({kTokens, kLengths}), array(classes), 0, 1e-11));
+
+    const nn::StateDict others = nn::state_dict(tokens);
+    const Tensor each = naive_head(head, others, tokens.encode({kTokens, kLengths}));
+    const Tensor scores =
+        naive_linear(each, others.at("classifier.weight"), others.at("classifier.bias"));
+    EXPECT_TRUE(near(tokens({kTokens, kLengths}), array(scores), 0, 1e-11));
+  }
 }
 
 TEST(Classifiers, RefuseToHaveNoClass) {

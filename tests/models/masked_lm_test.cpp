@@ -42,6 +42,27 @@ TEST(MaskedLm, FollowsItsFormula) {
   EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
 }
 
+TEST(MaskedLm, MayHaveOtherPartsThanBert) {
+  MaskedLm model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens(),
+                                                        .activation = nn::Activation::kRelu,
+                                                        .dense_bias = false,
+                                                        .bias = false,
+                                                        .tied = false});
+  nn::convert(model, kFloat64);
+  const nn::StateDict state = nn::state_dict(model);
+  EXPECT_FALSE(state.contains("cls.predictions.bias"));
+  EXPECT_FALSE(state.contains("cls.predictions.transform.dense.bias"));
+  model.decoder.copy_from(random_tensor({11, 6}, kFloat64, 5));
+  const std::string head = "cls.predictions.transform.";
+  const Tensor dense =
+      naive_linear(model.encode({kTokens, kLengths}), state.at(head + "dense.weight"), {});
+  const Array active = map(array(dense), [](double x) { return x > 0 ? x : 0; });
+  const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
+                                    state.at(head + "LayerNorm.bias"), 1e-5);
+  const Tensor want = naive_linear(h, state.at("cls.predictions.decoder.weight"), {});
+  EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
+}
+
 TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
   const MaskedLm model = make();
   const Tensor all = model({kTokens, kLengths});

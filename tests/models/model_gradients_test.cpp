@@ -99,6 +99,21 @@ TEST(TokenClassifier, Gradients) {
   }));
 }
 
+TEST(Classifiers, EveryParameterOfAHeadLearns) {
+  const HeadOptions head = {.norm = true};
+  auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
+      .tokens = tiny_tokens(), .classes = 4, .pooling = Pooling::kCls, .head = head});
+  EXPECT_TRUE(every_parameter_learns(texts, [](const SequenceClassifier& m) {
+    return nn::cross_entropy(m({kTokens, kLengths}), tensor({2, 0}));
+  }));
+  auto tokens = make_model<TokenClassifier>(
+      TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .head = head});
+  EXPECT_TRUE(every_parameter_learns(tokens, [](const TokenClassifier& m) {
+    return nn::cross_entropy(m({kTokens, kLengths}),
+                             tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
+  }));
+}
+
 // The gradient of the shared weight is the sum of those that two separate weights would get.
 TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
   MaskedLm model = make_masked_lm();
