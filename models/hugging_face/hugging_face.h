@@ -1,5 +1,13 @@
 // All of tessera::hugging_face.
 #pragma once
 
+#include "models/hugging_face/answers.h"
 #include "models/hugging_face/batches.h"
 #include "models/hugging_face/folder.h"
+#include "models/hugging_face/labels.h"
+#include "models/hugging_face/mask_filler.h"
+#include "models/hugging_face/question_answerer.h"
+#include "models/hugging_face/tags.h"
+#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/token_tagger.h"

@@ -1,0 +1,135 @@
+#include "models/hugging_face/labels.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "tensor/error.h"
+#include "tensor/ops/softmax.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr index_t kMostLabels = 10'000'000;
+constexpr index_t kDefaultLabels = 2;
+
+/// The number that a key of id2label writes, "0" or "12"; nothing if it is not one.
+std::optional<index_t> label_number(std::string_view key) {
+  index_t number = -1;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+  const bool whole = error == std::errc() && end == key.data() + key.size();
+  const bool plain = !key.empty() && key.front() != '-' && (key.size() == 1 || key.front() != '0');
+  return whole && plain ? std::optional(number) : std::nullopt;
+}
+
+std::vector<std::string> numbered_labels(index_t count) {
+  std::vector<std::string> labels;
+  for (index_t i = 0; i < count; ++i) labels.push_back(format("LABEL_", i));
+  return labels;
+}
+
+std::vector<std::string> labels_of(const Json& table) {
+  const index_t count = table.size();
+  if (count == 0) table.fail("wanted at least one label, got none");
+  std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
+  for (const Json& label : table.items()) {
+    const std::optional<index_t> number = label_number(label.key());
+    if (!number)
+      label.fail("wanted a class's number as the key, 0, 1, ..., got '", label.key(), "'");
+    if (*number >= count) {
+      label.fail("wanted the numbers 0 to ", count - 1, " of ", count, " labels, got ", *number);
+    }
+    found[static_cast<std::size_t>(*number)] = label.text();
+  }
+  std::vector<std::string> labels;
+  for (const auto& label : found)
+    labels.push_back(label.value());  // each key once, so none is left
+  return labels;
+}
+
+/// Throws unless `label2id` gives each label its number back. Labels may share a name.
+void check_inverse(const Json& inverse, const std::vector<std::string>& labels) {
+  std::map<std::string_view, index_t> numbers;
+  for (const Json& value : inverse.items()) {
+    const index_t number = value.integer();
+    if (number < 0 || number >= std::ssize(labels)) {
+      value.fail("wanted one of the ", labels.size(), " numbers of id2label, got ", number);
+    }
+    const std::string& label = labels[static_cast<std::size_t>(number)];
+    if (label != value.key()) {
+      value.fail("gives the number ", number, ", which is '", label, "' in id2label");
+    }
+    numbers.emplace(value.key(), number);
+  }
+  for (const std::string& label : labels) {
+    if (!numbers.contains(label)) inverse.fail("lacks '", label, "', a label of id2label");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> read_labels(const Json& config) {
+  const auto table = config.find("id2label");
+  if (!table) {
+    return numbered_labels(config.integer("num_labels", JsonRange{1, kMostLabels}, kDefaultLabels));
+  }
+  std::vector<std::string> labels = labels_of(*table);
+  if (const auto count = config.find("num_labels")) {
+    if (count->integer() != std::ssize(labels)) {
+      count->fail("wanted ", labels.size(), ", as id2label has labels, got ", count->integer());
+    }
+  }
+  if (const auto inverse = config.find("label2id")) check_inverse(*inverse, labels);
+  return labels;
+}
+
+void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows) {
+  if (rows == std::ssize(labels)) return;
+  const auto table = config.find("id2label");
+  (table ? *table : config)
+      .fail("wanted ", rows, " labels, one a row of classifier.weight, got ", labels.size(),
+            table ? "" : " (the default, as id2label is absent)");
+}
+
+Scoring text_scoring(const Json& config, index_t classes) {
+  const std::string type = config.text("problem_type", "");
+  if (type == "regression") return Scoring::kNone;
+  if (type == "multi_label_classification") return Scoring::kSigmoid;
+  if (type != "single_label_classification" && !type.empty()) {
+    config.at("problem_type")
+        .fail("wanted regression, single_label_classification or multi_label_classification, got '",
+              type, "'");
+  }
+  return classes == 1 ? Scoring::kSigmoid : Scoring::kSoftmax;
+}
+
+Scoring pair_scoring(const Json& config, index_t classes) {
+  std::optional<Json> function;
+  if (const auto settings = config.find("sentence_transformers")) {
+    function = settings->find("activation_fn");
+  }
+  if (!function) function = config.find("sbert_ce_default_activation_function");
+  if (!function) return classes == 1 ? Scoring::kSigmoid : Scoring::kNone;
+  const std::string_view path = function->text();
+  const std::string_view name = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+  if (name == "Identity") return Scoring::kNone;
+  if (name == "Sigmoid") return Scoring::kSigmoid;
+  if (name == "Softmax") return Scoring::kSoftmax;
+  function->fail("wanted Identity, Sigmoid or Softmax, got '", name, "'");
+}
+
+Tensor scored(Scoring scoring, const Tensor& logits) {
+  switch (scoring) {
+    case Scoring::kNone:
+      return logits;
+    case Scoring::kSigmoid:
+      return sigmoid(logits);
+    case Scoring::kSoftmax:
+      return softmax(logits);
+  }
+  fail("scored", "no such scoring");
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,55 @@
+// Words for the blanks in texts, by a pretrained model.
+//
+//   const models::MaskFiller model = models::load_mask_filler("bert-base-uncased");
+//   const std::vector<std::string> texts = {"The capital of France is " + model.mask() + "."};
+//   const auto results = model(texts);
+//   results[0][0].fillings[0].token;      // "paris"
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/task.h"
+#include "models/masked_lm.h"
+
+namespace tessera::models {
+
+/// A token in a blank.
+struct Filling {
+  index_t id;
+  std::string token;  // as text
+  std::string text;   // the whole text with it, as the tokenizer decodes it
+  double score;       // the probability among all tokens of the vocabulary
+};
+
+struct Blank {
+  text::Span bytes;               // of the mask, in the text given
+  std::vector<Filling> fillings;  // the likeliest first
+};
+
+struct FillingOptions {
+  index_t count = 5;  // of fillings for each blank
+  TaskOptions task = {};
+};
+
+/// A masked language model with its tokenizer.
+struct MaskFiller {
+  TextReader reader;
+  MaskedLm model;
+
+  /// What stands for a blank in a text: "[MASK]", "<mask>".
+  const std::string& mask() const;
+
+  /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a blank,
+  /// or with one beyond the most tokens that the model reads.
+  std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
+                                             const FillingOptions& options = {}) const;
+};
+
+/// The masked language model in a folder. **Errors**: as load_text_classifier; a tokenizer without a
+/// mask.
+MaskFiller load_mask_filler(const std::filesystem::path& folder);
+
+}  // namespace tessera::models

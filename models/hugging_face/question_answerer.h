@@ -1,0 +1,57 @@
+// The part of a text that answers a question, by a pretrained model.
+//
+//   const models::QuestionAnswerer model = models::load_question_answerer("squad");
+//   const std::vector<models::Question> questions = {
+//       {.question = "Where did she live?", .context = "Ada Lovelace lived in London."}};
+//   const auto results = model(questions);
+//   results[0][0];             // text "London", bytes 22 to 28, and a score
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/classifier.h"
+#include "models/hugging_face/answers.h"
+#include "models/hugging_face/task.h"
+
+namespace tessera::models {
+
+struct Question {
+  std::string question;
+  std::string context;
+};
+
+struct Answer {
+  std::string text;  // of the context; empty: there is no answer
+  double score;
+  text::Span bytes;  // of the context
+};
+
+struct AnsweringOptions {
+  index_t count = 1;         // of answers to each question
+  index_t max_tokens = 15;   // of an answer
+  bool may_be_none = false;  // "there is no answer" is one of the answers
+  index_t window = 384;      // in tokens, if the model reads as many
+  index_t stride = 128;      // the tokens that neighbouring windows share, at most half a window
+  TaskOptions task = {};
+};
+
+/// A token classifier with two scores, where an answer begins and where it ends, and its tokenizer.
+struct QuestionAnswerer {
+  TextReader reader;
+  TokenClassifier model;
+
+  /// The answers to each question, the best first. A long context is read in windows; each gives its
+  /// best spans of tokens, widened to whole words. Fewer answers than options.count are there where a
+  /// context has fewer; none where it has no token.
+  /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
+  std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
+                                              const AnsweringOptions& options = {}) const;
+};
+
+/// The question answerer in a folder. **Errors**: as load_text_classifier.
+QuestionAnswerer load_question_answerer(const std::filesystem::path& folder);
+
+}  // namespace tessera::models

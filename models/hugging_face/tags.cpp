@@ -1,0 +1,133 @@
+#include "models/hugging_face/tags.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tensor/error.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr std::string_view kOutside = "O";
+
+/// A label by its number, with its score.
+struct Choice {
+  std::size_t label;
+  double score;
+};
+
+template <class Scores>
+Choice best(const Scores& scores) {
+  const auto at = std::max_element(scores.begin(), scores.end());
+  return {static_cast<std::size_t>(at - scores.begin()), static_cast<double>(*at)};
+}
+
+Choice best_of_mean(std::span<const ScoredToken> word) {
+  std::vector<double> mean(word.front().scores.size());
+  for (const ScoredToken& token : word) {
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(token.scores[i]);
+  }
+  for (double& value : mean) value /= static_cast<double>(word.size());
+  return best(mean);
+}
+
+Choice best_of_word(std::span<const ScoredToken> word, TagGrouping grouping) {
+  if (grouping == TagGrouping::kAverage) return best_of_mean(word);
+  Choice result = best(word.front().scores);
+  if (grouping != TagGrouping::kMax) return result;
+  for (const ScoredToken& token : word) {
+    const Choice choice = best(token.scores);
+    if (choice.score > result.score) result = choice;
+  }
+  return result;
+}
+
+/// Each token's best label or, where words have labels, each word's.
+std::vector<Tag> choose(std::span<const ScoredToken> tokens, std::span<const std::string> labels,
+                        TagGrouping grouping) {
+  const bool of_words = grouping != TagGrouping::kNone && grouping != TagGrouping::kSimple;
+  std::vector<Tag> tags;
+  for (std::size_t begin = 0, end = 0; begin < tokens.size(); begin = end) {
+    end = begin + 1;
+    while (of_words && end < tokens.size() && tokens[end].continues_word) ++end;
+    const Choice choice = best_of_word(tokens.subspan(begin, end - begin), grouping);
+    tags.push_back({labels[choice.label],
+                    choice.score,
+                    {tokens[begin].bytes.begin, tokens[end - 1].bytes.end}});
+  }
+  return tags;
+}
+
+/// Whether a label begins a group, and of what.
+std::pair<bool, std::string_view> parts_of(std::string_view label) {
+  if (label.starts_with("B-")) return {true, label.substr(2)};
+  if (label.starts_with("I-")) return {false, label.substr(2)};
+  return {false, label};
+}
+
+std::vector<Tag> grouped(const std::vector<Tag>& tags) {
+  std::vector<Tag> groups;
+  for (std::size_t begin = 0, end = 0; begin < tags.size(); begin = end) {
+    const std::string& label = tags[begin].label;
+    double sum = tags[begin].score;
+    for (end = begin + 1; end < tags.size(); ++end) {
+      const auto [begins, kind] = parts_of(tags[end].label);
+      if (begins || kind != parts_of(label).second) break;
+      sum += tags[end].score;
+    }
+    groups.push_back({label.substr(label.rfind('-') + 1),  // npos + 1 is 0
+                      sum / static_cast<double>(end - begin),
+                      {tags[begin].bytes.begin, tags[end - 1].bytes.end}});
+  }
+  return groups;
+}
+
+index_t characters(std::string_view utf8) {
+  return std::ranges::count_if(
+      utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+}
+
+}  // namespace
+
+TagGrouping tag_grouping(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, TagGrouping>, 5> kNames = {
+      {{"none", TagGrouping::kNone},
+       {"simple", TagGrouping::kSimple},
+       {"first", TagGrouping::kFirst},
+       {"average", TagGrouping::kAverage},
+       {"max", TagGrouping::kMax}}};
+  for (const auto& [known, grouping] : kNames) {
+    if (name == known) return grouping;
+  }
+  fail("tag_grouping", "no grouping is called ", name,
+       "; there are none, simple, first, average, max");
+}
+
+bool continues_word(std::string_view text, text::Span bytes, std::string_view token,
+                    bool has_prefix, bool is_unknown) {
+  if (is_unknown) return false;
+  const auto begin = static_cast<std::size_t>(bytes.begin);
+  const auto end = static_cast<std::size_t>(bytes.end);
+  require(bytes.begin >= 0 && begin <= end && end <= text.size(), "continues_word",
+          "a token from byte ", bytes.begin, " to ", bytes.end, " in a text of ", text.size());
+  if (has_prefix) return characters(token) != characters(text.substr(begin, end - begin));
+  const bool after_space = begin == 0 || text[begin - 1] == ' ';
+  const bool with_space = begin < text.size() && text[begin] == ' ';
+  return !after_space && !with_space;
+}
+
+std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
+                            std::span<const std::string> labels, TagGrouping grouping) {
+  for (const ScoredToken& token : tokens) {
+    require(!labels.empty() && token.scores.size() == labels.size(), "group_tags", "a token has ",
+            token.scores.size(), " scores for ", labels.size(), " labels");
+  }
+  std::vector<Tag> tags = choose(tokens, labels, grouping);
+  if (grouping != TagGrouping::kNone) tags = grouped(tags);
+  std::erase_if(tags, [](const Tag& tag) { return tag.label == kOutside; });
+  return tags;
+}
+
+}  // namespace tessera::models

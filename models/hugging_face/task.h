@@ -1,0 +1,36 @@
+// What the models of this folder that read text have in common.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/hugging_face/batches.h"
+#include "models/text/tokenizer.h"
+#include "models/token_encoder.h"
+
+namespace tessera::models {
+
+/// How a call goes about its texts.
+struct TaskOptions {
+  index_t max_length = 0;       // in tokens: longer texts are cut; 0: the most that the model reads
+  index_t batch_size = 32;      // of texts computed together; changes no bit
+  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
+  std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
+};
+
+/// A tokenizer and what its model can read.
+struct TextReader {
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  index_t max_length = 0;  // in tokens, the special ones included; 0: no limit
+  bool feeds_types = true;
+
+  /// How texts are encoded for a call. **Errors**: a max_length below 0, or above the model's.
+  text::EncodeOptions encode_options(const TaskOptions& options) const;
+  TextBatchOptions batch_options(const TaskOptions& options) const;
+};
+
+}  // namespace tessera::models

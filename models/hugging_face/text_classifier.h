@@ -1,0 +1,75 @@
+// Classes of texts and of pairs of texts, by a pretrained model.
+//
+//   const models::TextClassifier model = models::load_text_classifier("sst2");
+//   const std::vector<std::string> texts = {"I love it.", "What a mess."};
+//   const auto results = model(texts);
+//   results[0][0].label;       // "POSITIVE", the likeliest class first
+//   results[0][0].score;
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/classifier.h"
+#include "models/hugging_face/labels.h"
+#include "models/hugging_face/task.h"
+
+namespace tessera::models {
+
+struct ClassScore {
+  std::string label;
+  double score;
+};
+
+/// A sequence classifier with its tokenizer and the names of its classes.
+struct TextClassifier {
+  TextReader reader;
+  SequenceClassifier model;
+  std::vector<std::string> labels;
+  Scoring scoring;  // of the output: softmax, sigmoid or none
+
+  /// All classes of each text, that of the highest score first; of equal ones the one of the lower
+  /// number. A text has the same bits alone and among others.
+  /// **Errors**: as Tokenizer::encode.
+  std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
+                                                  const TaskOptions& options = {}) const;
+  /// The same for pairs, as a premise and a hypothesis.
+  std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
+                                                  const TaskOptions& options = {}) const;
+
+  /// What the model gives, before the scoring. **Shapes**: -> (texts, C).
+  Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
+};
+
+/// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key, what
+/// was wanted and what was found.
+TextClassifier load_text_classifier(const std::filesystem::path& folder);
+
+/// A model that says how well a text answers a query: both are read as one sequence.
+/// **Source**: sentence_transformers.CrossEncoder.
+struct CrossEncoder {
+  TextReader reader;
+  SequenceClassifier model;
+  std::vector<std::string> labels;
+  Scoring scoring;
+
+  /// A score for each label of each pair. **Shapes**: -> (pairs, C). **Errors**: as
+  /// Tokenizer::encode_pair.
+  Tensor operator()(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
+
+  struct Ranked {
+    index_t text;  // its number among those given
+    double score;
+  };
+  /// The texts by their score beside the query, the best first; of equal ones the earlier.
+  /// **Errors**: as above; a model with several labels.
+  std::vector<Ranked> rank(const std::string& query, std::span<const std::string> texts,
+                           const TaskOptions& options = {}) const;
+};
+
+/// The cross-encoder in a folder. **Errors**: as load_text_classifier.
+CrossEncoder load_cross_encoder(const std::filesystem::path& folder);
+
+}  // namespace tessera::models

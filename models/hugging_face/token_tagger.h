@@ -1,0 +1,36 @@
+// Names, places and other parts of texts, by a pretrained model.
+//
+//   const models::TokenTagger model = models::load_token_tagger("bert-base-NER");
+//   const std::vector<std::string> texts = {"Ada Lovelace lived in London."};
+//   const auto results = model(texts);
+//   results[0][0];             // label "PER", bytes 0 to 12, and a score
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/classifier.h"
+#include "models/hugging_face/tags.h"
+#include "models/hugging_face/task.h"
+
+namespace tessera::models {
+
+/// A token classifier with its tokenizer and the names of its labels.
+struct TokenTagger {
+  TextReader reader;
+  TokenClassifier model;
+  std::vector<std::string> labels;
+
+  /// The tags of each text, in its order, without "O". Spans are in bytes of the text given.
+  /// **Errors**: as Tokenizer::encode.
+  std::vector<std::vector<Tag>> operator()(std::span<const std::string> texts,
+                                           TagGrouping grouping = TagGrouping::kSimple,
+                                           const TaskOptions& options = {}) const;
+};
+
+/// The token classifier in a folder. **Errors**: as load_text_classifier.
+TokenTagger load_token_tagger(const std::filesystem::path& folder);
+
+}  // namespace tessera::models
