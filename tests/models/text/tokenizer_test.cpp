@@ -161,6 +161,77 @@ TEST(EncodePair, CutsTheTextThatIsNamed) {
             (Ids{2, 'b', 'c', 4, 'y', 'z', 4}));
 }
 
+TEST(EncodeWindows, CoverATextAndShareTheStride) {
+  const ByteTokenizer bert(kBert);
+  const auto windows = [&](const EncodeOptions& options) {
+    std::vector<Ids> ids;
+    for (const Encoding& e : bert.encode_windows("abcdefg", options)) ids.push_back(e.ids);
+    return ids;
+  };
+  EXPECT_EQ(windows({.max_length = 5}),
+            (std::vector<Ids>{{2, 'a', 'b', 'c', 4}, {2, 'd', 'e', 'f', 4}, {2, 'g', 4}}));
+  EXPECT_EQ(windows({.max_length = 6, .stride = 2}),
+            (std::vector<Ids>{
+                {2, 'a', 'b', 'c', 'd', 4}, {2, 'c', 'd', 'e', 'f', 4}, {2, 'e', 'f', 'g', 4}}));
+  EXPECT_EQ(windows({.add_special = false, .max_length = 4, .cut = Side::kLeft, .stride = 1}),
+            (std::vector<Ids>{{'d', 'e', 'f', 'g'}, {'a', 'b', 'c', 'd'}}));
+  EXPECT_EQ(windows({}), (std::vector<Ids>{{2, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 4}}));
+  EXPECT_EQ(bert.encode_windows("abcdefg", {.max_length = 5, .stride = 1})[1].offsets,
+            (std::vector<Span>{{0, 0}, {2, 3}, {3, 4}, {4, 5}, {0, 0}}));
+  for (const index_t stride : {-1, 3, 4}) {
+    EXPECT_TRUE(throws("encode_windows", {"windows of 3 tokens", std::to_string(stride)},
+                       [&] { windows({.max_length = 5, .stride = stride}); }));
+  }
+  EXPECT_TRUE(throws("encode_windows", {"windows of 0"}, [&] { windows({.max_length = 2}); }));
+}
+
+TEST(EncodePairWindows, CutTheTextThatIsNamed) {
+  const ByteTokenizer plain(SpecialTokens{.sep = 4});
+  const auto windows = [&](const std::string& first, const std::string& second,
+                           const EncodeOptions& options) {
+    std::vector<std::string> texts;
+    for (const Encoding& e : plain.encode_pair_windows(first, second, options)) {
+      texts.push_back(plain.decode(e.ids));
+    }
+    return texts;
+  };
+  const EncodeOptions second{
+      .add_special = false, .max_length = 5, .truncation = Truncation::kSecond, .stride = 1};
+  EXPECT_EQ(windows("?!", "abcde", second), (Texts{"?!abc", "?!cde"}));
+  // Both: each window of the one meets each of the other, the first ones before all.
+  EXPECT_EQ(windows("123", "abc", {.add_special = false, .max_length = 4}),
+            (Texts{"12ab", "3ab", "3c", "12c"}));
+}
+
+TEST(EncodeAll, EncodesEachTextOnAnyNumberOfThreads) {
+  const ByteTokenizer bert(kBert);
+  Texts texts;
+  std::vector<TextPair> pairs;
+  for (int i = 0; i < 3000; ++i) {
+    texts.push_back(std::string(static_cast<std::size_t>(i % 37), 'x') + std::to_string(i));
+    pairs.push_back({texts.back(), "y"});
+  }
+  const auto all = bert.encode_all(texts);
+  const auto all_pairs = bert.encode_all(pairs, {.max_length = 9});
+  ASSERT_EQ(all.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(all[i].ids, bert.encode(texts[i]).ids);
+    EXPECT_EQ(all_pairs[i].ids, bert.encode_pair(texts[i], "y", {.max_length = 9}).ids);
+  }
+  EXPECT_TRUE(bert.encode_all(Texts{}).empty());
+  texts[2500] = "\x80";
+  texts[100] = "ab\x80";
+  EXPECT_TRUE(throws("encode", {"byte 2 is not UTF-8"}, [&] { bert.encode_all(texts); }));
+}
+
+TEST(Decode, LeavesOutSpecialTokensOnRequest) {
+  const ByteTokenizer bert(kBert);
+  const Ids ids = bert.encode("ab").ids;
+  EXPECT_EQ(bert.decode(ids), std::string("\x02"
+                                          "ab\x04"));
+  EXPECT_EQ(bert.decode_text(ids), "ab");
+}
+
 TEST(Encode, RefusesWhatIsNotUtf8) {
   const Texts texts = {"a"};
   const auto words = WordTokenizer::of(texts, {.sep = true});
