@@ -171,13 +171,19 @@ void BytePair::merge_all(std::vector<Symbol>& symbols) const {
 void BytePair::cut(std::string_view word, std::vector<Piece>& pieces) const {
   std::vector<Symbol> symbols = symbols_of(word);
   merge_all(symbols);
+  const auto splits_character = [&](index_t at) {
+    return at < std::ssize(word) && continues_character(word[static_cast<std::size_t>(at)]);
+  };
   index_t at = 0;
   for (const Symbol& symbol : symbols) {
     if (symbol.size == 0) continue;
     // Bytes of a prefix or suffix that became tokens are not the word's.
-    const index_t end = std::min<index_t>(at + symbol.size, std::ssize(word));
-    pieces.push_back({symbol.id, {at, end}});
-    at = end;
+    const index_t next = std::min<index_t>(at + symbol.size, std::ssize(word));
+    Span bytes = {at, next};  // of whole characters, though a token may be one of its bytes
+    while (splits_character(bytes.begin)) --bytes.begin;
+    while (splits_character(bytes.end)) ++bytes.end;
+    pieces.push_back({symbol.id, bytes});
+    at = next;
   }
 }
 

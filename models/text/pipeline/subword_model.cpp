@@ -89,9 +89,7 @@ bool has_all(const ByteTokens& tokens, std::string_view text) {
 }
 
 index_t character_count(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // what does not continue one
-  });
+  return std::count_if(text.begin(), text.end(), [](char c) { return !continues_character(c); });
 }
 
 JsonRange token_number_range(index_t tokens) {
