@@ -17,6 +17,9 @@ import zlib
 import numpy as np
 import torch
 
+sys.dont_write_bytecode = True
+
+from reference import make_sentences, make_tasks  # noqa: E402
 from reference.cases import CASES
 from reference.families import FAMILIES
 from reference.files import size_of, write_expected, write_json, write_safetensors, write_shards
@@ -132,14 +135,26 @@ def make(case, root):
     else:
         write_safetensors(folder / "model.safetensors", stored)
     write_expected(folder, expected(case, w, inputs))
+    if case.name in make_tasks.TASKS:
+        make_tasks.TASKS[case.name](folder, case, w)
     print(f"{case.name:24}{size_of(folder):>8} bytes")
+
+
+def make_sentence_encoders(root):
+    for name in ("sentence", "static"):
+        shutil.rmtree(root / name, ignore_errors=True)
+        rng = random_state(name)
+        getattr(make_sentences, name)(
+            root / name, lambda key, shape: torch.from_numpy(drawn(rng, key, shape)).float())
+        print(f"{name:24}{size_of(root / name):>8} bytes")
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "folders")
     torch.set_num_threads(1)
-    for case in CASES:
+    for case in [*CASES, make_tasks.RERANKER]:
         make(case, root)
+    make_sentence_encoders(root)
     total = size_of(root)
     assert total < SIZE_LIMIT, total
     print(f"{'total':24}{total:>8} bytes")

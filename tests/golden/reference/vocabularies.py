@@ -165,9 +165,9 @@ def merged(text, pair):
 
 
 def encode_word_pieces(vocabulary, text):
-    """[(id, start, end)] of ASCII text without special tokens: WordPiece after BertNormalizer."""
+    """[(id, start, end)] of ASCII text without special tokens: WordPiece after BertPreTokenizer."""
     found = []
-    for match in re.finditer(r"[a-z0-9]+|[^\sa-z0-9]", text.lower()):
+    for match in re.finditer(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]", text):
         word, pieces, start = match.group(), [], 0
         while start < len(word):
             end = len(word)
