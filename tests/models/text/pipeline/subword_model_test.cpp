@@ -54,7 +54,7 @@ constexpr const char* kUnigram = R"({"type": "Unigram", "unk_id": 0, "vocab": [[
   ["a", -1], ["b", -2], ["ab", -3], ["abc", -2.5], ["c", -8], ["aa", -2], ["bb", -4.5], ["ab", -3]]})";
 // Unknown characters are worth more than the piece of two of them.
 constexpr const char* kUnigramBytes = R"({"type": "Unigram", "unk_id": 0, "byte_fallback": true,
-  "vocab": [["<unk>", 0], ["a", 60], ["<0xC3>", 60], ["<0xA9>", 60], ["xy", 70]]})";
+  "vocab": [["<unk>", 60], ["a", 60], ["<0xC3>", 60], ["<0xA9>", 60], ["xy", 70], ["yz", 200]]})";
 
 /// What the tokenizers library (0.23.2) makes of them.
 TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
@@ -107,6 +107,7 @@ TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
       {kUnigramBytes, "\u00e9\u00e8a", "0:0-4 1:4-5"},
       {kUnigramBytes, "xx", "0:0-2"},
       {kUnigramBytes, "xyy", "0:0-3"},
+      {kUnigramBytes, "xyz", "0:0-1 5:1-3"},
   };
   for (const auto& c : cases) {
     const auto model = model_of(c.model);
