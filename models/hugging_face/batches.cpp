@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
@@ -25,6 +26,29 @@ std::vector<index_t> longest_first(Encodings encodings) {
            encodings[static_cast<std::size_t>(b)].ids.size();
   });
   return order;
+}
+
+/// No batch has more tokens, unless it is one encoding: beyond it a batch gains nothing but memory.
+constexpr index_t kMostTokens = 16384;
+/// Batches of so many encodings at least, unless options ask for fewer: each reads all weights.
+constexpr index_t kFewEncodings = 8;
+/// So many batches a thread let the threads end at about the same time.
+constexpr index_t kBatchesPerThread = 4;
+
+/// The order in pieces, each a batch.
+std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const index_t> order,
+                                          index_t batch_size) {
+  const index_t shared = std::ssize(order) / (kBatchesPerThread * thread_count());
+  const index_t size = std::min(batch_size, std::max(shared, kFewEncodings));
+  std::vector<std::span<const index_t>> batches;
+  while (!order.empty()) {
+    const index_t longest = std::ssize(encodings[static_cast<std::size_t>(order.front())].ids);
+    const index_t fitting = std::max<index_t>(1, kMostTokens / longest);
+    const auto count = static_cast<std::size_t>(std::min({size, fitting, std::ssize(order)}));
+    batches.push_back(order.first(count));
+    order = order.subspan(count);
+  }
+  return batches;
 }
 
 /// One list of each chosen encoding as rows, (B, T), filled up with `pad`.
@@ -71,34 +95,32 @@ void for_each_batch(
   require(options.batch_size >= 1, "for_each_batch", "batch_size must be at least 1, not ",
           options.batch_size);
   const std::vector<index_t> order = longest_first(encodings);
-  const index_t count = std::ssize(order);
-  if (count == 0) return;
+  if (order.empty()) return;
   require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
           "encoding ", order.back(), " has no token");
 
+  const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;
   std::exception_ptr error;
   std::atomic<bool> failed = false;
   index_t done = 0;
   const auto batch = [&](index_t number, index_t) {
     if (failed) return;
+    const NoGrad not_recorded;
     try {
-      const index_t begin = number * options.batch_size;
-      const index_t size = std::min(options.batch_size, count - begin);
-      const std::span<const index_t> chosen =
-          std::span(order).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
+      const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
       body(tokens_of(encodings, chosen, options), chosen);
       const std::lock_guard lock(mutex);
-      done += size;
-      if (options.progress) options.progress(done, count);
+      done += std::ssize(chosen);
+      if (options.progress) options.progress(done, std::ssize(order));
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!error) error = std::current_exception();
       failed = true;
     }
   };
-  const index_t batches = (count - 1) / options.batch_size + 1;
-  kernels::parallel_tasks(batches, std::min<index_t>(batches, thread_count()), batch);
+  kernels::parallel_tasks(std::ssize(batches),
+                          std::min<index_t>(std::ssize(batches), thread_count()), batch);
   if (error) std::rethrow_exception(error);
 }
 

@@ -11,3 +11,6 @@
 #include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "models/hugging_face/sentence_modules.h"
+#include "models/hugging_face/sentence_settings.h"

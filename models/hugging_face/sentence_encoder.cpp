@@ -1,0 +1,190 @@
+#include "models/hugging_face/sentence_encoder.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "models/hugging_face/batches.h"
+#include "models/hugging_face/folder.h"
+#include "models/text/tokenizers.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/join.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr const char* kOp = "SentenceEncoder";
+
+/// The prompt to put in front: what is given, else the folder's default.
+std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& options) {
+  if (options.prompt) return *options.prompt;
+  const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
+  if (!name) return {};
+  const auto found = settings.prompts.find(*name);
+  if (found != settings.prompts.end()) return found->second;
+  std::string names;
+  for (const auto& [known, text] : settings.prompts) names += " '" + known + "'";
+  fail(kOp, "no prompt is called '", *name, "'; there are", names.empty() ? " none" : names);
+}
+
+/// `options` with the first of these prompts that the folder has, if they name none.
+SentenceOptions with_prompt(const SentenceSettings& settings, SentenceOptions options,
+                            std::initializer_list<const char*> names) {
+  if (options.prompt || options.prompt_name) return options;
+  const auto* const found = std::find_if(names.begin(), names.end(), [&](const char* name) {
+    return settings.prompts.contains(name);
+  });
+  if (found != names.end()) options.prompt_name = *found;
+  return options;
+}
+
+bool is_static(const SentenceEncoder& model) {
+  return std::holds_alternative<nn::Embedding>(model.words);
+}
+
+text::EncodeOptions encode_options(const SentenceEncoder& model) {
+  return {.add_special = !is_static(model),
+          .max_length = model.settings.max_length,
+          .cut = model.tokenizer->settings().cut};
+}
+
+/// How many tokens at a text's begin are the prompt's.
+index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt) {
+  if (prompt.empty() || model.pooling.include_prompt) return 0;
+  const text::Encoding encoding =
+      model.tokenizer->encode(cleaned(prompt, model.settings.lower_case), encode_options(model));
+  const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
+  return std::ssize(encoding.ids) - (ends ? 1 : 0);
+}
+
+/// One vector a text, each of as many columns as the pooling makes.
+std::vector<Tensor> pooled_rows(const SentenceEncoder& model,
+                                const std::vector<text::Encoding>& encodings, index_t prompt,
+                                const SentenceOptions& options) {
+  const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
+  std::vector<Tensor> rows(encodings.size());
+  for_each_batch(encodings,
+                 {.batch_size = options.batch_size,
+                  .pad = model.tokenizer->special().pad.value_or(0),
+                  .feed_types = encoder != nullptr && encoder->embeddings.type.has_value() &&
+                                model.tokenizer->settings().feeds_types,
+                  .progress = options.progress},
+                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
+                   const Tensor x = encoder ? (*encoder)(tokens)
+                                            : std::get<nn::Embedding>(model.words)(tokens.ids);
+                   const Tensor y = model.pooling(x, tokens, prompt);
+                   for (std::size_t i = 0; i < chosen.size(); ++i) {
+                     rows[static_cast<std::size_t>(chosen[i])] =
+                         y.select(0, static_cast<index_t>(i));
+                   }
+                 });
+  return rows;
+}
+
+}  // namespace
+
+Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
+                               const SentenceOptions& options) const {
+  require(options.truncate >= 0 && options.truncate <= width, kOp, "truncate must be from 0 to ",
+          width, ", not ", options.truncate);
+  const NoGrad not_recorded;
+  const std::string prompt = prompt_of(settings, options);
+  std::vector<std::string> given;
+  given.reserve(texts.size());
+  for (const std::string& text : texts)
+    given.push_back(cleaned(prompt + text, settings.lower_case));
+  std::vector<text::Encoding> encodings = tokenizer->encode_all(given, encode_options(*this));
+  if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
+
+  std::vector<std::size_t> empty;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    if (!encodings[i].ids.empty()) continue;
+    empty.push_back(i);
+    encodings[i].ids = {0};
+    encodings[i].types = {0};
+  }
+  std::vector<Tensor> rows = pooled_rows(*this, encodings, prompt_tokens(*this, prompt), options);
+  for (const std::size_t i : empty) rows[i] = zeros_like(rows[i]);
+
+  Tensor y = stack(rows);
+  for (const SentenceModule& module : modules) {
+    y = std::visit([&](const auto& part) { return part(y); }, module);
+  }
+  if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
+  return options.normalize ? Normalize{}(y) : y;
+}
+
+Tensor SentenceEncoder::encode_queries(const std::vector<std::string>& texts,
+                                       const SentenceOptions& options) const {
+  return encode(texts, with_prompt(settings, options, {"query"}));
+}
+
+Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
+                                         const SentenceOptions& options) const {
+  return encode(texts, with_prompt(settings, options, {"document", "passage", "corpus"}));
+}
+
+namespace {
+
+/// The smaller of two limits, of which 0 is none.
+index_t smaller_limit(index_t a, index_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
+  const Tensor table = read_static_embedding(row.folder);
+  Rng rng(0);
+  nn::Embedding words(1, 1, rng);
+  words.weight = table;
+  return {.tokenizer = text::load_tokenizer(row.folder),
+          .words = std::move(words),
+          .pooling = {},
+          .modules = {},
+          .settings = read_sentence_settings(folder, row.folder),
+          .width = table.size(1)};
+}
+
+SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow& row) {
+  const ModelFolder files(row.folder);
+  SentenceEncoder model = {.tokenizer = text::load_tokenizer(row.folder),
+                           .words = load_encoder(files),
+                           .pooling = {},
+                           .modules = {},
+                           .settings = read_sentence_settings(folder, row.folder),
+                           .width = files.encoder.encoder.width()};
+  index_t& length = model.settings.max_length;
+  if (length == 0) length = model.tokenizer->settings().max_length;
+  length = smaller_limit(length, files.encoder.max_tokens);
+  return model;
+}
+
+}  // namespace
+
+SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder) {
+  const std::vector<ModuleRow> rows = read_module_rows(folder);
+  const ModuleRow& first = rows.front();
+  const bool is_transformer = first.kind == "Transformer";
+  if (!is_transformer && first.kind != "StaticEmbedding") {
+    fail_file(first.place, "wanted Transformer or StaticEmbedding first, got ", first.kind);
+  }
+  SentenceEncoder model =
+      is_transformer ? transformer(folder, first) : static_encoder(folder, first);
+  std::size_t next = 1;
+  if (is_transformer && rows.size() > 1) {
+    if (rows[1].kind != "Pooling") {
+      fail_file(rows[1].place, "wanted Pooling after Transformer, got ", rows[1].kind);
+    }
+    model.pooling = read_pooling(rows[1].folder, model.width);
+    model.width *= std::ssize(model.pooling.modes);
+    next = 2;
+  }
+  for (std::size_t i = next; i < rows.size(); ++i) {
+    model.width = add_module(rows[i], model.width, model.modules);
+  }
+  return model;
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,72 @@
+// Sentences to vectors, by a folder of sentence-transformers as it is.
+//
+//   const auto model = models::load_sentence_encoder("all-MiniLM-L6-v2");
+//   const Tensor e = model.encode(lines);                              // (lines, 384)
+//   const Tensor found = model.similarity(model.encode_queries({"Who built Rome?"}), e);
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/hugging_face/sentence_modules.h"
+#include "models/hugging_face/sentence_settings.h"
+#include "models/text/tokenizer.h"
+#include "models/token_encoder.h"
+#include "nn/embedding.h"
+
+namespace tessera::models {
+
+struct SentenceOptions {
+  std::optional<std::string> prompt = {};       // put in front of each text
+  std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name
+  index_t truncate = 0;                         // only the first so many columns; 0: all
+  bool normalize = false;                       // to length 1 at the end, whatever the folder does
+  index_t batch_size = 32;
+  std::function<void(index_t done, index_t all)> progress = {};
+};
+
+/// An encoder of sentences: a tokenizer, vectors of tokens, a pooling, and modules.
+///
+/// A sentence's embedding has the same bits alone and among others, with any batch size and number
+/// of threads.
+/// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
+struct SentenceEncoder {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::variant<TokenEncoder, nn::Embedding> words;  // an embedding alone: "static" embeddings
+  SentencePooling pooling;
+  std::vector<SentenceModule> modules;
+  SentenceSettings settings;
+  index_t width;  // of an embedding
+
+  /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
+  /// to settings.max_length tokens. A prompt that is not given is the folder's default, if it has one.
+  ///
+  /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the
+  /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate or batch_size out of
+  /// range.
+  Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
+
+  /// The same with the prompt that the folder has for a question ("query") or for what is searched
+  /// ("document", "passage" or "corpus"), where it has one and options name none.
+  Tensor encode_queries(const std::vector<std::string>& texts,
+                        const SentenceOptions& options = {}) const;
+  Tensor encode_documents(const std::vector<std::string>& texts,
+                          const SentenceOptions& options = {}) const;
+
+  /// How alike embeddings are, as the folder has it. **Shapes**: (N, D), (M, D) -> (N, M).
+  Tensor similarity(const Tensor& a, const Tensor& b) const {
+    return models::similarity(settings.similarity, a, b);
+  }
+};
+
+/// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken.
+/// **Errors**: std::runtime_error that names the file, the key or tensor, what is wanted and what is
+/// there; a module that is not known.
+SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
+
+}  // namespace tessera::models

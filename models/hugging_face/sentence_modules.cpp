@@ -1,0 +1,247 @@
+#include "models/hugging_face/sentence_modules.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/io/json.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/compare.h"
+#include "tensor/ops/join.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::models {
+
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr index_t kMaxWidth = 65'536;
+
+/// The weights in a module's folder.
+class ModuleWeights {
+ public:
+  explicit ModuleWeights(const Path& folder) : file_(folder / "model.safetensors") {
+    if (!std::filesystem::exists(file_) && std::filesystem::exists(folder / "pytorch_model.bin")) {
+      fail_file(file_.string(), "wanted this file; pytorch_model.bin beside it is not read");
+    }
+    tensors_ = load_safetensors(file_).tensors;
+  }
+
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+
+  /// A matrix of any size, in float32.
+  Tensor matrix(const std::string& name) const {
+    const Tensor x = find(name);
+    if (x.rank() != 2) fail_file(file_.string(), name, ": wanted two axes, got ", x.shape());
+    return x;
+  }
+
+  /// A tensor of this shape, in float32.
+  Tensor tensor(const std::string& name, const Shape& shape) const {
+    const Tensor x = find(name);
+    if (x.shape() != shape)
+      fail_file(file_.string(), name, ": wanted ", shape, ", got ", x.shape());
+    return x;
+  }
+
+ private:
+  Tensor find(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) fail_file(file_.string(), "wanted a tensor ", name, ", got none");
+    const Tensor& x = found->second;
+    if (!is_floating(x.dtype())) {
+      fail_file(file_.string(), name, ": wanted floating numbers, got ", x.dtype());
+    }
+    return x.to(kFloat32);
+  }
+
+  Path file_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+Json read_object(const Path& file) {
+  Json json = read_json(file);
+  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
+  return json;
+}
+
+/// The text after the last dot.
+std::string_view last_part(std::string_view dotted) {
+  return dotted.substr(dotted.rfind('.') + 1);  // npos + 1 is 0
+}
+
+/// Throws unless the config's key has this width, or is absent.
+void want_width(const Json& config, std::string_view key, index_t width) {
+  const index_t found = config.integer(key, JsonRange{1, kMaxWidth}, width);
+  if (found != width) config.at(key).fail("wanted ", width, ", the width before it, got ", found);
+}
+
+Tensor identity(const Tensor& x) {
+  return x;
+}
+
+struct NamedActivation {
+  std::string_view name;
+  Tensor (*function)(const Tensor& x);
+};
+
+constexpr std::array<NamedActivation, 5> kActivations = {
+    {{"Tanh", tanh}, {"Identity", identity}, {"ReLU", relu}, {"GELU", gelu}, {"Sigmoid", sigmoid}}};
+
+Dense read_dense(const Path& folder, index_t width) {
+  const Json config = read_object(folder / "config.json");
+  want_width(config, "in_features", width);
+  const index_t out = config.integer("out_features", JsonRange{1, kMaxWidth});
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    if (config.text(key, "sentence_embedding") != "sentence_embedding") {
+      config.at(key).fail("wanted 'sentence_embedding', got ", config.at(key).described());
+    }
+  }
+  const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
+  const auto* found = std::ranges::find(kActivations, last_part(name), &NamedActivation::name);
+  if (found == kActivations.end()) {
+    config.at("activation_function")
+        .fail("wanted Tanh, Identity, ReLU, GELU or Sigmoid, got ",
+              config.at("activation_function").described());
+  }
+  const ModuleWeights weights(folder);
+  const Tensor weight = weights.tensor("linear.weight", {out, width});
+  nn::Linear linear({.in_features = 1, .out_features = 1, .bias = false});
+  linear.weight = weight;
+  if (config.boolean("bias", true)) linear.bias = weights.tensor("linear.bias", {out});
+  return {std::move(linear), found->function};
+}
+
+nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
+  want_width(read_object(folder / "config.json"), "dimension", width);
+  const ModuleWeights weights(folder);
+  nn::LayerNorm norm(width);
+  norm.weight = weights.tensor("norm.weight", {width});
+  norm.bias = weights.tensor("norm.bias", {width});
+  return norm;
+}
+
+/// A folder that modules.json names, which must be inside of `folder`.
+Path folder_inside(const Path& folder, const Json& path) {
+  const Path named = Path(path.text()).lexically_normal();
+  const bool outside = named.is_absolute() || (!named.empty() && *named.begin() == "..");
+  if (outside) path.fail("wanted a folder inside the model's, got ", path.described());
+  return named.empty() || named == "." ? folder : folder / named;
+}
+
+Pooling mode_named(const Json& name) {
+  std::string names;
+  for (const Pooling& pooling : Pooling::all()) {
+    if (pooling.name == name.text()) return pooling;
+    names += (names.empty() ? "" : ", ") + std::string(pooling.name);
+  }
+  name.fail("wanted one of ", names, "; got ", name.described());
+}
+
+/// The modes that older files switch on one by one, in the order in which they are concatenated.
+std::vector<Pooling> switched_modes(const Json& config) {
+  struct Switch {
+    std::string_view key;
+    const Pooling& pooling;
+    bool otherwise = false;
+  };
+  const std::array<Switch, 6> switches = {
+      {{"pooling_mode_cls_token", Pooling::kCls},
+       {"pooling_mode_max_tokens", Pooling::kMax},
+       {"pooling_mode_mean_tokens", Pooling::kMean, true},
+       {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
+       {"pooling_mode_weightedmean_tokens", Pooling::kWeightedMean},
+       {"pooling_mode_lasttoken", Pooling::kLast}}};
+  std::vector<Pooling> modes;
+  for (const Switch& mode : switches) {
+    if (config.boolean(mode.key, mode.otherwise)) modes.push_back(mode.pooling);
+  }
+  if (modes.empty()) modes.push_back(Pooling::kMean);
+  return modes;
+}
+
+}  // namespace
+
+Tensor SentencePooling::operator()(const Tensor& x, const Tokens& tokens, index_t prompt) const {
+  const auto pooled = [&](const Tensor& vectors, const Tokens& of) {
+    std::vector<Tensor> parts;
+    for (const Pooling& mode : modes) parts.push_back(mode(vectors, of));
+    return parts.size() == 1 ? parts.front() : concat(parts, 1);
+  };
+  const index_t rows = x.size(0);
+  const index_t count = x.size(1);
+  if (include_prompt || prompt == 0) return pooled(x, {.lengths = tokens.lengths});
+  if (prompt >= count) return zeros({rows, std::ssize(modes) * x.size(2)}, x.dtype());
+  const Tensor lengths =
+      (tokens.lengths.defined() ? tokens.lengths
+                                : full({rows}, static_cast<double>(count), kInt64)) -
+      prompt;
+  const Tensor y = pooled(x.slice(1, prompt), {.lengths = maximum(lengths, 1),
+                                               .positions = arange(count).slice(0, prompt)});
+  return where(gt(lengths, 0).unsqueeze(1), y, 0);
+}
+
+Tensor Normalize::operator()(const Tensor& x) const {
+  return x / maximum(norm(x, {-1}, true), 1e-12);
+}
+
+std::vector<ModuleRow> read_module_rows(const Path& folder) {
+  const Path file = folder / "modules.json";
+  if (!std::filesystem::exists(file)) return {{"Transformer", folder, file.string()}};
+  const Json json = read_json(file);
+  if (!json.is_list()) json.fail("wanted a list, got ", json.described());
+  std::vector<ModuleRow> rows;
+  for (const Json& row : json.items()) {
+    rows.push_back({std::string(last_part(row.at("type").text())),
+                    folder_inside(folder, row.at("path")), row.at("type").place()});
+  }
+  if (rows.empty()) json.fail("wanted modules, got none");
+  return rows;
+}
+
+SentencePooling read_pooling(const Path& folder, index_t width) {
+  const Json config = read_object(folder / "config.json");
+  want_width(config, "word_embedding_dimension", width);
+  want_width(config, "embedding_dimension", width);
+  SentencePooling pooling = {.modes = {}, .include_prompt = config.boolean("include_prompt", true)};
+  const auto mode = config.find("pooling_mode");
+  if (!mode) {
+    pooling.modes = switched_modes(config);
+  } else if (mode->is_list()) {
+    for (const Json& name : mode->items()) pooling.modes.push_back(mode_named(name));
+    if (pooling.modes.empty()) mode->fail("wanted a mode, got none");
+  } else {
+    pooling.modes.push_back(mode_named(*mode));
+  }
+  return pooling;
+}
+
+index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules) {
+  if (row.kind == "Dropout") return width;
+  if (row.kind == "Normalize") {
+    modules.emplace_back(Normalize{});
+  } else if (row.kind == "LayerNorm") {
+    modules.emplace_back(read_layer_norm(row.folder, width));
+  } else if (row.kind == "Dense") {
+    Dense dense = read_dense(row.folder, width);
+    width = dense.linear.weight.size(0);
+    modules.emplace_back(std::move(dense));
+  } else {
+    fail_file(row.place, "wanted Normalize, Dense, LayerNorm or Dropout here, got ", row.kind);
+  }
+  return width;
+}
+
+Tensor read_static_embedding(const Path& folder) {
+  const ModuleWeights weights(folder);
+  return weights.matrix(weights.has("embeddings") ? "embeddings" : "embedding.weight");
+}
+
+}  // namespace tessera::models

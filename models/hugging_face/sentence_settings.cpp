@@ -1,0 +1,126 @@
+#include "models/hugging_face/sentence_settings.h"
+
+#include <array>
+#include <vector>
+
+#include "models/text/unicode.h"
+#include "models/text/utf8.h"
+#include "tensor/error.h"
+#include "tensor/io/json.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/join.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::models {
+
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr index_t kLongestText = index_t{1} << 30;
+
+/// The JSON object in a file, if there is one.
+std::optional<Json> find_object(const Path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  Json json = read_json(file);
+  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
+  return json;
+}
+
+void read_lengths(const Path& folder, SentenceSettings& settings) {
+  for (const char* family :
+       {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const auto json = find_object(folder / (std::string("sentence_") + family + "_config.json"));
+    if (!json) continue;
+    settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
+    settings.lower_case = json->boolean("do_lower_case", false);
+    return;
+  }
+}
+
+Similarity similarity_named(const Json& name) {
+  constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean", "manhattan"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name.text() == kNames[i]) return static_cast<Similarity>(i);
+  }
+  name.fail("wanted cosine, dot, euclidean or manhattan; got ", name.described());
+}
+
+void read_prompts(const Json& json, SentenceSettings& settings) {
+  if (const auto prompts = json.find("prompts")) {
+    if (!prompts->is_object()) prompts->fail("wanted an object, got ", prompts->described());
+    for (const Json& prompt : prompts->items()) {
+      settings.prompts.emplace(prompt.key(), prompt.text());
+    }
+  }
+  const auto name = json.find("default_prompt_name");
+  if (!name) return;
+  settings.default_prompt = name->text();
+  if (!settings.prompts.contains(*settings.default_prompt)) {
+    name->fail("wanted the name of a prompt, got ", name->described());
+  }
+}
+
+/// A row's distances from all rows of b, (M).
+Tensor distances(Similarity kind, const Tensor& row, const Tensor& b) {
+  const Tensor difference = b - row;
+  return kind == Similarity::kEuclidean ? norm(difference, {1}) : sum(abs(difference), {1});
+}
+
+bool is_python_space(char32_t code) {
+  return text::is_space(code) || (code >= 0x1c && code <= 0x1f);
+}
+
+}  // namespace
+
+Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b) {
+  require(a.rank() == 2 && b.rank() == 2 && a.size(1) == b.size(1), "similarity",
+          "expected (N, D) and (M, D), not ", a.shape(), " and ", b.shape());
+  const auto unit = [](const Tensor& x) { return x / maximum(norm(x, {1}, true), 1e-12); };
+  if (kind == Similarity::kDot) return matmul(a, b.t());
+  if (kind == Similarity::kCosine) return matmul(unit(a), unit(b).t());
+  if (a.size(0) == 0) return matmul(a, b.t());
+  std::vector<Tensor> rows;
+  for (index_t i = 0; i < a.size(0); ++i) rows.push_back(-distances(kind, a.select(0, i), b));
+  return stack(rows);
+}
+
+SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder) {
+  SentenceSettings settings;
+  read_lengths(encoder_folder, settings);
+  if (const auto json = find_object(folder / "config_sentence_transformers.json")) {
+    read_prompts(*json, settings);
+    if (const auto name = json->find("similarity_fn_name")) {
+      settings.similarity = similarity_named(*name);
+    }
+  }
+  return settings;
+}
+
+std::string cleaned(std::string_view text, bool lower_case) {
+  if (text::find_invalid_utf8(text) != std::string_view::npos) return std::string(text);
+  std::size_t begin = 0;
+  std::size_t end = 0;  // after the last character that is no space
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = text::utf8_size(text[at]);
+    const bool space = is_python_space(text::code_point_at(text, at));
+    if (!space && !inside) begin = at;
+    inside = inside || !space;
+    at += size;
+    if (!space) end = at;
+  }
+  const std::string_view stripped = text.substr(begin, inside ? end - begin : 0);
+  if (!lower_case) return std::string(stripped);
+  std::string result;
+  for (std::size_t at = 0; at < stripped.size(); at += text::utf8_size(stripped[at])) {
+    for (const char32_t code : text::lower_case(text::code_point_at(stripped, at))) {
+      text::append_utf8(code, result);
+    }
+  }
+  return result;
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,39 @@
+// What the JSON files of a sentence-transformers folder say beside its modules.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tensor/tensor.h"
+
+namespace tessera::models {
+
+/// How alike two embeddings are: larger is more alike.
+enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
+
+/// **Shapes**: a (N, D), b (M, D) -> (N, M): the cosine of the angle, the dot product, or minus the
+/// distance |a - b|_2 or |a - b|_1. A zero vector has the cosine 0 to everything.
+Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
+
+struct SentenceSettings {
+  index_t max_length = 0;   // in tokens, the special ones included; 0: no limit is known
+  bool lower_case = false;  // before the tokenizer
+  std::map<std::string, std::string> prompts = {};  // texts to put in front, by their names
+  std::optional<std::string> default_prompt = {};   // the name of the one that is used unasked
+  Similarity similarity = Similarity::kCosine;
+};
+
+/// Reads config_sentence_transformers.json of `folder`, and sentence_bert_config.json, under any of
+/// its names, of the encoder's own folder. None must be there.
+/// **Errors**: std::runtime_error that names the file, the key, what is wanted and what is there.
+SentenceSettings read_sentence_settings(const std::filesystem::path& folder,
+                                        const std::filesystem::path& encoder_folder);
+
+/// A text without the white space at its ends, as Python's str.strip(), and in lower case if wanted.
+/// What is not UTF-8 stays as it is.
+std::string cleaned(std::string_view text, bool lower_case);
+
+}  // namespace tessera::models
