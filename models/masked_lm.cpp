@@ -35,10 +35,13 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
 }
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
-  Tensor x = encode(tokens);
-  if (places.defined()) x = index_select(x.flatten(0, 1), 0, places);
-  const Tensor& scored = decoder.defined() ? decoder : encode.embeddings.word.weight;
-  return linear(transform(x), scored, bias, {.packed = &packed_decoder});
+  const Tensor x = encode(tokens);
+  return score(places.defined() ? index_select(x.flatten(0, 1), 0, places) : x);
+}
+
+Tensor MaskedLm::score(const Tensor& encoded) const {
+  const Tensor& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
+  return linear(transform(encoded), weight, bias, {.packed = &packed_decoder});
 }
 
 }  // namespace tessera::models

@@ -65,6 +65,9 @@ struct MaskedLm {
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
+  /// The scores for vectors that `encode` has encoded, (..., D) -> (..., V).
+  Tensor score(const Tensor& encoded) const;
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     TokenEncoder::visit(self.encode, visitor);

@@ -1,0 +1,114 @@
+#include "models/hugging_face/mask_filler.h"
+
+#include <algorithm>
+
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/softmax.h"
+#include "tensor/ops/sort.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr const char* kOp = "MaskFiller";
+constexpr std::size_t kBlanksAtOnce = 16;
+
+std::vector<std::size_t> places_of(const text::Encoding& encoding, index_t mask) {
+  std::vector<std::size_t> places;
+  for (std::size_t t = 0; t < encoding.ids.size(); ++t) {
+    if (encoding.ids[t] == mask) places.push_back(t);
+  }
+  return places;
+}
+
+/// The text with `id` at a place. Where other blanks remain they are shown.
+std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                   std::size_t place, index_t id, bool others) {
+  std::vector<index_t> ids;
+  for (std::size_t t = 0; t < encoding.ids.size(); ++t) {
+    if (t == place) {
+      ids.push_back(id);
+    } else if (encoding.texts[t] != text::kNoText) {
+      ids.push_back(encoding.ids[t]);
+    }
+  }
+  return others ? tokenizer.decode(ids) : tokenizer.decode_text(ids);
+}
+
+/// The best fillings of one blank. Matrices of scores may have more rows than there are tokens.
+Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std::size_t place,
+           bool others, std::span<const index_t> ids, std::span<const float> scores) {
+  Blank blank = {.bytes = encoding.offsets[place], .fillings = {}};
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const bool known = ids[k] < tokenizer.size();
+    blank.fillings.push_back(
+        {.id = ids[k],
+         .token = known ? tokenizer.decode(ids.subspan(k, 1)) : "",
+         .text = known ? filled(tokenizer, encoding, place, ids[k], others) : "",
+         .score = static_cast<double>(scores[k])});
+  }
+  return blank;
+}
+
+/// The blanks of one text, whose tokens' vectors are `encoded`, (T, D). A few at a time: each blank has
+/// a score for each token of the vocabulary.
+std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding,
+                             std::span<const std::size_t> places, const Tensor& encoded,
+                             index_t count) {
+  std::vector<Blank> blanks;
+  for (std::size_t begin = 0; begin < places.size(); begin += kBlanksAtOnce) {
+    const auto some = places.subspan(begin, std::min(kBlanksAtOnce, places.size() - begin));
+    const std::vector<index_t> rows(some.begin(), some.end());
+    const Tensor chosen = index_select(encoded, 0, from_vector(rows, {std::ssize(rows)}));
+    const Tensor scores = softmax(of.model.score(chosen));
+    const auto [best, ids] = topk(scores, std::min(count, scores.size(1)));
+    const auto columns = static_cast<std::size_t>(best.size(1));
+    const std::vector<float> values = best.to_vector<float>();
+    const std::vector<index_t> numbers = ids.to_vector<index_t>();
+    for (std::size_t k = 0; k < some.size(); ++k) {
+      blanks.push_back(fill(*of.reader.tokenizer, encoding, some[k], places.size() > 1,
+                            std::span(numbers).subspan(k * columns, columns),
+                            std::span(values).subspan(k * columns, columns)));
+    }
+  }
+  return blanks;
+}
+
+}  // namespace
+
+const std::string& MaskFiller::mask() const {
+  const auto id = reader.tokenizer->special().mask;
+  require(id.has_value(), kOp, "the tokenizer has no mask");
+  return reader.tokenizer->token(*id);
+}
+
+std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,
+                                                       const FillingOptions& options) const {
+  require(options.count >= 1, kOp, "count must be at least 1, not ", options.count);
+  const index_t mask_id = reader.tokenizer->id(mask());
+  text::EncodeOptions encode = reader.encode_options(options.task);
+  encode.special_in_text = true;  // a blank is one
+  const auto encodings = reader.tokenizer->encode_all(texts, encode);
+  std::vector<std::vector<std::size_t>> places(encodings.size());
+  for (std::size_t n = 0; n < encodings.size(); ++n) {
+    places[n] = places_of(encodings[n], mask_id);
+    require(!places[n].empty(), kOp, "text ", n, " has no ", mask(), " among its ",
+            encodings[n].ids.size(), " tokens");
+  }
+  std::vector<std::vector<Blank>> results(texts.size());
+  for_each_batch(encodings, reader.batch_options(options.task),
+                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
+                   const Tensor encoded = model.encode(tokens);
+                   for (std::size_t i = 0; i < chosen.size(); ++i) {
+                     const auto n = static_cast<std::size_t>(chosen[i]);
+                     results[n] =
+                         fill_text(*this, encodings[n], places[n],
+                                   encoded.select(0, static_cast<index_t>(i)), options.count);
+                   }
+                 });
+  return results;
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,132 @@
+#include "models/hugging_face/question_answerer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tensor/error.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr const char* kOp = "QuestionAnswerer";
+constexpr index_t kContext = 1;  // the second text of each pair
+
+void check(const AnsweringOptions& options) {
+  require(options.count >= 1, kOp, "count must be at least 1, not ", options.count);
+  require(options.max_tokens >= 1, kOp, "max_tokens must be at least 1, not ", options.max_tokens);
+  require(options.window >= 1, kOp, "window must be at least 1, not ", options.window);
+  require(options.stride >= 0, kOp, "stride must not be ", options.stride);
+}
+
+/// A question with all of its context, a part in each window.
+std::vector<text::Encoding> windows_of(const Question& question, const TextReader& reader,
+                                       const AnsweringOptions& options) {
+  const text::Tokenizer& tokenizer = *reader.tokenizer;
+  text::EncodeOptions encode = reader.encode_options(options.task);
+  encode.max_length =
+      encode.max_length == 0 ? options.window : std::min(encode.max_length, options.window);
+  encode.truncation = text::Truncation::kSecond;
+  encode.cut = text::Side::kRight;
+  const index_t asked =
+      std::ssize(tokenizer
+                     .encode(question.question,
+                             {.add_special = false, .special_in_text = encode.special_in_text})
+                     .ids);
+  const index_t added = std::ranges::count_if(
+      tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
+  const index_t room = encode.max_length - added - asked;
+  require(room >= 1, kOp, "a question of ", asked, " tokens leaves no room for its context in ",
+          encode.max_length);
+  encode.stride = std::min(options.stride, encode.max_length / 2);
+  if (encode.stride >= room) encode.stride = room / 2;
+  return tokenizer.encode_pair_windows(question.question, question.context, encode);
+}
+
+/// The best spans of a window whose tokens' two scores stand side by side in `scores`.
+WindowAnswers answers_in(const text::Encoding& window, std::span<const float> scores,
+                         const AnswerOptions& options) {
+  std::vector<float> start;
+  std::vector<float> end;
+  std::vector<bool> in_context;
+  for (std::size_t t = 0; t < window.ids.size(); ++t) {
+    start.push_back(scores[2 * t]);
+    end.push_back(scores[2 * t + 1]);
+    in_context.push_back(window.texts[t] == kContext);
+  }
+  return find_answers(start, end, in_context, options);
+}
+
+/// The answers to one question, from those of its windows.
+class Collected {
+ public:
+  explicit Collected(const std::string& context) : context_(context) {}
+
+  void add(const text::Encoding& window, const WindowAnswers& found) {
+    null_score_ = std::min(null_score_, found.null_score);
+    for (const AnswerSpan& span : found.spans) {
+      const text::Span bytes = bytes_of_words(window, span.first, span.last);
+      const auto begin = static_cast<std::size_t>(bytes.begin);
+      const auto size = static_cast<std::size_t>(bytes.end - bytes.begin);
+      answers_.push_back({context_.substr(begin, size), span.score, bytes});
+    }
+  }
+
+  /// The best, each part of the context once.
+  std::vector<Answer> best(const AnsweringOptions& options) {
+    if (options.may_be_none) answers_.push_back({"", null_score_, {}});
+    std::ranges::stable_sort(answers_,
+                             [](const Answer& a, const Answer& b) { return a.score > b.score; });
+    std::vector<Answer> result;
+    for (const Answer& answer : answers_) {
+      if (std::ssize(result) == options.count) break;
+      const bool is_new = std::ranges::none_of(
+          result, [&](const Answer& other) { return other.bytes == answer.bytes; });
+      if (is_new) result.push_back(answer);
+    }
+    return result;
+  }
+
+ private:
+  const std::string& context_;
+  std::vector<Answer> answers_;
+  double null_score_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
+    std::span<const Question> questions, const AnsweringOptions& options) const {
+  check(options);
+  std::vector<text::Encoding> windows;
+  std::vector<std::size_t> question_of;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    for (text::Encoding& window : windows_of(questions[i], reader, options)) {
+      windows.push_back(std::move(window));
+      question_of.push_back(i);
+    }
+  }
+  // Several spans of tokens may widen to the same words.
+  const index_t count = std::min<index_t>(options.count, 1000) * 2 + 10;
+  std::vector<WindowAnswers> found(windows.size());
+  for_each_batch(windows, reader.batch_options(options.task),
+                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
+                   const std::vector<float> scores = model(tokens).to_vector<float>();
+                   const std::size_t row = scores.size() / chosen.size();
+                   for (std::size_t i = 0; i < chosen.size(); ++i) {
+                     const auto n = static_cast<std::size_t>(chosen[i]);
+                     found[n] = answers_in(windows[n], std::span(scores).subspan(i * row, row),
+                                           {.count = count, .max_tokens = options.max_tokens});
+                   }
+                 });
+  std::vector<Collected> collected;
+  for (const Question& question : questions) collected.emplace_back(question.context);
+  for (std::size_t n = 0; n < windows.size(); ++n) {
+    collected[question_of[n]].add(windows[n], found[n]);
+  }
+  std::vector<std::vector<Answer>> results;
+  for (Collected& answers : collected) results.push_back(answers.best(options));
+  return results;
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,95 @@
+#include "models/hugging_face/text_classifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tensor/error.h"
+
+namespace tessera::models {
+
+namespace {
+
+using Encodings = std::span<const text::Encoding>;
+
+/// The scores of each encoded text, before the scoring, (texts, C).
+Tensor logits_of(const SequenceClassifier& model, const TextReader& reader, Encodings encodings,
+                 const TaskOptions& options) {
+  const index_t classes = model.classifier.weight.size(0);
+  Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
+  auto* rows = result.mutable_data<float>();
+  for_each_batch(encodings, reader.batch_options(options),
+                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
+                   const std::vector<float> scores = model(tokens).to_vector<float>();
+                   for (std::size_t i = 0; i < chosen.size(); ++i) {
+                     std::copy_n(scores.begin() + static_cast<index_t>(i) * classes, classes,
+                                 rows + chosen[i] * classes);
+                   }
+                 });
+  return result;
+}
+
+/// For orders that put NaN last.
+double rank_of(double score) {
+  return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+}
+
+std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, Encodings encodings,
+                                                    const TaskOptions& options) {
+  const Tensor scores = scored(of.scoring, of.logits(encodings, options));
+  const std::vector<float> values = scores.to_vector<float>();
+  std::vector<std::vector<ClassScore>> results(encodings.size());
+  std::size_t next = 0;
+  for (auto& classes : results) {
+    for (const std::string& label : of.labels) {
+      classes.push_back({label, static_cast<double>(values[next++])});
+    }
+    std::ranges::stable_sort(classes, [](const ClassScore& a, const ClassScore& b) {
+      return rank_of(a.score) > rank_of(b.score);
+    });
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<std::vector<ClassScore>> TextClassifier::operator()(std::span<const std::string> texts,
+                                                                const TaskOptions& options) const {
+  return sorted_classes(*this, reader.tokenizer->encode_all(texts, reader.encode_options(options)),
+                        options);
+}
+
+std::vector<std::vector<ClassScore>> TextClassifier::operator()(
+    std::span<const text::TextPair> pairs, const TaskOptions& options) const {
+  return sorted_classes(*this, reader.tokenizer->encode_all(pairs, reader.encode_options(options)),
+                        options);
+}
+
+Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
+  return logits_of(model, reader, encodings, options);
+}
+
+Tensor CrossEncoder::operator()(std::span<const text::TextPair> pairs,
+                                const TaskOptions& options) const {
+  const auto encodings = reader.tokenizer->encode_all(pairs, reader.encode_options(options));
+  return scored(scoring, logits_of(model, reader, encodings, options));
+}
+
+std::vector<CrossEncoder::Ranked> CrossEncoder::rank(const std::string& query,
+                                                     std::span<const std::string> texts,
+                                                     const TaskOptions& options) const {
+  require(labels.size() == 1, "CrossEncoder::rank", "the model gives a pair ", labels.size(),
+          " scores; only one can order texts");
+  std::vector<text::TextPair> pairs;
+  for (const std::string& text : texts) pairs.push_back({query, text});
+  const std::vector<float> scores = (*this)(pairs, options).to_vector<float>();
+  std::vector<Ranked> ranked;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    ranked.push_back({static_cast<index_t>(i), static_cast<double>(scores[i])});
+  }
+  std::ranges::stable_sort(
+      ranked, [](const Ranked& a, const Ranked& b) { return rank_of(a.score) > rank_of(b.score); });
+  return ranked;
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,49 @@
+#include "models/hugging_face/token_tagger.h"
+
+#include "tensor/ops/softmax.h"
+
+namespace tessera::models {
+
+namespace {
+
+/// The tokens of a text itself with their scores, of which each has `labels`.
+std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const std::string& text,
+                                       const text::Encoding& encoding,
+                                       std::span<const float> scores, std::size_t labels) {
+  const bool has_prefix = !tokenizer.settings().continuing_prefix.empty();
+  std::vector<ScoredToken> tokens;
+  for (std::size_t t = 0; t < encoding.ids.size(); ++t) {
+    if (encoding.texts[t] == text::kNoText) continue;
+    const index_t id = encoding.ids[t];
+    tokens.push_back(
+        {.bytes = encoding.offsets[t],
+         .continues_word = continues_word(text, encoding.offsets[t], tokenizer.token(id),
+                                          has_prefix, tokenizer.special().unknown == id),
+         .scores = scores.subspan(t * labels, labels)});
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::string> texts,
+                                                      TagGrouping grouping,
+                                                      const TaskOptions& options) const {
+  const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
+  std::vector<std::vector<Tag>> results(texts.size());
+  for_each_batch(encodings, reader.batch_options(options),
+                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
+                   const std::vector<float> scores = softmax(model(tokens)).to_vector<float>();
+                   const std::size_t row = scores.size() / chosen.size();
+                   for (std::size_t i = 0; i < chosen.size(); ++i) {
+                     const auto n = static_cast<std::size_t>(chosen[i]);
+                     results[n] = group_tags(
+                         scored_tokens(*reader.tokenizer, texts[n], encodings[n],
+                                       std::span(scores).subspan(i * row, row), labels.size()),
+                         labels, grouping);
+                   }
+                 });
+  return results;
+}
+
+}  // namespace tessera::models
