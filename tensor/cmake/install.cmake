@@ -18,6 +18,14 @@ install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-t
 # five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
 # reads this list.)
 set(private
+  models/text/pipeline/added_tokens.h
+  models/text/pipeline/byte_characters.h
+  models/text/pipeline/decoder.h
+  models/text/pipeline/json_text.h
+  models/text/pipeline/older_files.h
+  models/text/pipeline/post_processor.h
+  models/text/pipeline/space_trimmer.h
+  models/text/pipeline/tokenizer_files.h
   models/text/unicode_tables.h
   nn/check.h
   nn/differences.h
