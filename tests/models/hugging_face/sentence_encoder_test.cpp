@@ -1,0 +1,261 @@
+// Sentence encoders against plain torch (golden/README.md, "folders/"), and their errors.
+#include "models/hugging_face/sentence_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/text/pipeline/json_text.h"
+#include "tensor/io/json.h"
+#include "tensor/io/npz.h"
+#include "tensor/kernels/parallel.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+using Path = std::filesystem::path;
+
+Path golden_folder(const std::string& name) {
+  return Path(TESSERA_GOLDEN_DIR) / "folders" / name;
+}
+
+/// A copy of a golden folder, in which files can be replaced.
+struct ScratchFolder {
+  TemporaryFolder folder;
+
+  explicit ScratchFolder(const std::string& name) {
+    std::filesystem::copy(golden_folder(name), folder.path(),
+                          std::filesystem::copy_options::recursive);
+  }
+  const Path& path() const { return folder.path(); }
+
+  /// An empty text takes the file away.
+  void put(const std::string& file, const std::string& text) {
+    std::filesystem::remove(path() / file);
+    if (!text.empty()) folder.write(file, text);
+  }
+};
+
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& text : list.items()) texts.emplace_back(text.text());
+  return texts;
+}
+
+SentenceOptions options_of(const Json& json) {
+  SentenceOptions options = {.truncate = json.integer("truncate_dim", JsonRange{}, 0),
+                             .normalize = json.boolean("normalize", false)};
+  if (json.has("prompt")) options.prompt = json.text("prompt");
+  if (json.has("prompt_name")) options.prompt_name = json.text("prompt_name");
+  return options;
+}
+
+class SentenceEncoderTest : public ::testing::Test {
+ protected:
+  void TearDown() override { set_thread_count(0); }
+};
+
+/// The embedding of each text alone, and of all in small batches, has the bits of `all`.
+void expect_same_bits(const SentenceEncoder& model, const std::vector<std::string>& texts,
+                      SentenceOptions options, const Tensor& all) {
+  options.batch_size = 2;
+  set_thread_count(3);
+  EXPECT_TRUE(same_bits(model.encode(texts, options), all));
+  set_thread_count(0);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto row = static_cast<index_t>(i);
+    EXPECT_TRUE(same_bits(model.encode({texts[i]}, options), all.slice(0, row, row + 1)));
+  }
+}
+
+TEST_F(SentenceEncoderTest, AgreesWithTorch) {
+  for (const char* name : {"sentence", "static"}) {
+    const Json whole = read_json(golden_folder(name) / "cases.json");
+    const auto expected = load_npz(golden_folder(name) / "expected.npz");
+    const std::vector<std::string> texts = texts_of(whole.at("texts"));
+    for (const Json& one : whole.at("cases").items()) {
+      SCOPED_TRACE(std::string(name) + " " + one.text("name"));
+      ScratchFolder scratch(name);
+      for (const Json& file : one.at("files").items()) {
+        std::string text;
+        if (!file.is_null()) text::write_json(file, text);
+        scratch.put(std::string(file.key()), text);
+      }
+      const SentenceEncoder model = load_sentence_encoder(scratch.path());
+      const SentenceOptions options = options_of(one.at("options"));
+      const Tensor y = model.encode(texts, options);
+      EXPECT_TRUE(near(y, array(expected.at(one.text("name"))), 0, 1e-5));
+      expect_same_bits(model, texts, options, y);
+    }
+  }
+}
+
+TEST_F(SentenceEncoderTest, MeasuresSimilarity) {
+  const auto expected = load_npz(golden_folder("sentence") / "expected.npz");
+  const Tensor x = expected.at("similarity.of").to(kFloat32);
+  const char* kNames[] = {"cosine", "dot", "euclidean", "manhattan"};
+  for (int kind = 0; kind < 4; ++kind) {
+    const Tensor y = similarity(static_cast<Similarity>(kind), x.slice(0, 0, 3), x.slice(0, 2));
+    EXPECT_TRUE(near(y, array(expected.at(std::string("similarity.") + kNames[kind])), 1e-5, 1e-5));
+  }
+  const Tensor zero = zeros({1, 4});
+  EXPECT_EQ(similarity(Similarity::kCosine, zero, ones({1, 4})).item<float>(), 0.0f);
+  EXPECT_TRUE(throws("similarity", {"(1, 4)", "(2, 3)"}, [&] {
+    similarity(Similarity::kDot, zero, zeros({2, 3}));
+  }));
+}
+
+TEST_F(SentenceEncoderTest, ChoosesPromptsByWhatATextIs) {
+  ScratchFolder scratch("sentence");
+  const std::vector<std::string> texts = {"cat"};
+  const auto settings = [&](const std::string& prompts) {
+    scratch.put("config_sentence_transformers.json", R"({"prompts": )" + prompts + "}");
+    return load_sentence_encoder(scratch.path());
+  };
+  const auto model = settings(R"({"query": "what ", "passage": "a ", "corpus": "the "})");
+  const auto given = [&](const char* prompt) { return model.encode(texts, {.prompt = prompt}); };
+  EXPECT_TRUE(same_bits(model.encode_queries(texts), given("what ")));
+  EXPECT_TRUE(same_bits(model.encode_documents(texts), given("a ")));
+  EXPECT_TRUE(same_bits(model.encode_documents(texts, {.prompt_name = "corpus"}), given("the ")));
+  EXPECT_TRUE(same_bits(model.encode_queries(texts, {.prompt = ""}), model.encode(texts)));
+  const auto plain = settings("{}");
+  EXPECT_TRUE(same_bits(plain.encode_queries(texts), model.encode(texts)));
+  EXPECT_TRUE(throws("SentenceEncoder", {"'quarry'", "'corpus' 'passage' 'query'"},
+                     [&] { model.encode(texts, {.prompt_name = "quarry"}); }));
+  EXPECT_TRUE(throws("SentenceEncoder", {"'query'", "none"},
+                     [&] { plain.encode(texts, {.prompt_name = "query"}); }));
+}
+
+TEST_F(SentenceEncoderTest, TakesNoTextsAndRefusesBadOnes) {
+  const auto model = load_sentence_encoder(golden_folder("sentence"));
+  EXPECT_EQ(model.encode(std::vector<std::string>{}).shape(), (Shape{0, model.width}));
+  EXPECT_EQ(model.encode(std::vector<std::string>{}, {.truncate = 3}).shape(), (Shape{0, 3}));
+  EXPECT_TRUE(throws("SentenceEncoder", {"truncate", "12", "13"},
+                     [&] { model.encode({"cat"}, {.truncate = 13}); }));
+  EXPECT_TRUE(
+      throws("for_each_batch", {"batch_size"}, [&] { model.encode({"cat"}, {.batch_size = 0}); }));
+  EXPECT_THROW(model.encode({"cat", "\xff"}), std::exception);
+}
+
+TEST_F(SentenceEncoderTest, NormalizesZerosToZeros) {
+  EXPECT_TRUE(same_bits(Normalize{}(zeros({2, 3})), zeros({2, 3})));
+}
+
+TEST_F(SentenceEncoderTest, LeavesAPromptOut) {
+  const Tensor x = tensor({{{1.0}, {2.0}, {4.0}}, {{5.0}, {7.0}, {9.0}}});
+  const Tokens tokens = {.lengths = tensor({3, 1})};
+  const SentencePooling pooling = {.modes = {Pooling::kMean, Pooling::kCls, Pooling::kWeightedMean},
+                                   .include_prompt = false};
+  const Tensor y = pooling(x, tokens, 1);
+  EXPECT_TRUE(
+      near(y, array(tensor({{3.0, 2.0, (2 * 2 + 3 * 4) / 5.0}, {0.0, 0.0, 0.0}})), 0, 1e-6));
+  EXPECT_TRUE(same_bits(pooling(x, tokens, 3), zeros({2, 3})));
+  EXPECT_TRUE(same_bits(pooling(x, {}, 0).slice(1, 0, 1), Pooling::kMean(x)));
+}
+
+TEST_F(SentenceEncoderTest, CleansTexts) {
+  EXPECT_EQ(cleaned(" \t\n a b\u00a0\u3000\x1f", false), "a b");
+  EXPECT_EQ(cleaned(" \u2003 ", false), "");
+  EXPECT_EQ(cleaned("", true), "");
+  EXPECT_EQ(cleaned(" \u00c4BC\u0130 ", true), "\u00e4bci\u0307");
+  EXPECT_EQ(cleaned(" \xff ", true), " \xff ");
+}
+
+TEST_F(SentenceEncoderTest, RefusesBadFolders) {
+  struct Case {
+    const char* folder;
+    std::string file;
+    std::string text;
+    std::vector<std::string> parts;
+  };
+  const std::string rows =
+      R"([{"type": "a.Transformer", "path": ""}, {"type": "b.Pooling", "path": "1_Pooling"}, )";
+  const auto row = [&](const std::string& type, const std::string& path) {
+    return rows + R"({"type": "x.)" + type + R"(", "path": ")" + path + "\"}]";
+  };
+  const std::string type = "[2].type: wanted Normalize, Dense";
+  const std::vector<Case> cases = {
+      {"sentence", "modules.json", "{}", {"modules.json", "wanted a list"}},
+      {"sentence", "modules.json", "[]", {"modules.json", "got none"}},
+      {"sentence", "modules.json", row("WordWeights", ""), {type, "got WordWeights"}},
+      {"sentence", "modules.json", row("Pooling", "1_Pooling"), {type, "got Pooling"}},
+      {"sentence", "modules.json", row("Dense", "../x"), {"[2].path", "inside", "'../x'"}},
+      {"sentence", "modules.json", row("Dense", "/etc"), {"[2].path", "inside", "'/etc'"}},
+      {"sentence", "modules.json", row("Dense", "no_such"), {"no_such/config.json"}},
+      {"sentence", "modules.json", R"([{"type": "Router", "path": ""}])", {"[0].type", "Router"}},
+      {"sentence", "modules.json", R"([{"type": "x.Transformer"}])", {"[0].path"}},
+      {"sentence",
+       "modules.json",
+       R"([{"type": "Transformer", "path": ""}, {"type": "Normalize",
+        "path": ""}])",
+       {"[1].type", "wanted Pooling", "Normalize"}},
+      {"sentence", "1_Pooling/config.json", "", {"1_Pooling/config.json"}},
+      {"sentence",
+       "1_Pooling/config.json",
+       R"({"word_embedding_dimension": 13})",
+       {"1_Pooling/config.json: word_embedding_dimension", "wanted 12", "13"}},
+      {"sentence",
+       "1_Pooling/config.json",
+       R"({"pooling_mode": "median"})",
+       {"pooling_mode", "weightedmean", "'median'"}},
+      {"sentence", "1_Pooling/config.json", R"({"pooling_mode": []})", {"pooling_mode", "none"}},
+      {"sentence",
+       "1_Pooling/config.json",
+       R"({"pooling_mode_cls_token": "yes"})",
+       {"pooling_mode_cls_token", "'yes'"}},
+      {"sentence", "sentence_bert_config.json", R"({"max_seq_length": 0})", {"max_seq_length"}},
+      {"sentence", "sentence_bert_config.json", "[]", {"sentence_bert_config.json", "an object"}},
+      {"sentence",
+       "config_sentence_transformers.json",
+       R"({"similarity_fn_name": "jaccard"})",
+       {"similarity_fn_name", "manhattan", "'jaccard'"}},
+      {"sentence", "config_sentence_transformers.json", R"({"prompts": {"a": 1}})", {"prompts.a"}},
+      {"sentence",
+       "config_sentence_transformers.json",
+       R"({"default_prompt_name": "a"})",
+       {"default_prompt_name", "'a'"}},
+      {"static", "0_StaticEmbedding/model.safetensors", "", {"model.safetensors"}},
+      {"static", "0_StaticEmbedding/tokenizer.json", "", {"0_StaticEmbedding"}},
+  };
+  for (const Case& bad : cases) {
+    ScratchFolder scratch(bad.folder);
+    scratch.put(bad.file, bad.text);
+    const std::string error = file_error([&] { load_sentence_encoder(scratch.path()); });
+    for (const std::string& part : bad.parts) {
+      EXPECT_NE(error.find(part), std::string::npos) << error << "\nlacks " << part;
+    }
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
+  ScratchFolder scratch("sentence");
+  scratch.put("modules.json", R"([{"type": "Transformer", "path": ""}, {"type": "Pooling",
+    "path": "1_Pooling"}, {"type": "Dense", "path": "2_Dense"}])");
+  const auto error = [&](const std::string& config) {
+    scratch.put("2_Dense/config.json", config);
+    return file_error([&] { load_sentence_encoder(scratch.path()); });
+  };
+  const auto says = [&](const std::string& config, const std::string& part) {
+    return error(config).find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(says(R"({"in_features": 5, "out_features": 7})", "in_features: wanted 12"));
+  EXPECT_TRUE(says(R"({"in_features": 12})", "out_features"));
+  EXPECT_TRUE(says(R"({"out_features": 6})", "linear.weight: wanted (6, 12), got (7, 12)"));
+  EXPECT_TRUE(says(R"({"out_features": 100000000})", "out_features"));
+  EXPECT_TRUE(says(R"({"out_features": 7, "activation_function": "torch.Mish"})", "torch.Mish"));
+  EXPECT_TRUE(
+      says(R"({"out_features": 7, "module_input_name": "token_embeddings"})", "module_input_name"));
+  std::filesystem::rename(scratch.path() / "2_Dense/model.safetensors",
+                          scratch.path() / "2_Dense/pytorch_model.bin");
+  EXPECT_TRUE(says(R"({"out_features": 7})", "pytorch_model.bin"));
+}
+
+}  // namespace
+}  // namespace tessera::models
