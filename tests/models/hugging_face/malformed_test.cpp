@@ -1,0 +1,256 @@
+// Folders that are not as they should be: one line that names the file, the key or the tensor, what
+// was wanted and what is there.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/folder.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::test {
+namespace {
+
+using models::load_encoder;
+using models::ModelFolder;
+
+struct Fault {
+  std::string folder;
+  std::string from, to;  // of config.json
+  std::vector<std::string> words;
+};
+
+void expect_one_line(const std::string& text, const std::vector<std::string>& words) {
+  if (text.find('\n') != std::string::npos) ADD_FAILURE() << "lines: " << text;
+  if (text.size() > 700) ADD_FAILURE() << "long: " << text;
+  for (const std::string& word : words) {
+    if (text.find(word) == std::string::npos) {
+      ADD_FAILURE() << "'" << text << "' does not say " << word;
+    }
+  }
+}
+
+void expect_error(const EditedFolder& edited, std::vector<std::string> words) {
+  words.push_back(edited.path().string());
+  expect_one_line(file_error([&] { load_encoder(ModelFolder(edited.path())); }), words);
+}
+
+const std::vector<Fault> kFaults = {
+    // What no config is.
+    {"bert", "{", "", {"config.json"}},
+    {"bert", "{", "[{", {"config.json"}},
+    {"bert",
+     "\"vocab_size\"",
+     "\"hidden_size\": 12, \"vocab_size\"",
+     {"config.json", "hidden_size"}},
+    {"bert",
+     "\"vocab_size\"",
+     "\"x\": " + std::string(500, '[') + ", \"vocab_size\"",
+     {"config.json"}},
+    // Families.
+    {"bert", "\"model_type\": \"bert\",", "", {"config.json", "model_type"}},
+    {"bert", "\"bert\"", "7", {"config.json", "model_type", "wanted", "7"}},
+    {"bert", "\"bert\"", "\"deberta-v2\"", {"config.json", "model_type", "deberta-v2"}},
+    {"bert", "\"bert\"", "\"deberta\"", {"config.json", "model_type", "deberta"}},
+    {"bert", "\"bert\"", "\"neobert\"", {"config.json", "model_type", "neobert"}},
+    {"bert", "\"bert\"", "\"gpt2\"", {"config.json", "model_type", "gpt2", "modernbert"}},
+    // Values of another kind, or out of range.
+    {"bert",
+     "\"hidden_size\": 12",
+     "\"hidden_size\": \"twelve\"",
+     {"config.json", "hidden_size", "wanted", "'twelve'"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12.5", {"hidden_size", "wanted", "12.5"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": null", {"hidden_size"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 0", {"hidden_size", "wanted", "0"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": -12", {"hidden_size", "wanted", "-12"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12000000000000", {"hidden_size", "wanted"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 120000000000000000000", {"hidden_size"}},
+    {"bert",
+     "\"num_hidden_layers\": 2",
+     "\"num_hidden_layers\": 2000000000",
+     {"num_hidden_layers", "wanted", "2000000000"}},
+    {"bert",
+     "\"num_attention_heads\": 3",
+     "\"num_attention_heads\": 5",
+     {"num_attention_heads", "wanted", "5"}},
+    {"bert",
+     "\"hidden_act\": \"gelu\"",
+     "\"hidden_act\": \"wave\"",
+     {"config.json", "hidden_act", "wanted", "'wave'"}},
+    {"bert",
+     "\"layer_norm_eps\": 1e-12",
+     "\"layer_norm_eps\": \"1e-12\"",
+     {"layer_norm_eps", "wanted", "'1e-12'"}},
+    {"bert",
+     "\"layer_norm_eps\": 1e-12",
+     "\"layer_norm_eps\": -1e-12",
+     {"layer_norm_eps", "wanted"}},
+    // What makes another model of it.
+    {"bert",
+     "\"use_cache\"",
+     "\"position_embedding_type\": \"relative_key\", \"use_cache\"",
+     {"config.json", "position_embedding_type", "relative_key"}},
+    {"bert", "\"use_cache\"", "\"is_decoder\": true, \"use_cache\"", {"config.json", "is_decoder"}},
+    {"mpnet",
+     "\"relative_attention_num_buckets\": 32",
+     "\"relative_attention_num_buckets\": 16",
+     {"config.json", "relative_attention_num_buckets", "32", "16"}},
+    {"modernbert_new", "\"default\"", "\"yarn\"", {"config.json", "rope_type", "yarn"}},
+    {"modernbert_new",
+     "\"sliding_attention\",",
+     "\"linear_attention\",",
+     {"config.json", "layer_types", "linear_attention"}},
+    {"modernbert_new", "\"sliding_attention\",", "", {"config.json", "layer_types"}},
+    {"nomic_bert", "\"swiglu\"", "\"gelu\"", {"config.json", "activation_function", "gelu"}},
+    {"nomic_bert", "\"prenorm\": false", "\"prenorm\": true", {"config.json", "prenorm"}},
+    {"nomic_bert",
+     "\"rotary_emb_interleaved\": false",
+     "\"rotary_emb_interleaved\": true",
+     {"config.json", "rotary_emb_interleaved"}},
+    {"nomic_bert",
+     "\"rotary_emb_fraction\": 1.0",
+     "\"rotary_emb_fraction\": 0.5",
+     {"config.json", "rotary_emb_fraction"}},
+    {"gte", "\"ntk\"", "\"linear\"", {"config.json", "rope_scaling", "linear"}},
+    {"gte", "\"pack_qkv\": true", "\"pack_qkv\": false", {"config.json", "pack_qkv"}},
+    {"gte",
+     "\"logn_attention_scale\": false",
+     "\"logn_attention_scale\": true",
+     {"config.json", "logn_attention_scale"}},
+    {"albert",
+     "\"num_hidden_groups\": 2",
+     "\"num_hidden_groups\": 0",
+     {"config.json", "num_hidden_groups", "wanted", "0"}},
+    // Sizes that the weights do not have.
+    {"bert", "\"vocab_size\": 92", "\"vocab_size\": 999", {"word_embeddings", "999", "92"}},
+    {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", {"encoder.layer.2."}},
+    {"bert",
+     "\"intermediate_size\": 20",
+     "\"intermediate_size\": 21",
+     {"encoder.layer.0.intermediate.dense", "21", "20"}},
+    {"bert",
+     "\"max_position_embeddings\": 40",
+     "\"max_position_embeddings\": 41",
+     {"position_embeddings", "41", "40"}},
+    {"bert",
+     "\"type_vocab_size\": 2",
+     "\"type_vocab_size\": 3",
+     {"token_type_embeddings", "3", "2"}},
+    {"distilbert", "\"hidden_dim\": 20", "\"hidden_dim\": 21", {"lin1", "21", "20"}},
+    {"albert", "\"embedding_size\": 6", "\"embedding_size\": 7", {"embeddings", "7", "6"}},
+    {"modernbert",
+     "\"intermediate_size\": 10",
+     "\"intermediate_size\": 11",
+     {"mlp.Wi", "22", "20"}},
+    {"nomic_bert", "\"n_inner\": 200", "\"n_inner\": 300", {"fc1", "256"}},
+};
+
+TEST(MalformedFolder, ConfigsGetOneLine) {
+  for (const Fault& fault : kFaults) {
+    SCOPED_TRACE(fault.folder + ": " + fault.from + " -> " + fault.to.substr(0, 100));
+    const EditedFolder edited(fault.folder);
+    edited.replace("config.json", fault.from, fault.to);
+    expect_error(edited, fault.words);
+  }
+}
+
+TEST(MalformedFolder, MissingFilesGetOneLine) {
+  const EditedFolder no_config("bert"), no_weights("bert"), pickled("bert");
+  no_config.remove("config.json");
+  expect_error(no_config, {"config.json"});
+  no_weights.remove("model.safetensors");
+  expect_error(no_weights, {"model.safetensors"});
+  pickled.remove("model.safetensors");
+  pickled.write("pytorch_model.bin", "x");
+  expect_error(pickled, {"model.safetensors"});
+  const TemporaryFolder empty;
+  expect_one_line(file_error([&] { ModelFolder(empty.path() / "none"); }), {"none"});
+}
+
+TEST(MalformedFolder, WeightsGetOneLine) {
+  const std::string query = "bert.encoder.layer.1.attention.self.query.weight";
+  EditedFolder missing("bert"), narrow("bert"), flat("bert"), whole("bert");
+  missing.leave_out({query});
+  expect_error(missing, {query});
+  narrow.tensors.at(query) = zeros({12, 11});
+  narrow.save();
+  expect_error(narrow, {query, "11", "12"});
+  flat.tensors.at(query) = zeros({144});
+  flat.save();
+  expect_error(flat, {query, "144", "12"});
+  whole.write("model.safetensors", "");
+  expect_error(whole, {"model.safetensors"});
+}
+
+// Each tensor alone must be missed: none has a value of its own where the file has none.
+TEST(MalformedFolder, NoTensorOfAnEncoderMayBeMissing) {
+  const EditedFolder whole("bert");
+  for (const auto& [name, tensor] : whole.tensors) {
+    if (!name.starts_with("bert.") || name.starts_with("bert.pooler")) continue;
+    EditedFolder edited("bert");
+    edited.leave_out({name});
+    expect_error(edited, {name.substr(5)});
+  }
+}
+
+struct ShardFault {
+  std::string from, to;
+  std::vector<std::string> words;
+};
+
+TEST(MalformedFolder, ShardsGetOneLine) {
+  const std::string file = "model-00002-of-00002.safetensors";
+  const std::string name = "distilbert.embeddings.word_embeddings.weight";
+  const std::vector<ShardFault> faults = {
+      {"model-00002-of-00002.safetensors", "model-00003-of-00002.safetensors", {"model-00003"}},
+      {"model-00002-of-00002.safetensors", "../" + file, {"index.json", ".."}},
+      {"model-00002-of-00002.safetensors", "/etc/passwd", {"index.json", "/etc/passwd"}},
+      {"\"" + name + "\": \"model-00001", "\"" + name + "\": \"model-00002", {name}},
+      {"\"weight_map\"", "\"map\"", {"index.json", "weight_map"}},
+      {"\"weight_map\": {", "\"weight_map\": [{", {"index.json"}},
+      {"\"" + file + "\"", "7", {"index.json", "wanted", "7"}},
+  };
+  for (const ShardFault& fault : faults) {
+    SCOPED_TRACE(fault.from + " -> " + fault.to);
+    const EditedFolder edited("distilbert");
+    edited.remove("model.safetensors");
+    for (const auto& part : std::filesystem::directory_iterator(folders() / "distilbert")) {
+      if (part.path().filename().string().starts_with("model")) {
+        std::filesystem::copy(part.path(), edited.path() / part.path().filename());
+      }
+    }
+    edited.replace("model.safetensors.index.json", fault.from, fault.to);
+    expect_error(edited, fault.words);
+  }
+}
+
+// Bytes changed at random: a model or an error of the files, never another exception.
+TEST(MalformedFolder, NoisyFilesLoadOrAreRefused) {
+  std::mt19937 random(1);
+  const EditedFolder edited("bert");
+  int refused = 0;
+  for (const std::string file : {"config.json", "model.safetensors"}) {
+    std::ifstream stream(edited.path() / file, std::ios::binary);
+    const std::string good{std::istreambuf_iterator<char>(stream), {}};
+    for (int i = 0; i < 150; ++i) {
+      std::string bytes = good;
+      const std::size_t place = random() % std::min<std::size_t>(good.size(), 3000);
+      bytes[place] =
+          static_cast<char>(random() % 4 == 0 ? random() : "0179\"{}[],:-e"[random() % 13]);
+      edited.write(file, bytes);
+      try {
+        load_encoder(ModelFolder(edited.path()));
+      } catch (const std::runtime_error& error) {
+        expect_one_line(error.what(), {edited.path().string()});
+        ++refused;
+      }
+    }
+    edited.write(file, good);
+  }
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,197 @@
+// What pretrained models make of texts: classes, pairs, tags, answers and blanks as the pipelines of
+// transformers give them, by the reference's tasks.json.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/mask_filler.h"
+#include "models/hugging_face/question_answerer.h"
+#include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/token_tagger.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::test {
+namespace {
+
+Json tasks(const std::string& name) {
+  return read_json(folders() / name / "tasks.json");
+}
+
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& text : list.items()) texts.emplace_back(text.text());
+  return texts;
+}
+
+std::vector<text::TextPair> pairs_of(const Json& rows) {
+  std::vector<text::TextPair> pairs;
+  for (const Json& row : rows.items()) {
+    const auto texts = texts_of(row.at("texts"));
+    pairs.push_back({texts[0], texts[1]});
+  }
+  return pairs;
+}
+
+/// Every class with its score, the best first.
+void expect_classes(const std::vector<models::ClassScore>& got, const Json& want) {
+  EXPECT_EQ(std::ssize(got), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i].score, want.number(got[i].label), 1e-5) << got[i].label;
+    if (i > 0) {
+      EXPECT_LE(got[i].score, got[i - 1].score);
+    }
+  }
+}
+
+TEST(PretrainedTasks, ClassesOfTexts) {
+  const auto texts = texts_of(tasks("bert").at("texts"));
+  for (const Json& problem : tasks("bert").at("classes").items()) {
+    SCOPED_TRACE(problem.key());
+    EditedFolder edited("bert");
+    edited.leave_out({"qa_outputs"});
+    edited.replace("config.json", "\"use_cache\"",
+                   "\"problem_type\": \"" + std::string(problem.key()) + "\", \"use_cache\"");
+    const auto got = models::load_text_classifier(edited.path())(texts);
+    ASSERT_EQ(std::ssize(got), problem.size());
+    for (std::size_t i = 0; const Json& want : problem.items()) expect_classes(got[i++], want);
+  }
+}
+
+TEST(PretrainedTasks, ClassesOfPairs) {
+  EditedFolder edited("bert");
+  edited.leave_out({"qa_outputs"});
+  const Json rows = tasks("bert").at("pairs");
+  const auto got = models::load_text_classifier(edited.path())(pairs_of(rows));
+  for (std::size_t i = 0; const Json& row : rows.items())
+    expect_classes(got[i++], row.at("classes"));
+}
+
+TEST(PretrainedTasks, ScoresOfPairs) {
+  const Json rows = tasks("reranker").at("pairs");
+  const auto pairs = pairs_of(rows);
+  EditedFolder edited("reranker");
+  const Tensor scores = models::load_cross_encoder(edited.path())(pairs);
+  edited.replace("config.json", "\"use_cache\"",
+                 R"("sentence_transformers": {"activation_fn":
+                     "torch.nn.modules.linear.Identity"}, "use_cache")");
+  const Tensor logits = models::load_cross_encoder(edited.path())(pairs);
+  EXPECT_EQ(scores.shape(), (Shape{rows.size(), 1}));
+  for (index_t i = 0; const Json& row : rows.items()) {
+    EXPECT_NEAR(scores.item_at<float>({i, 0}), row.number("score"), 1e-5);
+    EXPECT_NEAR(logits.item_at<float>({i, 0}), row.number("logit"), 1e-5);
+    ++i;
+  }
+}
+
+TEST(PretrainedTasks, Tags) {
+  EditedFolder edited("bert");
+  edited.leave_out({"qa_outputs"});
+  const auto tagger = models::load_token_tagger(edited.path());
+  const Json rows = tasks("bert").at("tags");
+  std::vector<std::string> texts;
+  for (const Json& row : rows.items()) texts.push_back(row.text("text"));
+  for (const std::string strategy : {"none", "simple", "first", "average", "max"}) {
+    const auto got = tagger(texts, models::tag_grouping(strategy));
+    for (std::size_t i = 0; const Json& row : rows.items()) {
+      SCOPED_TRACE(strategy + ": " + texts[i]);
+      ASSERT_EQ(std::ssize(got[i]), row.at(strategy).size());
+      for (std::size_t j = 0; const Json& want : row.at(strategy).items()) {
+        const models::Tag& tag = got[i][j++];
+        EXPECT_EQ(tag.label, want.text("label"));
+        EXPECT_NEAR(tag.score, want.number("score"), 1e-5);
+        EXPECT_EQ(tag.bytes, (text::Span{want.integer("start"), want.integer("end")}));
+      }
+      ++i;
+    }
+  }
+}
+
+TEST(PretrainedTasks, Answers) {
+  EditedFolder edited("bert");
+  edited.leave_out({"classifier"});
+  const auto answerer = models::load_question_answerer(edited.path());
+  for (const Json& row : tasks("bert").at("answers").items()) {
+    const std::vector<models::Question> questions = {{row.text("question"), row.text("context")}};
+    const bool none = row.boolean("impossible");
+    SCOPED_TRACE(questions[0].question + (none ? ", or nothing" : ""));
+    const auto got = answerer(questions, {.may_be_none = none});
+    const Json want = row.at("answer");
+    ASSERT_EQ(got[0].size(), 1U);
+    EXPECT_EQ(got[0][0].text, want.text("answer"));
+    EXPECT_NEAR(got[0][0].score, want.number("score"), 1e-5);
+    EXPECT_EQ(got[0][0].bytes, (text::Span{want.integer("start"), want.integer("end")}));
+  }
+}
+
+TEST(PretrainedTasks, Blanks) {
+  const auto filler = models::load_mask_filler(folders() / "bert");
+  EXPECT_EQ(filler.mask(), "[MASK]");
+  for (const Json& row : tasks("bert").at("blanks").items()) {
+    const std::vector<std::string> texts = {row.text("text")};
+    SCOPED_TRACE(texts[0]);
+    const auto got = filler(texts);
+    ASSERT_EQ(got[0].size(), 1U);
+    ASSERT_EQ(std::ssize(got[0][0].fillings), row.at("fills").size());
+    for (std::size_t i = 0; const Json& want : row.at("fills").items()) {
+      const models::Filling& filling = got[0][0].fillings[i++];
+      EXPECT_EQ(filling.id, want.integer("id"));
+      EXPECT_NEAR(filling.score, want.number("score"), 1e-5);
+    }
+  }
+}
+
+struct Fault {
+  std::string from, to;  // of config.json
+  std::vector<std::string> words;
+};
+
+TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
+  const std::vector<Fault> faults = {
+      {"\"1\": \"B-PER\"", "\"7\": \"B-PER\"", {"config.json", "id2label"}},
+      {"\"1\": \"B-PER\"", "\"one\": \"B-PER\"", {"config.json", "id2label", "one"}},
+      {"\"1\": \"B-PER\"", "\"01\": \"B-PER\"", {"config.json", "id2label", "01"}},
+      {"\"1\": \"B-PER\"", "\"1\": 5", {"config.json", "id2label", "5"}},
+      {"\"1\": \"B-PER\",", "", {"config.json", "id2label"}},
+      {"\"B-PER\": 1", "\"B-PER\": 2", {"config.json", "label2id", "B-PER"}},
+      {"\"I-LOC\": 4", "\"I-LOC\": \"four\"", {"config.json", "label2id", "'four'"}},
+      {"\"4\": \"I-LOC\"", "\"4\": \"I-LOC\", \"5\": \"X\"", {"config.json", "id2label"}},
+      {"\"use_cache\"",
+       "\"problem_type\": \"guess\", \"use_cache\"",
+       {"config.json", "problem_type", "'guess'"}},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.from + " -> " + fault.to);
+    EditedFolder edited("bert");
+    edited.leave_out({"qa_outputs"});
+    edited.replace("config.json", fault.from, fault.to);
+    const std::string text = file_error([&] { models::load_text_classifier(edited.path()); });
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    for (const std::string& word : fault.words) {
+      EXPECT_NE(text.find(word), std::string::npos) << "'" << text << "' does not say " << word;
+    }
+  }
+}
+
+// What a task lacks is refused where that task is asked for, and nowhere else.
+TEST(PretrainedTasks, AbsentPartsGetOneLine) {
+  EditedFolder no_pooler("bert"), no_tokenizer("bert"), no_head("bert");
+  no_pooler.leave_out({"qa_outputs", "pooler"});
+  EXPECT_NE(file_error([&] { models::load_text_classifier(no_pooler.path()); }).find("pooler"),
+            std::string::npos);
+  EXPECT_NO_THROW(models::load_token_tagger(no_pooler.path()));
+  no_tokenizer.remove("vocab.txt");
+  EXPECT_NE(file_error([&] { models::load_mask_filler(no_tokenizer.path()); }).find("tokenizer"),
+            std::string::npos);
+  no_head.leave_out({"qa_outputs", "classifier", "cls."});
+  for (const std::string& text :
+       {file_error([&] { models::load_token_tagger(no_head.path()); }),
+        file_error([&] { models::load_question_answerer(no_head.path()); }),
+        file_error([&] { models::load_mask_filler(no_head.path()); })}) {
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    EXPECT_NE(text.find(no_head.path().string()), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test
