@@ -21,6 +21,18 @@ index_t positions(const Json& config, std::string_view key, index_t otherwise) {
   return config.integer(key, {1, kMaxPositions}, otherwise);
 }
 
+index_t positions_after(const Json& config, std::string_view key, index_t rows, index_t before) {
+  if (rows <= before) {
+    config.at(key).fail("wanted more than the ", before, " rows before the first token's, got ",
+                        rows);
+  }
+  return rows - before;
+}
+
+index_t padding_id(const Json& config, index_t otherwise) {
+  return config.integer("pad_token_id", {0, kMaxVocabulary}, otherwise);
+}
+
 index_t heads(const Json& config, std::string_view key, index_t d_model) {
   const index_t count = config.integer(key, {1, d_model});
   if (d_model % count != 0) {

@@ -20,6 +20,13 @@ index_t layer_count(const Json& config, std::string_view key);
 index_t vocabulary_size(const Json& config, std::string_view key = "vocab_size");
 index_t positions(const Json& config, std::string_view key, index_t otherwise);
 
+/// The tokens that a table of `rows` positions has room for where the first `before` are for no
+/// token. **Errors**: none.
+index_t positions_after(const Json& config, std::string_view key, index_t rows, index_t before);
+
+/// The padding token's number.
+index_t padding_id(const Json& config, index_t otherwise);
+
 /// The number of heads. **Errors**: also one that does not divide `d_model`.
 index_t heads(const Json& config, std::string_view key, index_t d_model);
 

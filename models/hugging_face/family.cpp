@@ -10,7 +10,9 @@ namespace tessera::models {
 namespace {
 
 constexpr std::array kFamilies = {
-    &families::kBert,
+    &families::kBert,       &families::kRoberta,   &families::kXlmRoberta, &families::kCamembert,
+    &families::kDistilBert, &families::kMpnet,     &families::kAlbert,     &families::kElectra,
+    &families::kModernBert, &families::kNomicBert, &families::kGte,
 };
 
 /// Encoders that people may try, and why they are not here.

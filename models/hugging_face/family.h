@@ -33,7 +33,8 @@ struct WeightName {
 struct Family {
   std::string_view name;    // "model_type" in config.json
   std::string_view prefix;  // of the encoder's names in checkpoints that have a head, "bert."
-  std::span<const WeightName> names;
+  std::span<const WeightName> encoder_names;
+  std::span<const WeightName> head_names;
 
   /// The encoder that a config describes.
   /// **Errors**: std::runtime_error with the file's name, the key, what is wanted and what is there.

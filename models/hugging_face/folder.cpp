@@ -1,8 +1,8 @@
 #include "models/hugging_face/folder.h"
 
+#include <utility>
 #include <vector>
 
-#include "models/hugging_face/names.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/join.h"
@@ -46,40 +46,48 @@ void ModelFolder::check_layers() const {
   }
 }
 
+/// What our parameter can be made of, the likeliest first.
+std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
+  std::vector<WeightSource> all;
+  for (const auto& lines : {family->encoder_names, family->head_names}) {
+    for (const WeightName& line : lines) {
+      if (auto source = source_of(line, name, group_size_)) all.push_back(std::move(*source));
+    }
+  }
+  return all;
+}
+
 std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) const {
-  for (const WeightName& line : family->names) {
-    const auto source = source_of(line, name, group_size_);
-    if (!source) continue;
-    Found found{{}, source->halves};
-    for (const std::string& theirs : source->names) {
+  for (const WeightSource& source : sources(name)) {
+    Found found{{}, source.halves};
+    for (const std::string& theirs : source.names) {
       for (const std::string& spelling : spellings(theirs, family->prefix)) {
         if (files_.shape(spelling) == nullptr) continue;
         found.names.push_back(spelling);
         break;
       }
     }
-    if (found.names.size() == source->names.size()) return found;
+    if (found.names.size() == source.names.size()) return found;
   }
   return {};
 }
 
+void ModelFolder::fail_missing(const std::string& name) const {
+  const std::vector<WeightSource> places = sources(name);
+  if (places.empty()) {
+    fail_file(path.string(), "no model of the family ", family->name, " has ", printable(name));
+  }
+  std::string wanted;
+  for (const std::string& theirs : places.front().names) {
+    wanted += (wanted.empty() ? "" : ", ") + printable(theirs);
+  }
+  fail_file(files_.file_of(""), "no tensor ", wanted, ", with or without ",
+            printable(family->prefix), " in front");
+}
+
 ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& shape) const {
   const auto found = find(name);
-  if (!found) {
-    std::string wanted;
-    for (const WeightName& line : family->names) {
-      const auto source = source_of(line, name, group_size_);
-      if (!source) continue;
-      for (const std::string& theirs : source->names) {
-        wanted += (wanted.empty() ? "" : ", ") + printable(theirs);
-      }
-      break;
-    }
-    if (wanted.empty())
-      fail_file(path.string(), "no ", family->name, " model has ", printable(name));
-    fail_file(files_.file_of(""), "wanted ", wanted, ", with or without ",
-              printable(family->prefix), " in front; it is not there");
-  }
+  if (!found) fail_missing(name);
   Shape part = shape;
   const auto parts = std::ssize(found->names);
   if (parts > 1) part[0] /= parts;
@@ -118,13 +126,22 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
 
 nn::StateDict ModelFolder::weights() const {
   nn::StateDict state;
-  for (const WeightName& line : family->names) {
-    for (const std::string& name : our_names(line, std::ssize(encoder.encoder.layers))) {
-      if (state.contains(name)) continue;
-      if (const auto its_shape = shape(name)) state.emplace(name, weight(name, *its_shape));
+  for (const auto& lines : {family->encoder_names, family->head_names}) {
+    for (const WeightName& line : lines) {
+      for (const std::string& name : our_names(line, std::ssize(encoder.encoder.layers))) {
+        if (state.contains(name)) continue;
+        if (const auto its_shape = shape(name)) state.emplace(name, weight(name, *its_shape));
+      }
     }
   }
   return state;
+}
+
+std::string renamed(const std::string& name, const std::vector<Rename>& renames) {
+  for (const Rename& rename : renames) {
+    if (name.starts_with(rename.from + '.')) return rename.to + name.substr(rename.from.size());
+  }
+  return name;
 }
 
 TokenEncoder load_encoder(const ModelFolder& folder) {

@@ -14,8 +14,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/hugging_face/family.h"
+#include "models/hugging_face/names.h"
 #include "models/hugging_face/weight_files.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
@@ -54,19 +56,32 @@ class ModelFolder {
   struct Found;
   std::optional<Found> find(const std::string& name) const;
   Found found_as(const std::string& name, const Shape& shape) const;
+  std::vector<WeightSource> sources(const std::string& name) const;
+  [[noreturn]] void fail_missing(const std::string& name) const;
   void check_layers() const;
 
   WeightFiles files_;
   index_t group_size_ = 1;
 };
 
+/// A parameter `from`.* of a model is read as if it were called `to`.*.
+struct Rename {
+  std::string from;
+  std::string to;
+};
+
+std::string renamed(const std::string& name, const std::vector<Rename>& renames);
+
 /// Puts the folder's tensors in the place of the model's parameters, which are not copied to: make
-/// the model with Rng::blank().
+/// the model with Rng::blank(). BERT's head for next sentences makes a classifier too:
+///
+///     load_weights(classifier, folder, {{"classifier", "cls.seq_relationship"}});
+///
 /// **Errors**: a parameter that the files lack or have in another shape.
 template <nn::Module M>
-void load_weights(M& model, const ModelFolder& folder) {
+void load_weights(M& model, const ModelFolder& folder, const std::vector<Rename>& renames = {}) {
   nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
-    parameter = folder.weight(name, parameter.shape());
+    parameter = folder.weight(renamed(name, renames), parameter.shape());
   });
 }
 

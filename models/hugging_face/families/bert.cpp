@@ -6,38 +6,29 @@ namespace tessera::models::families {
 
 namespace {
 
-constexpr WeightName kNames[] = {
-    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
-    {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
-    {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
-    {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
-    {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
-    {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"},
-    {"encoder.layers.#.self_attn.out_proj.*", "encoder.layer.#.attention.output.dense.*"},
-    {"encoder.layers.#.norm1.*", "encoder.layer.#.attention.output.LayerNorm.*"},
-    {"encoder.layers.#.linear1.*", "encoder.layer.#.intermediate.dense.*"},
-    {"encoder.layers.#.linear2.*", "encoder.layer.#.output.dense.*"},
-    {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
-
+constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
     {"head.dense.*", "pooler.dense.*"},
     {"classifier.*", "classifier.*"},
     {"classifier.*", "qa_outputs.*"},
+    {"qa_outputs.*", "qa_outputs.*"},
+    {"cls.seq_relationship.*", "cls.seq_relationship.*"},
     {"cls.predictions.transform.dense.*", "cls.predictions.transform.dense.*"},
     {"cls.predictions.transform.LayerNorm.*", "cls.predictions.transform.LayerNorm.*"},
     {"cls.predictions.bias", "cls.predictions.bias"},
     {"cls.predictions.bias", "cls.predictions.decoder.bias"},
-    {"cls.seq_relationship.*", "cls.seq_relationship.*"},
+    {"cls.predictions.decoder.weight", "cls.predictions.decoder.weight"},
+    {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},  // tied, stored once
 };
 
 }  // namespace
 
-TokenEncoderOptions bert_options(const Json& config) {
+EncoderLayerOptions bert_layer(const Json& config) {
   config::want_text(config, "position_embedding_type", "absolute");
   config::want_flag(config, "is_decoder", false);
   config::want_flag(config, "add_cross_attention", false);
   const index_t d_model = config::width(config, "hidden_size");
-  const EncoderLayerOptions layer = {
+  return {
       .d_model = d_model,
       .nhead = config::heads(config, "num_attention_heads", d_model),
       .dim_feedforward = config::width(config, "intermediate_size"),
@@ -48,6 +39,10 @@ TokenEncoderOptions bert_options(const Json& config) {
                        config::probability(config, "attention_probs_dropout_prob", 0.1),
                    .feed_forward = 0},
   };
+}
+
+TokenEncoderOptions bert_options(const Json& config) {
+  const EncoderLayerOptions layer = bert_layer(config);
   const index_t layers = config::layer_count(config, "num_hidden_layers");
   return {.vocabulary_size = config::vocabulary_size(config),
           .encoder = {.layers = repeat_layer(layer, layers)},
@@ -58,6 +53,10 @@ TokenEncoderOptions bert_options(const Json& config) {
           .embedding_norm = true};
 }
 
-constinit const Family kBert = {.name = "bert", .prefix = "bert.", .names = kNames, .options = bert_options};
+constinit const Family kBert = {.name = "bert",
+                                .prefix = "bert.",
+                                .encoder_names = kBertEncoder,
+                                .head_names = kHeads,
+                                .options = bert_options};
 
 }  // namespace tessera::models::families

@@ -15,7 +15,38 @@ extern const Family kModernBert;
 extern const Family kNomicBert;
 extern const Family kGte;
 
-/// BERT's options, which its relatives change in places.
+/// What BERT's relatives take from it: a layer, the whole, and the encoder's names.
+EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
+
+inline constexpr WeightName kBertEncoder[] = {
+    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
+    {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
+    {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
+    {"embeddings.projection.*", "embeddings_project.*"},  // ELECTRA's
+    {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"},
+    {"encoder.layers.#.self_attn.out_proj.*", "encoder.layer.#.attention.output.dense.*"},
+    {"encoder.layers.#.norm1.*", "encoder.layer.#.attention.output.LayerNorm.*"},
+    {"encoder.layers.#.linear1.*", "encoder.layer.#.intermediate.dense.*"},
+    {"encoder.layers.#.linear2.*", "encoder.layer.#.output.dense.*"},
+    {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
+};
+
+/// RoBERTa's heads; MPNet's are called the same.
+inline constexpr WeightName kRobertaHeads[] = {
+    {"pooler.dense.*", "pooler.dense.*"},
+    {"head.dense.*", "classifier.dense.*"},
+    {"classifier.*", "classifier.out_proj.*"},
+    {"classifier.*", "classifier.*"},  // of tokens
+    {"classifier.*", "qa_outputs.*"},
+    {"qa_outputs.*", "qa_outputs.*"},
+    {"cls.predictions.transform.dense.*", "lm_head.dense.*"},
+    {"cls.predictions.transform.LayerNorm.*", "lm_head.layer_norm.*"},
+    {"cls.predictions.bias", "lm_head.bias"},
+    {"cls.predictions.bias", "lm_head.decoder.bias"},
+    {"cls.predictions.decoder.weight", "lm_head.decoder.weight"},
+    {"embeddings.word_embeddings.weight", "lm_head.decoder.weight"},  // tied, stored once
+};
 
 }  // namespace tessera::models::families

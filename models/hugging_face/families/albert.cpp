@@ -1,0 +1,95 @@
+// ALBERT: narrow embeddings, and a few layers that are applied again and again.
+//
+// Layer i of the config's runs group i groups / layers, whose inner layers follow one another. Ours
+// are the inner layers of all groups, each once; EncoderOptions::order says when they run.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+constexpr WeightName kEncoder[] = {
+    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
+    {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
+    {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
+    {"embeddings.projection.*", "encoder.embedding_hidden_mapping_in.*"},
+    {"encoder.layers.#.self_attn.in_proj_*",
+     "encoder.albert_layer_groups.@.albert_layers.%.attention.{query,key,value}.*"},
+    {"encoder.layers.#.self_attn.out_proj.*",
+     "encoder.albert_layer_groups.@.albert_layers.%.attention.dense.*"},
+    {"encoder.layers.#.norm1.*",
+     "encoder.albert_layer_groups.@.albert_layers.%.attention.LayerNorm.*"},
+    {"encoder.layers.#.linear1.*", "encoder.albert_layer_groups.@.albert_layers.%.ffn.*"},
+    {"encoder.layers.#.linear2.*", "encoder.albert_layer_groups.@.albert_layers.%.ffn_output.*"},
+    {"encoder.layers.#.norm2.*",
+     "encoder.albert_layer_groups.@.albert_layers.%.full_layer_layer_norm.*"},
+};
+
+constexpr WeightName kHeads[] = {
+    {"pooler.dense.*", "pooler.*"},
+    {"head.dense.*", "pooler.*"},
+    {"classifier.*", "classifier.*"},
+    {"classifier.*", "qa_outputs.*"},
+    {"qa_outputs.*", "qa_outputs.*"},
+    {"cls.seq_relationship.*", "sop_classifier.classifier.*"},
+    {"cls.predictions.transform.dense.*", "predictions.dense.*"},
+    {"cls.predictions.transform.LayerNorm.*", "predictions.LayerNorm.*"},
+    {"cls.predictions.bias", "predictions.bias"},
+    {"cls.predictions.bias", "predictions.decoder.bias"},
+    {"cls.predictions.decoder.weight", "predictions.decoder.weight"},
+    {"embeddings.word_embeddings.weight", "predictions.decoder.weight"},  // tied, stored once
+};
+
+index_t group_size(const Json& config) {
+  return config.integer("inner_group_num", {1, config::kMaxLayers}, 1);
+}
+
+TokenEncoderOptions options(const Json& config) {
+  const index_t d_model = config::width(config, "hidden_size");
+  config::want_text(config, "position_embedding_type", "absolute");
+  const EncoderLayerOptions layer = {
+      .d_model = d_model,
+      .nhead = config::heads(config, "num_attention_heads", d_model),
+      .dim_feedforward = config::width(config, "intermediate_size"),
+      .dropout = config::probability(config, "hidden_dropout_prob", 0),
+      .activation = config::activation(config, "hidden_act", "gelu_new"),
+      .layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-12),
+      .dropouts = {.attention_weights =
+                       config::probability(config, "attention_probs_dropout_prob", 0),
+                   .feed_forward = 0,
+                   .feed_forward_output = 0},
+  };
+  const index_t steps = config::layer_count(config, "num_hidden_layers");
+  const index_t groups = config.integer("num_hidden_groups", {1, steps}, 1);
+  const index_t inner = group_size(config);
+  if (steps * inner > config::kMaxLayers) {
+    config.at("inner_group_num")
+        .fail("wanted at most ", config::kMaxLayers, " layers in all, got ", steps, " times ",
+              inner);
+  }
+  std::vector<index_t> order;
+  for (index_t i = 0; i < steps; ++i) {
+    for (index_t k = 0; k < inner; ++k) order.push_back(i * groups / steps * inner + k);
+  }
+  return {.vocabulary_size = config::vocabulary_size(config),
+          .encoder = {.layers = repeat_layer(layer, groups * inner), .order = order},
+          .positions = Positions::kLearned,
+          .max_tokens = config::positions(config, "max_position_embeddings", 512),
+          .embedding_width = config::width(config, "embedding_size", 128),
+          .token_types = config::width(config, "type_vocab_size", 2),
+          .dropout = layer.dropout,
+          .embedding_norm = true};
+}
+
+}  // namespace
+
+constinit const Family kAlbert = {.name = "albert",
+                                  .prefix = "albert.",
+                                  .encoder_names = kEncoder,
+                                  .head_names = kHeads,
+                                  .options = options,
+                                  .group_size = group_size};
+
+}  // namespace tessera::models::families

@@ -1,0 +1,40 @@
+// ELECTRA: BERT whose embeddings may be narrower. Its discriminator finds replaced tokens.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+constexpr WeightName kHeads[] = {
+    {"head.dense.*", "classifier.dense.*"},
+    {"classifier.*", "classifier.out_proj.*"},
+    {"classifier.*", "classifier.*"},  // of tokens
+    {"classifier.*", "qa_outputs.*"},
+    {"qa_outputs.*", "qa_outputs.*"},
+    {"discriminator_predictions.dense.*", "discriminator_predictions.dense.*"},
+    {"discriminator_predictions.dense_prediction.*",
+     "discriminator_predictions.dense_prediction.*"},
+    {"cls.predictions.transform.dense.*", "generator_predictions.dense.*"},
+    {"cls.predictions.transform.LayerNorm.*", "generator_predictions.LayerNorm.*"},
+    {"cls.predictions.bias", "generator_lm_head.bias"},
+    {"cls.predictions.decoder.weight", "generator_lm_head.weight"},
+    {"embeddings.word_embeddings.weight", "generator_lm_head.weight"},  // tied, stored once
+};
+
+TokenEncoderOptions options(const Json& config) {
+  TokenEncoderOptions result = bert_options(config);
+  const index_t width = config::width(config, "embedding_size", 128);
+  if (width != result.encoder.width()) result.embedding_width = width;
+  return result;
+}
+
+}  // namespace
+
+constinit const Family kElectra = {.name = "electra",
+                                   .prefix = "electra.",
+                                   .encoder_names = kBertEncoder,
+                                   .head_names = kHeads,
+                                   .options = options};
+
+}  // namespace tessera::models::families

@@ -1,0 +1,50 @@
+// MPNet: BERT with a bias by distance that all layers share, and RoBERTa's positions.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+constexpr WeightName kEncoder[] = {
+    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
+    {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
+    {"encoder.relative_attention_bias.weight", "encoder.relative_attention_bias.weight"},
+    {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.attn.{q,k,v}.*"},
+    {"encoder.layers.#.self_attn.out_proj.*", "encoder.layer.#.attention.attn.o.*"},
+    {"encoder.layers.#.norm1.*", "encoder.layer.#.attention.LayerNorm.*"},
+    {"encoder.layers.#.linear1.*", "encoder.layer.#.intermediate.dense.*"},
+    {"encoder.layers.#.linear2.*", "encoder.layer.#.output.dense.*"},
+    {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
+};
+
+// Fixed in the model's code, whatever the config says.
+constexpr nn::DistanceBuckets kDistances = {.buckets = 32, .max_distance = 128};
+constexpr index_t kPadding = 1;
+
+TokenEncoderOptions options(const Json& config) {
+  config.integer("relative_attention_num_buckets", {kDistances.buckets, kDistances.buckets},
+                 kDistances.buckets);
+  const EncoderLayerOptions layer = bert_layer(config);
+  const index_t layers = config::layer_count(config, "num_hidden_layers");
+  const index_t rows = config::positions(config, "max_position_embeddings", 512);
+  return {
+      .vocabulary_size = config::vocabulary_size(config),
+      .encoder = {.layers = repeat_layer(layer, layers), .relative_position = kDistances},
+      .positions = Positions::kLearned,
+      .max_tokens = config::positions_after(config, "max_position_embeddings", rows, kPadding + 1),
+      .padding_id = kPadding,
+      .dropout = layer.dropout,
+      .embedding_norm = true};
+}
+
+}  // namespace
+
+constinit const Family kMpnet = {.name = "mpnet",
+                                 .prefix = "mpnet.",
+                                 .encoder_names = kEncoder,
+                                 .head_names = kRobertaHeads,
+                                 .options = options};
+
+}  // namespace tessera::models::families

@@ -1,0 +1,89 @@
+// nomic-bert: post-norm, gated by SiLU, rotary; its config has GPT-2's keys.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+constexpr WeightName kEncoder[] = {
+    {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
+    {"embeddings.LayerNorm.*", "emb_ln.*"},
+    {"encoder.layers.#.self_attn.in_proj_*", "encoder.layers.#.attn.Wqkv.*"},
+    {"encoder.layers.#.self_attn.out_proj.*", "encoder.layers.#.attn.out_proj.*"},
+    {"encoder.layers.#.norm1.*", "encoder.layers.#.norm1.*"},
+    {"encoder.layers.#.linear1.*", "encoder.layers.#.mlp.{fc12,fc11}.*"},  // fc12 is activated
+    {"encoder.layers.#.linear2.*", "encoder.layers.#.mlp.fc2.*"},
+    {"encoder.layers.#.norm2.*", "encoder.layers.#.norm2.*"},
+};
+
+constexpr WeightName kHeads[] = {
+    {"pooler.dense.*", "pooler.dense.*"},
+    {"head.dense.*", "pooler.dense.*"},
+    {"classifier.*", "classifier.*"},
+};
+
+index_t rounded_up(index_t value, index_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Everything that would be another model.
+void check(const Json& config) {
+  config::want_text(config, "activation_function", "swiglu");
+  for (const char* off :
+       {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved",
+        "parallel_block", "use_rms_norm", "causal", "scale_attn_by_inverse_layer_idx"}) {
+    config::want_flag(config, off, false);
+  }
+  const double fraction = config.number("rotary_emb_fraction", 1);
+  if (fraction != 1) config.at("rotary_emb_fraction").fail("wanted 1, got ", fraction);
+  for (const char* absent : {"rotary_emb_scale_base", "rotary_scaling_factor"}) {
+    if (const auto found = config.find(absent)) {
+      found->fail("wanted null, got ", found->described(), "; such positions are not supported");
+    }
+  }
+  config.integer("num_experts", {0, 0}, 0);
+}
+
+TokenEncoderOptions options(const Json& config) {
+  check(config);
+  const index_t d_model = config::width(config, "n_embd");
+  const index_t nhead = config::heads(config, "n_head", d_model);
+  const index_t tokens = config::positions(config, "n_positions", 2048);
+  const index_t inner = config::width(config, "n_inner", 8 * d_model / 3);
+  const EncoderLayerOptions layer = {
+      .d_model = d_model,
+      .nhead = nhead,
+      .dim_feedforward = rounded_up(inner, 256),  // as the model's code makes it
+      .dropout = config::probability(config, "resid_pdrop", 0),
+      .activation = nn::Activation::kSilu,
+      .layer_norm_eps = config::epsilon(config, "layer_norm_epsilon", 1e-12),
+      .bias = false,
+      .norm = {.bias = true},
+      .attention = {.rotary =
+                        config::rotary(config, config::rotary_base(config, "rotary_emb_base", 1000),
+                                       tokens, d_model, nhead)},
+      .feed_forward = {.gated = true},
+      .dropouts = {.attention_weights = config::probability(config, "attn_pdrop", 0),
+                   .feed_forward = 0},
+  };
+  const index_t multiple = config.integer("pad_vocab_size_multiple", {1, 65'536}, 1);
+  return {.vocabulary_size = rounded_up(config::vocabulary_size(config), multiple),
+          .encoder = {.layers = repeat_layer(layer, config::layer_count(config, "n_layer"))},
+          .positions = Positions::kNone,
+          .max_tokens = tokens,
+          .token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 2),
+          .dropout = config::probability(config, "embd_pdrop", 0),
+          .embedding_norm = true};
+}
+
+}  // namespace
+
+constinit const Family kNomicBert = {.name = "nomic_bert",
+                                     .prefix = "bert.",
+                                     .encoder_names = kEncoder,
+                                     .head_names = kHeads,
+                                     .options = options};
+
+}  // namespace tessera::models::families

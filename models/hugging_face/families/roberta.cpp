@@ -1,0 +1,31 @@
+// RoBERTa, XLM-R and CamemBERT: BERT with positions that count from the padding token's number.
+#include "models/hugging_face/config.h"
+#include "models/hugging_face/families/families.h"
+
+namespace tessera::models::families {
+
+namespace {
+
+TokenEncoderOptions options(const Json& config) {
+  TokenEncoderOptions result = bert_options(config);
+  result.padding_id = config::padding_id(config, 1);
+  result.max_tokens = config::positions_after(config, "max_position_embeddings", result.max_tokens,
+                                              *result.padding_id + 1);
+  return result;
+}
+
+constexpr Family named(std::string_view name) {
+  return {.name = name,
+          .prefix = "roberta.",
+          .encoder_names = kBertEncoder,
+          .head_names = kRobertaHeads,
+          .options = options};
+}
+
+}  // namespace
+
+constinit const Family kRoberta = named("roberta");
+constinit const Family kXlmRoberta = named("xlm-roberta");
+constinit const Family kCamembert = named("camembert");
+
+}  // namespace tessera::models::families
