@@ -1,0 +1,128 @@
+#include "models/text/pipeline/code_set.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "models/text/unicode.h"
+
+namespace tessera::text {
+
+namespace {
+
+constexpr std::array<std::string_view, 30> kCategories = {
+    "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps",
+    "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co"};
+
+unsigned bit_of(char32_t code) {
+  return 1u << static_cast<unsigned>(category(code));
+}
+
+/// Oniguruma's \w: without the joiners, with Latin-1's raised digits and fractions.
+bool is_word_there(char32_t code) {
+  if (code == 0x200c || code == 0x200d) return false;
+  return is_word(code) || code == 0xb2 || code == 0xb3 || code == 0xb9 ||
+         (code >= 0xbc && code <= 0xbe);
+}
+bool is_digit(char32_t code) {
+  return category(code) == Category::kNd;
+}
+bool is_hexadecimal(char32_t code) {
+  return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'f');
+}
+bool is_any(char32_t) {
+  return true;
+}
+
+struct Named {
+  std::string_view name;
+  bool (*has)(char32_t);
+};
+constexpr Named kNamed[] = {{"space", is_space},
+                            {"word", is_word_there},
+                            {"digit", is_digit},
+                            {"xdigit", is_hexadecimal},
+                            {"any", is_any}};
+
+}  // namespace
+
+char32_t folded(char32_t code) {
+  if (code < 0x80) return code >= 'A' && code <= 'Z' ? code | 0x20 : code;
+  if (code == 0x17f) return 's';
+  const CodePoints lower = lower_case(code);
+  return lower.size == 1 ? lower.codes[0] : code;
+}
+
+void CodeSet::add(char32_t first, char32_t last) {
+  ranges_.push_back({first, last});
+}
+
+void CodeSet::add(CodeSet set) {
+  sets_.push_back(std::move(set));
+}
+
+bool CodeSet::add_escape(char letter) {
+  const char lower = static_cast<char>(letter | 0x20);
+  const bool negated = letter != lower;
+  switch (lower) {
+    case 's':
+      return add_property("space", negated);
+    case 'w':
+      return add_property("word", negated);
+    case 'd':
+      return add_property("digit", negated);
+    case 'h':
+      return add_property("xdigit", negated);
+    default:
+      return false;
+  }
+}
+
+bool CodeSet::add_property(std::string_view name, bool negated) {
+  if (name.starts_with('^')) return add_property(name.substr(1), !negated);
+  for (const Named& named : kNamed) {
+    if (name == named.name) {
+      kinds_.push_back({named.has, 0, negated});
+      return true;
+    }
+  }
+  unsigned categories = 0;
+  for (std::size_t i = 0; i < kCategories.size(); ++i) {
+    if (name == kCategories[i] || (name.size() == 1 && kCategories[i].starts_with(name))) {
+      categories |= 1u << i;
+    }
+  }
+  if (categories != 0) kinds_.push_back({nullptr, categories, negated});
+  return categories != 0;
+}
+
+bool CodeSet::listed(char32_t code) const {
+  for (const Range& range : ranges_) {
+    if (code >= range.first && code <= range.last) return true;
+  }
+  for (const Kind& kind : kinds_) {
+    const bool has = kind.has != nullptr ? kind.has(code) : (kind.categories & bit_of(code)) != 0;
+    if (has != kind.negated) return true;
+  }
+  return std::any_of(sets_.begin(), sets_.end(),
+                     [code](const CodeSet& set) { return set.contains(code); });
+}
+
+bool CodeSet::listed_as_asked(char32_t code) const {
+  bool has = listed(code);
+  if (!has && ignore_case_) {
+    const char32_t lower = folded(code);
+    has = listed(lower) || (lower >= 'a' && lower <= 'z' && listed(lower & ~char32_t{0x20}));
+  }
+  return has != negated_;
+}
+
+void CodeSet::close(bool ignore_case) {
+  ignore_case_ = ignore_case;
+  for (CodeSet& set : sets_) set.close(ignore_case);
+  for (char32_t code = 0; code < 128; ++code) ascii_[code] = listed_as_asked(code);
+}
+
+}  // namespace tessera::text

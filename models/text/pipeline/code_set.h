@@ -1,0 +1,50 @@
+// Sets of code points, as classes of regular expressions name them.
+#pragma once
+
+#include <bitset>
+#include <string_view>
+#include <vector>
+
+namespace tessera::text {
+
+/// A union of ranges, kinds and other sets, or what is outside of it.
+class CodeSet {
+ public:
+  void add(char32_t first, char32_t last);
+  void add(CodeSet set);
+  /// `\s`, `\W`, ... by its letter. False: not known.
+  bool add_escape(char letter);
+  /// `\p{name}`: a category (Lu), a group of them (L), or a posix name (alpha, space, ...).
+  bool add_property(std::string_view name, bool negated);
+  void negate() { negated_ = !negated_; }
+
+  /// Prepares `contains`; nothing is added after it.
+  void close(bool ignore_case);
+  bool contains(char32_t code) const { return code < 128 ? ascii_[code] : listed_as_asked(code); }
+
+ private:
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  struct Kind {
+    bool (*has)(char32_t);
+    unsigned categories;  // bits, where `has` is null
+    bool negated;
+  };
+
+  bool listed(char32_t code) const;
+  bool listed_as_asked(char32_t code) const;
+
+  std::vector<Range> ranges_;
+  std::vector<Kind> kinds_;
+  std::vector<CodeSet> sets_;
+  bool negated_ = false;
+  bool ignore_case_ = false;
+  std::bitset<128> ascii_;
+};
+
+/// What code points become where case is not regarded.
+char32_t folded(char32_t code);
+
+}  // namespace tessera::text
