@@ -45,17 +45,24 @@ bool is_static(const SentenceEncoder& model) {
   return std::holds_alternative<nn::Embedding>(model.words);
 }
 
-text::EncodeOptions encode_options(const SentenceEncoder& model) {
+/// The smaller of two limits, of which 0 is none.
+index_t smaller_limit(index_t a, index_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+text::EncodeOptions encode_options(const SentenceEncoder& model, const SentenceOptions& options) {
   return {.add_special = !is_static(model),
-          .max_length = model.settings.max_length,
-          .cut = model.tokenizer->settings().cut};
+          .max_length = smaller_limit(model.settings.max_length, options.max_length),
+          .cut = model.tokenizer->settings().cut,
+          .special_in_text = options.special_in_text};
 }
 
 /// How many tokens at a text's begin are the prompt's.
-index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt) {
+index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
+                      const SentenceOptions& options) {
   if (prompt.empty() || model.pooling.include_prompt) return 0;
-  const text::Encoding encoding =
-      model.tokenizer->encode(cleaned(prompt, model.settings.lower_case), encode_options(model));
+  const text::Encoding encoding = model.tokenizer->encode(
+      cleaned(prompt, model.settings.lower_case), encode_options(model, options));
   const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
@@ -96,7 +103,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   given.reserve(texts.size());
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
-  std::vector<text::Encoding> encodings = tokenizer->encode_all(given, encode_options(*this));
+  std::vector<text::Encoding> encodings =
+      tokenizer->encode_all(given, encode_options(*this, options));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
   std::vector<std::size_t> empty;
@@ -106,7 +114,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     encodings[i].ids = {0};
     encodings[i].types = {0};
   }
-  std::vector<Tensor> rows = pooled_rows(*this, encodings, prompt_tokens(*this, prompt), options);
+  std::vector<Tensor> rows =
+      pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options), options);
   for (const std::size_t i : empty) rows[i] = zeros_like(rows[i]);
 
   Tensor y = stack(rows);
@@ -128,11 +137,6 @@ Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
 }
 
 namespace {
-
-/// The smaller of two limits, of which 0 is none.
-index_t smaller_limit(index_t a, index_t b) {
-  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
 
 SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
   const Tensor table = read_static_embedding(row.folder);
@@ -163,7 +167,8 @@ SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow
 
 }  // namespace
 
-SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder) {
+SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
+                                      const std::optional<Pooling>& pooling) {
   const std::vector<ModuleRow> rows = read_module_rows(folder);
   const ModuleRow& first = rows.front();
   const bool is_transformer = first.kind == "Transformer";
@@ -172,12 +177,13 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder) {
   }
   SentenceEncoder model =
       is_transformer ? transformer(folder, first) : static_encoder(folder, first);
+  if (pooling) model.pooling.modes = {*pooling};
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {
       fail_file(rows[1].place, "wanted Pooling after Transformer, got ", rows[1].kind);
     }
-    model.pooling = read_pooling(rows[1].folder, model.width);
+    if (!pooling) model.pooling = read_pooling(rows[1].folder, model.width);
     model.width *= std::ssize(model.pooling.modes);
     next = 2;
   }

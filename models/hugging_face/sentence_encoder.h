@@ -26,6 +26,8 @@ struct SentenceOptions {
   std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name
   index_t truncate = 0;                         // only the first so many columns; 0: all
   bool normalize = false;                       // to length 1 at the end, whatever the folder does
+  index_t max_length = 0;       // in tokens, if fewer than settings.max_length; 0: that
+  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
   index_t batch_size = 32;
   std::function<void(index_t done, index_t all)> progress = {};
 };
@@ -64,9 +66,11 @@ struct SentenceEncoder {
   }
 };
 
-/// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken.
+/// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken. A
+/// `pooling` given stands in the place of the folder's.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, what is wanted and what is
-/// there; a module that is not known.
-SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
+/// there; a module that is not known; a pooling for static embeddings.
+SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
+                                      const std::optional<Pooling>& pooling = {});
 
 }  // namespace tessera::models
