@@ -237,8 +237,8 @@ TEST(MalformedFolder, NoisyFilesLoadOrAreRefused) {
     for (int i = 0; i < 150; ++i) {
       std::string bytes = good;
       const std::size_t place = random() % std::min<std::size_t>(good.size(), 3000);
-      bytes[place] =
-          static_cast<char>(random() % 4 == 0 ? random() : "0179\"{}[],:-e"[random() % 13]);
+      const bool any = random() % 4 == 0;
+      bytes[place] = any ? static_cast<char>(random()) : "0179\"{}[],:-e"[random() % 13];
       edited.write(file, bytes);
       try {
         load_encoder(ModelFolder(edited.path()));
