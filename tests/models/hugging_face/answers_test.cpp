@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/error.h"
 #include "tests/support/errors.h"
 
 namespace tessera::models {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensor/create.h"
-#include "tests/support/support.h"
+#include "tests/support/oracle.h"
 
 namespace tessera::models {
 namespace {

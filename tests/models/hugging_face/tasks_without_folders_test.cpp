@@ -1,0 +1,250 @@
+// What the tasks do around their models, which here are tiny and made of no folder.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/hugging_face.h"
+#include "models/text/tokenizers.h"
+#include "tensor/ops/softmax.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+#include "tests/support/tiny_model.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+constexpr const char* kTokenizer = R"({
+  "version": "1.0", "truncation": null, "padding": null,
+  "added_tokens": [
+    {"id": 0, "content": "[PAD]", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 1, "content": "[UNK]", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 2, "content": "[CLS]", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 3, "content": "[SEP]", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 4, "content": "[MASK]", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true}],
+  "normalizer": null, "pre_tokenizer": {"type": "WhitespaceSplit"},
+  "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+  "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+  "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": 100,
+    "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "new": 5, "##ton": 6,
+              "law": 7, "##s": 8, "rio": 9, "in": 10}}})";
+
+TokenEncoderOptions tokens_of_pairs() {
+  TokenEncoderOptions options = tiny_tokens();
+  options.max_tokens = 12;
+  options.token_types = 2;
+  return options;
+}
+
+TextReader reader() {
+  return {.tokenizer = text::tokenizer_from_text(kTokenizer, "tokenizer.json"), .max_length = 12};
+}
+
+TextClassifier classifier(Scoring scoring) {
+  return {.reader = reader(),
+          .model = make_model<SequenceClassifier>(SequenceClassifierOptions{
+              .tokens = tokens_of_pairs(), .classes = 3, .pooling = Pooling::kCls, .head = {{}}}),
+          .labels = {"a", "b", "c"},
+          .scoring = scoring};
+}
+
+QuestionAnswerer answerer() {
+  return {.reader = reader(),
+          .model = make_model<TokenClassifier>(
+              TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 2})};
+}
+
+const std::vector<std::string> kTexts = {"newton laws in rio", "", "law", "rio in new rio"};
+
+TEST(TextClassifier, PutsTheLikeliestClassFirst) {
+  const TextClassifier model = classifier(Scoring::kSoftmax);
+  const auto results = model(kTexts);
+  ASSERT_EQ(results.size(), kTexts.size());
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const text::Encoding encoding = model.reader.tokenizer->encode(kTexts[i]);
+    const Tensor ids = from_vector(encoding.ids, {1, std::ssize(encoding.ids)});
+    const auto want = softmax(model.model(ids)).to_vector<float>();
+    ASSERT_EQ(results[i].size(), 3U);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const auto label = static_cast<std::size_t>(results[i][k].label.at(0) - 'a');
+      EXPECT_EQ(results[i][k].score, static_cast<double>(want[label])) << kTexts[i];
+      if (k > 0) {
+        EXPECT_GE(results[i][k - 1].score, results[i][k].score);
+      }
+    }
+  }
+}
+
+TEST(TextClassifier, GivesATextTheSameBitsAloneAndAmongOthers) {
+  const TextClassifier model = classifier(Scoring::kNone);
+  const auto together = model(kTexts);
+  const auto two = model(kTexts, {.batch_size = 2});
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const auto alone = model(std::span(kTexts).subspan(i, 1));
+    for (std::size_t k = 0; k < 3; ++k) {
+      EXPECT_EQ(together[i][k].score, alone[0][k].score);
+      EXPECT_EQ(together[i][k].label, two[i][k].label);
+      EXPECT_EQ(together[i][k].score, two[i][k].score);
+    }
+  }
+  EXPECT_TRUE(model(std::span<const std::string>()).empty());
+}
+
+TEST(TextClassifier, FeedsTypesOfPairsWhereTheModelReadsThem) {
+  TextClassifier model = classifier(Scoring::kSigmoid);
+  const std::vector<text::TextPair> pairs = {{"newton", "law rio"}};
+  const text::Encoding encoding = model.reader.tokenizer->encode_pair("newton", "law rio");
+  const Tensor ids = from_vector(encoding.ids, {1, std::ssize(encoding.ids)});
+  const Tensor types = from_vector(encoding.types, {1, std::ssize(encoding.types)});
+  EXPECT_TRUE(
+      same_bits(model.logits(std::span(&encoding, 1)), model.model({.ids = ids, .types = types})));
+  model.reader.feeds_types = false;
+  EXPECT_TRUE(same_bits(model.logits(std::span(&encoding, 1)), model.model(ids)));
+  EXPECT_EQ(model(pairs).at(0).size(), 3U);
+}
+
+TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
+  const TextClassifier model = classifier(Scoring::kNone);
+  const std::vector<std::string> texts = {"rio rio rio rio rio rio rio rio rio rio rio rio rio",
+                                          "rio rio rio rio rio rio rio rio rio rio"};
+  const auto cut = model(texts);
+  EXPECT_EQ(cut[0][0].score, cut[1][0].score);
+  const auto shorter = model(texts, {.max_length = 4});
+  EXPECT_NE(shorter[0][0].score, cut[0][0].score);
+  EXPECT_TRUE(
+      throws("TaskOptions", {"13", "at most 12"}, [&] { model(texts, {.max_length = 13}); }));
+  EXPECT_TRUE(throws("TaskOptions", {"-1"}, [&] { model(texts, {.max_length = -1}); }));
+}
+
+TEST(CrossEncoder, RanksTexts) {
+  TextClassifier one = classifier(Scoring::kNone);
+  CrossEncoder model = {.reader = std::move(one.reader),
+                        .model = make_model<SequenceClassifier>(
+                            SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                        .labels = {"a"},
+                        .scoring = Scoring::kSigmoid};
+  std::vector<text::TextPair> pairs;
+  for (const std::string& text : kTexts) pairs.push_back({"laws", text});
+  const auto scores = model(pairs).to_vector<float>();
+  const auto ranked = model.rank("laws", kTexts);
+  ASSERT_EQ(ranked.size(), kTexts.size());
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    EXPECT_EQ(ranked[i].score,
+              static_cast<double>(scores[static_cast<std::size_t>(ranked[i].text)]));
+    if (i > 0) {
+      EXPECT_GE(ranked[i - 1].score, ranked[i].score);
+    }
+  }
+  model.labels = {"a", "b"};
+  EXPECT_TRUE(throws("CrossEncoder::rank", {"2 scores"}, [&] { model.rank("laws", kTexts); }));
+}
+
+TEST(TokenTagger, TagsTokensAndWords) {
+  TokenTagger model = {.reader = reader(),
+                       .model = make_model<TokenClassifier>(
+                           TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                       .labels = {"I-X"}};
+  const auto tokens = model(kTexts, TagGrouping::kNone);
+  ASSERT_EQ(tokens[0].size(), 6U);  // new ##ton law ##s in rio
+  EXPECT_EQ(tokens[0][1].bytes, (text::Span{3, 6}));
+  EXPECT_EQ(tokens[0][5].bytes, (text::Span{15, 18}));
+  EXPECT_EQ(tokens[0][5].label, "I-X");
+  EXPECT_TRUE(tokens[1].empty());
+  const auto groups = model(kTexts, TagGrouping::kFirst, {.batch_size = 1});
+  ASSERT_EQ(groups[0].size(), 1U);
+  EXPECT_EQ(groups[0][0].label, "X");
+  EXPECT_EQ(groups[0][0].bytes, (text::Span{0, 18}));
+  EXPECT_EQ(groups[0][0].score, 1.0);
+}
+
+TEST(QuestionAnswerer, FindsWholeWordsInWindows) {
+  const QuestionAnswerer model = answerer();
+  const std::string context = "in rio newton laws rio in newton law in newtons rio laws";
+  const std::vector<Question> questions = {{"newton", context}, {"law", "rio"}};
+  const AnsweringOptions options = {.count = 100, .may_be_none = true, .window = 10, .stride = 2};
+  const auto results = model(questions, options);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].size(), 2U);  // rio, and none
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    const Answer& answer = results[0][i];
+    const auto begin = static_cast<std::size_t>(answer.bytes.begin);
+    const auto end = static_cast<std::size_t>(answer.bytes.end);
+    EXPECT_EQ(answer.text, context.substr(begin, end - begin));
+    if (i > 0) {
+      EXPECT_GE(results[0][i - 1].score, answer.score);
+    }
+    if (answer.text.empty()) continue;
+    EXPECT_TRUE(begin == 0 || context[begin - 1] == ' ') << answer.text;
+    EXPECT_TRUE(end == context.size() || context[end] == ' ') << answer.text;
+  }
+  EXPECT_EQ(model(questions)[0].size(), 1U);
+  EXPECT_EQ(model(questions)[0][0].text, model(questions, {.count = 5})[0][0].text);
+}
+
+TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
+  const QuestionAnswerer model = answerer();
+  const std::vector<Question> empty = {{"newton", " "}};
+  EXPECT_TRUE(model(empty)[0].empty());
+  const auto none = model(empty, {.may_be_none = true});
+  ASSERT_EQ(none[0].size(), 1U);
+  EXPECT_EQ(none[0][0].text, "");
+  const std::vector<Question> long_one = {{"in in in in in in in in in", "rio"}};
+  EXPECT_TRUE(throws("QuestionAnswerer", {"9 tokens", "no room", "12"}, [&] { model(long_one); }));
+  const std::vector<Question> just = {{"in in in in in in in in", "rio law in rio"}};
+  EXPECT_EQ(model(just).at(0).size(), 1U);  // a window holds one token of it
+  const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
+      {{.count = 0}, "count"},
+      {{.max_tokens = 0}, "max_tokens"},
+      {{.window = 0}, "window"},
+      {{.stride = -1}, "stride"}};
+  for (const auto& [options, name] : wrong) {
+    EXPECT_TRUE(throws("QuestionAnswerer", {name}, [&, &with = options] { model(just, with); }));
+  }
+}
+
+TEST(MaskFiller, FillsEachBlank) {
+  const MaskFiller model = {
+      .reader = reader(),
+      .model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens_of_pairs()})};
+  EXPECT_EQ(model.mask(), "[MASK]");
+  const std::vector<std::string> texts = {"new [MASK] in rio", "[MASK] law [MASK]"};
+  const auto results = model(texts, {.count = 20});
+  ASSERT_EQ(results[0].size(), 1U);
+  ASSERT_EQ(results[1].size(), 2U);
+  EXPECT_EQ(results[0][0].bytes, (text::Span{4, 10}));
+  EXPECT_EQ(results[1][1].bytes, (text::Span{11, 17}));
+  ASSERT_EQ(results[0][0].fillings.size(), 11U);  // no more tokens are there
+  double sum = 0;
+  for (const Filling& filling : results[0][0].fillings) {
+    sum += filling.score;
+    if (filling.id == 9) {
+      EXPECT_EQ(filling.text, "new rio in rio");
+    }
+    if (filling.id == 9) {
+      EXPECT_EQ(filling.token, "rio");
+    }
+  }
+  EXPECT_NEAR(sum, 1, 1e-5);
+  for (const Filling& filling : results[1][0].fillings) {
+    if (filling.id == 9) {
+      EXPECT_EQ(filling.text, "rio law [MASK]");
+    }
+  }
+  const Tensor ids = tensor({{2, 4, 7, 4, 3}});
+  const auto want = softmax(model.model({.ids = ids}, tensor({3}))).to_vector<float>();
+  const Filling& first = results[1][1].fillings.at(0);
+  EXPECT_EQ(first.score, static_cast<double>(want[static_cast<std::size_t>(first.id)]));
+  EXPECT_TRUE(throws("MaskFiller", {"text 0 has no [MASK]"}, [&] { model(kTexts); }));
+  EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model(texts, {.count = 0}); }));
+}
+
+}  // namespace
+}  // namespace tessera::models
