@@ -186,6 +186,11 @@ void Program::add(const char* flag, std::string& value, const char* what,
   line_->add(flag, value, what, CLI::IsMember(choices));
 }
 
+void Program::add(const char* flag, std::string& value, const char* what) {
+  line_->add(flag, value, what, not_empty());
+  files_.emplace_back(flag, &value);
+}
+
 void Program::add_for_call(const char* flag, std::string& value, const char* what) {
   line_->app.add_option(flag, value, what)->check(not_empty());
 }

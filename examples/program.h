@@ -65,6 +65,8 @@ class Program {
   void add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, std::string& value, const char* what,
            const std::vector<std::string>& choices);
+  /// Adds one that is a name, or a file that --log may not overwrite.
+  void add(const char* flag, std::string& value, const char* what);
 
   /// Adds an option of this call alone. An empty text is refused: a script's unset variable gives
   /// one.

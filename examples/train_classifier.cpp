@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "examples/confusion.h"
+#include "examples/named_tokenizer.h"
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "examples/word_pairs.h"
@@ -37,6 +38,7 @@ struct ClassifierOptions {
   bool baseline = false;
   bool predict = false;
   bool probabilities = false;
+  std::string tokenizer = "words";
   std::string pooling = "max";
   double word_dropout = 0.1;
   double adversarial = 1;
@@ -44,6 +46,7 @@ struct ClassifierOptions {
   double embedding_scale = 0.4;  // rare words hardly leave their random start
   index_t pair_rows = 16384;
   index_t min_count = 1;
+  index_t vocabulary = 0;
   index_t max_words = 256;
 };
 
@@ -69,8 +72,9 @@ Names names_of(const std::vector<text::LabelledText>& lines, std::vector<std::st
                const ClassifierOptions& options) {
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
-  return {text::make_tokenizer("words", texts, {.min_count = options.min_count}),
-          std::move(labels)};
+  const text::VocabularyOptions limits = {.min_count = options.min_count,
+                                          .max_size = options.vocabulary};
+  return {examples::named_tokenizer(options.tokenizer, texts, limits), std::move(labels)};
 }
 
 /// The notes from which names_from makes the names again.
@@ -374,7 +378,11 @@ int main(int argc, char** argv) {
               {1e-6, 1e6});
   program.add("--pair-rows", c.pair_rows, "of the table of neighbouring words; 0: none",
               {0, 1'000'000'000});
+  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
   program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
+  program.add("--vocabulary", c.vocabulary,
+              "most tokens that are told apart; 0: all words, or 8000 parts of words",
+              {0, 10'000'000});
   program.add("--max-words", c.max_words, "a line is cut after so many words", {1, 100'000});
   return program.run(argc, argv, [&] { run(program, c); });
 }

@@ -9,9 +9,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "examples/named_tokenizer.h"
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
@@ -29,7 +31,7 @@ using text::Tokenizer;
 struct MaskedLmOptions {
   std::string text;
   std::string fill;
-  std::string unit = "characters";
+  std::string tokenizer = "characters";
   index_t length = 32;
   index_t vocabulary = 10000;
 };
@@ -75,7 +77,7 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   const std::span<const std::string> texts(&text, 1);
   const text::VocabularyOptions limit = {.max_size = c.vocabulary};
   auto tokenizer = resumed ? text::tokenizer_from_text(resumed->text("vocabulary"), resumed->file)
-                           : text::make_tokenizer(c.unit, texts, limit);
+                           : examples::named_tokenizer(c.tokenizer, texts, limit);
   const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
   const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
   if (held < 2) fail_file(c.text, "it has ", tokens.size(), " tokens, too few to learn from");
@@ -84,8 +86,10 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   const auto cls = tokenizer->special().cls;
   Text result{std::move(tokenizer), text::token_windows(train, c.length, cls),
               text::token_windows(test, c.length, cls), unigram_entropy(test)};
-  std::cout << tokens.size() << ' ' << c.unit << ", " << result.tokenizer->size() << " different; "
-            << test.size() << " at the end are held out" << std::endl;
+  std::cout << tokens.size() << ' '
+            << (examples::has_whole_units(c.tokenizer) ? c.tokenizer : "tokens") << ", "
+            << result.tokenizer->size() << " different; " << test.size()
+            << " at the end are held out" << std::endl;
   return result;
 }
 
@@ -121,7 +125,7 @@ text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& token
 /// The text with every _ replaced: the surest guess first, which then helps with the others.
 std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
                         const std::string& sentence, index_t max_tokens) {
-  const text::Encoding encoded = encode_blanks(sentence, tokenizer, max_tokens);
+  const text::Encoding encoded = tokenizer.encode(sentence, {.max_length = max_tokens});
   const text::SpecialTokens& special = tokenizer.special();
   std::vector<index_t> tokens = encoded.ids;
   std::vector<index_t> blanks;
@@ -140,23 +144,44 @@ std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenize
     tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] = guess;
     blanks.erase(blanks.begin() + surest);
   }
+  if (tokens.back() == special.sep) tokens.pop_back();
   return tokenizer.decode(std::span(tokens).subspan(1));
 }
 
-/// A stretch of the held-out text in which every sixth letter or fourth word is a blank.
-std::string blanked(const Text& text, bool words) {
+/// The tokens in which every sixth letter or fourth word is a blank.
+std::string blanked_units(const Text& text, std::span<const index_t> tokens, bool words) {
   const index_t step = words ? 4 : 6;
-  const std::vector<index_t>& tokens = text.held_out.front().ids;
-  const index_t end = std::min<index_t>(std::ssize(tokens), words ? 30 : 80);
   std::string result;
-  for (index_t i = 1; i < end; ++i) {
-    const index_t id = tokens[static_cast<std::size_t>(i)];
+  for (index_t i = 1; i <= std::ssize(tokens); ++i) {
+    const index_t id = tokens[static_cast<std::size_t>(i - 1)];
     const bool unknown = id == text.tokenizer->special().unknown;
     const std::string token = unknown ? kUnknownSign : text.tokenizer->token(id);
     const bool blank = i % step == 0 && token != "\n" && token != " ";
     result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
   }
   return result;
+}
+
+/// The text in which every fourth word is a blank.
+std::string blanked_words(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  index_t count = 0;
+  for (std::string word; words >> word;) {
+    result += (count++ > 0 ? " " : "") + (count % 4 == 0 ? "_" : word);
+  }
+  return result;
+}
+
+/// A stretch of the held-out text with blanks.
+std::string blanked(const Text& text, const std::string& tokenizer) {
+  const std::span<const index_t> tokens = std::span(text.held_out.front().ids).subspan(1);
+  const auto first = [&](std::size_t most) { return tokens.first(std::min(tokens.size(), most)); };
+  if (!examples::has_whole_units(tokenizer)) {
+    return blanked_words(text.tokenizer->decode_text(first(29)));
+  }
+  const bool words = tokenizer == "words";
+  return blanked_units(text, first(words ? 29 : 79), words);
 }
 
 /// Trains to the end; false if it was stopped before.
@@ -199,7 +224,7 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
   const double loss = nn::evaluate(model, all).mean();
   nn::eval(model);
-  const std::string sentence = c.fill.empty() ? blanked(text, c.unit == "words") : c.fill;
+  const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "
             << examples::fixed(bits(loss), 3) << ", unigram entropy "
             << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
@@ -216,7 +241,7 @@ int main(int argc, char** argv) {
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
   program.add_file("--text", c.text, "file of UTF-8 text to learn");
   program.add_for_call("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
-  program.add("--unit", c.unit, "what a token is", {"characters", "words"});
+  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
   program.add("--length", c.length, "tokens of a sequence", {2, 100'000});
   program.add("--vocabulary", c.vocabulary, "most tokens that are told apart",
               {5, 10'000'000});  // the special ones and one more

@@ -9,6 +9,7 @@
 #include "models/text/pipeline/byte_pair.h"
 #include "models/text/pipeline/subword_model.h"
 #include "models/text/pipeline/subword_trainer.h"
+#include "models/text/pipeline/trained_tokenizers.h"
 #include "models/text/pipeline/unigram.h"
 #include "models/text/pipeline/word_level.h"
 #include "models/text/pipeline/word_piece.h"

@@ -1,8 +1,11 @@
 #include "models/text/tokenizers.h"
 
+#include <iterator>
+
 #include "models/text/character_tokenizer.h"
 #include "models/text/pipeline/pipeline_tokenizer.h"
 #include "models/text/pipeline/tokenizer_files.h"
+#include "models/text/pipeline/trained_tokenizers.h"
 #include "models/text/text_file.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
@@ -28,9 +31,23 @@ constexpr Kind kind(std::string_view name) {
           }};
 }
 
+/// A kind that is learned: its to_text is a tokenizer.json, which begins with no name.
+template <auto train>
+constexpr Kind learned_kind(std::string_view name) {
+  return {name,
+          [](std::span<const std::string> texts, const VocabularyOptions& options) {
+            const std::string json =
+                train(texts, {.vocabulary_size = options.max_size, .min_count = options.min_count});
+            return tokenizer_from_text(json, "tokenizer.json");
+          },
+          nullptr};
+}
+
 constexpr Kind kKinds[] = {
     kind<WordTokenizer>("words"),
     kind<CharacterTokenizer>("characters"),
+    learned_kind<train_word_piece>("wordpiece"),
+    learned_kind<train_byte_pair>("bpe"),
 };
 
 const Kind* find_kind(std::string_view name) {
@@ -40,10 +57,13 @@ const Kind* find_kind(std::string_view name) {
   return nullptr;
 }
 
-/// 'words' or 'characters'
+/// 'words', 'characters', 'wordpiece' or 'bpe'
 std::string known_kinds() {
   std::string names;
-  for (const Kind& kind : kKinds) names += format(names.empty() ? "'" : " or '", kind.name, "'");
+  for (const Kind& kind : kKinds) {
+    const bool is_last = &kind == std::end(kKinds) - 1;
+    names += format(names.empty() ? "'" : is_last ? " or '" : ", '", kind.name, "'");
+  }
   return names;
 }
 
@@ -69,8 +89,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) fail_file(file, "line 1: the text ends, cut short");
   const Kind* const found = find_kind(text.substr(0, end));
-  if (found == nullptr) {
-    fail_file(file, "line 1: wanted ", known_kinds(), ", got ", printable(text.substr(0, end)));
+  if (found == nullptr || found->from_text == nullptr) {
+    fail_file(file, "line 1: wanted 'words', 'characters' or a tokenizer.json's {, got ",
+              printable(text.substr(0, end)));
   }
   return found->from_text(text, file);
 }

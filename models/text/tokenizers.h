@@ -12,10 +12,12 @@
 
 namespace tessera::text {
 
-/// What make_tokenizer can make: "words", "characters".
+/// What make_tokenizer can make: "words", "characters", "wordpiece", "bpe".
 std::vector<std::string> tokenizer_kinds();
 
-/// A tokenizer whose vocabulary comes from `texts`. **Errors**: another kind; as TokenCounts.
+/// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned
+/// (pipeline/trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as TokenCounts
+/// and the trainers.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 

@@ -290,7 +290,7 @@ TEST_F(TrainingPrograms, AnEncoderWithoutLayersHasNoMap) {
 
 TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   // Of most words nothing is known: the blanked text shows them as one sign each.
-  const std::string words = kMaskedLm + "--unit words --vocabulary 5 ";
+  const std::string words = kMaskedLm + "--tokenizer words --vocabulary 5 ";
   const Outcome outcome = run("train_masked_lm", words + "--length 40");
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_NE(outcome.output.find("blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"),

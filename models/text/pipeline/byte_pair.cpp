@@ -227,13 +227,13 @@ std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
     json.at("dropout").fail("wanted 0, for a text has one encoding here, got ",
                             json.at("dropout").described());
   }
-  BytePairOptions options = {.unknown = {},
-                             .prefix = json.text("continuing_subword_prefix", ""),
-                             .suffix = json.text("end_of_word_suffix", ""),
-                             .fuse_unknown = json.boolean("fuse_unk", false),
-                             .byte_fallback = json.boolean("byte_fallback", false),
-                             .ignore_merges = json.boolean("ignore_merges", false)};
+  BytePairOptions options;
   if (json.has("unk_token")) options.unknown = json.text("unk_token");
+  options.prefix = json.text("continuing_subword_prefix", "");
+  options.suffix = json.text("end_of_word_suffix", "");
+  options.fuse_unknown = json.boolean("fuse_unk", false);
+  options.byte_fallback = json.boolean("byte_fallback", false);
+  options.ignore_merges = json.boolean("ignore_merges", false);
   return std::make_unique<BytePair>(read_token_numbers(json.at("vocab")),
                                     read_merges(json.at("merges")), options);
 }

@@ -1,35 +1,25 @@
 #include "models/text/pipeline/word_cache.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace tessera::text {
 
-WordCache::~WordCache() {
-  for (Slot& slot : *slots_) delete slot.load();
-}
-
-std::uint64_t WordCache::hash_of(std::string_view word) {
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
-  std::uint64_t hash = word.size();
-  while (!word.empty()) {
-    std::uint64_t block = 0;
-    const std::size_t size = std::min(word.size(), sizeof(block));
-    std::memcpy(&block, word.data(), size);
-    hash = (hash ^ block) * kFactor;
-    hash ^= hash >> 32;
-    word.remove_prefix(size);
-  }
-  return hash;
-}
-
 void WordCache::put(Slot& slot, std::uint64_t hash, std::string_view word,
                     std::span<const Piece> pieces) {
-  auto entry = std::make_unique<Entry>(
-      Entry{hash, std::string(word), std::vector<Piece>(pieces.begin(), pieces.end())});
-  const Entry* expected = nullptr;
-  if (slot.compare_exchange_strong(expected, entry.get(), std::memory_order_acq_rel)) {
-    entry.release();  // else another thread was faster; its word stays
+  if (pieces.size() > kMostTokens) return;
+  State expected = kEmpty;
+  // Where another thread is faster, its word stays.
+  if (!slot.state.compare_exchange_strong(expected, kBeingWritten)) return;
+  slot.size = static_cast<std::uint8_t>(word.size());
+  slot.count = static_cast<std::uint8_t>(pieces.size());
+  slot.hash = static_cast<std::uint32_t>(hash);
+  std::copy(word.begin(), word.end(), slot.word.begin());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    slot.tokens[i] = {static_cast<std::uint32_t>(pieces[i].id),
+                      static_cast<std::uint8_t>(pieces[i].bytes.begin),
+                      static_cast<std::uint8_t>(pieces[i].bytes.end)};
   }
+  slot.state.store(kReady, std::memory_order_release);
 }
 
 }  // namespace tessera::text

@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,9 +20,6 @@ namespace tessera::text {
 class WordCache {
  public:
   WordCache() : slots_(std::make_unique<std::array<Slot, kSlots>>()) {}
-  ~WordCache();
-  WordCache(const WordCache&) = delete;
-  WordCache& operator=(const WordCache&) = delete;
 
   /// Appends the tokens of `word`: those that are known, or what `tokenize(word, pieces)` appends.
   template <class Tokenize>
@@ -31,14 +28,15 @@ class WordCache {
     const std::uint64_t hash = hash_of(word);
     Slot* free = nullptr;
     for (std::size_t i = 0; i < kProbes; ++i) {
-      Slot& slot = (*slots_)[(hash + i) % kSlots];
-      const Entry* const entry = slot.load(std::memory_order_acquire);
-      if (entry == nullptr) {
+      Slot& slot = (*slots_)[((hash >> 32) + i) % kSlots];
+      if (slot.state.load(std::memory_order_acquire) != kReady) {
         free = &slot;
         break;
       }
-      if (entry->hash == hash && entry->word == word) {
-        pieces.insert(pieces.end(), entry->pieces.begin(), entry->pieces.end());
+      if (slot.hash == static_cast<std::uint32_t>(hash) && slot.bytes() == word) {
+        for (const Token& token : std::span(slot.tokens).first(slot.count)) {
+          pieces.push_back({token.id, {token.begin, token.end}});
+        }
         return;
       }
     }
@@ -48,18 +46,43 @@ class WordCache {
   }
 
  private:
-  static constexpr std::size_t kSlots = 1 << 16;
+  static constexpr std::size_t kSlots = 1 << 15;
   static constexpr std::size_t kProbes = 4;
-  static constexpr std::size_t kMostBytes = 48;
+  static constexpr std::size_t kMostBytes = 56;
+  static constexpr std::size_t kMostTokens = 8;
 
-  struct Entry {
-    std::uint64_t hash;
-    std::string word;
-    std::vector<Piece> pieces;
+  enum State : std::uint8_t { kEmpty, kBeingWritten, kReady };
+  struct Token {
+    std::uint32_t id;
+    std::uint8_t begin, end;
   };
-  using Slot = std::atomic<const Entry*>;
+  /// Two lines of the processor's cache, of which most words that are looked for need both, and
+  /// others the first.
+  struct alignas(64) Slot {
+    std::atomic<State> state = kEmpty;
+    std::uint8_t size = 0;
+    std::uint8_t count = 0;
+    std::uint32_t hash = 0;
+    std::array<char, kMostBytes> word{};
+    std::array<Token, kMostTokens> tokens{};
 
-  static std::uint64_t hash_of(std::string_view word);
+    std::string_view bytes() const { return {word.data(), size}; }
+  };
+
+  static std::uint64_t hash_of(std::string_view word) {
+    constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
+    std::uint64_t hash = word.size();
+    for (; word.size() > 8; word.remove_prefix(8)) {
+      std::uint64_t block = 0;
+      std::memcpy(&block, word.data(), 8);
+      hash = (hash ^ block) * kFactor;
+      hash ^= hash >> 32;
+    }
+    std::uint64_t block = 0;
+    for (const char c : word) block = block << 8 | static_cast<unsigned char>(c);
+    hash = (hash ^ block) * kFactor;
+    return hash ^ hash >> 29;
+  }
   static void put(Slot& slot, std::uint64_t hash, std::string_view word,
                   std::span<const Piece> pieces);
 

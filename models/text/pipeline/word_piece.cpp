@@ -31,12 +31,11 @@ void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) cons
 }
 
 std::unique_ptr<SubwordModel> read_word_piece(const Json& json) {
-  const WordPieceOptions defaults;
-  const WordPieceOptions options = {
-      .unknown = json.text("unk_token", defaults.unknown),
-      .prefix = json.text("continuing_subword_prefix", defaults.prefix),
-      .most_characters =
-          json.integer("max_input_chars_per_word", JsonRange{.low = 0}, defaults.most_characters)};
+  WordPieceOptions options;
+  options.unknown = json.text("unk_token", options.unknown);
+  options.prefix = json.text("continuing_subword_prefix", options.prefix);
+  options.most_characters =
+      json.integer("max_input_chars_per_word", JsonRange{.low = 0}, options.most_characters);
   return std::make_unique<WordPiece>(read_token_numbers(json.at("vocab")), options);
 }
 

@@ -14,12 +14,13 @@ using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 
 TEST(Tokenizers, AreChosenByName) {
-  EXPECT_EQ(tokenizer_kinds(), (Texts{"words", "characters"}));
+  EXPECT_EQ(tokenizer_kinds(), (Texts{"words", "characters", "wordpiece", "bpe"}));
   const Texts texts = {"Ab ab"};
   EXPECT_EQ(make_tokenizer("words", texts)->encode("ab").ids, (Ids{2, 4}));
   EXPECT_EQ(make_tokenizer("characters", texts)->encode("ab").ids, (Ids{2, 7, 4}));
   EXPECT_EQ(make_tokenizer("words", texts, {.sep = true})->encode("ab").ids, (Ids{2, 5, 4}));
-  EXPECT_TRUE(test::throws("make_tokenizer", {"'words' or 'characters'", "got 'letters'"},
+  EXPECT_TRUE(test::throws("make_tokenizer",
+                           {"'words', 'characters', 'wordpiece' or 'bpe'", "got 'letters'"},
                            [&] { make_tokenizer("letters", texts); }));
 }
 
@@ -41,7 +42,8 @@ TEST(Tokenizers, RefuseOtherText) {
     return file_error([&] { tokenizer_from_text(text, "v"); });
   };
   EXPECT_EQ(error(""), "v: line 1: the text ends, cut short");
-  EXPECT_EQ(error("vocab\n"), "v: line 1: wanted 'words' or 'characters', got 'vocab'");
+  EXPECT_EQ(error("vocab\n"),
+            "v: line 1: wanted 'words', 'characters' or a tokenizer.json's {, got 'vocab'");
   EXPECT_EQ(error("words\n[PAD]\n[UNK]\nthe\n"), "v: line 4: wanted [CLS], got 'the'");
   const std::string start = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
   EXPECT_EQ(error(start + "a\na\n"), "v: line 7: 'a' stands here twice");

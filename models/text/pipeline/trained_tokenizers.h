@@ -1,0 +1,33 @@
+// Tokenizers learned from texts, as the tokenizer.json of Hugging Face's library describes them.
+//
+//   const std::string json = text::train_word_piece(lines, {.vocabulary_size = 4000});
+//   const auto words = text::tokenizer_from_text(json, "trained");     // tokenizers.h
+//   words->save("tokenizer.json");                                     // transformers reads it too
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::text {
+
+struct TokenizerTraining {
+  index_t vocabulary_size = 30000;  // at which learning ends; 0: when all words are whole
+  index_t min_count = 0;            // of a pair that becomes a token
+  bool lower_case = true;           // and without accents; WordPiece alone
+  index_t most_characters = 1000;   // that are told apart, the rarer ones unknown; WordPiece alone
+};
+
+/// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's tokens.
+/// Both have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of BERT.
+/// **Errors**: as learn_subwords; texts that are not UTF-8.
+std::string train_word_piece(std::span<const std::string> texts,
+                             const TokenizerTraining& options = {});
+
+/// A tokenizer as RoBERTa's: byte-level byte-pair encoding, in which no text has an unknown part.
+/// **Errors**: as train_word_piece.
+std::string train_byte_pair(std::span<const std::string> texts,
+                            const TokenizerTraining& options = {});
+
+}  // namespace tessera::text
