@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -23,16 +21,13 @@ struct Half {
   std::uint16_t bits;
 
   explicit operator float() const {
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    float size = std::ldexp(static_cast<float>(fraction), -24);
-    if (exponent == 31) {
-      size = fraction == 0 ? std::numeric_limits<float>::infinity()
-                           : std::numeric_limits<float>::quiet_NaN();
-    } else if (exponent > 0) {
-      size = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-    }
-    return (bits & 0x8000) != 0 ? -size : size;
+    const std::uint32_t sign = std::uint32_t{bits & 0x8000U} << 16;
+    const std::uint32_t exponent = bits >> 10 & 31U;
+    const std::uint32_t fraction = bits & 1023U;
+    std::uint32_t size = fraction << 13 | (exponent + 112) << 23;  // the biases are 15 and 127
+    if (exponent == 31) size = fraction == 0 ? 0x7F800000 : 0x7FC00000;
+    if (exponent == 0) size = std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24F);
+    return std::bit_cast<float>(sign | size);
   }
 };
 
