@@ -90,7 +90,7 @@ nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, in
   return {.base = base, .max_tokens = max_tokens};
 }
 
-double rotary_base(const Json& config, std::string_view key, double otherwise) {
+double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise) {
   const double base = config.number(key, otherwise);
   if (!(base > 0 && base < 1e30)) config.at(key).fail("wanted a number above 0, got ", base);
   return base;

@@ -42,7 +42,7 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
 nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
                          index_t nhead);
 /// A base of rotary positions: a number above 0.
-double rotary_base(const Json& config, std::string_view key, double otherwise);
+double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise = {});
 
 /// Throws unless the key is absent, null or has this value: any other is another model.
 void want_flag(const Json& config, std::string_view key, bool value);

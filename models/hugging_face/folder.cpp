@@ -1,5 +1,6 @@
 #include "models/hugging_face/folder.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -57,15 +58,19 @@ std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
   return all;
 }
 
+/// The name that a tensor really has in the files.
+std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) const {
+  for (std::string& spelling : spellings(theirs, family->prefix)) {
+    if (files_.shape(spelling) != nullptr) return std::move(spelling);
+  }
+  return {};
+}
+
 std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) const {
   for (const WeightSource& source : sources(name)) {
     Found found{{}, source.halves};
     for (const std::string& theirs : source.names) {
-      for (const std::string& spelling : spellings(theirs, family->prefix)) {
-        if (files_.shape(spelling) == nullptr) continue;
-        found.names.push_back(spelling);
-        break;
-      }
+      if (auto spelling = spelling_of(theirs)) found.names.push_back(std::move(*spelling));
     }
     if (found.names.size() == source.names.size()) return found;
   }
@@ -77,12 +82,11 @@ void ModelFolder::fail_missing(const std::string& name) const {
   if (places.empty()) {
     fail_file(path.string(), "no model of the family ", family->name, " has ", printable(name));
   }
-  std::string wanted;
-  for (const std::string& theirs : places.front().names) {
-    wanted += (wanted.empty() ? "" : ", ") + printable(theirs);
-  }
-  fail_file(files_.file_of(""), "no tensor ", wanted, ", with or without ",
-            printable(family->prefix), " in front");
+  const std::vector<std::string>& names = places.front().names;
+  const auto is_missing = [&](const std::string& theirs) { return !spelling_of(theirs); };
+  const std::string& theirs = *std::find_if(names.begin(), names.end(), is_missing);
+  fail_file(files_.file_of(""), "no tensor ", printable(std::string(family->prefix) + theirs),
+            ", nor ", printable(theirs), ", for ", printable(name));
 }
 
 ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& shape) const {

@@ -56,6 +56,7 @@ class ModelFolder {
   struct Found;
   std::optional<Found> find(const std::string& name) const;
   Found found_as(const std::string& name, const Shape& shape) const;
+  std::optional<std::string> spelling_of(const std::string& theirs) const;
   std::vector<WeightSource> sources(const std::string& name) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
   void check_layers() const;

@@ -69,18 +69,16 @@ TokenEncoderOptions options(const Json& config) {
         .fail("wanted at most ", config::kMaxLayers, " layers in all, got ", steps, " times ",
               inner);
   }
-  std::vector<index_t> order;
+  TokenEncoderOptions result = learned_positions(config, layer, "num_hidden_layers");
+  result.encoder.layers = repeat_layer(layer, groups * inner);
   for (index_t i = 0; i < steps; ++i) {
-    for (index_t k = 0; k < inner; ++k) order.push_back(i * groups / steps * inner + k);
+    for (index_t k = 0; k < inner; ++k) {
+      result.encoder.order.push_back(i * groups / steps * inner + k);
+    }
   }
-  return {.vocabulary_size = config::vocabulary_size(config),
-          .encoder = {.layers = repeat_layer(layer, groups * inner), .order = order},
-          .positions = Positions::kLearned,
-          .max_tokens = config::positions(config, "max_position_embeddings", 512),
-          .embedding_width = config::width(config, "embedding_size", 128),
-          .token_types = config::width(config, "type_vocab_size", 2),
-          .dropout = layer.dropout,
-          .embedding_norm = true};
+  result.embedding_width = config::width(config, "embedding_size", 128);
+  result.token_types = config::width(config, "type_vocab_size", 2);
+  return result;
 }
 
 }  // namespace

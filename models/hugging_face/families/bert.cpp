@@ -41,16 +41,34 @@ EncoderLayerOptions bert_layer(const Json& config) {
   };
 }
 
+// Member by member: where a later initializer of an aggregate throws, GCC 12 frees a vector before it
+// twice.
+TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
+                                      std::string_view layers) {
+  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
+  result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
+  result.positions = Positions::kLearned;
+  result.max_tokens = config::positions(config, "max_position_embeddings", 512);
+  result.dropout = layer.dropout;
+  result.embedding_norm = true;
+  return result;
+}
+
+TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,
+                                     std::string_view layers) {
+  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
+  result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
+  result.positions = Positions::kNone;
+  result.max_tokens = layer.attention.rotary->max_tokens;
+  result.dropout = layer.dropout;
+  result.embedding_norm = true;
+  return result;
+}
+
 TokenEncoderOptions bert_options(const Json& config) {
-  const EncoderLayerOptions layer = bert_layer(config);
-  const index_t layers = config::layer_count(config, "num_hidden_layers");
-  return {.vocabulary_size = config::vocabulary_size(config),
-          .encoder = {.layers = repeat_layer(layer, layers)},
-          .positions = Positions::kLearned,
-          .max_tokens = config::positions(config, "max_position_embeddings", 512),
-          .token_types = config::width(config, "type_vocab_size", 2),
-          .dropout = layer.dropout,
-          .embedding_norm = true};
+  TokenEncoderOptions result = learned_positions(config, bert_layer(config), "num_hidden_layers");
+  result.token_types = config::width(config, "type_vocab_size", 2);
+  return result;
 }
 
 constinit const Family kBert = {.name = "bert",

@@ -43,12 +43,7 @@ TokenEncoderOptions options(const Json& config) {
                    .attention_output = 0,
                    .feed_forward = 0},
   };
-  return {.vocabulary_size = config::vocabulary_size(config),
-          .encoder = {.layers = repeat_layer(layer, config::layer_count(config, "n_layers"))},
-          .positions = Positions::kLearned,
-          .max_tokens = config::positions(config, "max_position_embeddings", 512),
-          .dropout = layer.dropout,
-          .embedding_norm = true};
+  return learned_positions(config, layer, "n_layers");
 }
 
 }  // namespace

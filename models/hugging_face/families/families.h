@@ -19,6 +19,13 @@ extern const Family kGte;
 EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
 
+/// A stack of as many such layers as the key `layers` says, behind embeddings that are normalised;
+/// positions are a table's, or the layers' own.
+TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
+                                      std::string_view layers);
+TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,
+                                     std::string_view layers);
+
 inline constexpr WeightName kBertEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
     {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},

@@ -76,14 +76,9 @@ TokenEncoderOptions options(const Json& config) {
                        config::probability(config, "attention_probs_dropout_prob", 0),
                    .feed_forward = 0},
   };
-  const index_t layers = config::layer_count(config, "num_hidden_layers");
-  return {.vocabulary_size = config::vocabulary_size(config),
-          .encoder = {.layers = repeat_layer(layer, layers)},
-          .positions = Positions::kNone,
-          .max_tokens = layer.attention.rotary->max_tokens,
-          .token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 1),
-          .dropout = layer.dropout,
-          .embedding_norm = true};
+  TokenEncoderOptions result = rotary_positions(config, layer, "num_hidden_layers");
+  result.token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 1);
+  return result;
 }
 
 }  // namespace

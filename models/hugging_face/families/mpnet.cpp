@@ -26,17 +26,12 @@ constexpr index_t kPadding = 1;
 TokenEncoderOptions options(const Json& config) {
   config.integer("relative_attention_num_buckets", {kDistances.buckets, kDistances.buckets},
                  kDistances.buckets);
-  const EncoderLayerOptions layer = bert_layer(config);
-  const index_t layers = config::layer_count(config, "num_hidden_layers");
-  const index_t rows = config::positions(config, "max_position_embeddings", 512);
-  return {
-      .vocabulary_size = config::vocabulary_size(config),
-      .encoder = {.layers = repeat_layer(layer, layers), .relative_position = kDistances},
-      .positions = Positions::kLearned,
-      .max_tokens = config::positions_after(config, "max_position_embeddings", rows, kPadding + 1),
-      .padding_id = kPadding,
-      .dropout = layer.dropout,
-      .embedding_norm = true};
+  TokenEncoderOptions result = learned_positions(config, bert_layer(config), "num_hidden_layers");
+  result.encoder.relative_position = kDistances;
+  result.padding_id = kPadding;
+  result.max_tokens =
+      config::positions_after(config, "max_position_embeddings", result.max_tokens, kPadding + 1);
+  return result;
 }
 
 }  // namespace

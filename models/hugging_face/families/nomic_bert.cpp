@@ -69,13 +69,11 @@ TokenEncoderOptions options(const Json& config) {
                    .feed_forward = 0},
   };
   const index_t multiple = config.integer("pad_vocab_size_multiple", {1, 65'536}, 1);
-  return {.vocabulary_size = rounded_up(config::vocabulary_size(config), multiple),
-          .encoder = {.layers = repeat_layer(layer, config::layer_count(config, "n_layer"))},
-          .positions = Positions::kNone,
-          .max_tokens = tokens,
-          .token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 2),
-          .dropout = config::probability(config, "embd_pdrop", 0),
-          .embedding_norm = true};
+  TokenEncoderOptions result = rotary_positions(config, layer, "n_layer");
+  result.vocabulary_size = rounded_up(result.vocabulary_size, multiple);
+  result.token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 2);
+  result.dropout = config::probability(config, "embd_pdrop", 0);
+  return result;
 }
 
 }  // namespace
