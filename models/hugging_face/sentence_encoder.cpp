@@ -175,18 +175,19 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   if (!is_transformer && first.kind != "StaticEmbedding") {
     fail_file(first.place, "wanted Transformer or StaticEmbedding first, got ", first.kind);
   }
+  require(is_transformer || !pooling, kOp, "static embeddings have no pooling to replace");
   SentenceEncoder model =
       is_transformer ? transformer(folder, first) : static_encoder(folder, first);
-  if (pooling) model.pooling.modes = {*pooling};
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {
       fail_file(rows[1].place, "wanted Pooling after Transformer, got ", rows[1].kind);
     }
-    if (!pooling) model.pooling = read_pooling(rows[1].folder, model.width);
-    model.width *= std::ssize(model.pooling.modes);
+    model.pooling = read_pooling(rows[1].folder, model.width);
     next = 2;
   }
+  if (pooling) model.pooling.modes = {*pooling};
+  model.width *= std::ssize(model.pooling.modes);
   for (std::size_t i = next; i < rows.size(); ++i) {
     model.width = add_module(rows[i], model.width, model.modules);
   }
