@@ -149,6 +149,7 @@ class EditedFolder {
     save_safetensors(path() / file, some);
   }
   void write(const std::string& file, const std::string& text) const { folder_.write(file, text); }
+  std::string read(const std::string& file) const { return folder_.read(file); }
   void remove(const std::string& file) const { std::filesystem::remove_all(path() / file); }
 
   /// Changes a file's text, which must have `from`.
