@@ -138,31 +138,26 @@ Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
 
 namespace {
 
+/// What could fail comes before the braces: GCC 12 frees members twice where a later one throws.
 SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
-  const Tensor table = read_static_embedding(row.folder);
-  Rng rng(0);
-  nn::Embedding words(1, 1, rng);
-  words.weight = table;
-  return {.tokenizer = text::load_tokenizer(row.folder),
-          .words = std::move(words),
-          .pooling = {},
-          .modules = {},
-          .settings = read_sentence_settings(folder, row.folder),
-          .width = table.size(1)};
+  Rng blank = Rng::blank();
+  nn::Embedding words(1, 1, blank);
+  words.weight = read_static_embedding(row.folder);
+  const index_t width = words.weight.size(1);
+  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(row.folder);
+  SentenceSettings settings = read_sentence_settings(folder, row.folder);
+  return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
 }
 
 SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow& row) {
   const ModelFolder files(row.folder);
-  SentenceEncoder model = {.tokenizer = text::load_tokenizer(row.folder),
-                           .words = load_encoder(files),
-                           .pooling = {},
-                           .modules = {},
-                           .settings = read_sentence_settings(folder, row.folder),
-                           .width = files.encoder.encoder.width()};
-  index_t& length = model.settings.max_length;
-  if (length == 0) length = model.tokenizer->settings().max_length;
-  length = smaller_limit(length, files.encoder.max_tokens);
-  return model;
+  TokenEncoder words = load_encoder(files);
+  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(row.folder);
+  SentenceSettings settings = read_sentence_settings(folder, row.folder);
+  if (settings.max_length == 0) settings.max_length = tokenizer->settings().max_length;
+  settings.max_length = smaller_limit(settings.max_length, files.encoder.max_tokens);
+  const index_t width = files.encoder.encoder.width();
+  return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
 }
 
 }  // namespace

@@ -210,7 +210,9 @@ SentencePooling read_pooling(const Path& folder, index_t width) {
   const Json config = read_object(folder / "config.json");
   want_width(config, "word_embedding_dimension", width);
   want_width(config, "embedding_dimension", width);
-  SentencePooling pooling = {.modes = {}, .include_prompt = config.boolean("include_prompt", true)};
+  SentencePooling pooling;
+  pooling.modes.clear();
+  pooling.include_prompt = config.boolean("include_prompt", true);
   const auto mode = config.find("pooling_mode");
   if (!mode) {
     pooling.modes = switched_modes(config);
