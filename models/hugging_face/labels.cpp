@@ -31,6 +31,7 @@ std::vector<std::string> numbered_labels(index_t count) {
 }
 
 std::vector<std::string> labels_of(const Json& table) {
+  if (!table.is_object()) table.fail("wanted an object, got ", table.described());
   const index_t count = table.size();
   if (count == 0) table.fail("wanted at least one label, got none");
   std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
@@ -51,6 +52,7 @@ std::vector<std::string> labels_of(const Json& table) {
 
 /// Throws unless `label2id` gives each label its number back. Labels may share a name.
 void check_inverse(const Json& inverse, const std::vector<std::string>& labels) {
+  if (!inverse.is_object()) inverse.fail("wanted an object, got ", inverse.described());
   std::map<std::string_view, index_t> numbers;
   for (const Json& value : inverse.items()) {
     const index_t number = value.integer();

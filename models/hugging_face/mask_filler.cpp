@@ -1,7 +1,9 @@
 #include "models/hugging_face/mask_filler.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "models/hugging_face/heads.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/indexing.h"
@@ -42,12 +44,13 @@ Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std
            bool others, std::span<const index_t> ids, std::span<const float> scores) {
   Blank blank = {.bytes = encoding.offsets[place], .fillings = {}};
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    const bool known = ids[k] < tokenizer.size();
-    blank.fillings.push_back(
-        {.id = ids[k],
-         .token = known ? tokenizer.decode(ids.subspan(k, 1)) : "",
-         .text = known ? filled(tokenizer, encoding, place, ids[k], others) : "",
-         .score = static_cast<double>(scores[k])});
+    Filling filling = {
+        .id = ids[k], .token = {}, .text = {}, .score = static_cast<double>(scores[k])};
+    if (ids[k] < tokenizer.size()) {
+      filling.token = tokenizer.decode(ids.subspan(k, 1));
+      filling.text = filled(tokenizer, encoding, place, ids[k], others);
+    }
+    blank.fillings.push_back(std::move(filling));
   }
   return blank;
 }
@@ -109,6 +112,16 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
                    }
                  });
   return results;
+}
+
+MaskFiller load_mask_filler(const std::filesystem::path& path) {
+  const ModelFolder folder(path);
+  TextReader reader = load_reader(folder);
+  if (!reader.tokenizer->special().mask) {
+    fail_file(path.string(), "wanted a tokenizer with a mask_token, got one without");
+  }
+  auto model = load_model<MaskedLm>(masked_lm_options(folder), folder);
+  return {.reader = std::move(reader), .model = std::move(model)};
 }
 
 }  // namespace tessera::models

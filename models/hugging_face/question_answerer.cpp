@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
 namespace tessera::models {
@@ -127,6 +129,17 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   std::vector<std::vector<Answer>> results;
   for (Collected& answers : collected) results.push_back(answers.best(options));
   return results;
+}
+
+QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
+  constexpr index_t kEnds = 2;
+  const ModelFolder folder(path);
+  std::vector<Rename> renames;
+  if (folder.has("qa_outputs.weight")) renames.push_back({"classifier", "qa_outputs"});
+  TextReader reader = load_reader(folder);
+  auto model =
+      load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder, renames);
+  return {.reader = std::move(reader), .model = std::move(model)};
 }
 
 }  // namespace tessera::models

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
 namespace tessera::models {
@@ -90,6 +92,32 @@ std::vector<CrossEncoder::Ranked> CrossEncoder::rank(const std::string& query,
   std::ranges::stable_sort(
       ranked, [](const Ranked& a, const Ranked& b) { return rank_of(a.score) > rank_of(b.score); });
   return ranked;
+}
+
+TextClassifier load_text_classifier(const std::filesystem::path& path) {
+  const ModelFolder folder(path);
+  std::vector<std::string> labels = load_labels(folder);
+  const index_t classes = std::ssize(labels);
+  const Scoring scoring = text_scoring(folder.config, classes);
+  TextReader reader = load_reader(folder);
+  auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
+  return {.reader = std::move(reader),
+          .model = std::move(model),
+          .labels = std::move(labels),
+          .scoring = scoring};
+}
+
+CrossEncoder load_cross_encoder(const std::filesystem::path& path) {
+  const ModelFolder folder(path);
+  std::vector<std::string> labels = load_labels(folder);
+  const index_t classes = std::ssize(labels);
+  const Scoring scoring = pair_scoring(folder.config, classes);
+  TextReader reader = load_reader(folder);
+  auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
+  return {.reader = std::move(reader),
+          .model = std::move(model),
+          .labels = std::move(labels),
+          .scoring = scoring};
 }
 
 }  // namespace tessera::models

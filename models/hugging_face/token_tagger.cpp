@@ -1,5 +1,8 @@
 #include "models/hugging_face/token_tagger.h"
 
+#include <utility>
+
+#include "models/hugging_face/heads.h"
 #include "tensor/ops/softmax.h"
 
 namespace tessera::models {
@@ -44,6 +47,15 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
                    }
                  });
   return results;
+}
+
+TokenTagger load_token_tagger(const std::filesystem::path& path) {
+  const ModelFolder folder(path);
+  std::vector<std::string> labels = load_labels(folder);
+  TextReader reader = load_reader(folder);
+  auto model =
+      load_model<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)), folder);
+  return {.reader = std::move(reader), .model = std::move(model), .labels = std::move(labels)};
 }
 
 }  // namespace tessera::models

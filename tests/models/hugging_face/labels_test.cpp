@@ -47,6 +47,8 @@ TEST(Labels, WithGapsAndContradictionsAreErrors) {
       {R"({"id2label": {"0": "a", "": "b"}})", {"number as the key"}},
       {R"({"id2label": {}})", {"id2label", "at least one label"}},
       {R"({"id2label": ["a"]})", {"id2label", "a list"}},
+      {R"({"id2label": "a"})", {"id2label", "wanted an object"}},
+      {R"({"id2label": {"0": "a"}, "label2id": [0]})", {"label2id", "a list"}},
       {R"({"id2label": {"0": 7}})", {"id2label.0", "7"}},
       {R"({"id2label": {"0": "a"}, "num_labels": 2})", {"num_labels", "wanted 1", "got 2"}},
       {R"({"num_labels": -1})", {"num_labels", "-1"}},

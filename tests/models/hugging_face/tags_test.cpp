@@ -92,7 +92,8 @@ TEST(Tags, NeedAScoreForEachLabel) {
   EXPECT_TRUE(test::throws("group_tags", {"2 scores for 7 labels"},
                            [&] { group_tags(tokens, kLabels, TagGrouping::kNone); }));
   EXPECT_EQ(tag_grouping("average"), TagGrouping::kAverage);
-  EXPECT_TRUE(test::throws("tag_grouping", {"'mean'", "average"}, [] { tag_grouping("mean"); }));
+  EXPECT_TRUE(
+      test::throws("tag_grouping", {"called mean", "average"}, [] { tag_grouping("mean"); }));
 }
 
 TEST(Tags, KnowWhichTokensGoOnWithAWord) {
