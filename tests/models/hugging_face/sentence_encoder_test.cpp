@@ -189,7 +189,7 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
       {"sentence", "modules.json", row("Dense", "/etc"), {"[2].path", "inside", "'/etc'"}},
       {"sentence", "modules.json", row("Dense", "no_such"), {"no_such/config.json"}},
       {"sentence", "modules.json", R"([{"type": "Router", "path": ""}])", {"[0].type", "Router"}},
-      {"sentence", "modules.json", R"([{"type": "x.Transformer"}])", {"[0].path"}},
+      {"sentence", "modules.json", R"([{"type": "x.Transformer"}])", {"[0]: there is no 'path'"}},
       {"sentence",
        "modules.json",
        R"([{"type": "Transformer", "path": ""}, {"type": "Normalize",
