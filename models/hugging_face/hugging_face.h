@@ -14,3 +14,7 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"
+#include "models/hugging_face/family.h"
+#include "models/hugging_face/folder.h"
+#include "models/hugging_face/names.h"
+#include "models/hugging_face/weight_files.h"

@@ -37,6 +37,8 @@ set(private
   models/text/pipeline/unicode_forms.h
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
+  models/hugging_face/config.h
+  models/hugging_face/families/families.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h

@@ -106,6 +106,19 @@ TEST(LoadSafetensors, ConvertsEveryElementType) {
   check("F64", {'\0', '\0', '\0', '\0', '\0', '\0', '\x04', '\xc0'}, kFloat64, -2.5);
 }
 
+TEST(SafetensorsFile, ReadsOneTensorAtATime) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "f";
+  save_safetensors(path, {{"b", tensor({{1.0, 2.0}})}, {"a", tensor({3})}}, {{"k", "v"}});
+  const SafetensorsFile file(path);
+  EXPECT_EQ(file.name(), path.string());
+  EXPECT_EQ(file.metadata().at("k"), "v");
+  EXPECT_EQ(file.shapes(), (std::map<std::string, Shape>{{"a", {1}}, {"b", {1, 2}}}));
+  EXPECT_EQ(file.read("b").to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(file.read("a").to_vector<index_t>(), (std::vector<index_t>{3}));
+  EXPECT_EQ(file_error([&] { file.read("c"); }), path.string() + ": no tensor 'c'");
+}
+
 TEST(SaveSafetensors, WritesTheseBytes) {
   const TemporaryFolder folder;
   const Tensors tensors = {{"a\"", tensor({true, false, true})},

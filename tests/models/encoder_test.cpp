@@ -187,6 +187,29 @@ TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {
   EXPECT_TRUE(near(encoder(x, mask.library()), array(want), 0, 1e-12));
 }
 
+// ALBERT's sharing: a layer applied twice is two equal layers.
+TEST(Encoder, AppliesLayersInTheOrderGiven) {
+  const EncoderLayerOptions layer = {
+      .d_model = 6, .nhead = 2, .dim_feedforward = 7, .dropout = 0, .norm_first = true};
+  EncoderOptions options = {.layers = repeat_layer(layer, 2), .final_norm = true};
+  options.order = {0, 0, 1, 0};
+  Rng rng(3);
+  const Encoder shared(options, rng);
+  EXPECT_EQ(shared.layers.size(), 2U);
+  Encoder plain({.layers = repeat_layer(layer, 4), .final_norm = true});
+  plain.layers = {shared.layers[0], shared.layers[0], shared.layers[1], shared.layers[0]};
+  const Tensor x = random_tensor({2, 5, 6}, kFloat32, 3);
+  EXPECT_TRUE(same_bits(shared(x), plain(x)));
+  const EncoderTrace got = shared.with_weights({x}, {.layers = {{3, 1}}});
+  const EncoderTrace want = plain.with_weights({x}, {.layers = {{3, 1}}});
+  EXPECT_TRUE(same_bits(got.output, want.output));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.weights[i], want.weights[i]));
+  for (const index_t number : {-1, 2}) {
+    options.order = {0, number};
+    EXPECT_TRUE(throws("Encoder", {"order", format(number), "of 2"}, [&] { Encoder{options}; }));
+  }
+}
+
 TEST(Encoder, LoadsAnothersState) {
   const Encoder from = make(false, true);
   manual_seed(99);

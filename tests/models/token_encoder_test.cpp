@@ -130,6 +130,47 @@ TEST(TokenEncoder, PositionsMayBeGiven) {
   EXPECT_TRUE(allclose(reversed, flip(model(tensor({{5, 6, 7}})), {1}), 1e-5, 1e-6));
 }
 
+// RoBERTa's: padding, here token 2, has a row of its own, and the others count behind it.
+TEST(TokenEncoder, PositionsMayFollowTheTokens) {
+  TokenEncoderOptions options = tiny_tokens(Positions::kLearned);
+  options.padding_id = 2;
+  const auto model = make_model<TokenEncoder>(options);
+  EXPECT_EQ(model.embeddings.learned->weight.shape(), (Shape{9 + 3, 6}));
+  const Tensor ids = tensor({{4, 2, 6, 7, 2}, {2, 2, 9, 5, 1}});
+  const Tensor positions = tensor({{3, 2, 4, 5, 2}, {2, 2, 3, 4, 5}});
+  EXPECT_TRUE(same_bits(model(ids), model({.ids = ids, .positions = positions})));
+  EXPECT_FALSE(same_bits(model(ids), model({.ids = ids, .positions = zeros({5}, kInt64)})));
+  EXPECT_NO_THROW(model(full({2, 9}, 1, kInt64)));
+  EXPECT_NO_THROW(model(full({1, 20}, 2, kInt64)));
+  EXPECT_TRUE(throws("TokenEncoder", {"10", "for 9"}, [&] { model(full({1, 10}, 1, kInt64)); }));
+  options.padding_id = -1;
+  EXPECT_TRUE(throws("TokenEncoder", {"padding_id", "-1"}, [&] { TokenEncoder{options}; }));
+  options.padding_id = 2;
+  options.positions = Positions::kNone;
+  EXPECT_TRUE(throws("TokenEncoder", {"padding_id"}, [&] { TokenEncoder{options}; }));
+}
+
+TEST(TokenEncoder, EmbeddingsMayHaveAWidthOfTheirOwn) {
+  for (const Positions positions : {Positions::kLearned, Positions::kSinusoidal}) {
+    TokenEncoderOptions options = tiny_tokens(positions, true);
+    options.embedding_width = 4;
+    options.token_types = 2;
+    auto model = make_model<TokenEncoder>(options);
+    const nn::StateDict state = nn::state_dict(model);
+    EXPECT_EQ(state.at("embeddings.word_embeddings.weight").shape(), (Shape{11, 4}));
+    EXPECT_EQ(state.at("embeddings.token_type_embeddings.weight").shape(), (Shape{2, 4}));
+    EXPECT_EQ(state.at("embeddings.LayerNorm.weight").shape(), (Shape{4}));
+    EXPECT_EQ(state.at("embeddings.projection.weight").shape(), (Shape{6, 4}));
+    const Tensor sum = model.embeddings.summed({.ids = kTokens});
+    EXPECT_EQ(sum.shape(), (Shape{2, 5, 4}));
+    const Tensor x = (*model.embeddings.projection)((*model.embeddings.norm)(sum));
+    EXPECT_TRUE(same_bits(model(kTokens), model.encoder(x)));
+  }
+  TokenEncoderOptions none = tiny_tokens();
+  none.embedding_width = 0;
+  EXPECT_TRUE(throws("TokenEncoder", {"embedding_width", "0"}, [&] { TokenEncoder{none}; }));
+}
+
 TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
   TokenEncoder model = make(Positions::kSinusoidal, false, 0);
   model.encoder.norm.reset();

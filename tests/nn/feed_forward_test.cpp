@@ -105,6 +105,15 @@ TEST(FeedForward, ParametersHavePyTorchsNames) {
   EXPECT_EQ(gated.linear2.weight.shape(), (Shape{9, 21}));
 }
 
+TEST(FeedForward, TheFirstLayerAloneMayHaveNoBias) {
+  const FeedForward one({.d_model = 3, .dim_feedforward = 4, .gated = true, .input_bias = false});
+  EXPECT_FALSE(one.linear1.bias.defined());
+  EXPECT_TRUE(one.linear2.bias.defined());
+  const FeedForward other({.d_model = 3, .dim_feedforward = 4, .bias = false, .input_bias = true});
+  EXPECT_TRUE(other.linear1.bias.defined());
+  EXPECT_FALSE(other.linear2.bias.defined());
+}
+
 TEST(FeedForward, Errors) {
   const FeedForward network({.d_model = 9, .dim_feedforward = 21});
   EXPECT_TRUE(throws("linear", {"(5, 8)", "(21, 9)"}, [&] { network(zeros({5, 8})); }));

@@ -48,6 +48,13 @@ TEST(RotaryTable, HasTheAnglesOfFloat32) {
     });
     EXPECT_TRUE(near(table, want, 0, 5e-6)) << "up to the rounding of angles below 40";
   }
+  // NTK's scaling for s times as many positions: base s, divisor s^(2 / width).
+  const Tensor wide = rotary_table(40, 12, 80000, kFloat64, std::pow(8, 1.0 / 6));
+  const Array scaled = build({40, 6}, [](const Dims& at) {
+    const double k = static_cast<double>(at[1]);
+    return std::cos(static_cast<double>(at[0]) * std::pow(80000.0, -k / 6) * std::pow(8, -1.0 / 6));
+  });
+  EXPECT_TRUE(near(wide.slice(1, 0, 6), scaled, 0, 5e-6));
   // Exact: 8000 times the float32 number nearest to 1 / sqrt(10), rounded to float32.
   const float angle = 8000.0F * (1.0F / std::sqrt(10.0F));
   const Tensor far = rotary_table(8001, 4, 10, kFloat64).select(0, 8000);
@@ -58,6 +65,8 @@ TEST(RotaryTable, HasTheAnglesOfFloat32) {
 
 TEST(RotaryTable, Errors) {
   EXPECT_TRUE(throws("rotary_table", {"pairs", "5"}, [] { rotary_table(3, 5); }));
+  EXPECT_TRUE(
+      throws("rotary_table", {"divisor", "0"}, [] { rotary_table(3, 4, 10, kFloat32, 0); }));
   EXPECT_TRUE(throws("rotary_table", {"base", "0"}, [] { rotary_table(3, 4, 0); }));
   EXPECT_TRUE(throws("rotary_table", {"int64"}, [] { rotary_table(3, 4, 10, kInt64); }));
   EXPECT_ANY_THROW(rotary_table(-1, 4));
