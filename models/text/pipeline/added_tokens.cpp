@@ -105,15 +105,12 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* norma
             [](const auto& a, const auto& b) { return a.id < b.id; });
   for (const bool special : {true, false}) {  // the special ones take precedence
     for (index_t i = 0; i < std::ssize(tokens_); ++i) {
-      const AddedToken& token = tokens_[static_cast<std::size_t>(i)];
+      AddedToken& token = tokens_[static_cast<std::size_t>(i)];
       if (token.special != special) continue;
-      if (!token.normalized) {
-        given_.add(token.content, i);
-        continue;
-      }
       AlignedText content{token.content, {}, 0};
-      if (normalizer != nullptr) normalizer->apply(content);
-      normalized_.add(content.text, i);
+      if (token.normalized && normalizer != nullptr) normalizer->apply(content);
+      token.found_as = std::move(content.text);
+      (token.normalized ? normalized_ : given_).add(token.found_as, i);
     }
   }
 }

@@ -20,6 +20,7 @@ struct AddedToken {
   bool strips_right = false;  // and that behind it
   bool normalized = false;    // is looked for in the normalised text, in its own normalised form
   bool special = false;
+  std::string found_as = {};  // the content as it is looked for; AddedTokens fills it in
 };
 
 /// Finds some of many strings in a text: the leftmost, and of these the longest.

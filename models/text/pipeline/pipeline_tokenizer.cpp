@@ -24,13 +24,14 @@ constexpr index_t kMostFreeNumbers = 1'000'000;
 constexpr std::size_t kLongestAddedToken = 1000;  // finding them takes as long as they are
 
 AddedToken read_added_token(const Json& json, index_t most) {
-  AddedToken token{.id = json.integer("id", JsonRange{0, most}),
-                   .content = json.text("content"),
-                   .single_word = json.boolean("single_word", false),
-                   .strips_left = json.boolean("lstrip", false),
-                   .strips_right = json.boolean("rstrip", false),
-                   .normalized = json.boolean("normalized", true),
-                   .special = json.boolean("special", false)};
+  AddedToken token;
+  token.id = json.integer("id", JsonRange{0, most});
+  token.content = json.text("content");
+  token.single_word = json.boolean("single_word", false);
+  token.strips_left = json.boolean("lstrip", false);
+  token.strips_right = json.boolean("rstrip", false);
+  token.normalized = json.boolean("normalized", true);
+  token.special = json.boolean("special", false);
   if (token.content.size() > kLongestAddedToken) {
     json.at("content").fail("wanted at most ", kLongestAddedToken, " bytes, got ",
                             token.content.size());
@@ -121,6 +122,8 @@ index_t next_word(const std::vector<Piece>& pieces) {
 
 /// What happens to a text, in this order.
 struct PipelineTokenizer::Steps {
+  explicit Steps(Json file) : json(std::move(file)) {}
+
   std::unique_ptr<Normalizer> normalizer;  // null: none, as the other two
   std::unique_ptr<PreTokenizer> pre_tokenizer;
   std::unique_ptr<SubwordModel> model;
@@ -206,19 +209,14 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   const Json model = json.at("model");
   const std::optional<Json> normalizer =
       config.normalizer ? config.normalizer : json.find("normalizer");
-  auto steps = std::make_shared<Steps>(
-      Steps{.normalizer = normalizer ? read_normalizer(*normalizer) : nullptr,
-            .pre_tokenizer = nullptr,
-            .model = read_subword_model(model),
-            .decoder = nullptr,
-            .added = {},
-            .trimmer = {},
-            .json = json,
-            .normalizer_json = normalizer});
+  const auto steps = std::make_shared<Steps>(json);
+  steps->normalizer_json = normalizer;
+  if (normalizer) steps->normalizer = read_normalizer(*normalizer);
   if (const auto part = json.find("pre_tokenizer")) {
     steps->pre_tokenizer = read_pre_tokenizer(*part);
   }
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
+  steps->model = read_subword_model(model);
   Tokens tokens = steps->model->tokens();
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens);
@@ -229,8 +227,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  return {Vocabulary(std::move(tokens), special), std::move(around.layout), settings,
-          std::move(steps)};
+  return {Vocabulary(std::move(tokens), special), std::move(around.layout), settings, steps};
 }
 
 PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
@@ -255,16 +252,18 @@ bool PipelineTokenizer::is_special(index_t id) const {
 std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
   Tokens tokens;
   for (const index_t id : ids) {
-    if (!token(id).empty()) tokens.push_back(token(id));
+    const AddedToken* const added = steps_->added.find(id);
+    const std::string& text = added != nullptr ? added->found_as : token(id);
+    if (!text.empty()) tokens.push_back(text);
   }
   const bool spaced = !steps_->decoder;
   if (!spaced) steps_->decoder->apply(tokens);
-  std::string text;
+  std::string all;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (spaced && i > 0) text += ' ';
-    text += tokens[i];
+    if (spaced && i > 0) all += ' ';
+    all += tokens[i];
   }
-  return text;
+  return all;
 }
 
 std::string PipelineTokenizer::to_text() const {

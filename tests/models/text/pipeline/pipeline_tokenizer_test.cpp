@@ -100,8 +100,8 @@ TEST(PipelineTokenizer, SaysWhatIsWrongWithAFile) {
         {{"post_processor",
           R"({"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}})"},
          {"post_processor.single", "each text once"}}}};
-  for (const auto& [part, says] : kBad) {
-    const std::string error = file_error([&] { words({part}); });
+  for (const auto& [bad, says] : kBad) {
+    const std::string error = file_error([&, &part = bad] { words({part}); });
     for (const std::string& word : says) {
       EXPECT_NE(error.find(word), std::string::npos) << error << "\n  does not say " << word;
     }
