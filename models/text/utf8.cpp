@@ -1,6 +1,23 @@
 #include "models/text/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace tessera::text {
+
+namespace {
+
+constexpr std::size_t kBlock = 8;
+
+/// Whether a text begins with kBlock characters of ASCII.
+bool begins_with_ascii(std::string_view text) {
+  if (text.size() < kBlock) return false;
+  std::uint64_t block = 0;
+  std::memcpy(&block, text.data(), kBlock);
+  return (block & 0x8080808080808080) == 0;
+}
+
+}  // namespace
 
 std::size_t code_point_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -23,6 +40,10 @@ std::size_t code_point_size(std::string_view text) {
 
 std::size_t find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    if (begins_with_ascii(text.substr(at))) {
+      at += kBlock;
+      continue;
+    }
     const std::size_t size = code_point_size(text.substr(at));
     if (size == 0) return at;
     at += size;

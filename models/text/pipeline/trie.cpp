@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 
 #include "tensor/error.h"
 
@@ -29,11 +28,10 @@ class Trie::Builder {
       std::size_t begin, end;  // the keys below it
       std::size_t depth;
     };
-    // Level by level, so that the nodes which most words pass stand together.
-    std::deque<Branch> branches = {{kRoot, 0, entries.size(), 0}};
+    std::vector<Branch> branches = {{kRoot, 0, entries.size(), 0}};
     while (!branches.empty()) {
-      Branch branch = branches.front();
-      branches.pop_front();
+      Branch branch = branches.back();
+      branches.pop_back();
       while (branch.begin < branch.end && entries[branch.begin].key.size() == branch.depth) {
         slots_[branch.node].value = static_cast<std::int32_t>(entries[branch.begin++].value);
       }

@@ -84,22 +84,28 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
   return space == end || last == at ? space : last;
 }
 
+/// Every byte of every text comes past here.
 void write_bytes(Words& words) {
   const AlignedText& text = words.text;
-  AlignedWriter writer(text);
+  AlignedText written{.text = {}, .origins = {}, .begin = text.begin};
+  written.text.reserve(text.text.size() + text.text.size() / 4);
+  written.origins.reserve(text.text.size() + text.text.size() / 4);
   for (Span& word : words.spans) {
-    const index_t begin = writer.size();
+    const index_t begin = std::ssize(written.text);
     for (index_t at = word.begin; at < word.end;) {
       const auto size = static_cast<index_t>(utf8_size(text.text[static_cast<std::size_t>(at)]));
       const Span origin = text.origin(at, at + size);
       for (const index_t end = at + size; at < end; ++at) {
         const auto byte = static_cast<unsigned char>(text.text[static_cast<std::size_t>(at)]);
-        writer.put(character_of_byte(byte), origin);
+        for (const char c : character_of_byte(byte)) {
+          written.text.push_back(c);
+          written.origins.push_back(origin);
+        }
       }
     }
-    word = {begin, writer.size()};
+    word = {begin, std::ssize(written.text)};
   }
-  writer.replace(words.text);
+  words.text = std::move(written);
 }
 
 }  // namespace
