@@ -1,0 +1,162 @@
+// Lines as vectors, by a pretrained sentence encoder.
+//
+//   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt    # (lines, 384) float32
+//   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
+//   embed --model all-MiniLM-L6-v2 few.txt                              # how alike each two are
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/command_progress.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "tensor/error.h"
+#include "tensor/io/npy.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  examples::ModelOptions model;
+  std::string prompt, prompt_name, query, query_prompt, output;
+  std::string pooling = "the folder's";
+  bool normalize = false;
+  index_t truncate = 0;
+  index_t top = 10;
+};
+
+/// The largest table of likeness that a person reads.
+constexpr index_t kTableLines = 100;
+
+void add_options(examples::Command& command, Options& options) {
+  std::vector<std::string> poolings = {options.pooling};
+  for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
+  examples::add_model_options(command, options.model, "lines of text; standard input if absent");
+  command.add("--prompt", options.prompt, "put in front of each line");
+  command.add("--prompt-name", options.prompt_name, "or the folder's prompt of this name");
+  command.add("--pooling", options.pooling, "how tokens' vectors become one", poolings);
+  command.add("--normalize", options.normalize, "vectors of length 1, whatever the folder does");
+  command.add("--truncate", options.truncate, "columns to keep; all if absent",
+              {1, examples::kMany});
+  command.add("--output", options.output, "the file for the vectors, .npy");
+  command.add("--query", options.query, "prints the lines most like this text");
+  command.add("--query-prompt", options.query_prompt,
+              "put in front of the query; the folder's prompt for queries if absent");
+  command.add("--top", options.top, "lines to print for a query", {1, examples::kMany});
+}
+
+models::SentenceOptions sentence_options(const Options& options) {
+  models::SentenceOptions result = {.truncate = options.truncate,
+                                    .normalize = options.normalize,
+                                    .max_length = options.model.max_length,
+                                    .special_in_text = !options.model.plain_text,
+                                    .batch_size = options.model.batch_size};
+  if (!options.prompt.empty()) result.prompt = options.prompt;
+  if (!options.prompt_name.empty()) result.prompt_name = options.prompt_name;
+  return result;
+}
+
+models::SentenceEncoder load(const Options& options) {
+  if (options.pooling == Options().pooling) {
+    return models::load_sentence_encoder(options.model.model);
+  }
+  return models::load_sentence_encoder(options.model.model,
+                                       models::Pooling::named(options.pooling));
+}
+
+Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+                    const Options& options) {
+  examples::CommandProgress progress("lines", std::ssize(lines));
+  models::SentenceOptions how = sentence_options(options);
+  how.progress = [&progress](index_t done, index_t) { progress.show(done); };
+  return options.query.empty() ? model.encode(lines, how) : model.encode_documents(lines, how);
+}
+
+/// The lines most like the query, the best first: score, number, line.
+void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+            const Tensor& vectors, const Options& options) {
+  models::SentenceOptions how = sentence_options(options);
+  how.prompt.reset();
+  how.prompt_name.reset();
+  if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
+  const std::vector<float> scores =
+      model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
+  std::vector<std::size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
+  for (const std::size_t i : order) {
+    if (options.model.json) {
+      std::cout << format("{\"line\":", i + 1, ",\"score\":", examples::json_number(scores[i]),
+                          ",\"text\":", json_quoted(lines[i]), "}\n");
+    } else {
+      std::cout << examples::fixed(scores[i], 4) << '\t' << i + 1 << '\t' << lines[i] << '\n';
+    }
+  }
+}
+
+void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto row = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
+    std::cout << format("{\"line\":", i + 1, ",\"text\":", json_quoted(lines[i]),
+                        ",\"vector\":", examples::json_list(row, examples::json_number<float>),
+                        "}\n");
+  }
+}
+
+/// How alike each two lines are.
+void print_table(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+                 const Tensor& vectors) {
+  const Tensor table = model.similarity(vectors, vectors);
+  constexpr int kWidth = 8;
+  std::cout << "    ";
+  for (std::size_t i = 0; i < lines.size(); ++i) std::cout << std::setw(kWidth) << i + 1;
+  std::cout << '\n';
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::cout << std::setw(4) << i + 1;
+    for (const float score : table.select(0, static_cast<index_t>(i)).to_vector<float>()) {
+      std::cout << std::setw(kWidth) << examples::fixed(score, 3);
+    }
+    std::cout << "  " << lines[i] << '\n';
+  }
+}
+
+void embed(const Options& options) {
+  require(options.prompt.empty() || options.prompt_name.empty(), "--prompt",
+          "cannot stand beside --prompt-name");
+  require(options.query_prompt.empty() || !options.query.empty(), "--query-prompt",
+          "needs a --query");
+  const models::SentenceEncoder model = load(options);
+  const std::vector<std::string> lines = examples::input_lines(options.model.file);
+  const bool table = options.query.empty() && options.output.empty() && !options.model.json;
+  require(!table || std::ssize(lines) <= kTableLines, "--output", "a table of ", lines.size(),
+          " lines is too large to print; give a file for the vectors, a --query, or --json");
+  const Tensor vectors = encode_lines(model, lines, options);
+  if (!options.output.empty()) save_npy(options.output, vectors);
+  if (!options.query.empty()) {
+    search(model, lines, vectors, options);
+  } else if (table) {
+    print_table(model, lines, vectors);
+  } else if (options.output.empty()) {
+    print_vectors(lines, vectors);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("embed",
+                            "Makes a vector of each line: to a file, to search, or to compare.");
+  Options options;
+  add_options(command, options);
+  return command.run(argc, argv, [&] { embed(options); });
+}

@@ -1,0 +1,126 @@
+// The program embed, on the small sentence encoder of golden/folders.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tensor/io/json.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/npz.h"
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+class Embed : public Programs {
+ protected:
+  void SetUp() override {
+    Programs::SetUp();
+    std::string lines;
+    for (const Json& text : read_json(golden() / "cases.json").at("texts").items()) {
+      lines += std::string(text.text()) + '\n';
+    }
+    write("lines.txt", lines);
+  }
+
+  static fs::path golden() { return fs::path(TESSERA_GOLDEN_DIR) / "folders" / "sentence"; }
+  static std::string with_model(const std::string& arguments) {
+    return "--model '" + golden().string() + "' " + arguments;
+  }
+
+  /// The largest difference of a file of vectors from a case of the reference.
+  double difference(const std::string& file, const std::string& name) const {
+    const Tensor got = load_npy(path(file));
+    const Tensor want = load_npz(golden() / "expected.npz").at(name);
+    EXPECT_EQ(got.shape(), want.shape());
+    if (got.shape() != want.shape()) return 1;
+    const auto a = got.to_vector<float>();
+    const auto b = want.to_vector<float>();
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    }
+    return largest;
+  }
+};
+
+TEST_F(Embed, WritesWhatTorchComputes) {
+  const Outcome plain = run("embed", with_model("--output x.npy lines.txt"));
+  EXPECT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_EQ(plain.output + plain.errors, "");
+  EXPECT_LE(difference("x.npy", "as_it_is"), 1e-5);
+  run("embed",
+      with_model("--output y.npy --prompt-name query --threads 3 --batch-size 2 < lines.txt"));
+  EXPECT_LE(difference("y.npy", "prompt_name"), 1e-5);
+  run("embed", with_model("--output z.npy --truncate 5 --normalize lines.txt"));
+  EXPECT_LE(difference("z.npy", "truncated_normalized"), 1e-5);
+}
+
+TEST_F(Embed, PrintsATableOfSimilarity) {
+  write("two.txt", "the cat sat\nriver\nthe cat sat\n");
+  const Outcome outcome = run("embed", with_model("two.txt"));
+  std::istringstream output(outcome.output);
+  std::vector<std::string> words{std::istream_iterator<std::string>(output), {}};
+  ASSERT_EQ(words.size(), 3 + 2 * (1 + 3 + 3) + 1 + 3 + 1U) << outcome.output;
+  EXPECT_EQ(words[3], "1");
+  EXPECT_EQ(words[4], "1.000");
+  EXPECT_EQ(words[6], "1.000");
+  EXPECT_EQ(words[5], words[11]);
+}
+
+TEST_F(Embed, FindsTheLinesMostLikeAQuery) {
+  write("some.txt", "river\nthe cat sat on a mat\nmany people live in paris\n");
+  const Outcome found =
+      run("embed",
+          with_model("--json --top 2 --query 'the cat sat on a mat' --query-prompt ' ' some.txt"));
+  std::istringstream output(found.output);
+  std::string line;
+  ASSERT_TRUE(std::getline(output, line)) << found.errors;
+  const Json best = parse_json(line, "embed");
+  EXPECT_EQ(best.integer("line"), 2);
+  EXPECT_EQ(best.text("text"), "the cat sat on a mat");
+  EXPECT_NEAR(best.number("score"), 1, 1e-5);
+  ASSERT_TRUE(std::getline(output, line));
+  EXPECT_LT(parse_json(line, "embed").number("score"), 0.99999);
+  EXPECT_FALSE(std::getline(output, line));
+  const Outcome rows = run(
+      "embed", with_model("--top 1 --query 'the cat sat on a mat' --query-prompt ' ' some.txt"));
+  EXPECT_EQ(rows.output, "1.0000\t2\tthe cat sat on a mat\n");
+  // The folder has a prompt for queries, which is not a part of the lines.
+  const Outcome prompted =
+      run("embed", with_model("--top 1 --query 'the cat sat on a mat' some.txt"));
+  EXPECT_NE(prompted.output, rows.output);
+}
+
+TEST_F(Embed, PrintsVectorsAsJson) {
+  write("one.txt", "the \"cat\"\n");
+  const Outcome outcome = run("embed", with_model("--json --pooling max one.txt"));
+  const Json json = parse_json(outcome.output, "embed");
+  EXPECT_EQ(json.text("text"), "the \"cat\"");
+  EXPECT_EQ(json.at("vector").size(), 12);
+}
+
+TEST_F(Embed, SaysInOneLineWhatIsWrong) {
+  std::string many;
+  for (int i = 0; i < 101; ++i) many += "cat\n";
+  write("many.txt", many);
+  write("bad.txt", "cat\n\xff\n");
+  EXPECT_TRUE(fails("embed", "lines.txt", "--model"));
+  EXPECT_TRUE(fails("embed", "--model none lines.txt", "none/config.json"));
+  EXPECT_TRUE(fails("embed", with_model("no.txt"), "no.txt"));
+  EXPECT_TRUE(fails("embed", with_model("bad.txt"), "bad.txt"));
+  EXPECT_TRUE(fails("embed", with_model("many.txt"), "101 lines"));
+  EXPECT_TRUE(fails("embed", with_model("--pooling median lines.txt"), "median"));
+  EXPECT_TRUE(fails("embed", with_model("--prompt-name quarry lines.txt"), "'quarry'"));
+  EXPECT_TRUE(
+      fails("embed", with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"));
+  EXPECT_TRUE(fails("embed", with_model("--query-prompt a lines.txt"), "--query"));
+  EXPECT_TRUE(fails("embed", with_model("--truncate 13 lines.txt"), "from 0 to 12, not 13"));
+  EXPECT_TRUE(fails("embed", with_model("--output no/where.npy lines.txt"), "no/where.npy"));
+}
+
+}  // namespace
+}  // namespace tessera::test
