@@ -6,6 +6,7 @@
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/labels.h"
 #include "models/hugging_face/mask_filler.h"
+#include "models/hugging_face/names.h"
 #include "models/hugging_face/question_answerer.h"
 #include "models/hugging_face/tags.h"
 #include "models/hugging_face/task.h"
