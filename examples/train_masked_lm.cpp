@@ -168,7 +168,8 @@ std::string blanked_words(const std::string& text) {
   std::string result;
   index_t count = 0;
   for (std::string word; words >> word;) {
-    result += (count++ > 0 ? " " : "") + (count % 4 == 0 ? "_" : word);
+    if (++count > 1) result += ' ';
+    result += count % 4 == 0 ? "_" : word;
   }
   return result;
 }

@@ -15,9 +15,9 @@ void WordCache::put(Slot& slot, std::uint64_t hash, std::string_view word,
   slot.hash = static_cast<std::uint32_t>(hash);
   std::copy(word.begin(), word.end(), slot.word.begin());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    slot.tokens[i] = {static_cast<std::uint32_t>(pieces[i].id),
-                      static_cast<std::uint8_t>(pieces[i].bytes.begin),
-                      static_cast<std::uint8_t>(pieces[i].bytes.end)};
+    slot.ids[i] = static_cast<std::uint32_t>(pieces[i].id);
+    slot.begins[i] = static_cast<std::uint8_t>(pieces[i].bytes.begin);
+    slot.ends[i] = static_cast<std::uint8_t>(pieces[i].bytes.end);
   }
   slot.state.store(kReady, std::memory_order_release);
 }

@@ -34,8 +34,8 @@ class WordCache {
         break;
       }
       if (slot.hash == static_cast<std::uint32_t>(hash) && slot.bytes() == word) {
-        for (const Token& token : std::span(slot.tokens).first(slot.count)) {
-          pieces.push_back({token.id, {token.begin, token.end}});
+        for (std::size_t token = 0; token < slot.count; ++token) {
+          pieces.push_back({slot.ids[token], {slot.begins[token], slot.ends[token]}});
         }
         return;
       }
@@ -48,26 +48,24 @@ class WordCache {
  private:
   static constexpr std::size_t kSlots = 1 << 15;
   static constexpr std::size_t kProbes = 4;
-  static constexpr std::size_t kMostBytes = 56;
-  static constexpr std::size_t kMostTokens = 8;
+  static constexpr std::size_t kMostBytes = 26;
+  static constexpr std::size_t kMostTokens = 5;
 
   enum State : std::uint8_t { kEmpty, kBeingWritten, kReady };
-  struct Token {
-    std::uint32_t id;
-    std::uint8_t begin, end;
-  };
-  /// Two lines of the processor's cache, of which most words that are looked for need both, and
-  /// others the first.
+  /// One line of the processor's cache: to wait for it is most of what looking for a word takes.
   struct alignas(64) Slot {
     std::atomic<State> state = kEmpty;
     std::uint8_t size = 0;
     std::uint8_t count = 0;
-    std::uint32_t hash = 0;
     std::array<char, kMostBytes> word{};
-    std::array<Token, kMostTokens> tokens{};
+    std::array<std::uint8_t, kMostTokens> begins{};
+    std::array<std::uint8_t, kMostTokens> ends{};
+    std::uint32_t hash = 0;
+    std::array<std::uint32_t, kMostTokens> ids{};
 
     std::string_view bytes() const { return {word.data(), size}; }
   };
+  static_assert(sizeof(Slot) == 64);
 
   static std::uint64_t hash_of(std::string_view word) {
     constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
