@@ -41,6 +41,10 @@ void append_utf8(char32_t code, std::string& text) {
   }
 }
 
+std::string_view unicode_version() {
+  return utf8proc_unicode_version();
+}
+
 Category category(char32_t code) {
   const auto known = static_cast<Category>(utf8proc_category(number(code)));
   if (known != Category::kCn) return known;
@@ -113,7 +117,8 @@ bool is_control(char32_t code) {
 
 bool is_nonspacing_mark(char32_t code) {
   if (code < 0x80) return false;
-  return (category(code) == Category::kMn && !contains(kNoNonspacingMarks, code)) || code == 0x1734;
+  return (category(code) == Category::kMn && !contains(kNoNonspacingMarks, code)) ||
+         code == 0x1734 || code == 0x1171e;
 }
 
 bool is_combining_mark(char32_t code) {

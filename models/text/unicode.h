@@ -36,6 +36,9 @@ constexpr std::size_t utf8_size(char first) {
 /// Appends a code point as UTF-8.
 void append_utf8(char32_t code, std::string& text);
 
+/// The version of the Unicode standard that utf8proc's tables have: "15.0.0".
+std::string_view unicode_version();
+
 /// The general category. Order and names are the standard's.
 /// **Source**: The Unicode Standard, table 4-4.
 enum class Category : std::uint8_t {

@@ -20,10 +20,13 @@ unsigned bit_of(char32_t code) {
   return 1u << static_cast<unsigned>(category(code));
 }
 
-/// Oniguruma's \w: without the joiners, with Latin-1's raised digits and fractions.
-bool is_word_there(char32_t code) {
-  if (code == 0x200c || code == 0x200d) return false;
-  return is_word(code) || code == 0xb2 || code == 0xb3 || code == 0xb9 ||
+/// Oniguruma's \w: without the joiners, and outside of classes with Latin-1's raised digits and
+/// fractions.
+bool is_word_in_class(char32_t code) {
+  return is_word(code) && code != 0x200c && code != 0x200d;
+}
+bool is_word_alone(char32_t code) {
+  return is_word_in_class(code) || code == 0xb2 || code == 0xb3 || code == 0xb9 ||
          (code >= 0xbc && code <= 0xbe);
 }
 bool is_digit(char32_t code) {
@@ -41,7 +44,7 @@ struct Named {
   bool (*has)(char32_t);
 };
 constexpr Named kNamed[] = {{"space", is_space},
-                            {"word", is_word_there},
+                            {"word", is_word_in_class},
                             {"digit", is_digit},
                             {"xdigit", is_hexadecimal},
                             {"any", is_any}};
@@ -51,6 +54,7 @@ constexpr Named kNamed[] = {{"space", is_space},
 char32_t folded(char32_t code) {
   if (code < 0x80) return code >= 'A' && code <= 'Z' ? code | 0x20 : code;
   if (code == 0x17f) return 's';
+  if (code == 0x3c2) return 0x3c3;  // both are a lower sigma
   const CodePoints lower = lower_case(code);
   return lower.size == 1 ? lower.codes[0] : code;
 }
@@ -82,6 +86,10 @@ bool CodeSet::add_escape(char letter) {
 
 bool CodeSet::add_property(std::string_view name, bool negated) {
   if (name.starts_with('^')) return add_property(name.substr(1), !negated);
+  if (name == "word" && !is_class_) {
+    kinds_.push_back({is_word_alone, 0, negated});
+    return true;
+  }
   for (const Named& named : kNamed) {
     if (name == named.name) {
       kinds_.push_back({named.has, 0, negated});
@@ -121,6 +129,10 @@ bool CodeSet::listed_as_asked(char32_t code) const {
 
 void CodeSet::close(bool ignore_case) {
   ignore_case_ = ignore_case;
+  for (std::size_t i = 0, count = ranges_.size(); ignore_case && i < count; ++i) {
+    const auto [first, last] = ranges_[i];
+    if (first == last) add(folded(first), folded(first));
+  }
   for (CodeSet& set : sets_) set.close(ignore_case);
   for (char32_t code = 0; code < 128; ++code) ascii_[code] = listed_as_asked(code);
 }

@@ -10,6 +10,10 @@ namespace tessera::text {
 /// A union of ranges, kinds and other sets, or what is outside of it.
 class CodeSet {
  public:
+  /// A class in brackets, or what stands without them: \w differs between the two.
+  CodeSet() = default;
+  explicit CodeSet(bool is_class) : is_class_(is_class) {}
+
   void add(char32_t first, char32_t last);
   void add(CodeSet set);
   /// `\s`, `\W`, ... by its letter. False: not known.
@@ -39,6 +43,7 @@ class CodeSet {
   std::vector<Range> ranges_;
   std::vector<Kind> kinds_;
   std::vector<CodeSet> sets_;
+  bool is_class_ = false;
   bool negated_ = false;
   bool ignore_case_ = false;
   std::bitset<128> ascii_;

@@ -253,7 +253,7 @@ class Reader {
 
   CodeSet klass(int depth) {
     if (depth > kDeepest) refuse("such depth");
-    CodeSet set;
+    CodeSet set(true);
     const bool negated = take("^");
     bool first = true;
     for (; first || !ahead("]"); first = false) {

@@ -325,7 +325,7 @@ Pattern::Pattern(const Json& json) {
   const auto regex = json.find("Regex");
   const Expression expression =
       regex ? read_expression(regex->text(), *regex) : literal_expression(json.at("String").text());
-  program->compile(expression, json);
+  program->compile(expression, regex ? *regex : json);
   program->add({.op = Op::kMatch}, json);
   if (!add_first(expression, program->first)) program->first.set();
   program_ = std::move(program);

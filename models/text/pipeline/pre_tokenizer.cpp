@@ -108,12 +108,18 @@ class Metaspace final : public PreTokenizer {
   }
 
   void apply(Words& words) const override {
+    const bool whole =
+        words.spans.size() == 1 && words.spans[0] == Span{0, std::ssize(words.text.text)};
     replace_spaces(words);
     std::string sign;
     append_utf8(replacement_, sign);
+    // First is what begins where the text given does, whatever a normalizer has dropped there.
+    const auto wanted = [&](Span word) {
+      return !first_only_ ||
+             (whole ? words.text.begin : words.text.origin(word.begin, word.end).begin) == 0;
+    };
     if (prepends_) {
-      prepend_to_words(sign, words,
-                       [&](Span word) { return !first_only_ || is_first(words, word); });
+      prepend_to_words(sign, words, wanted);
     }
     if (split_) split_at(replacement_, SplitBehavior::kMergedWithNext, words);
   }
@@ -133,12 +139,6 @@ class Metaspace final : public PreTokenizer {
       word = {begin, writer.size()};
     }
     writer.replace(words.text);
-  }
-
-  /// Whether a word begins where the text given does.
-  static bool is_first(const Words& words, Span word) {
-    const bool whole = word.begin == 0 && word.end == std::ssize(words.text.text);
-    return (whole ? words.text.begin : words.text.origin(word.begin, word.end).begin) == 0;
   }
 
   char32_t replacement_;

@@ -1,0 +1,112 @@
+#include "models/text/pipeline/pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/errors.h"
+#include "support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+template <class Body>
+void expect_refused(const Body& body, const std::string& what) {
+  const std::string error = test::file_error(body);
+  EXPECT_NE(error.find(what), std::string::npos) << error << "\n  does not say: " << what;
+}
+
+Pattern pattern(const std::string& expression) {
+  return Pattern(parse_json("{\"Regex\": " + json_quoted(expression) + "}", "t.json"));
+}
+
+/// The matches in `text`, with a bar after each.
+std::string matches(const std::string& expression, const std::string& text) {
+  std::vector<Span> spans;
+  pattern(expression).find(text, {0, std::ssize(text)}, spans);
+  std::string joined;
+  for (const Span span : spans) {
+    joined += text.substr(static_cast<std::size_t>(span.begin),
+                          static_cast<std::size_t>(span.end - span.begin)) +
+              "|";
+  }
+  return joined;
+}
+
+// Most of the syntax is in steps_test.cpp, beside the reference.
+TEST(PatternTest, FindsWhatOnigurumaFinds) {
+  EXPECT_EQ(matches("a|ab", "abab"), "a|a|");         // the first that matches
+  EXPECT_EQ(matches("(?:ab|a)b", "abab"), "ab|ab|");  // steps back into a group
+  EXPECT_EQ(matches("a*+a", "aaa"), "");              // does not
+  EXPECT_EQ(matches("(?:ab)*+ab", "ababab"), "");
+  EXPECT_EQ(matches("\".*?\"", "\"a\" \"b\""), "\"a\"|\"b\"|");
+  EXPECT_EQ(matches("x{2}", "xxxxx"), "xx|xx|");
+  EXPECT_EQ(matches("x{,2}y", "xxxy"), "xxy|");
+  EXPECT_EQ(matches("x{a}", "x{a}"), "x{a}|");  // no count
+  EXPECT_EQ(matches("(?i:K)x", "kx\xe2\x84\xaaxKyKx"),
+            "kx|\xe2\x84\xaax|Kx|");  // the Kelvin sign is a k
+  EXPECT_EQ(matches("b*", "abb"), "|bb|");
+  EXPECT_EQ(matches("[^^]", "a^"), "a|");
+  EXPECT_EQ(matches("[]-]+", "a]-b"), "]-|");
+}
+
+TEST(PatternTest, SeesNothingOutsideOfItsWord) {
+  const std::string text = "aab b";
+  std::vector<Span> spans;
+  pattern("\\Aab\\z|b(?!\\s)|^").find(text, {1, 3}, spans);
+  EXPECT_EQ(spans, (std::vector<Span>{{1, 3}}));
+}
+
+TEST(PatternTest, RefusesByNameWhatItDoesNotKnow) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"a(?<=b)", "byte 2 of the regular expression: this kind of group"},
+      {"(?<!b)", "this kind of group"},
+      {"(?<n>a)", "this kind of group"},
+      {"a(?i)b", "this kind of group"},
+      {"\\1", "this escape"},
+      {"\\b", "this escape"},
+      {"\\K", "this escape"},
+      {"\\p{Han}", "this property"},
+      {"\\pL", "this property"},
+      {"[a&&b]", "&& in a class"},
+      {"[[:punct:]]", "this class"},
+      {"(a", "an unclosed group"},
+      {"a)", "an unmatched )"},
+      {"[a", "an unclosed class"},
+      {"[z-a]", "such a range"},
+      {"[a-\\w]", "such a range"},
+      {"*a", "a repetition of nothing"},
+      {"(?:a?)*", "a repeated part that may be empty"},
+      {"(?=a)+", "a repeated lookahead"},
+      {"a{1001}", "a count above 1000"},
+      {"a{3,2}", "such a count"},
+      {"a\\", "an unfinished expression"},
+      {"\\x{110000}", "such a number"},
+      {"\\u12", "such a number"},
+      {"((((a{9}b){99}){99}){99}){99}", "too long"}};
+  for (const auto& [expression, what] : kCases) {
+    expect_refused([&] { pattern(expression); }, "t.json: Regex");
+    expect_refused([&] { pattern(expression); }, what);
+  }
+  expect_refused([&] { pattern(std::string(100, '(')); }, "such depth");
+  expect_refused([&] { pattern(std::string(100'000, '[')); }, "such depth");
+}
+
+TEST(PatternTest, StopsWhereAnExpressionTakesTooLong) {
+  const std::string text(2000, 'a');
+  std::vector<Span> spans;
+  for (const char* const expression : {"(?:a|a)+b", "(?:a+)+b", "(?:a*a)*+b|(?:aa?)+c"}) {
+    EXPECT_TRUE(test::throws("tokenizer", {"takes too many steps"}, [&] {
+      pattern(expression).find(text, {0, 2000}, spans);
+    })) << expression;
+  }
+}
+
+TEST(PatternTest, LongRunsAreLinear) {
+  const std::string text = std::string(300'000, ' ') + "x";
+  EXPECT_EQ(matches("\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", text).size(), text.size() + 1);
+}
+
+}  // namespace
+}  // namespace tessera::text

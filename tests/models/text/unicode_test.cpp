@@ -1,0 +1,129 @@
+#include "models/text/unicode.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/text/pipeline/unicode_forms.h"
+#include "models/text/utf8.h"
+
+namespace tessera::text {
+namespace {
+
+/// FNV-1a over numbers.
+class Digest {
+ public:
+  void add(char32_t value) {
+    for (int i = 0; i < 3; ++i, value >>= 8) hash_ = (hash_ ^ (value & 0xff)) * 0x100000001b3;
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+/// Calls `use` for every code point but surrogates and the planes that have none.
+template <class Use>
+void for_each_code(const Use& use) {
+  for (char32_t code = 0; code < 0xd800; ++code) use(code);
+  for (char32_t code = 0xe000; code < 0x33480; ++code) use(code);
+  for (char32_t code = 0xe0000; code < 0xe2000; ++code) use(code);
+}
+
+/// Of the code points at which the answer changes.
+std::uint64_t digest_of(bool (*has)(char32_t)) {
+  Digest digest;
+  bool last = false;
+  for_each_code([&](char32_t code) {
+    if (has(code) != last) digest.add(code);
+    last = has(code);
+  });
+  return digest.value();
+}
+
+/// Of what becomes of those code points that do not stay what they are.
+template <class Map>
+std::uint64_t digest_of_map(const Map& map) {
+  Digest digest;
+  for_each_code([&](char32_t code) {
+    const CodePoints codes = map(code);
+    if (codes.size == 1 && codes.codes[0] == code) return;
+    digest.add(code);
+    for (const char32_t value : codes) digest.add(value);
+  });
+  return digest.value();
+}
+
+std::uint64_t digest_of_form(UnicodeForm form) {
+  return digest_of_map([form](char32_t code) {
+    CodePoints codes = decomposition(code, form.compatibility);
+    if (!form.composed || codes.size == 1) return codes;
+    codes.size = 0;
+    for (const Character& c : in_form({{code, {}}}, form)) {
+      codes.codes[static_cast<std::size_t>(codes.size++)] = c.code;
+    }
+    return codes;
+  });
+}
+
+/// With tables of another version some code points are others than the reference's.
+bool has_known_tables() {
+  return unicode_version() == "15.0.0" || unicode_version() == "15.1.0" ||
+         unicode_version() == "16.0.0";
+}
+
+// The numbers are those of the tokenizers library 0.23.2: every code point was put through its
+// normalizers and pre-tokenizers, and what came out into these digests.
+TEST(Unicode, EveryCodePointIsWhatTheReferenceTakesItFor) {
+  if (!has_known_tables()) GTEST_SKIP() << "Unicode " << unicode_version();
+  EXPECT_EQ(digest_of(is_letter), 0x77298b40b8359ec3u);
+  EXPECT_EQ(digest_of(is_number), 0xdbd236af2e6a9187u);
+  EXPECT_EQ(digest_of(is_mark), 0x1b44d20cec05bb36u);
+  EXPECT_EQ(digest_of(is_space), 0x582ac5e0119fe602u);
+  EXPECT_EQ(digest_of(is_word), 0xeb00638d8e469893u);
+  EXPECT_EQ(digest_of(is_punctuation), 0x3b000665a75bda2eu);
+  EXPECT_EQ(digest_of(is_control), 0xa8a3bcc562ddf73u);
+  EXPECT_EQ(digest_of(is_nonspacing_mark), 0x1cde145f2b0c835du);
+  EXPECT_EQ(digest_of(is_combining_mark), 0xf11ac9df034bef73u);
+  EXPECT_EQ(digest_of(is_ideograph), 0xbc38ef48e3d61fdeu);
+  EXPECT_EQ(digest_of_map(lower_case), 0xb1658a93574587e0u);
+}
+
+TEST(Unicode, EveryCodePointHasTheReferencesForms) {
+  if (!has_known_tables()) GTEST_SKIP() << "Unicode " << unicode_version();
+  EXPECT_EQ(digest_of_form({}), 0xe1da28e0a96db458u);
+  EXPECT_EQ(digest_of_form({.composed = true}), 0x4498eaf011aaa07au);
+  EXPECT_EQ(digest_of_form({.compatibility = true}), 0x61e879afcb4d1732u);
+  EXPECT_EQ(digest_of_form({.compatibility = true, .composed = true}), 0xa843c84c99cc1bf1u);
+}
+
+TEST(Unicode, CodePointsSurviveUtf8) {
+  for (char32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
+    if (code >= 0xd800 && code < 0xe000) continue;
+    std::string text;
+    append_utf8(code, text);
+    ASSERT_EQ(code_point_size(text), text.size()) << static_cast<std::uint32_t>(code);
+    ASSERT_EQ(utf8_size(code), text.size());
+    ASSERT_EQ(utf8_size(text[0]), text.size());
+    ASSERT_EQ(code_point_at("x" + text, 1), code);
+  }
+}
+
+TEST(Unicode, UserPerceivedCharactersEndWhereTheyShould) {
+  const auto clusters = [](const std::u32string& text) {
+    GraphemeBreaks breaks;
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 1; i < text.size(); ++i) {
+      if (breaks.between(text[i - 1], text[i])) ends.push_back(i);
+    }
+    return ends;
+  };
+  EXPECT_EQ(clusters(U"e\u0301\u0302x\r\n\n"), (std::vector<std::size_t>{3, 4, 6}));
+  EXPECT_EQ(clusters(U"\U0001F1E9\U0001F1EA\U0001F1E9"), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(clusters(U"\u1100\u1161\u11a8\u1100"), (std::vector<std::size_t>{3}));
+}
+
+}  // namespace
+}  // namespace tessera::text
