@@ -1,6 +1,7 @@
 #include "models/text/pipeline/pipeline_tokenizer.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -100,6 +101,15 @@ SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& names)
           .cls = number(names.cls, "[CLS]", "<s>"),
           .sep = number(names.sep, "[SEP]", "</s>"),
           .mask = number(names.mask, "[MASK]", "<mask>")};
+}
+
+/// Errors: a token that the model has twice.
+Vocabulary make_vocabulary(Tokens tokens, const SpecialTokens& special, const Json& model) {
+  try {
+    return Vocabulary(std::move(tokens), special);
+  } catch (const std::invalid_argument& error) {
+    model.fail(error.what());
+  }
 }
 
 /// Part of a text that has been changed, as a text of its own.
@@ -227,7 +237,8 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  return {Vocabulary(std::move(tokens), special), std::move(around.layout), settings, steps};
+  return {make_vocabulary(std::move(tokens), special, model), std::move(around.layout), settings,
+          steps};
 }
 
 PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {

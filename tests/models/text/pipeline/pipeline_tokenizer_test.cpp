@@ -77,7 +77,7 @@ TEST(PipelineTokenizer, KnowsPairsWithoutAPostProcessor) {
 
 TEST(PipelineTokenizer, SaysWhatIsWrongWithAFile) {
   const std::string added = R"([{"id":)";
-  const std::array<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>, 14> kBad =
+  const std::array<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>, 15> kBad =
       {{{{"added_tokens", R"([{"id":1,"content":"new"}])"},
          {"file: added_tokens[0].id", "'a'", "'new'"}},
         {{"added_tokens", R"([{"id":99999999,"content":"x"}])"},
@@ -88,6 +88,8 @@ TEST(PipelineTokenizer, SaysWhatIsWrongWithAFile) {
         {{"added_tokens", R"([{"id":7}])"}, {"added_tokens[0]", "content"}},
         {{"model", R"({"type":"Brain"})"}, {"model", "'Brain'"}},
         {{"model", "null"}, {"model"}},
+        {{"model", R"({"type":"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["a",-2]]})"},
+         {"file: model", "'a'", "twice"}},
         {{"normalizer", R"({"type":"Polish"})"}, {"normalizer", "'Polish'"}},
         {{"pre_tokenizer", R"({"type":"Scissors"})"}, {"pre_tokenizer", "'Scissors'"}},
         {{"decoder", R"({"type":"Enigma"})"}, {"decoder.type", "'Enigma'"}},
