@@ -301,6 +301,23 @@ TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   EXPECT_EQ(sparse.status, 0) << sparse.errors;
 }
 
+TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
+  const Outcome masked = run("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary 280");
+  EXPECT_EQ(masked.status, 0) << masked.errors;
+  EXPECT_NE(masked.output.find("filled: "), std::string::npos) << masked.output;
+  const Outcome saved =
+      run("train_classifier", kClassifier + "--tokenizer wordpiece --vocabulary 60 --save run");
+  EXPECT_EQ(saved.status, 0) << saved.errors;
+  const Outcome resumed = run("train_classifier", "--resume run --predict", "echo apple | ");
+  EXPECT_EQ(resumed.status, 0) << resumed.errors;
+  const Outcome wrong = run("train_classifier", kClassifier + "--tokenizer nowhere");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.errors.find("--tokenizer: wanted words, characters, wordpiece, bpe, or a file or "
+                              "folder of a tokenizer, got 'nowhere'"),
+            std::string::npos)
+      << wrong.errors;
+}
+
 TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
   for (const char* where : {">/dev/full", ">&-"}) {
     const Outcome outcome = run("train_reverse", kReverse + "--log log.csv --save run 2>err.txt " +

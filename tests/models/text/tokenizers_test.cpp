@@ -24,6 +24,32 @@ TEST(Tokenizers, AreChosenByName) {
                            [&] { make_tokenizer("letters", texts); }));
 }
 
+TEST(Tokenizers, AreLearned) {
+  const Texts texts = {"Low lower lowest,", "low LOW newer", "newest widest"};
+  const auto pieces = make_tokenizer("wordpiece", texts, {.max_size = 40});
+  EXPECT_EQ(pieces->special(),
+            (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
+  EXPECT_LE(pieces->size(), 40);
+  const Encoding low = pieces->encode("lowest LOW?");
+  EXPECT_EQ(pieces->decode_text(std::span(low.ids).first(low.ids.size() - 2)), "lowest low");
+  EXPECT_EQ(low.ids[low.ids.size() - 2], 1);  // no text has had a ?
+  EXPECT_EQ(low.ids.back(), 3);
+  EXPECT_EQ(pieces->encode_pair("low", "low").types, (Ids{0, 0, 0, 1, 1}));
+
+  const auto bytes = make_tokenizer("bpe", texts, {.max_size = 270});
+  EXPECT_EQ(bytes->size(), 270);  // 5 special tokens, 256 bytes, 9 merges
+  const std::string text = "lowest LOW? \xf0\x9f\x98\x80";
+  const Encoding encoding = bytes->encode(text);
+  EXPECT_EQ(bytes->decode_text(encoding.ids), " " + text);
+  EXPECT_EQ(encoding.offsets[1].begin, 0);
+  for (const char* kind : {"wordpiece", "bpe"}) {
+    const auto whole = make_tokenizer(kind, texts);  // learns to the end: each word is one token
+    EXPECT_EQ(whole->encode("newest low").ids.size(), 4u) << kind;
+    EXPECT_GT(whole->size(), make_tokenizer(kind, texts, {.min_count = 3})->size()) << kind;
+    EXPECT_TRUE(test::throws("train", {"not UTF-8"}, [&] { make_tokenizer(kind, Texts{"\xff"}); }));
+  }
+}
+
 TEST(Tokenizers, AreTheSameAfterSavingAndLoading) {
   const TemporaryFolder folder;
   const Texts texts = {"The cat\r\nsat \\ \xc3\xa9."};
