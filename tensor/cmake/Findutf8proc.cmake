@@ -6,7 +6,7 @@ mark_as_advanced(UTF8PROC_INCLUDE_DIR UTF8PROC_LIBRARY)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(utf8proc REQUIRED_VARS UTF8PROC_LIBRARY UTF8PROC_INCLUDE_DIR)
 if(utf8proc_FOUND AND NOT TARGET utf8proc)
-  add_library(utf8proc UNKNOWN IMPORTED)
+  add_library(utf8proc UNKNOWN IMPORTED GLOBAL)
   set_target_properties(utf8proc PROPERTIES
     IMPORTED_LOCATION ${UTF8PROC_LIBRARY}
     INTERFACE_INCLUDE_DIRECTORIES ${UTF8PROC_INCLUDE_DIR})

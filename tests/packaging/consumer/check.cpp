@@ -44,7 +44,8 @@ int check() {
   const bool one_tape = recorded > 0 && tape.size() == recorded;
   tape.backward(loss);
   const bool has_gradients = encoder.layers[0].norm2.weight.grad().defined();
-  if (throws() && one_tape && has_gradients) return 0;
+  const bool has_unicode = text::is_letter(0xe9);  // utf8proc was found, or is inside
+  if (throws() && one_tape && has_gradients && has_unicode) return 0;
   std::puts("Tessera does not work across the borders of libraries");
   return 1;
 }
