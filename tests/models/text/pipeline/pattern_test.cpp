@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "support/errors.h"
-#include "support/file_support.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
 
 namespace tessera::text {
 namespace {

@@ -8,7 +8,7 @@
 #include "models/text/pipeline/normalizer.h"
 #include "models/text/pipeline/pre_tokenizer.h"
 #include "models/text/unicode.h"
-#include "support/file_support.h"
+#include "tests/support/file_support.h"
 
 namespace tessera::text {
 namespace {
