@@ -99,6 +99,22 @@ TEST(Unicode, EveryCodePointHasTheReferencesForms) {
   EXPECT_EQ(digest_of_form({.compatibility = true, .composed = true}), 0xa843c84c99cc1bf1u);
 }
 
+TEST(Unicode, MarksMoveAndComposeAsInTheReference) {
+  const auto form = [](const std::u32string& text, bool composed) {
+    Characters characters;
+    for (const char32_t code : text) characters.push_back({code, {}});
+    std::u32string result;
+    for (const Character& c : in_form(characters, {.composed = composed})) result += c.code;
+    return result;
+  };
+  EXPECT_EQ(form(U"a\u0323\u0323\u0302", true), U"\u1ead\u0323");  // blocked by its like
+  EXPECT_EQ(form(U"a\u0305\u0301", true), U"a\u0305\u0301");       // and by one of its class
+  EXPECT_EQ(form(U"a\u0318\u0301", true), U"\u00e1\u0318");
+  EXPECT_EQ(form(U"a\u0302\u0301", true), U"\u1ea5");
+  EXPECT_EQ(form(U"\U00011935\U00011930", true), U"\U00011935\U00011930");  // of Unicode 13
+  EXPECT_EQ(form(U"a\u0301\u0898\u0323", false), U"a\u0301\u0898\u0323");   // U+0898: of 14
+}
+
 TEST(Unicode, CodePointsSurviveUtf8) {
   for (char32_t code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
     if (code >= 0xd800 && code < 0xe000) continue;
