@@ -1,21 +1,16 @@
 #include "examples/program.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <concepts>
-#include <csignal>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <iostream>
 #include <limits>
 #include <new>
 #include <system_error>
 
+#include "examples/console.h"
 #include "examples/example.h"
+#include "examples/option_checks.h"
 #include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -29,67 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "option.";
-constexpr std::size_t kLongestError = 400;
-constexpr index_t kMany = 1'000'000'000;
-
-/// The text on one line, and not too long. Other control characters, with which a name could
-/// command the terminal, are spelled out.
-std::string one_line(const std::string& text) {
-  std::string line;
-  for (char c : text) {
-    if (c != '\n' && c != '\r') {
-      const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-      const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
-      line += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
-    } else if (!line.empty() && line.back() != ' ') {
-      line += line.back() == ':' ? " " : "; ";
-    }
-  }
-  if (line.size() <= kLongestError) return line;
-  std::size_t end = kLongestError;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // whole letters
-  return line.substr(0, end) + " ...";
-}
-
-/// Takes the places of standard streams that are closed, so that no file gets their numbers and
-/// with them lines that are not its own. Using them fails.
-void occupy_closed_streams() {
-  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) >= 0) continue;
-    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
-  }
-}
-
-/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ
-/// in what else they take: nothing for 0, a 0 in front for base 8, what is too large for the
-/// largest.
-template <class T>
-bool read_number(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return false;
-  const std::size_t first = text.starts_with('-') ? 1 : 0;
-  return !std::integral<T> || text.size() == first + 1 || text[first] != '0';
-}
-
-/// The check of all numbers; the help does not spell out their bounds.
-template <class T>
-CLI::Validator between(Range<T> range) {
-  const auto check = [range](const std::string& text) {
-    T value{};
-    if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
-    return format(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
-                  range.low, " to ", range.high);
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator not_empty() {
-  const auto check = [](const std::string& text) {
-    return text.empty() ? std::string("the text is empty") : std::string();
-  };
-  return CLI::Validator(check, "");
-}
 
 /// Where a file of this name is, or would be once somebody writes it: links are followed, those to
 /// nothing too.
@@ -282,8 +216,7 @@ nn::Checkpoint Program::settings() const {
 }
 
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
-  occupy_closed_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over its limit is an error of that file
+  prepare_streams();
   std::string error;
   try {
     line_->app.parse(argc, argv);
@@ -302,11 +235,7 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
   } catch (const std::exception& e) {
     error = e.what();
   }
-  std::cout.flush();
-  // What the program refuses by itself begins with its name already.
-  if (!error.starts_with(format(name_, ": "))) error = format(name_, ": ", error);
-  std::cerr << one_line(error) << std::endl;
-  return 2;
+  return report_error(name_, error);
 }
 
 }  // namespace tessera::examples

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "examples/range.h"
 #include "nn/training/checkpoint.h"
 
 namespace tessera::examples {
@@ -45,12 +46,6 @@ struct TrainingOptions {
 
 /// The file in the folders that --save and --resume name.
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
-
-/// The numbers that an option may be, written in plain decimal. NaN is in no range.
-template <class T>
-struct Range {
-  T low, high;
-};
 
 /// A command line, and what becomes of errors: one line on standard error and exit code 2.
 class Program {

@@ -1,41 +1,17 @@
-// The training programs, run as their users run them, each test in a folder of its own.
+// The training programs, as tests run them.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tests/programs/programs.h"
 
 namespace tessera::test {
 
-namespace fs = std::filesystem;
-
-struct Outcome {
-  int status;
-  std::string output;
-  std::string errors;
-};
-
-inline std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// A folder of one's own for each test.
-class TrainingPrograms : public ::testing::Test {
+/// With files to learn from.
+class TrainingPrograms : public Programs {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tessera_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+    Programs::SetUp();
     std::string tsv;
     for (int i = 0; i < 20; ++i) {
       tsv += "fruit\tan apple and " + std::to_string(i) + " pears\n";
@@ -47,41 +23,6 @@ class TrainingPrograms : public ::testing::Test {
     for (int i = 0; i < 60; ++i) text += "Round and round the ragged rock.\n";
     write("text.txt", text);
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return folder_ / name;
-  }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  /// Runs `program arguments` in the folder; `before` stands in front of the command.
-  Outcome run(const std::string& program, const std::string& arguments,
-              const std::string& before = "") const {
-    const std::string command = "cd '" + folder_.string() + "' && " + before + " " +
-                                TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program + "' " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out.txt"),
-            contents(folder_ / "err.txt")};
-  }
-
-  /// Whether the program fails as it should: exit code 2, one line on standard error that names the
-  /// program and contains `words`.
-  ::testing::AssertionResult fails(const std::string& program, const std::string& arguments,
-                                   const std::string& words, const std::string& before = "") const {
-    const Outcome outcome = run(program, arguments, before);
-    const auto lines = std::count(outcome.errors.begin(), outcome.errors.end(), '\n');
-    const bool names_it_once = outcome.errors.rfind(program + ": ") == 0;
-    if (outcome.status == 2 && lines == 1 && names_it_once &&
-        outcome.errors.find(words) != std::string::npos) {
-      return ::testing::AssertionSuccess();
-    }
-    return ::testing::AssertionFailure()
-           << "status " << outcome.status << ", " << lines << " lines: " << outcome.errors;
-  }
-
-  fs::path folder_;
 };
 
 inline const std::string kTiny = "--layers 1 --width 8 --heads 2 --feed-forward 16 --batch 4 ";

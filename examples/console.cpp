@@ -1,0 +1,60 @@
+#include "examples/console.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <string_view>
+
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr std::size_t kLongestError = 400;
+
+/// The text on one line, and not too long. Other control characters, with which a name could
+/// command the terminal, are spelled out.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (char c : text) {
+    if (c != '\n' && c != '\r') {
+      const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+      const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
+      line += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
+    } else if (!line.empty() && line.back() != ' ') {
+      line += line.back() == ':' ? " " : "; ";
+    }
+  }
+  if (line.size() <= kLongestError) return line;
+  std::size_t end = kLongestError;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // whole letters
+  return line.substr(0, end) + " ...";
+}
+
+void occupy_closed_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
+}  // namespace
+
+void prepare_streams() {
+  occupy_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+int report_error(const std::string& name, std::string error) {
+  std::cout.flush();
+  // What a program refuses by itself begins with its name already.
+  if (!error.starts_with(format(name, ": "))) error = format(name, ": ", error);
+  std::cerr << one_line(error) << std::endl;
+  return 2;
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,16 @@
+// What every command line here does with its streams: before it begins, and when it fails.
+#pragma once
+
+#include <string>
+
+namespace tessera::examples {
+
+/// Takes the places of standard streams that are closed, so that no file gets their numbers and
+/// with them lines that are not its own; using them fails. A file over its limit of size becomes an
+/// error of that file, where it would end the program.
+void prepare_streams();
+
+/// Writes `error` as one line on standard error, after the program's name; what main() returns.
+int report_error(const std::string& name, std::string error);
+
+}  // namespace tessera::examples

@@ -1,0 +1,48 @@
+// The checks of options. Only the two sources that parse command lines include this: CLI11 takes long
+// to compile.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <system_error>
+
+#include "examples/range.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::examples {
+
+/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ
+/// in what else they take: nothing for 0, a 0 in front for base 8, what is too large for the
+/// largest.
+template <class T>
+bool read_number(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return false;
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  return !std::integral<T> || text.size() == first + 1 || text[first] != '0';
+}
+
+/// The check of all numbers; the help does not spell out their bounds.
+template <class T>
+CLI::Validator between(Range<T> range) {
+  const auto check = [range](const std::string& text) {
+    T value{};
+    if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
+    return format(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
+                  range.low, " to ", range.high);
+  };
+  return CLI::Validator(check, "");
+}
+
+inline CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) {
+    return text.empty() ? std::string("the text is empty") : std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace tessera::examples
