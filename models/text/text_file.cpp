@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
@@ -25,26 +26,33 @@ void check_utf8(const std::string& text, const std::string& file) {
 
 std::string read_text(const std::filesystem::path& path) {
   const InputFile file(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  check_utf8(text, file.name());
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
-    text[end++] = text[i];
-  }
-  text.resize(end);
-  if (text.empty()) fail_file(file.name(), "the file is empty");
-  return text;
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, bytes.data(), file.size());
+  return clean_text(std::move(bytes), file.name());
 }
 
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
+  return split_lines(read_text(path));
+}
+
+std::string clean_text(std::string bytes, const std::string& name) {
+  check_utf8(bytes, name);
+  if (bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == '\r' && i + 1 < bytes.size() && bytes[i + 1] == '\n') continue;
+    bytes[end++] = bytes[i];
+  }
+  bytes.resize(end);
+  if (bytes.empty()) fail_file(name, "the file is empty");
+  return bytes;
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
+    lines.emplace_back(text.substr(at, end - at));
     at = end + 1;
   }
   return lines;

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::text {
@@ -16,5 +17,11 @@ std::string read_text(const std::filesystem::path& path);
 
 /// The lines of a file, without their ends. Errors: as read_text.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
+
+/// read_text of bytes that came from elsewhere; errors call them `name`.
+std::string clean_text(std::string bytes, const std::string& name);
+
+/// The lines of a text, without their ends, which are \n.
+std::vector<std::string> split_lines(std::string_view text);
 
 }  // namespace tessera::text

@@ -143,6 +143,14 @@ const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
   return opened_->header.metadata;
 }
 
+std::vector<StoredTensor> SafetensorsFile::stored() const {
+  std::vector<StoredTensor> stored;
+  for (const SafetensorsEntry& entry : opened_->header.entries) {
+    stored.push_back({entry.name, entry.dtype, entry.shape, entry.end - entry.begin});
+  }
+  return stored;
+}
+
 Tensor SafetensorsFile::read(const std::string& name) const {
   const auto found = opened_->entries.find(name);
   if (found == opened_->entries.end()) {

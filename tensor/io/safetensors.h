@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -37,6 +38,14 @@ struct Safetensors {
 /// taken only after these checks.
 Safetensors load_safetensors(const std::filesystem::path& path);
 
+/// A tensor as the file describes it: its own dtype, "F16", and the bytes that it takes there.
+struct StoredTensor {
+  std::string name;
+  std::string dtype;
+  Shape shape;
+  index_t bytes;
+};
+
 /// A .safetensors file of which tensors are read when they are needed. Its header is checked as
 /// load_safetensors checks it. Copies share the open file.
 class SafetensorsFile {
@@ -47,6 +56,8 @@ class SafetensorsFile {
   /// The shape of each tensor.
   const std::map<std::string, Shape>& shapes() const;
   const std::map<std::string, std::string>& metadata() const;
+  /// What is stored, in the order of the bytes.
+  std::vector<StoredTensor> stored() const;
   /// One tensor, as load_safetensors has it. **Errors**: also a name that is not there.
   Tensor read(const std::string& name) const;
 

@@ -242,6 +242,38 @@ def encoder_case(name, norm, activation, mask, width, batch, tokens, layers, fin
     return case(inputs, state, options, run(encoder, inputs), lengths)
 
 
+def run_encoder_case(name):
+    """An encoder with all that its program can be told, and the weights of each layer and head."""
+    rng = random_state(name)
+    batch, tokens, layers, eps = 3, 7, 2, 1e-3
+    d_model, nhead, feed_forward = WIDTHS[12]
+    layer = nn.TransformerEncoderLayer(
+        d_model, nhead, feed_forward, dropout=0.0,
+        activation=lambda x: F.gelu(x, approximate="tanh"), layer_norm_eps=eps, batch_first=True,
+        norm_first=True)
+    encoder = nn.TransformerEncoder(layer, layers, nn.LayerNorm(d_model)).train()
+    state = randomise(encoder, rng)
+    inputs = {"src": normal(rng, batch, tokens, d_model)}
+    inputs["mask"] = attention_mask("per_head", rng, batch, nhead, tokens, tokens)
+    inputs["src_key_padding_mask"], _ = padding_mask("padding", rng, batch, tokens)
+    weights = []
+    for layer in encoder.layers:
+        attend = layer.self_attn.forward
+
+        def forward(*arguments, attend=attend, **named):
+            named.update(need_weights=True, average_attn_weights=False)
+            output, found = attend(*arguments, **named)
+            weights.append(found)
+            return output, found
+
+        layer.self_attn.forward = forward
+    with torch.no_grad():
+        output = encoder.double()(**tensors(inputs, torch.float64))
+    results = {"output": output.numpy(), "weights": torch.stack(weights).numpy()}
+    options = {"d_model": d_model, "nhead": nhead, "layer_norm_eps": eps}
+    return case(inputs, state, options, results)
+
+
 def mha_case(name, width, heads, batch, queries, keys, mask, settings):
     rng = random_state(name)
     kdim, vdim = settings.get("kdim", width), settings.get("vdim", width)
@@ -592,6 +624,7 @@ def all_cases():
         name = f"encoder_{norm}_{activation}_{mask}_{width}"
         yield name, encoder_case(name, norm, activation, mask, width, batch, tokens, layers,
                                  final_norm)
+    yield "run_encoder", run_encoder_case("run_encoder")
     for short, arguments in MHA_CASES.items():
         yield f"mha_{short}", mha_case(f"mha_{short}", *arguments)
     yield "ops", ops_case("ops")

@@ -38,6 +38,7 @@ std::string error_of(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("x.safetensors", bytes);
   const std::string text = file_error([&] { load_safetensors(path); });
+  EXPECT_EQ(file_error([&] { SafetensorsFile{path}; }), text);
   EXPECT_EQ(text.rfind(path.string() + ": ", 0), 0u) << text;
   return text.substr(std::min(text.size(), path.string().size() + 2));
 }
@@ -50,6 +51,22 @@ std::string header_error(const std::string& json, std::size_t size = 8) {
 /// The error for one tensor "w" with this entry, in a file with 8 bytes of data.
 std::string entry_error(const std::string& value) {
   return header_error(R"({"w":)" + value + "}");
+}
+
+TEST(SafetensorsFile, TellsWhatItHoldsAsItIsStored) {
+  const TemporaryFolder folder;
+  const auto path = folder.write(
+      "x.safetensors", file_of(R"({"b":)" + entry("F16", "[2,3]", "[4,16]") + R"(,"a":)" +
+                                   entry("I32", "[]", "[0,4]") + R"(,"__metadata__":{"k":"v"}})",
+                               std::string(16, '\0')));
+  const SafetensorsFile file(path);
+  const std::vector<StoredTensor> stored = file.stored();
+  ASSERT_EQ(stored.size(), 2U);
+  EXPECT_EQ(stored[0].name, "a");
+  EXPECT_EQ(stored[1].dtype, "F16");
+  EXPECT_EQ(stored[1].shape, (Shape{2, 3}));
+  EXPECT_EQ(stored[1].bytes, 12);
+  EXPECT_EQ(file.metadata().at("k"), "v");
 }
 
 // Written by hand from the format's description: two tensors out of order, text about them, spaces

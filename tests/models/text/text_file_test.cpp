@@ -44,6 +44,12 @@ TEST(ReadText, RefusesWhatIsNoText) {
             std::string::npos);
 }
 
+TEST(CleanText, IsReadTextOfBytesFromElsewhere) {
+  EXPECT_EQ(clean_text("\xef\xbb\xbfone\r\ntwo", "there"), "one\ntwo");
+  EXPECT_EQ(file_error([] { clean_text("a\n\xff", "there"); }),
+            "there: line 2, byte 1: not UTF-8: '\\xff'");
+}
+
 TEST(ReadLines, DropsLineEndsAndNothingElse) {
   EXPECT_EQ(lines_of("a\n\n b \n"), (Lines{"a", "", " b "}));
   EXPECT_EQ(lines_of("a\r\nb"), (Lines{"a", "b"}));

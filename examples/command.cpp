@@ -1,0 +1,129 @@
+#include "examples/command.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "examples/console.h"
+#include "examples/example.h"
+#include "examples/option_checks.h"
+#include "models/text/text_file.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/storage.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr index_t kMostThreads = 1024;
+
+bool is_standard_input(const std::string& file) {
+  return file.empty() || file == "-";
+}
+
+std::string read_standard_input() {
+  std::string bytes;
+  std::array<char, 1 << 16> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) > 0;) {
+    bytes.append(part.data(), n);
+  }
+  if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot read it");
+  return bytes;
+}
+
+}  // namespace
+
+struct Command::Line {
+  CLI::App app;
+
+  void must_if(Need need, CLI::Option* option) const {
+    if (need == Need::kRequired) option->required();
+  }
+};
+
+Command::Command(std::string name, const std::string& description)
+    : name_(std::move(name)), line_(new Line{.app = CLI::App(description, name_)}) {
+  line_->app.get_formatter()->column_width(34);
+  line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  line_->app.add_option("--threads", threads_, "threads to compute on; the machine's if absent")
+      ->check(between(Range<index_t>{1, kMostThreads}));
+}
+
+Command::~Command() = default;
+
+void Command::add(const char* flag, std::string& value, const char* what, Need need) {
+  CLI::Option* option = line_->app.add_option(flag, value, what)->check(not_empty());
+  line_->must_if(need, option);
+}
+
+void Command::add(const char* flag, std::string& value, const char* what,
+                  const std::vector<std::string>& choices) {
+  CLI::Option* option = line_->app.add_option(flag, value, what)->check(CLI::IsMember(choices));
+  if (!value.empty()) option->capture_default_str();
+}
+
+void Command::add(const char* flag, index_t& value, const char* what, Range<index_t> range,
+                  Need need) {
+  CLI::Option* option = line_->app.add_option(flag, value, what)->check(between(range));
+  if (value != 0) option->capture_default_str();
+  line_->must_if(need, option);
+}
+
+void Command::add(const char* flag, double& value, const char* what, Range<double> range) {
+  line_->app.add_option(flag, value, what)->check(between(range))->capture_default_str();
+}
+
+void Command::add(const char* flag, bool& value, const char* what) {
+  line_->app.add_flag(flag, value, what);
+}
+
+void Command::add_argument(const char* name, std::string& value, const char* what) {
+  line_->app.add_option(name, value, what)->check(not_empty());
+}
+
+void Command::add_arguments(const char* name, std::vector<std::string>& values, const char* what) {
+  line_->app.add_option(name, values, what)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->check(not_empty())
+      ->required();
+}
+
+int Command::run(int argc, char** argv, const std::function<void()>& body) {
+  prepare_streams();
+  try {
+    line_->app.parse(argc, argv);
+    current_isa();  // an unknown TESSERA_ISA is an error
+    set_thread_count(static_cast<int>(threads_));
+    body();
+    flush_output();
+    return 0;
+  } catch (const CLI::Success& done) {
+    return line_->app.exit(done);  // --help
+  } catch (const OutOfMemory& e) {
+    return report_error(name_, format(e.what(), " more"));
+  } catch (const std::bad_alloc&) {
+    return report_error(name_, "out of memory");
+  } catch (const std::exception& e) {
+    return report_error(name_, e.what());
+  }
+}
+
+std::string input_name(const std::string& file) {
+  return is_standard_input(file) ? "standard input" : file;
+}
+
+std::string input_text(const std::string& file) {
+  return is_standard_input(file) ? text::clean_text(read_standard_input(), input_name(file))
+                                 : text::read_text(file);
+}
+
+std::vector<std::string> input_lines(const std::string& file) {
+  return text::split_lines(input_text(file));
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,45 @@
+#include "examples/command_progress.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <utility>
+
+#include "examples/progress.h"
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{100};
+
+}  // namespace
+
+CommandProgress::CommandProgress(std::string what, index_t total)
+    : what_(std::move(what)),
+      total_(total),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      begun_(Clock::now()),
+      shown_(begun_) {}
+
+CommandProgress::~CommandProgress() {
+  if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
+}
+
+void CommandProgress::show(index_t done) {
+  const Clock::time_point now = Clock::now();
+  if (!terminal_ || now - shown_ < kInterval || done < 1) return;
+  shown_ = now;
+  drawn_ = true;
+  const double seconds = std::chrono::duration<double>(now - begun_).count();
+  const double rate = static_cast<double>(done) / seconds;
+  const auto part = static_cast<double>(done) / static_cast<double>(total_);
+  std::cerr << "\r\x1b[K"
+            << format(done, '/', total_, ' ', what_, "  ", fixed(100 * part, 0), " %  ",
+                      fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+                      clock_time(static_cast<double>(total_ - done) / rate), " left")
+            << std::flush;
+}
+
+}  // namespace tessera::examples

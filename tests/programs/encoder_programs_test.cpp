@@ -1,0 +1,234 @@
+// run_encoder gives PyTorch's numbers; inspect_checkpoint tells what is in a file.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/create.h"
+#include "tensor/io/json.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/ops/rearrange.h"
+#include "tests/programs/programs.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::test {
+namespace {
+
+using State = std::map<std::string, Tensor>;
+
+class EncoderPrograms : public Programs {
+ protected:
+  /// Writes what the golden file gives to the module, and returns the options that say so.
+  std::string arguments_of(const GoldenCase& golden, const std::string& prefix = "") const {
+    State state;
+    for (const auto& [name, tensor] : golden.state()) state.emplace(prefix + name, tensor);
+    save_safetensors(folder_ / "w.safetensors", state);
+    save_npy(folder_ / "x.npy", golden.input("src"));
+    std::string arguments = "--weights w.safetensors --input x.npy --output y.npy --heads " +
+                            std::to_string(golden.option("nhead"));
+    for (const char* name : {"src_mask", "mask"}) {
+      if (!golden.has_input(name)) continue;
+      save_npy(folder_ / "mask.npy", golden.input(name));
+      arguments += " --attn-mask mask.npy";
+    }
+    if (golden.has_input("src_key_padding_mask")) {
+      save_npy(folder_ / "padding.npy", golden.input("src_key_padding_mask"));
+      arguments += " --key-padding-mask padding.npy";
+    }
+    return arguments;
+  }
+
+  /// Options of a file of layers that are not in run_encoder.npz.
+  static std::string options_of(const GoldenCase& golden) {
+    return std::string(golden.option("gelu") ? " --activation gelu" : "") +
+           (golden.option("norm_first") ? " --norm-first" : "") + " --eps " +
+           format(golden.option<double>("layer_norm_eps"));
+  }
+
+  void run_encoder(const std::string& arguments) const {
+    const Outcome outcome = run("run_encoder", arguments);
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  }
+
+  void expect_output(const GoldenCase& golden, const std::string& file = "y.npy") const {
+    const Tensor got = load_npy(folder_ / file);
+    ASSERT_EQ(got.shape(), golden.output().shape());
+    for (index_t b = 0; b < got.size(0); ++b) {
+      for (index_t t = 0; t < got.size(1); ++t) {
+        if (!golden.is_real(b, t)) continue;
+        ASSERT_TRUE(near(got.select(0, b).select(0, t),
+                         array(golden.output().select(0, b).select(0, t)), 0, 1e-5))
+            << golden.name() << ", sequence " << b << ", token " << t;
+      }
+    }
+  }
+};
+
+TEST_F(EncoderPrograms, EncodersAreThoseOfPyTorch) {
+  for (const char* name : {"encoder_post_relu_none_36", "encoder_pre_relu_padding_32",
+                           "encoder_post_gelu_causal_8", "encoder_pre_gelu_causal_padding_8"}) {
+    const GoldenCase golden(name);
+    run_encoder(arguments_of(golden) + options_of(golden) + " --threads 2");
+    expect_output(golden);
+  }
+}
+
+TEST_F(EncoderPrograms, CausalIsTheMaskOfThatName) {
+  const GoldenCase golden("encoder_post_gelu_causal_8");
+  const std::string arguments = arguments_of(golden) + options_of(golden);
+  run_encoder(arguments.substr(0, arguments.find(" --attn-mask")) + options_of(golden) +
+              " --causal");
+  expect_output(golden);
+}
+
+TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
+  const GoldenCase golden("run_encoder");
+  const std::string options =
+      " --activation gelu_tanh --norm-first --eps 1e-3 --final-eps 1e-5 --attention-output a.npy";
+  run_encoder(arguments_of(golden, "model.encoder.") + " --prefix model.encoder." + options);
+  expect_output(golden);
+  EXPECT_TRUE(near(load_npy(folder_ / "a.npy"), array(golden.weights()), 0, 1e-5));
+
+  // More sequences than are computed at once: each has the bits that it has among few.
+  const Tensor few = load_npy(folder_ / "y.npy");
+  for (const char* file : {"x.npy", "padding.npy", "mask.npy"}) {
+    const Tensor once = load_npy(folder_ / file);
+    Axes times = Axes::filled(once.rank(), 1);
+    times[0] = 7;
+    save_npy(folder_ / file, tile(once, times));
+  }
+  run_encoder(
+      "--weights w.safetensors --input x.npy --output y.npy --heads 3 --attn-mask mask.npy "
+      "--key-padding-mask padding.npy --prefix model.encoder." +
+      options);
+  EXPECT_TRUE(same_bits(load_npy(folder_ / "y.npy").slice(0, 18, 21), few));
+  EXPECT_TRUE(near(load_npy(folder_ / "a.npy").slice(1, 18, 21), array(golden.weights()), 0, 1e-5));
+
+  // A prefix that is missing is told; without batch axis, and as float64, the same numbers come.
+  EXPECT_TRUE(fails("run_encoder", arguments_of(golden, "model.encoder.") + options,
+                    "w.safetensors: no tensor layers.0.self_attn.in_proj_weight; give --prefix "
+                    "'model.encoder.'"));
+  const std::string arguments = arguments_of(golden) + options;
+  const Tensor x = load_npy(folder_ / "x.npy");
+  const index_t heads = golden.option("nhead");
+  save_npy(folder_ / "x.npy", x.select(0, 1).to(kFloat64));
+  save_npy(folder_ / "padding.npy", load_npy(folder_ / "padding.npy").select(0, 1));
+  save_npy(folder_ / "mask.npy", load_npy(folder_ / "mask.npy").slice(0, heads, 2 * heads));
+  run_encoder(arguments);
+  const Tensor one = load_npy(folder_ / "y.npy");
+  EXPECT_EQ(one.dtype(), kFloat64);
+  ASSERT_EQ(one.shape(), x.select(0, 1).shape());
+  EXPECT_TRUE(near(one.select(0, 0), array(golden.output().select(0, 1).select(0, 0)), 0, 1e-12));
+  EXPECT_TRUE(near(load_npy(folder_ / "a.npy"), array(golden.weights().select(1, 1)), 0, 1e-12));
+}
+
+TEST_F(EncoderPrograms, LayersAloneAndFloatPadding) {
+  for (const char* name : {"encoder_layer_eps", "encoder_layer_post_gelu_additive_padding_32"}) {
+    const GoldenCase golden(name);
+    const std::string arguments = arguments_of(golden, "layers.0.") + options_of(golden);
+    if (golden.has_input("src_key_padding_mask")) {
+      const Tensor padding = golden.input("src_key_padding_mask");
+      Tensor added = Tensor::empty(padding.shape());
+      for (index_t b = 0; b < padding.size(0); ++b) {
+        for (index_t t = 0; t < padding.size(1); ++t) {
+          added.select(0, b).select(0, t).fill(padding.item_at<bool>({b, t}) ? -1e30 : 0.0);
+        }
+      }
+      save_npy(folder_ / "padding.npy", added);
+    }
+    run_encoder(arguments);
+    expect_output(golden);
+  }
+}
+
+TEST_F(EncoderPrograms, WhatRunEncoderRefuses) {
+  const GoldenCase golden("encoder_pre_relu_padding_32");
+  const std::string good = arguments_of(golden) + options_of(golden);
+  const auto refused = [&](const std::string& more, const std::string& words) {
+    EXPECT_TRUE(fails("run_encoder", good + more, words)) << more;
+  };
+  refused(" --weights absent.safetensors", "absent.safetensors: cannot open");
+  refused(" --heads 5", "--heads: 5 does not divide the width 32 of w.safetensors");
+  refused(" --heads 0", "--heads");
+  refused(" --activation tanh", "--activation");
+  refused(" --key-padding-mask x.npy", "x.npy: wanted the shape (3, 7), got (3, 7, 32)");
+  refused(" --attn-mask padding.npy", "padding.npy: wanted the shape (7, 7) or (12, 7, 7), got");
+  refused(" --input padding.npy", "padding.npy: wanted floats, got bool");
+  refused(" --threads 0", "--threads");
+  EXPECT_TRUE(fails("run_encoder", "--heads 4", "--weights"));
+  save_npy(folder_ / "whole.npy", tensor({{1, 0}}).to(kInt64));
+  refused(" --key-padding-mask whole.npy", "whole.npy: wanted a mask of bool");
+  save_npy(folder_ / "narrow.npy", golden.input("src").slice(2, 0, 30));
+  refused(" --input narrow.npy", "narrow.npy: wanted the shape (B, T, 32) or (T, 32), got (3, 7,");
+
+  const State state = golden.state();
+  const auto with = [&](const std::string& name, const Tensor& value, const std::string& words) {
+    State changed = state;
+    changed.erase(name);
+    if (value.defined()) changed.emplace(name, value);
+    save_safetensors(folder_ / "w.safetensors", changed);
+    refused("", "w.safetensors: " + words);
+  };
+  const Tensor wide = golden.input("src").select(0, 0);
+  with("layers.1.linear1.weight", {}, "layers.1.linear1.weight: missing; layer 0 has it");
+  with("layers.1.linear1.weight", wide, "layers.1.linear1.weight: wanted the shape (40, 32) of");
+  with("layers.0.linear1.weight", {}, "layers.0.linear1.weight: missing");
+  with("layers.0.self_attn.in_proj_weight", wide, "layers.");
+  with("layers.7.linear1.weight", wide, "layers.2: missing");
+  with("layers.x.linear1.weight", wide, "wanted a layer's number in layers.x.linear1.weight");
+  with("fc.weight", wide, "load_state_dict: the state does not fit");
+  with("norm.bias", wide, "load_state_dict: the state does not fit");
+  save_safetensors(folder_ / "w.safetensors", {{"fc", wide}});
+  refused("", "w.safetensors: no tensor layers.0.self_attn.in_proj_weight: not the weights of");
+}
+
+TEST_F(EncoderPrograms, InspectCheckpointListsWhatIsThere) {
+  save_safetensors(folder_ / "a.safetensors",
+                   {{"wei\"ght", tensor({{1.0, 2.0, 3.0}})}, {"ids", tensor({1, 2}).to(kInt64)}},
+                   {{"who", "me\x1b[2J"}});
+  const Outcome table = run("inspect_checkpoint", "a.safetensors");
+  ASSERT_EQ(table.status, 0) << table.errors;
+  for (const char* words :
+       {"a.safetensors: 2 tensors, 5 elements, 28 bytes\n", "  who: 'me\\x1b[2J'\n",
+        "ids      I64    (2,)              16\n", "wei\"ght  F32    (1, 3)            12\n"}) {
+    EXPECT_NE(table.output.find(words), std::string::npos) << table.output;
+  }
+  const Outcome outcome = run("inspect_checkpoint", "--json a.safetensors a.safetensors");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const std::string first = outcome.output.substr(0, outcome.output.find('\n') + 1);
+  EXPECT_EQ(outcome.output, first + first);
+  const Json json = parse_json(first, "output");
+  EXPECT_EQ(json.at("metadata").text("format"), "pt");
+  EXPECT_EQ(json.at("tensors").item(1).text("name"), "wei\"ght");
+  EXPECT_EQ(json.at("tensors").item(1).at("shape").item(1).integer(), 3);
+  EXPECT_EQ(json.at("tensors").item(1).integer("bytes"), 12);
+}
+
+TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
+  save_safetensors(folder_ / "a.safetensors", {{"w", tensor({1.0, 2.0})}});
+  const std::string good = contents(folder_ / "a.safetensors");
+  EXPECT_TRUE(fails("inspect_checkpoint", "", "FILE"));
+  EXPECT_TRUE(fails("inspect_checkpoint", "absent", "absent: cannot open"));
+  for (const auto& [bytes, words] :
+       {std::pair(good.substr(0, 5), "not a .safetensors file: only 5"),
+        std::pair(good.substr(0, 40), "byte 0: "),
+        std::pair(good + "x", "the tensors end at byte 8"),
+        std::pair(good.substr(0, good.size() - 1), "tensor 'w'")}) {
+    write("b.safetensors", bytes);
+    EXPECT_TRUE(fails("inspect_checkpoint", "a.safetensors b.safetensors",
+                      "b.safetensors: " + std::string(words)));
+  }
+}
+
+TEST_F(EncoderPrograms, HelpIsNoError) {
+  const Outcome outcome = run("run_encoder", "--help");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.output.find("--key-padding-mask"), std::string::npos);
+  EXPECT_EQ(outcome.errors, "");
+}
+
+}  // namespace
+}  // namespace tessera::test
