@@ -1,0 +1,27 @@
+// Lines that hold two texts with a tab between them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/text/tokenizer.h"
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+/// **Errors**: std::runtime_error that names the input and the line: no tab, or a second one.
+inline std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
+                                              const std::string& input) {
+  std::vector<text::TextPair> pairs;
+  for (const std::string& line : lines) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
+      fail_file(input, "line ", pairs.size() + 1, ": wanted two texts with one tab between them");
+    }
+    pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
+  }
+  return pairs;
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,151 @@
+// What a model's tokenizer makes of lines: numbers, tokens, and the bytes that each stands for.
+//
+//   tokenize --model DIR lines.txt
+//
+// DIR is a model's folder, a tokenizer.json, or a file of Tokenizer::save.
+#include <algorithm>
+#include <charconv>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/command_progress.h"
+#include "examples/json_text.h"
+#include "examples/text_pairs.h"
+#include "models/text/tokenizers.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace {
+
+using namespace tessera;
+
+constexpr std::size_t kLinesAtOnce = 4096;
+
+struct Options {
+  std::string model, file;
+  bool pair = false;
+  bool no_special = false;
+  bool plain_text = false;
+  bool decode = false;
+  bool json = false;
+  index_t max_length = 0;
+};
+
+/// A token without what could command the terminal.
+std::string shown(const std::string& token) {
+  const std::string quoted = printable(token);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
+  for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+    const std::string token = shown(tokenizer.token(encoding.ids[i]));
+    std::cout << std::setw(8) << encoding.ids[i] << "  ";
+    if (encoding.texts[i] == text::kNoText) {
+      std::cout << token << '\n';
+    } else {
+      const text::Span bytes = encoding.offsets[i];
+      std::cout << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
+                << bytes.end << '\n';
+    }
+  }
+  std::cout << '\n';
+}
+
+std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
+  using examples::json_list;
+  const auto number = [](index_t value) { return std::to_string(value); };
+  return "{\"ids\":" + json_list(encoding.ids, number) + ",\"tokens\":" +
+         json_list(encoding.ids, [&](index_t id) { return json_quoted(tokenizer.token(id)); }) +
+         ",\"offsets\":" +
+         json_list(encoding.offsets,
+                   [](const text::Span& bytes) {
+                     return format('[', bytes.begin, ',', bytes.end, ']');
+                   }) +
+         ",\"types\":" + json_list(encoding.types, number) + ",\"texts\":" +
+         json_list(encoding.texts,
+                   [](index_t text) {
+                     return text == text::kNoText ? std::string("null") : std::to_string(text);
+                   }) +
+         '}';
+}
+
+/// Encodes some lines at a time, on all threads, and prints them.
+template <class Text>
+void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& texts, const Options& o) {
+  const text::EncodeOptions options = {.add_special = !o.no_special,
+                                       .max_length = o.max_length,
+                                       .cut = tokenizer.settings().cut,
+                                       .special_in_text = !o.plain_text};
+  examples::CommandProgress progress("lines", std::ssize(texts));
+  for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
+    const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
+    const auto encodings = tokenizer.encode_all(std::span(texts).subspan(begin, count), options);
+    for (const text::Encoding& encoding : encodings) {
+      if (o.json) {
+        std::cout << json_of(tokenizer, encoding) << '\n';
+      } else {
+        print_table(tokenizer, encoding);
+      }
+    }
+    progress.show(static_cast<index_t>(begin + count));
+  }
+}
+
+/// The numbers in a line, with blanks or commas between them.
+std::vector<index_t> numbers_of(const std::string& line, const std::string& place) {
+  constexpr const char* kBetween = " ,\t[]";
+  std::vector<index_t> numbers;
+  for (std::size_t at = line.find_first_not_of(kBetween); at != std::string::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
+    index_t number = 0;
+    const auto [rest, error] = std::from_chars(line.data() + at, line.data() + end, number);
+    if (error != std::errc() || rest != line.data() + end) {
+      fail_file(place, "wanted a token's number, got ", printable(line.substr(at, end - at)));
+    }
+    numbers.push_back(number);
+    at = line.find_first_not_of(kBetween, end);
+  }
+  return numbers;
+}
+
+void tokenize(const Options& o) {
+  const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
+  const std::vector<std::string> lines = examples::input_lines(o.file);
+  const std::string input = examples::input_name(o.file);
+  if (o.decode) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::string place = format(input, ": line ", i + 1);
+      std::cout << tokenizer->decode_text(numbers_of(lines[i], place)) << '\n';
+    }
+  } else if (o.pair) {
+    encode(*tokenizer, examples::text_pairs(lines, input), o);
+  } else {
+    encode(*tokenizer, lines, o);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using examples::Need;
+  examples::Command command("tokenize",
+                            "Shows the tokens of each line: number, token, and the bytes of the "
+                            "line that it stands for.");
+  Options o;
+  command.add_argument("FILE", o.file, "lines of text; standard input if absent");
+  command.add("--model", o.model, "a model's folder, or a tokenizer.json", Need::kRequired);
+  command.add("--pair", o.pair, "a line is two texts with a tab between them");
+  command.add("--max-length", o.max_length, "most tokens of a line, special ones included",
+              {1, examples::kMany});
+  command.add("--no-special", o.no_special, "without the tokens that stand around a text");
+  command.add("--plain-text", o.plain_text, "a [SEP] that a line spells out is text");
+  command.add("--decode", o.decode, "the other way: lines of numbers become text");
+  command.add("--json", o.json, "one object a line");
+  return command.run(argc, argv, [&] { tokenize(o); });
+}

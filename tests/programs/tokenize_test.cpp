@@ -1,0 +1,67 @@
+// tokenize shows numbers, tokens and bytes.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/text/word_tokenizer.h"
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+class TokenizeProgram : public Programs {
+ protected:
+  void SetUp() override {
+    Programs::SetUp();
+    const std::vector<std::string> texts = {"the cat sat", "the dog"};
+    text::WordTokenizer::of(texts).save(folder_ / "words");
+  }
+};
+
+TEST_F(TokenizeProgram, ShowsNumbersTokensAndBytes) {
+  write("lines.txt", "The cat\n\nthe bird\n");
+  const Outcome outcome = run("tokenize", "--model words lines.txt --threads 1");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output,
+            "       2  [CLS]\n       4  the                   0-3\n"
+            "       5  cat                   4-7\n\n"
+            "       2  [CLS]\n\n"
+            "       2  [CLS]\n       4  the                   0-3\n"
+            "       1  [UNK]                 4-8\n\n");
+  const Outcome json = run("tokenize", "--model words --json --max-length 2 < lines.txt");
+  EXPECT_TRUE(json.output.starts_with(
+      R"({"ids":[2,4],"tokens":["[CLS]","the"],"offsets":[[0,0],[0,3]],"types":[0,0],"texts":[null,0]})"
+      "\n"))
+      << json.output;
+  const Outcome bare = run("tokenize", "--model words --json --no-special lines.txt");
+  EXPECT_TRUE(bare.output.starts_with(R"({"ids":[4,5],"tokens":["the","cat"],)")) << bare.output;
+}
+
+TEST_F(TokenizeProgram, TheWayBack) {
+  write("numbers.txt", "[2, 5, 6]\n4\t5 1\n\n");
+  const Outcome outcome = run("tokenize", "--model words --decode numbers.txt");
+  EXPECT_EQ(outcome.output, "cat sat\nthe cat\n\n") << outcome.errors;
+}
+
+TEST_F(TokenizeProgram, WhatItRefuses) {
+  write("lines.txt", "the cat\n");
+  write("bad.txt", "the \xff\n");
+  write("numbers.txt", "1\n2 x3\n");
+  EXPECT_TRUE(fails("tokenize", "lines.txt", "--model"));
+  EXPECT_TRUE(fails("tokenize", "--model absent lines.txt", "absent: "));
+  EXPECT_TRUE(fails("tokenize", "--model lines.txt lines.txt", "lines.txt: "));
+  EXPECT_TRUE(fails("tokenize", "--model words absent.txt", "absent.txt: cannot open"));
+  EXPECT_TRUE(fails("tokenize", "--model words < bad.txt", "standard input: line 1, byte 5: not"));
+  EXPECT_TRUE(fails("tokenize", "--model words < /dev/null", "standard input: the file is empty"));
+  EXPECT_TRUE(fails("tokenize", "--model words --pair lines.txt",
+                    "lines.txt: line 1: wanted two texts with one tab"));
+  EXPECT_TRUE(fails("tokenize", "--model words --decode numbers.txt",
+                    "numbers.txt: line 2: wanted a token's number, got 'x3'"));
+  write("pairs.txt", "the cat\tsat\n");
+  EXPECT_TRUE(fails("tokenize", "--model words --pair pairs.txt", "pair"));
+  EXPECT_TRUE(fails("tokenize", "--model words --decode pairs.txt", "wanted a token's number"));
+}
+
+}  // namespace
+}  // namespace tessera::test
