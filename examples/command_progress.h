@@ -9,17 +9,21 @@
 namespace tessera::examples {
 
 /// A line like "512/5452 lines  9 %  430 lines/s  0:11 left" on standard error, if that is a
-/// terminal; standard output is for results. It goes with the object.
+/// terminal; standard output is for results. It goes with the object, or before.
 class CommandProgress {
  public:
   /// `what` is counted, "lines", of which there are `total`.
   CommandProgress(std::string what, index_t total);
-  ~CommandProgress();
+  ~CommandProgress() { clear(); }
   CommandProgress(const CommandProgress&) = delete;
   CommandProgress& operator=(const CommandProgress&) = delete;
 
   /// Draws the line, at most ten times a second.
   void show(index_t done);
+  /// The same where only now it is known how many there are.
+  void show(index_t done, index_t total);
+  /// Takes the line away: results follow.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;

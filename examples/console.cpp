@@ -16,15 +16,12 @@ namespace {
 
 constexpr std::size_t kLongestError = 400;
 
-/// The text on one line, and not too long. Other control characters, with which a name could
-/// command the terminal, are spelled out.
+/// The text on one line, and not too long.
 std::string one_line(const std::string& text) {
   std::string line;
-  for (char c : text) {
+  for (const char c : text) {
     if (c != '\n' && c != '\r') {
-      const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-      const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
-      line += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
+      line += plain(std::string_view(&c, 1));
     } else if (!line.empty() && line.back() != ' ') {
       line += line.back() == ':' ? " " : "; ";
     }
@@ -43,6 +40,16 @@ void occupy_closed_streams() {
 }
 
 }  // namespace
+
+std::string plain(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
+    shown += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
+  }
+  return shown;
+}
 
 void prepare_streams() {
   occupy_closed_streams();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tessera::examples {
 
@@ -9,6 +10,9 @@ namespace tessera::examples {
 /// with them lines that are not its own; using them fails. A file over its limit of size becomes an
 /// error of that file, where it would end the program.
 void prepare_streams();
+
+/// The text without what could command a terminal: control characters are spelled out, as \x1b.
+std::string plain(std::string_view text);
 
 /// Writes `error` as one line on standard error, after the program's name; what main() returns.
 int report_error(const std::string& name, std::string error);

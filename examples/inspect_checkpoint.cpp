@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
-#include <locale>
 #include <string>
 #include <vector>
 
 #include "examples/command.h"
+#include "examples/console.h"
 #include "examples/json_text.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -20,12 +20,6 @@
 namespace {
 
 using namespace tessera;
-
-/// A text from a file without what could command the terminal.
-std::string shown(const std::string& text) {
-  const std::string quoted = printable(text);
-  return quoted.substr(1, quoted.size() - 2);
-}
 
 std::string shape_text(const Shape& shape) {
   return format(shape);
@@ -40,13 +34,13 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
   for (const StoredTensor& tensor : stored) {
     bytes += tensor.bytes;
     elements += element_count("inspect_checkpoint", tensor.shape);
-    name_width = std::max(name_width, shown(tensor.name).size());
+    name_width = std::max(name_width, examples::plain(tensor.name).size());
     shape_width = std::max(shape_width, shape_text(tensor.shape).size());
   }
-  std::cout << file << ": " << stored.size() << " tensors, " << elements << " elements, "
-            << bytes << " bytes\n";
+  std::cout << file << ": " << stored.size() << " tensors, " << elements << " elements, " << bytes
+            << " bytes\n";
   for (const auto& [key, value] : opened.metadata()) {
-    std::cout << "  " << shown(key) << ": " << printable(value) << '\n';
+    std::cout << "  " << examples::plain(key) << ": " << printable(value) << '\n';
   }
   const auto row = [&](const std::string& name, const std::string& dtype, const std::string& shape,
                        const std::string& size) {
@@ -56,22 +50,19 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
   };
   row("name", "dtype", "shape", "bytes");
   for (const StoredTensor& tensor : stored) {
-    row(shown(tensor.name), tensor.dtype, shape_text(tensor.shape), std::to_string(tensor.bytes));
+    row(examples::plain(tensor.name), tensor.dtype, shape_text(tensor.shape),
+        std::to_string(tensor.bytes));
   }
 }
 
 std::string json_of(const std::string& file, const SafetensorsFile& opened) {
   using examples::json_list;
   const auto number = [](index_t value) { return std::to_string(value); };
-  return "{\"file\":" + json_quoted(file) + ",\"metadata\":{" +
-         [&] {
-           std::string text;
-           for (const auto& [key, value] : opened.metadata()) {
-             text += (text.empty() ? "" : ",") + json_quoted(key) + ':' + json_quoted(value);
-           }
-           return text;
-         }() +
-         "},\"tensors\":" +
+  std::string metadata;
+  for (const auto& [key, value] : opened.metadata()) {
+    metadata += (metadata.empty() ? "" : ",") + json_quoted(key) + ':' + json_quoted(value);
+  }
+  return "{\"file\":" + json_quoted(file) + ",\"metadata\":{" + metadata + "},\"tensors\":" +
          json_list(opened.stored(),
                    [&](const StoredTensor& tensor) {
                      return "{\"name\":" + json_quoted(tensor.name) +

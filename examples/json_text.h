@@ -3,16 +3,16 @@
 
 #include <charconv>
 #include <cmath>
-#include <span>
+#include <concepts>
 #include <string>
 
-#include "tensor/error.h"
 #include "tensor/io/json.h"
 
 namespace tessera::examples {
 
-/// The shortest number that reads as the same float; null for what JSON has no number for.
-inline std::string json_number(float value) {
+/// The shortest number that reads as the same value; null for what JSON has no number for.
+template <std::floating_point T>
+std::string json_number(T value) {
   if (!std::isfinite(value)) return "null";
   char digits[32];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);

@@ -15,6 +15,7 @@
 
 #include "examples/command.h"
 #include "examples/command_progress.h"
+#include "examples/console.h"
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tensor/error.h"
@@ -44,11 +45,6 @@ struct Options {
 /// The shapes of one layer's parameters, by what follows "layers.N.".
 using LayerShapes = std::map<std::string, Shape>;
 
-std::string unquoted(const std::string& name) {
-  const std::string quoted = printable(name);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 /// The tensors after the prefix. **Errors**: no layer there; the message knows a better prefix.
 nn::StateDict read_state(const Options& o) {
   constexpr std::string_view kFirst = "layers.0.self_attn.in_proj_weight";
@@ -59,7 +55,7 @@ nn::StateDict read_state(const Options& o) {
     if (name.ends_with(kFirst)) elsewhere = name.substr(0, name.size() - kFirst.size());
   }
   if (state.contains(std::string(kFirst))) return state;
-  const std::string wanted = unquoted(o.prefix) + std::string(kFirst);
+  const std::string wanted = examples::plain(o.prefix) + std::string(kFirst);
   if (elsewhere) {
     fail_file(o.weights, "no tensor ", wanted, "; give --prefix ", printable(*elsewhere));
   }
@@ -78,7 +74,7 @@ std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::
     const char* const end = name.data() + name.size();
     const auto [rest, error] = std::from_chars(begin, end, number);
     if (error != std::errc() || number < 0 || rest == end || *rest != '.') {
-      fail_file(file, "wanted a layer's number in ", unquoted(name));
+      fail_file(file, "wanted a layer's number in ", examples::plain(name));
     }
     layers[number].emplace(std::string(rest + 1, end), tensor.shape());
   }
@@ -89,10 +85,10 @@ std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::
     for (const auto& [name, shape] : first) {
       const auto found = shapes.find(name);
       if (found == shapes.end()) {
-        fail_file(file, "layers.", number, '.', unquoted(name), ": missing; layer 0 has it");
+        fail_file(file, "layers.", number, '.', examples::plain(name), ": missing; layer 0 has it");
       }
       if (!(found->second == shape)) {
-        fail_file(file, "layers.", number, '.', unquoted(name), ": wanted the shape ", shape,
+        fail_file(file, "layers.", number, '.', examples::plain(name), ": wanted the shape ", shape,
                   " of layer 0, got ", found->second);
       }
     }
@@ -240,7 +236,8 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
   examples::CommandProgress progress("sequences", batch);
   for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
     const index_t end = std::min(begin + kSequencesAtOnce, batch);
-    const models::EncoderInputs inputs = {x.slice(0, begin, end), masks.part(begin, end)};
+    const AttentionMask mask = masks.part(begin, end);
+    const models::EncoderInputs inputs = {x.slice(0, begin, end), mask};
     if (result.attention.defined()) {
       const models::EncoderTrace trace = encoder.with_weights(inputs);
       result.output.slice(0, begin, end).copy_from(trace.output);

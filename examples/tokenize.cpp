@@ -14,6 +14,7 @@
 
 #include "examples/command.h"
 #include "examples/command_progress.h"
+#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/text_pairs.h"
 #include "models/text/tokenizers.h"
@@ -36,15 +37,9 @@ struct Options {
   index_t max_length = 0;
 };
 
-/// A token without what could command the terminal.
-std::string shown(const std::string& token) {
-  const std::string quoted = printable(token);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
   for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-    const std::string token = shown(tokenizer.token(encoding.ids[i]));
+    const std::string token = examples::plain(tokenizer.token(encoding.ids[i]));
     std::cout << std::setw(8) << encoding.ids[i] << "  ";
     if (encoding.texts[i] == text::kNoText) {
       std::cout << token << '\n';

@@ -73,6 +73,9 @@ TEST_F(EncoderPrograms, EncodersAreThoseOfPyTorch) {
     const GoldenCase golden(name);
     run_encoder(arguments_of(golden) + options_of(golden) + " --threads 2");
     expect_output(golden);
+    const std::string with_two = contents(folder_ / "y.npy");
+    run_encoder(arguments_of(golden) + options_of(golden) + " --threads 1");
+    EXPECT_TRUE(contents(folder_ / "y.npy") == with_two) << name;
   }
 }
 

@@ -10,6 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/create.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/safetensors.h"
+#include "tests/support/file_support.h"
+#include "tests/support/golden.h"
+
 namespace {
 
 struct Drawn {
@@ -17,17 +23,17 @@ struct Drawn {
   std::string text;
 };
 
-/// Runs train_reverse on a terminal of so many columns. Once it has drawn a bar, `keys` are typed.
-Drawn run(int columns, const std::string& arguments, const std::string& keys = "") {
+/// Runs a program on a terminal of so many columns. Once it has drawn what is left, `keys` are typed.
+Drawn run_program(int columns, const std::string& program, const std::string& arguments,
+                  const std::string& keys = "") {
   struct winsize size = {};
   size.ws_row = 24;
   size.ws_col = static_cast<unsigned short>(columns);
   int terminal = -1;
   const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
-    const std::string command = "exec " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR
-                                "/train_reverse' " +
-                                arguments + " --layers 1 --width 8 --heads 2 --feed-forward 16";
+    const std::string command =
+        "exec " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program + "' " + arguments;
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     _exit(127);
   }
@@ -45,6 +51,11 @@ Drawn run(int columns, const std::string& arguments, const std::string& keys = "
   close(terminal);
   drawn.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return drawn;
+}
+
+Drawn run(int columns, const std::string& arguments, const std::string& keys = "") {
+  return run_program(columns, "train_reverse",
+                     arguments + " --layers 1 --width 8 --heads 2 --feed-forward 16", keys);
 }
 
 /// The most columns that a bar takes.
@@ -92,6 +103,29 @@ TEST(Progress, CtrlCStopsAndClearsTheBar) {
   ASSERT_NE(stopped, std::string::npos) << drawn.text;
   const std::string before = drawn.text.substr(0, stopped);
   EXPECT_TRUE(before.ends_with("\r\x1b[K") || before.ends_with('\n')) << drawn.text;
+}
+
+TEST(Progress, CommandsDrawWhatIsLeftAndTakeItAway) {
+  using namespace tessera;
+  const test::TemporaryFolder folder;
+  const test::GoldenCase golden("encoder_pre_gelu_none_8");
+  save_safetensors(folder.path() / "w.safetensors", golden.state());
+  save_npy(folder.path() / "x.npy", zeros({40000, 8, 8}));
+  const std::string in = " '" + folder.path().string() + "/";
+  const std::string arguments = "--heads 1 --norm-first --threads 1 --weights" + in +
+                                "w.safetensors' --input" + in + "x.npy' --output" + in + "y.npy'";
+  const Drawn drawn = run_program(30, "run_encoder", arguments);
+  EXPECT_EQ(drawn.status, 0) << drawn.text;
+  const std::size_t begin = drawn.text.find("/40000 sequences  ");
+  ASSERT_NE(begin, std::string::npos) << drawn.text;
+  EXPECT_TRUE(drawn.text.starts_with("\r\x1b[K")) << drawn.text;
+  const std::size_t cleared = drawn.text.rfind("\r\x1b[K");
+  EXPECT_TRUE(drawn.text.substr(cleared).starts_with("\r\x1b[K/")) << drawn.text;
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < cleared; at = end) {
+    end = drawn.text.find("\r\x1b[K", at + 1);
+    EXPECT_LE(end - at, 4U + 29U) << drawn.text;
+  }
 }
 
 }  // namespace

@@ -44,6 +44,19 @@ TEST_F(TokenizeProgram, TheWayBack) {
   EXPECT_EQ(outcome.output, "cat sat\nthe cat\n\n") << outcome.errors;
 }
 
+TEST_F(TokenizeProgram, PairsAndSpecialTokensThatALineSpellsOut) {
+  const std::string model = "--model '" TESSERA_GOLDEN_DIR "/folders/bert' --json ";
+  write("pairs.txt", "the cat\tsat [SEP]\n");
+  EXPECT_EQ(
+      run("tokenize", model + "--pair pairs.txt").output,
+      R"({"ids":[2,37,38,3,39,3,3],"tokens":["[CLS]","the","cat","[SEP]","sat","[SEP]","[SEP]"],)"
+      R"("offsets":[[0,0],[0,3],[4,7],[0,0],[0,3],[4,9],[0,0]],"types":[0,0,0,0,1,1,1],)"
+      R"("texts":[null,0,0,null,1,1,null]})"
+      "\n");
+  const Outcome plain = run("tokenize", model + "--pair --plain-text pairs.txt");
+  EXPECT_TRUE(plain.output.starts_with(R"({"ids":[2,37,38,3,39,1,29,)")) << plain.output;
+}
+
 TEST_F(TokenizeProgram, WhatItRefuses) {
   write("lines.txt", "the cat\n");
   write("bad.txt", "the \xff\n");

@@ -1,0 +1,90 @@
+// The parts of a text that answer a question, by a pretrained model.
+//
+//   answer --model roberta-base-squad2 --question 'Who wrote it?' book.txt
+//
+// Each row is a score, the bytes of the text, and the answer.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/console.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "examples/text_pairs.h"
+#include "models/hugging_face/question_answerer.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  std::string model, file, question;
+  bool pair = false;
+  models::AnsweringOptions answering;
+  bool json = false;
+};
+
+/// One question about the whole text, or a question and its own text on each line.
+std::vector<models::Question> questions_of(const Options& o) {
+  require(o.pair == o.question.empty(), "answer", "give one of --question and --pair");
+  if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
+  std::vector<models::Question> questions;
+  for (text::TextPair& pair :
+       examples::text_pairs(examples::input_lines(o.file), examples::input_name(o.file))) {
+    questions.push_back({std::move(pair.first), std::move(pair.second)});
+  }
+  return questions;
+}
+
+std::string json_of(const std::vector<models::Answer>& answers) {
+  return "{\"answers\":" +
+         examples::json_list(answers,
+                             [](const models::Answer& answer) {
+                               return format("{\"text\":", json_quoted(answer.text),
+                                             ",\"score\":", examples::json_number(answer.score),
+                                             ",\"begin\":", answer.bytes.begin,
+                                             ",\"end\":", answer.bytes.end, '}');
+                             }) +
+         '}';
+}
+
+void answer(Options& o) {
+  const std::vector<models::Question> questions = questions_of(o);
+  const models::QuestionAnswerer model = models::load_question_answerer(o.model);
+  examples::CommandProgress progress("windows", 0);
+  o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
+  const auto results = model(questions, o.answering);
+  progress.clear();
+  for (const std::vector<models::Answer>& answers : results) {
+    if (o.json) std::cout << json_of(answers) << '\n';
+    if (o.json) continue;
+    for (const models::Answer& each : answers) {
+      std::cout << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-'
+                << each.bytes.end << '\t' << examples::plain(each.text) << '\n';
+    }
+    if (o.pair) std::cout << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using examples::kMany;
+  examples::Command command("answer",
+                            "Finds the parts of a text that answer a question: score, bytes and "
+                            "text. An empty one says that there is no answer.");
+  Options o;
+  command.add_argument("FILE", o.file, "the text; standard input if absent");
+  command.add("--model", o.model, "the model's folder", examples::Need::kRequired);
+  command.add("--question", o.question, "about the whole text");
+  command.add("--pair", o.pair, "instead: a line is a question and its text, with a tab between");
+  command.add("--top", o.answering.count, "answers to a question", {1, kMany});
+  command.add("--max-tokens", o.answering.max_tokens, "of an answer", {1, kMany});
+  command.add("--may-be-none", o.answering.may_be_none, "that there is no answer is one, too");
+  command.add("--window", o.answering.window, "tokens that are read together", {1, kMany});
+  command.add("--stride", o.answering.stride, "tokens that neighbouring windows share", {0, kMany});
+  command.add("--json", o.json, "one object for each question");
+  return command.run(argc, argv, [&] { answer(o); });
+}

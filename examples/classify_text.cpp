@@ -1,0 +1,73 @@
+// The class of each line, by a pretrained sequence classifier.
+//
+//   classify_text --model distilbert-base-uncased-finetuned-sst-2-english reviews.txt
+//
+// Each row is a label, its score and the line.
+#include <algorithm>
+#include <iostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/console.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "examples/text_pairs.h"
+#include "models/hugging_face/text_classifier.h"
+
+namespace {
+
+using namespace tessera;
+
+std::string json_of(std::span<const models::ClassScore> classes) {
+  return "{\"classes\":" +
+         examples::json_list(classes,
+                             [](const models::ClassScore& each) {
+                               return "{\"label\":" + json_quoted(each.label) +
+                                      ",\"score\":" + examples::json_number(each.score) + '}';
+                             }) +
+         '}';
+}
+
+void print(const std::vector<std::vector<models::ClassScore>>& results,
+           const std::vector<std::string>& lines, index_t top, bool json) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t count = std::min(results[i].size(), static_cast<std::size_t>(top));
+    const std::span best = std::span(results[i]).first(count);
+    if (json) {
+      std::cout << json_of(best) << '\n';
+      continue;
+    }
+    for (const models::ClassScore& each : best) {
+      std::cout << examples::plain(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
+                << lines[i] << '\n';
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("classify_text",
+                            "Names the class of each line, by a pretrained classifier: label, "
+                            "score and line.");
+  examples::ModelOptions options;
+  bool pair = false;
+  index_t top = 1;
+  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  command.add("--pair", pair, "a line is two texts with a tab between them");
+  command.add("--top", top, "classes of each line, the likeliest first", {1, examples::kMany});
+  return command.run(argc, argv, [&] {
+    const models::TextClassifier model = models::load_text_classifier(options.model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    const models::TaskOptions task = examples::task_options(options, progress);
+    const auto results =
+        pair ? model(examples::text_pairs(lines, examples::input_name(options.file)), task)
+             : model(lines, task);
+    progress.clear();
+    print(results, lines, top, options.json);
+  });
+}

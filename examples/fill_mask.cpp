@@ -1,0 +1,88 @@
+// Fills the blanks of lines by a masked language model.
+//
+//   echo 'The capital of France is [MASK].' | fill_mask --model bert-base-uncased
+//
+// Each row is a probability, the token, and the line with it.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/console.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "models/hugging_face/mask_filler.h"
+#include "tensor/error.h"
+
+namespace {
+
+using namespace tessera;
+
+void print_rows(const std::vector<models::Blank>& blanks) {
+  for (const models::Blank& blank : blanks) {
+    for (const models::Filling& filling : blank.fillings) {
+      std::cout << examples::fixed(filling.score, 4) << '\t' << examples::plain(filling.token)
+                << '\t' << examples::plain(filling.text) << '\n';
+    }
+    std::cout << '\n';
+  }
+}
+
+std::string json_of(const std::vector<models::Blank>& blanks) {
+  using examples::json_list;
+  return "{\"blanks\":" +
+         json_list(blanks,
+                   [](const models::Blank& blank) {
+                     return format("{\"begin\":", blank.bytes.begin, ",\"end\":", blank.bytes.end,
+                                   ",\"fillings\":") +
+                            json_list(blank.fillings,
+                                      [](const models::Filling& filling) {
+                                        return format("{\"id\":", filling.id,
+                                                      ",\"token\":", json_quoted(filling.token),
+                                                      ",\"text\":", json_quoted(filling.text),
+                                                      ",\"score\":",
+                                                      examples::json_number(filling.score), '}');
+                                      }) +
+                            '}';
+                   }) +
+         '}';
+}
+
+/// **Errors**: a line without a blank.
+void check_blanks(const std::vector<std::string>& lines, const std::string& mask,
+                  const std::string& input) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].find(mask) == std::string::npos) {
+      fail_file(input, "line ", i + 1, ": there is no ", examples::plain(mask), " in it");
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("fill_mask",
+                            "Fills the blanks of lines, [MASK] or <mask>, by a masked language "
+                            "model: probability, token, and the line with it.");
+  examples::ModelOptions options;
+  index_t top = 5;
+  examples::add_model_options(command, options, "lines with blanks; standard input if absent");
+  command.add("--top", top, "fillings of each blank", {1, examples::kMany});
+  return command.run(argc, argv, [&] {
+    const models::MaskFiller model = models::load_mask_filler(options.model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    check_blanks(lines, model.mask(), examples::input_name(options.file));
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    const auto results =
+        model(lines, {.count = top, .task = examples::task_options(options, progress)});
+    progress.clear();
+    for (const std::vector<models::Blank>& blanks : results) {
+      if (options.json) {
+        std::cout << json_of(blanks) << '\n';
+      } else {
+        print_rows(blanks);
+      }
+    }
+  });
+}

@@ -1,0 +1,38 @@
+// The options of programs that ask a pretrained model about texts.
+#pragma once
+
+#include <string>
+
+#include "examples/command.h"
+#include "examples/command_progress.h"
+#include "models/hugging_face/task.h"
+
+namespace tessera::examples {
+
+struct ModelOptions {
+  std::string model, file;
+  index_t max_length = 0;
+  index_t batch_size = 32;
+  bool plain_text = false;
+  bool json = false;
+};
+
+inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
+  command.add_argument("FILE", options.file, file_is);
+  command.add("--model", options.model, "the model's folder", Need::kRequired);
+  command.add("--max-length", options.max_length, "most tokens of a text; the model's if absent",
+              {1, kMany});
+  command.add("--batch-size", options.batch_size, "texts computed together", {1, kMany});
+  command.add("--plain-text", options.plain_text, "a [SEP] that a text spells out is text");
+  command.add("--json", options.json, "one object a line");
+}
+
+/// `progress` must live as long as the result.
+inline models::TaskOptions task_options(const ModelOptions& options, CommandProgress& progress) {
+  return {.max_length = options.max_length,
+          .batch_size = options.batch_size,
+          .special_in_text = !options.plain_text,
+          .progress = [&progress](index_t done, index_t) { progress.show(done); }};
+}
+
+}  // namespace tessera::examples

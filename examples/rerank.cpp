@@ -1,0 +1,48 @@
+// Lines by how well they answer a query, by a pretrained cross-encoder.
+//
+//   rerank --model ms-marco-MiniLM-L6-v2 --query 'how many people live in Berlin' found.txt
+//
+// Each row is a score, the line's number and the line, the best first.
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/console.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "models/hugging_face/text_classifier.h"
+
+int main(int argc, char** argv) {
+  using namespace tessera;
+  examples::Command command("rerank",
+                            "Orders lines by how well they answer a query: score, number of the "
+                            "line, and line.");
+  examples::ModelOptions options;
+  std::string query;
+  index_t top = examples::kMany;
+  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  command.add("--query", query, "what is looked for", examples::Need::kRequired);
+  command.add("--top", top, "lines to print", {1, examples::kMany});
+  return command.run(argc, argv, [&] {
+    const models::CrossEncoder model = models::load_cross_encoder(options.model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    auto ranked = model.rank(query, lines, examples::task_options(options, progress));
+    progress.clear();
+    ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
+    for (const models::CrossEncoder::Ranked& each : ranked) {
+      const std::string& line = lines[static_cast<std::size_t>(each.text)];
+      if (options.json) {
+        std::cout << format("{\"line\":", each.text + 1,
+                            ",\"score\":", examples::json_number(each.score),
+                            ",\"text\":", json_quoted(line), "}\n");
+      } else {
+        std::cout << examples::fixed(each.score, 4) << '\t' << each.text + 1 << '\t' << line
+                  << '\n';
+      }
+    }
+  });
+}

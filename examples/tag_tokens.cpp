@@ -1,0 +1,68 @@
+// Names, places and other parts of lines, by a pretrained token classifier.
+//
+//   tag_tokens --model bert-base-NER letters.txt
+//
+// Each row is the line's number, a label, its score, the bytes of the line, and the text there.
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "examples/command.h"
+#include "examples/console.h"
+#include "examples/json_text.h"
+#include "examples/model_options.h"
+#include "examples/progress.h"
+#include "models/hugging_face/token_tagger.h"
+
+namespace {
+
+using namespace tessera;
+
+std::string_view text_of(const models::Tag& tag, std::string_view line) {
+  return line.substr(static_cast<std::size_t>(tag.bytes.begin),
+                     static_cast<std::size_t>(tag.bytes.end - tag.bytes.begin));
+}
+
+std::string json_of(const std::vector<models::Tag>& tags, const std::string& line) {
+  return "{\"tags\":" +
+         examples::json_list(tags,
+                             [&](const models::Tag& tag) {
+                               return format("{\"label\":", json_quoted(tag.label),
+                                             ",\"score\":", examples::json_number(tag.score),
+                                             ",\"begin\":", tag.bytes.begin,
+                                             ",\"end\":", tag.bytes.end,
+                                             ",\"text\":", json_quoted(text_of(tag, line)), '}');
+                             }) +
+         '}';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("tag_tokens",
+                            "Finds names and other parts of lines, by a pretrained token "
+                            "classifier: line, label, score, bytes and text.");
+  examples::ModelOptions options;
+  std::string grouping = "simple";
+  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  command.add("--grouping", grouping, "of tokens to parts",
+              {"none", "simple", "first", "average", "max"});
+  return command.run(argc, argv, [&] {
+    const models::TokenTagger model = models::load_token_tagger(options.model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    const auto results =
+        model(lines, models::tag_grouping(grouping), examples::task_options(options, progress));
+    progress.clear();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (options.json) std::cout << json_of(results[i], lines[i]) << '\n';
+      if (options.json) continue;
+      for (const models::Tag& tag : results[i]) {
+        std::cout << i + 1 << '\t' << examples::plain(tag.label) << '\t'
+                  << examples::fixed(tag.score, 4) << '\t' << tag.bytes.begin << '-'
+                  << tag.bytes.end << '\t' << text_of(tag, lines[i]) << '\n';
+      }
+    }
+  });
+}

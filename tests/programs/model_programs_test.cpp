@@ -1,0 +1,273 @@
+// The programs that ask pretrained models, on small folders: what golden/folders' references say,
+// every command of the page "Your model here", and an error's one line.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tensor/io/json.h"
+#include "tensor/io/safetensors.h"
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+class ModelPrograms : public Programs {
+ protected:
+  static fs::path golden(const std::string& folder) {
+    return fs::path(TESSERA_GOLDEN_DIR) / "folders" / folder;
+  }
+  static Json tasks(const std::string& folder) { return read_json(golden(folder) / "tasks.json"); }
+
+  /// A copy of the folder "bert" here, whose weights have the head for questions alone: files with
+  /// several heads are for tests only.
+  void copy_for_questions(const std::string& name) const {
+    fs::copy(golden("bert"), folder_ / name);
+    const fs::path file = folder_ / name / "model.safetensors";
+    Safetensors weights = load_safetensors(file);
+    std::erase_if(weights.tensors, [](const auto& entry) {
+      return entry.first.find("classifier.") != std::string::npos;
+    });
+    save_safetensors(file, weights.tensors);
+  }
+
+  /// The objects that a program prints for these lines.
+  std::vector<Json> ask(const std::string& program, const fs::path& model, const std::string& lines,
+                        const std::string& arguments = "") const {
+    write("lines.txt", lines);
+    const Outcome outcome =
+        run(program, "--model '" + model.string() + "' --json " + arguments + " < lines.txt");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    std::vector<Json> objects;
+    std::istringstream output(outcome.output);
+    for (std::string line; std::getline(output, line);) {
+      objects.push_back(parse_json(line, program));
+    }
+    return objects;
+  }
+};
+
+TEST_F(ModelPrograms, ClassifyTextSaysWhatPipelinesSay) {
+  const Json want = tasks("bert");
+  std::string lines, pairs;
+  for (const Json& text : want.at("texts").items()) lines += std::string(text.text()) + '\n';
+  for (const Json& pair : want.at("pairs").items()) {
+    pairs += format(pair.at("texts").item(0).text(), '\t', pair.at("texts").item(1).text(), '\n');
+  }
+  const auto compare = [](const std::vector<Json>& got, const std::vector<Json>& scores) {
+    ASSERT_EQ(got.size(), scores.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const Json classes = got[i].at("classes");
+      ASSERT_EQ(classes.size(), scores[i].size());
+      double before = 1;
+      for (const Json& each : classes.items()) {
+        EXPECT_NEAR(each.number("score"), scores[i].number(each.text("label")), kTolerance);
+        EXPECT_LE(each.number("score"), before);
+        before = each.number("score");
+      }
+    }
+  };
+  std::vector<Json> of_texts, of_pairs;
+  for (const Json& scores : want.at("classes").at("single_label_classification").items()) {
+    of_texts.push_back(scores);
+  }
+  for (const Json& pair : want.at("pairs").items()) of_pairs.push_back(pair.at("classes"));
+  compare(ask("classify_text", golden("bert"), lines, "--top 9 --batch-size 2"), of_texts);
+  compare(ask("classify_text", golden("bert"), pairs, "--top 9 --pair"), of_pairs);
+}
+
+TEST_F(ModelPrograms, TagTokensSaysWhatPipelinesSay) {
+  const Json want = tasks("bert").at("tags");
+  std::string lines;
+  for (const Json& text : want.items()) lines += text.text("text") + '\n';
+  for (const std::string grouping : {"none", "simple", "average"}) {
+    const std::vector<Json> got =
+        ask("tag_tokens", golden("bert"), lines, "--grouping " + grouping);
+    ASSERT_EQ(static_cast<index_t>(got.size()), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const Json text = want.item(static_cast<index_t>(i));
+      const Json tags = got[i].at("tags");
+      const Json reference = text.at(grouping);
+      ASSERT_EQ(tags.size(), reference.size()) << text.text("text");
+      for (index_t n = 0; n < tags.size(); ++n) {
+        EXPECT_EQ(tags.item(n).text("label"), reference.item(n).text("label"));
+        EXPECT_NEAR(tags.item(n).number("score"), reference.item(n).number("score"), kTolerance);
+      }
+    }
+  }
+}
+
+TEST_F(ModelPrograms, AnswerSaysWhatPipelinesSay) {
+  copy_for_questions("model");
+  for (const Json& each : tasks("bert").at("answers").items()) {
+    const std::string line = each.text("question") + '\t' + each.text("context") + '\n';
+    const std::string options = each.boolean("impossible") ? " --may-be-none" : "";
+    const std::vector<Json> got = ask("answer", "model", line, "--pair" + options);
+    ASSERT_EQ(got.size(), 1U);
+    const Json answer = got[0].at("answers").item(0);
+    EXPECT_EQ(answer.text("text"), each.at("answer").text("answer"));
+    EXPECT_NEAR(answer.number("score"), each.at("answer").number("score"), kTolerance);
+  }
+}
+
+TEST_F(ModelPrograms, FillMaskSaysWhatPipelinesSay) {
+  const Json want = tasks("bert").at("blanks");
+  for (const Json& each : want.items()) {
+    const std::vector<Json> got =
+        ask("fill_mask", golden("bert"), each.text("text") + '\n', "--top 5");
+    ASSERT_EQ(got.size(), 1U);
+    const Json fillings = got[0].at("blanks").item(0).at("fillings");
+    const Json reference = each.at("fills");
+    ASSERT_EQ(fillings.size(), reference.size());
+    for (index_t n = 0; n < fillings.size(); ++n) {
+      EXPECT_EQ(fillings.item(n).integer("id"), reference.item(n).integer("id"));
+      EXPECT_NEAR(fillings.item(n).number("score"), reference.item(n).number("score"), kTolerance);
+    }
+  }
+}
+
+TEST_F(ModelPrograms, RerankScoresPairs) {
+  for (const Json& pair : tasks("reranker").at("pairs").items()) {
+    const std::string text = std::string(pair.at("texts").item(1).text());
+    const std::vector<Json> got = ask("rerank", golden("reranker"), text + "\nzebra\n",
+                                      format("--query '", pair.at("texts").item(0).text(), "'"));
+    ASSERT_EQ(got.size(), 2U);
+    EXPECT_GE(got[0].number("score"), got[1].number("score"));
+    const Json& found = got[got[0].integer("line") == 1 ? 0 : 1];
+    EXPECT_EQ(found.text("text"), text);
+    EXPECT_NEAR(found.number("score"), pair.number("score"), kTolerance);
+  }
+}
+
+TEST_F(ModelPrograms, TheTablesThatPeopleRead) {
+  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  write("lines.txt", "The cat sat on a mat.\n");
+  EXPECT_EQ(run("classify_text", bert + "lines.txt").output,
+            "B-LOC\t0.3266\tThe cat sat on a mat.\n");
+  EXPECT_TRUE(
+      run("tag_tokens", bert + "lines.txt").output.starts_with("1\tPER\t0.4121\t0-3\tThe\n"));
+  copy_for_questions("model");
+  EXPECT_EQ(run("answer", "--model model --question 'where is the cat' lines.txt").output,
+            "0.0371\t4-14\tcat sat on\n");
+  write("blanks.txt", "the cat sat on a [MASK] .\n");
+  EXPECT_TRUE(run("fill_mask", bert + "--top 1 blanks.txt").output.starts_with("0.0891\t"));
+  write("lines.txt", "a mat\nthe city\n");
+  const Outcome ranked = run("rerank", "--model '" + golden("reranker").string() +
+                                           "' --query 'what is a cat' --top 1 lines.txt");
+  EXPECT_TRUE(std::regex_match(ranked.output, std::regex("0[.]\\d{4}\t[12]\t(a mat|the city)\n")))
+      << ranked.output << ranked.errors;
+}
+
+/// The lines of the page's blocks in this language.
+std::vector<std::string> page_lines(const std::string& language) {
+  const std::string readme = contents(fs::path(TESSERA_SOURCE_DIR) / "examples/README.md");
+  const std::size_t begin = readme.find("\n## Your model here\n");
+  EXPECT_NE(begin, std::string::npos);
+  std::istringstream page(readme.substr(begin, readme.find("\n## ", begin + 1) - begin));
+  std::vector<std::string> lines;
+  bool is_inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("```")) {
+      is_inside = line == "```" + language;
+    } else if (is_inside) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+TEST_F(ModelPrograms, EveryCommandOfThePageRuns) {
+  const auto copy = [&](const char* from, const char* to) {
+    fs::copy(golden(from), folder_ / to, fs::copy_options::recursive);
+  };
+  copy("sentence", "all-MiniLM-L6-v2");
+  copy("reranker", "ms-marco-MiniLM-L6-v2");
+  for (const char* to : {"bert-base-NER", "bert-base-uncased", "distilbert-sst-2"}) {
+    copy("bert", to);
+  }
+  copy_for_questions("bert-base-cased-squad2");
+  const std::regex program("build/release/examples/(\\w+)");
+  const std::string ours = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/$1'";
+  std::string all;
+  for (const std::string& command : page_lines("sh")) {
+    all += command + '\n';
+    write("command.sh",
+          "cd '" + folder_.string() + "' && " + std::regex_replace(command, program, ours) + "\n");
+    const std::string shell =
+        "sh '" + path("command.sh") + "' >'" + path("out.txt") + "' 2>'" + path("err.txt") + "'";
+    EXPECT_EQ(std::system(shell.c_str()), 0) << command << '\n' << contents(folder_ / "err.txt");
+    EXPECT_EQ(contents(folder_ / "err.txt"), "") << command;
+    if (command.find('>') == std::string::npos && command.find("--output") == std::string::npos) {
+      EXPECT_NE(contents(folder_ / "out.txt"), "") << command;
+    }
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "lines.npy"));
+  for (const char* name : {"embed", "rerank", "tag_tokens", "answer", "classify_text", "fill_mask",
+                           "tokenize", "inspect_checkpoint"}) {
+    EXPECT_NE(all.find("/" + std::string(name) + " "), std::string::npos) << name;
+  }
+}
+
+TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
+  fs::copy(golden("bert"), folder_ / "deberta-v3-base");
+  const std::string config = contents(folder_ / "deberta-v3-base/config.json");
+  write("deberta-v3-base/config.json",
+        std::regex_replace(config, std::regex("\"bert\""), "\"deberta-v2\""));
+  write("lines.txt", "the cat\n");
+  const std::vector<std::string> want = page_lines("text");
+  ASSERT_EQ(want.size(), 1U);
+  EXPECT_EQ(run("embed", "--model deberta-v3-base lines.txt").errors, want[0] + '\n');
+}
+
+TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
+  fs::copy(golden("bert"), folder_ / "model", fs::copy_options::recursive);
+  write("lines.txt", "the cat\n");
+  write("pairs.txt", "the cat\tthe mat\n");
+  const std::string config = contents(folder_ / "model/config.json");
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"classify_text", "--model model lines.txt"},
+      {"tag_tokens", "--model model lines.txt"},
+      {"answer", "--model model --question who lines.txt"},
+      {"fill_mask", "--model model lines.txt"},
+      {"rerank", "--model model --query who lines.txt"}};
+  const auto all_fail = [&](const std::string& words) {
+    for (const auto& [program, arguments] : commands) {
+      EXPECT_TRUE(fails(program, arguments, words)) << program;
+    }
+  };
+  const auto with = [&](const std::string& from, const std::string& to, const std::string& words) {
+    write("model/config.json", std::regex_replace(config, std::regex(from), to));
+    all_fail("config.json: " + words);
+  };
+  with("\"bert\"", "\"deberta-v2\"", "model_type: ");
+  with("\"vocab_size\": 92", "\"vocab_size\": \"many\"", "vocab_size: wanted");
+  with("\"hidden_size\": 12", "\"hidden_size\": 13", "");
+  write("model/config.json", config);
+  fs::rename(folder_ / "model/model.safetensors", folder_ / "model/away");
+  all_fail("model.safetensors");
+  fs::rename(folder_ / "model/away", folder_ / "model/model.safetensors");
+  fs::remove(folder_ / "model/vocab.txt");
+  all_fail("model");
+  fs::rename(folder_ / "model/config.json", folder_ / "model/away");
+  all_fail("config.json: cannot open");
+  fs::remove_all(folder_ / "model");
+  all_fail("model");
+  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  EXPECT_TRUE(fails("answer", bert + "lines.txt", "give one of --question and --pair"));
+  EXPECT_TRUE(fails("answer", bert + "--pair lines.txt", "lines.txt: line 1: wanted two texts"));
+  EXPECT_TRUE(fails("classify_text", bert + "--pair lines.txt", "lines.txt: line 1: wanted two"));
+  EXPECT_TRUE(
+      fails("fill_mask", bert + "lines.txt", "lines.txt: line 1: there is no [MASK] in it"));
+  EXPECT_TRUE(fails("rerank", bert + "lines.txt", "--query"));
+  // A reranker has one score; this classifier has five.
+  EXPECT_TRUE(fails("rerank", bert + "--query who lines.txt", "5"));
+  EXPECT_TRUE(fails("tag_tokens", bert + "--grouping words lines.txt", "--grouping"));
+  EXPECT_TRUE(fails("classify_text", bert + "--max-length 41 lines.txt", "41"));
+}
+
+}  // namespace
+}  // namespace tessera::test
