@@ -10,16 +10,11 @@ namespace tessera::models {
 
 namespace {
 
-/// 0, 1, ..., count - 1.
-std::vector<index_t> numbers_below(index_t count) {
-  std::vector<index_t> all(static_cast<std::size_t>(count));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 /// The numbers of the layers whose weights are requested, of `count`.
 std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t count) {
-  const std::vector<index_t> chosen = request.layers.value_or(numbers_below(count));
+  std::vector<index_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<index_t> chosen = request.layers.value_or(all);
   for (const index_t number : chosen) {
     require(0 <= number && number < count, "Encoder", "there is no layer ", number, " among ",
             count);
@@ -110,26 +105,28 @@ EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
   return result;
 }
 
-/// The numbers of the layers in the order in which they are applied.
-std::vector<index_t> Encoder::steps() const {
-  return order.empty() ? numbers_below(std::ssize(layers)) : order;
+index_t Encoder::depth() const {
+  return order.empty() ? std::ssize(layers) : std::ssize(order);
+}
+
+const EncoderLayer& Encoder::layer_at(index_t step) const {
+  const auto i = static_cast<std::size_t>(step);
+  return layers[order.empty() ? i : static_cast<std::size_t>(order[i])];
 }
 
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {
   EncoderInputs y = with_bias(inputs);
-  for (const index_t number : steps()) y.x = layers[static_cast<std::size_t>(number)](y);
+  for (index_t step = 0; step < depth(); ++step) y.x = layer_at(step)(y);
   return norm ? (*norm)(y.x) : y.x;
 }
 
 EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
                                    const AttentionRequest& request) const {
-  const std::vector<index_t> numbers = steps();
-  const std::vector<index_t> chosen = chosen_layers(request, std::ssize(numbers));
+  const std::vector<index_t> chosen = chosen_layers(request, depth());
   std::vector<Tensor> weights(chosen.size());
   EncoderInputs y = with_bias(inputs);
-  for (index_t i = 0; i < std::ssize(numbers); ++i) {
-    const EncoderLayer& layer =
-        layers[static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)])];
+  for (index_t i = 0; i < depth(); ++i) {
+    const EncoderLayer& layer = layer_at(i);
     if (std::ranges::find(chosen, i) == chosen.end()) {
       y.x = layer(y);
       continue;

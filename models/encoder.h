@@ -74,7 +74,9 @@ struct Encoder {
 
  private:
   EncoderInputs with_bias(const EncoderInputs& inputs) const;
-  std::vector<index_t> steps() const;
+  /// How many layers are applied, and the one applied in a place of the order.
+  index_t depth() const;
+  const EncoderLayer& layer_at(index_t step) const;
 };
 
 }  // namespace tessera::models
