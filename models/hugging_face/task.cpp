@@ -1,5 +1,8 @@
 #include "models/hugging_face/task.h"
 
+#include <algorithm>
+
+#include "models/text/tokenizers.h"
 #include "tensor/error.h"
 
 namespace tessera::models {
@@ -18,6 +21,16 @@ TextBatchOptions TextReader::batch_options(const TaskOptions& options) const {
           .pad = tokenizer->special().pad.value_or(0),
           .feed_types = feeds_types,
           .progress = options.progress};
+}
+
+TextReader load_reader(const ModelFolder& folder) {
+  TextReader reader = {.tokenizer = text::load_tokenizer(folder.path)};
+  const text::TokenizerSettings& settings = reader.tokenizer->settings();
+  reader.max_length = folder.encoder.max_tokens;
+  if (settings.max_length > 0) reader.max_length = std::min(reader.max_length, settings.max_length);
+  // A table of one row is added to every token, whatever types a tokenizer gives.
+  reader.feeds_types = settings.feeds_types && folder.encoder.token_types > 1;
+  return reader;
 }
 
 }  // namespace tessera::models

@@ -3,14 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "models/hugging_face/batches.h"
+#include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
-#include "models/token_encoder.h"
 
 namespace tessera::models {
 
@@ -32,5 +28,8 @@ struct TextReader {
   text::EncodeOptions encode_options(const TaskOptions& options) const;
   TextBatchOptions batch_options(const TaskOptions& options) const;
 };
+
+/// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the tokenizer's.
+TextReader load_reader(const ModelFolder& folder);
 
 }  // namespace tessera::models

@@ -19,21 +19,20 @@ install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-t
 # reads this list.)
 set(private
   models/text/pipeline/added_tokens.h
-  models/text/pipeline/byte_characters.h
-  models/text/pipeline/decoder.h
-  models/text/pipeline/json_text.h
-  models/text/pipeline/older_files.h
-  models/text/pipeline/post_processor.h
-  models/text/pipeline/space_trimmer.h
-  models/text/pipeline/tokenizer_files.h
   models/text/pipeline/bert_normalizer.h
   models/text/pipeline/byte_characters.h
   models/text/pipeline/characters.h
   models/text/pipeline/code_set.h
+  models/text/pipeline/decoder.h
   models/text/pipeline/expression.h
+  models/text/pipeline/json_text.h
+  models/text/pipeline/older_files.h
   models/text/pipeline/pattern.h
+  models/text/pipeline/post_processor.h
   models/text/pipeline/precompiled_map.h
+  models/text/pipeline/space_trimmer.h
   models/text/pipeline/split.h
+  models/text/pipeline/tokenizer_files.h
   models/text/pipeline/unicode_forms.h
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
