@@ -47,7 +47,11 @@ bool lists(const Json& config, std::string_view key) {
 /// The base of the angles in one kind of layer, where a newer config has it.
 std::optional<double> newer_base(const Json& config, std::string_view kind) {
   const auto parameters = config.find("rope_parameters");
-  const auto its = parameters ? parameters->find(kind) : std::nullopt;
+  if (!parameters) return {};
+  const auto its = parameters->find(kind);
+  if (!its && !parameters->has(kFull) && !parameters->has(kSliding)) {
+    parameters->fail("wanted ", kFull, " or ", kSliding, " in it, got neither");
+  }
   if (!its) return {};
   config::want_text(*its, "rope_type", "default");
   return config::rotary_base(*its, "rope_theta");

@@ -36,6 +36,7 @@ void check(const Json& config) {
         "parallel_block", "use_rms_norm", "causal", "scale_attn_by_inverse_layer_idx"}) {
     config::want_flag(config, off, false);
   }
+  config::want_flag(config, "scale_attn_weights", true);
   const double fraction = config.number("rotary_emb_fraction", 1);
   if (fraction != 1) config.at("rotary_emb_fraction").fail("wanted 1, got ", fraction);
   for (const char* absent : {"rotary_emb_scale_base", "rotary_scaling_factor"}) {
