@@ -134,11 +134,10 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   constexpr index_t kEnds = 2;
   const ModelFolder folder(path);
-  std::vector<Rename> renames;
-  if (folder.has("qa_outputs.weight")) renames.push_back({"classifier", "qa_outputs"});
   TextReader reader = load_reader(folder);
-  auto model =
-      load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder, renames);
+  // Never a classifier of two labels in its place: it would answer, too.
+  auto model = load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder,
+                                           {{"classifier", "qa_outputs"}});
   return {.reader = std::move(reader), .model = std::move(model)};
 }
 

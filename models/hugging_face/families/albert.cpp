@@ -31,7 +31,6 @@ constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.*"},
     {"head.dense.*", "pooler.*"},
     {"classifier.*", "classifier.*"},
-    {"classifier.*", "qa_outputs.*"},
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.seq_relationship.*", "sop_classifier.classifier.*"},
     {"cls.predictions.transform.dense.*", "predictions.dense.*"},

@@ -10,7 +10,6 @@ constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
     {"head.dense.*", "pooler.dense.*"},
     {"classifier.*", "classifier.*"},
-    {"classifier.*", "qa_outputs.*"},
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.seq_relationship.*", "cls.seq_relationship.*"},
     {"cls.predictions.transform.dense.*", "cls.predictions.transform.dense.*"},

@@ -21,7 +21,6 @@ constexpr WeightName kEncoder[] = {
 constexpr WeightName kHeads[] = {
     {"head.dense.*", "pre_classifier.*"},
     {"classifier.*", "classifier.*"},
-    {"classifier.*", "qa_outputs.*"},
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.predictions.transform.dense.*", "vocab_transform.*"},
     {"cls.predictions.transform.LayerNorm.*", "vocab_layer_norm.*"},

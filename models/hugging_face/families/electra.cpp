@@ -9,8 +9,8 @@ namespace {
 constexpr WeightName kHeads[] = {
     {"head.dense.*", "classifier.dense.*"},
     {"classifier.*", "classifier.out_proj.*"},
-    {"classifier.*", "classifier.*"},  // of tokens
-    {"classifier.*", "qa_outputs.*"},
+    {"classifier.*", "classifier.*"},        // of tokens
+    {"token_classifier.*", "classifier.*"},  // of tokens, and of nothing else
     {"qa_outputs.*", "qa_outputs.*"},
     {"discriminator_predictions.dense.*", "discriminator_predictions.dense.*"},
     {"discriminator_predictions.dense_prediction.*",

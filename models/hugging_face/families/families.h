@@ -45,8 +45,8 @@ inline constexpr WeightName kRobertaHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
     {"head.dense.*", "classifier.dense.*"},
     {"classifier.*", "classifier.out_proj.*"},
-    {"classifier.*", "classifier.*"},  // of tokens
-    {"classifier.*", "qa_outputs.*"},
+    {"classifier.*", "classifier.*"},        // of tokens
+    {"token_classifier.*", "classifier.*"},  // of tokens, and of nothing else
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.predictions.transform.dense.*", "lm_head.dense.*"},
     {"cls.predictions.transform.LayerNorm.*", "lm_head.layer_norm.*"},

@@ -24,7 +24,6 @@ constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
     {"head.dense.*", "pooler.dense.*"},
     {"classifier.*", "classifier.*"},
-    {"classifier.*", "qa_outputs.*"},
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.predictions.transform.dense.*", "lm_head.dense.*"},
     {"cls.predictions.transform.LayerNorm.*", "lm_head.norm.*"},

@@ -193,5 +193,26 @@ TEST(PretrainedTasks, AbsentPartsGetOneLine) {
   }
 }
 
+// Layers of one shape that belong to other tasks: their scores would look like any others.
+TEST(PretrainedTasks, TakeNoHeadOfAnotherTask) {
+  const auto wants = [](const auto& load, const EditedFolder& folder, const std::string& name) {
+    const std::string text = file_error([&] { load(folder.path()); });
+    EXPECT_NE(text.find("no tensor"), std::string::npos) << name << ": " << text;
+    EXPECT_NE(text.find(name), std::string::npos) << text;
+  };
+  EditedFolder answers("bert"), classes("bert");
+  answers.leave_out({"classifier"});
+  classes.leave_out({"qa_outputs"});
+  for (const char* labels : {"id2label", "label2id"}) {
+    answers.replace("config.json", labels, std::string("not_") + labels);
+  }
+  wants(models::load_text_classifier, answers, "classifier.weight");
+  wants(models::load_token_tagger, answers, "classifier.weight");
+  wants(models::load_question_answerer, classes, "qa_outputs.weight");
+  for (const char* name : {"roberta", "mpnet", "electra"}) {
+    wants(models::load_token_tagger, EditedFolder(name), "'classifier.weight'");
+  }
+}
+
 }  // namespace
 }  // namespace tessera::test
