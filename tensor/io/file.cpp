@@ -180,10 +180,20 @@ class TemporaryFile {
   Descriptor file_;
 };
 
+/// A device or a pipe must not be replaced: who may write beside /dev/null could take it from all.
+void check_target(const std::filesystem::path& target) {
+  struct stat status {};
+  if (::stat(target.c_str(), &status) != 0) return;  // there is none yet
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    fail_file(target.string(), "cannot replace: not a regular file");
+  }
+}
+
 }  // namespace
 
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts) {
+  check_target(path);
   remove_stale_files(folder_of(path));
   TemporaryFile file(path);
   for (const auto& part : parts) file.write(part);

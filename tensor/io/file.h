@@ -57,7 +57,7 @@ std::string printable(std::string_view text);
 /// is killed at any moment, `path` holds the old contents or the new ones. What a killed writer
 /// left behind (`.tessera-*.tmp`) goes with the next file written to that folder; writers that are
 /// still at work, in this process or another, lose nothing.
-/// **Errors**: std::runtime_error with the file's name.
+/// **Errors**: std::runtime_error with the file's name; what is there is a device or a pipe.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
 inline void write_file(const std::filesystem::path& path,

@@ -91,6 +91,21 @@ TEST(WriteFile, FailureLeavesTheOldFileAndNothingElse) {
             std::string::npos);
 }
 
+TEST(WriteFile, ReplacesNoDeviceOrPipe) {
+  const TemporaryFolder folder;
+  const std::string text = "x";
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(pipe, folder.path() / "link");
+  for (const char* name : {"pipe", "link"}) {
+    EXPECT_EQ(file_error([&] { write_file(folder.path() / name, {bytes_of(text)}); }),
+              (folder.path() / name).string() + ": cannot replace: not a regular file");
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
+  EXPECT_EQ(folder.file_count(), 2);
+}
+
 TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
   const TemporaryFolder folder;
   const std::string text = "x";
