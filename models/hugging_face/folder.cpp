@@ -38,12 +38,33 @@ ModelFolder::ModelFolder(const fs::path& folder)
   check_layers();
 }
 
-/// So that no model is made for layers that are nowhere.
+/// So that no model is made for layers that are nowhere, or without a part of what they are.
 void ModelFolder::check_layers() const {
   for (std::size_t i = 0; i < encoder.encoder.layers.size(); ++i) {
     const EncoderLayerOptions& layer = encoder.encoder.layers[i];
     const index_t rows = layer.dim_feedforward * (layer.feed_forward.gated ? 2 : 1);
     found_as(format("encoder.layers.", i, ".linear1.weight"), {rows, layer.d_model});
+    check_biases(format("encoder.layers.", i, '.'), layer);
+  }
+}
+
+/// A bias that is left out, because the config says so or by default, changes every number.
+void ModelFolder::check_biases(const std::string& layer, const EncoderLayerOptions& options) const {
+  const bool attention = options.attention.bias.value_or(options.bias);
+  const bool output = options.feed_forward.bias.value_or(options.bias);
+  const std::pair<const char*, bool> biases[] = {
+      {"self_attn.in_proj_bias", attention},
+      {"self_attn.out_proj.bias", attention},
+      {"linear1.bias", options.feed_forward.input_bias.value_or(output)},
+      {"linear2.bias", output},
+      {"norm1.bias", options.norm.bias.value_or(options.bias)},
+      {"norm2.bias", options.norm.bias.value_or(options.bias)},
+  };
+  for (const auto& [name, wanted] : biases) {
+    const auto found = wanted ? std::nullopt : find(layer + name);
+    if (!found) continue;
+    fail_file(files_.file_of(found->names.front()), "tensor ", printable(found->names.front()),
+              ": config.json's model has no such bias");
   }
 }
 

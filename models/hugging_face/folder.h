@@ -33,7 +33,8 @@ namespace tessera::models {
 class ModelFolder {
  public:
   /// **Errors**: a file that is missing or not as it should be; a family that is not known; sizes
-  /// out of range; layers that the weights lack or have in other sizes.
+  /// out of range; layers that the weights lack or have in other sizes, or with biases that the
+  /// config's have not.
   explicit ModelFolder(const std::filesystem::path& folder);
 
   std::filesystem::path path;
@@ -60,6 +61,7 @@ class ModelFolder {
   std::vector<WeightSource> sources(const std::string& name) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
   void check_layers() const;
+  void check_biases(const std::string& layer, const EncoderLayerOptions& options) const;
 
   WeightFiles files_;
   index_t group_size_ = 1;

@@ -190,6 +190,21 @@ TEST(MalformedFolder, WeightsGetOneLine) {
   expect_error(whole, {"model.safetensors"});
 }
 
+// What a config leaves out by itself or by default, though the file has it.
+TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
+  for (const char* key : {"attention_bias", "mlp_bias", "norm_bias"}) {
+    const EditedFolder edited("modernbert_new");
+    edited.replace("config.json", std::string("\"") + key + "\": true",
+                   std::string("\"") + key + "\": false");
+    expect_error(edited, {"bias'", "config.json"});
+  }
+  EditedFolder nomic("nomic_bert");
+  nomic.replace("config.json", "\"qkv_proj_bias\": false,", "");
+  nomic.tensors.emplace("encoder.layers.1.attn.Wqkv.bias", zeros({24}));
+  nomic.save();
+  expect_error(nomic, {"'encoder.layers.1.attn.Wqkv.bias'"});
+}
+
 // Each tensor alone must be missed: none has a value of its own where the file has none.
 TEST(MalformedFolder, NoTensorOfAnEncoderMayBeMissing) {
   const EditedFolder whole("bert");
