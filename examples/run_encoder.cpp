@@ -57,7 +57,9 @@ nn::StateDict read_state(const Options& o) {
   if (state.contains(std::string(kFirst))) return state;
   const std::string wanted = examples::plain(o.prefix) + std::string(kFirst);
   if (elsewhere) {
-    fail_file(o.weights, "no tensor ", wanted, "; give --prefix ", printable(*elsewhere));
+    fail_file(o.weights, "no tensor ", wanted, "; ",
+              elsewhere->empty() ? "it stands there without a --prefix"
+                                 : "give --prefix " + printable(*elsewhere));
   }
   fail_file(o.weights, "no tensor ", wanted, ": not the weights of an nn.TransformerEncoder");
 }

@@ -110,11 +110,13 @@ TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
   EXPECT_TRUE(same_bits(load_npy(folder_ / "y.npy").slice(0, 18, 21), few));
   EXPECT_TRUE(near(load_npy(folder_ / "a.npy").slice(1, 18, 21), array(golden.weights()), 0, 1e-5));
 
-  // A prefix that is missing is told; without batch axis, and as float64, the same numbers come.
+  // A prefix that is missing, or too much, is told; without batch axis, and as float64, the same numbers come.
   EXPECT_TRUE(fails("run_encoder", arguments_of(golden, "model.encoder.") + options,
                     "w.safetensors: no tensor layers.0.self_attn.in_proj_weight; give --prefix "
                     "'model.encoder.'"));
   const std::string arguments = arguments_of(golden) + options;
+  EXPECT_TRUE(fails("run_encoder", arguments + " --prefix a.",
+                    "no tensor a.layers.0.self_attn.in_proj_weight; it stands there without a"));
   const Tensor x = load_npy(folder_ / "x.npy");
   const index_t heads = golden.option("nhead");
   save_npy(folder_ / "x.npy", x.select(0, 1).to(kFloat64));
