@@ -4,6 +4,7 @@
 //   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
 //   embed --model all-MiniLM-L6-v2 few.txt                              # how alike each two are
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
@@ -91,8 +92,10 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
       model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  // What is no number comes last.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return scores[a] > scores[b] || (std::isnan(scores[b]) && !std::isnan(scores[a]));
+  });
   order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
   for (const std::size_t i : order) {
     if (options.model.json) {

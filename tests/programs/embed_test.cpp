@@ -10,6 +10,7 @@
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/npz.h"
+#include "tensor/io/safetensors.h"
 #include "tests/programs/programs.h"
 
 namespace tessera::test {
@@ -93,6 +94,20 @@ TEST_F(Embed, FindsTheLinesMostLikeAQuery) {
   const Outcome prompted =
       run("embed", with_model("--top 1 --query 'the cat sat on a mat' some.txt"));
   EXPECT_NE(prompted.output, rows.output);
+}
+
+TEST_F(Embed, PutsLinesWithoutALikenessLast) {
+  const fs::path model = folder_ / "model";
+  fs::copy(golden(), model, fs::copy_options::recursive);
+  auto tensors = load_safetensors(model / "model.safetensors").tensors;
+  constexpr index_t kRiver = 51;
+  tensors.at("embeddings.word_embeddings.weight").select(0, kRiver).fill(std::nan(""));
+  save_safetensors(model / "model.safetensors", tensors);
+  write("some.txt", "river\nparis\nthe cat sat\n");
+  const Outcome found =
+      run("embed", "--model model --query 'the cat sat' --query-prompt ' ' some.txt");
+  EXPECT_EQ(found.output.substr(0, 9), "1.0000\t3\t") << found.output << found.errors;
+  EXPECT_TRUE(found.output.ends_with("\t1\triver\n")) << found.output;
 }
 
 TEST_F(Embed, PrintsVectorsAsJson) {
