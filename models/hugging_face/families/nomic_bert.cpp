@@ -28,8 +28,9 @@ index_t rounded_up(index_t value, index_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Everything that would be another model.
+/// Everything that would be another model. Two keys must be there: without them it is one.
 void check(const Json& config) {
+  config.at("activation_function");
   config::want_text(config, "activation_function", "swiglu");
   for (const char* off :
        {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved",
@@ -37,7 +38,7 @@ void check(const Json& config) {
     config::want_flag(config, off, false);
   }
   config::want_flag(config, "scale_attn_weights", true);
-  const double fraction = config.number("rotary_emb_fraction", 1);
+  const double fraction = config.number("rotary_emb_fraction");
   if (fraction != 1) config.at("rotary_emb_fraction").fail("wanted 1, got ", fraction);
   for (const char* absent : {"rotary_emb_scale_base", "rotary_scaling_factor"}) {
     if (const auto found = config.find(absent)) {
