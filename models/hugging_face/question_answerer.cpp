@@ -21,9 +21,9 @@ void check(const AnsweringOptions& options) {
   require(options.stride >= 0, kOp, "stride must not be ", options.stride);
 }
 
-/// A question with all of its context, a part in each window.
-std::vector<text::Encoding> windows_of(const Question& question, const TextReader& reader,
-                                       const AnsweringOptions& options) {
+/// A question with all of its context, a part in each window. Errors name it by its number.
+std::vector<text::Encoding> windows_of(const Question& question, std::size_t number,
+                                       const TextReader& reader, const AnsweringOptions& options) {
   const text::Tokenizer& tokenizer = *reader.tokenizer;
   text::EncodeOptions encode = reader.encode_options(options.task);
   encode.max_length =
@@ -38,8 +38,8 @@ std::vector<text::Encoding> windows_of(const Question& question, const TextReade
   const index_t added = std::ranges::count_if(
       tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
-  require(room >= 1, kOp, "a question of ", asked, " tokens leaves no room for its context in ",
-          encode.max_length);
+  require(room >= 1, kOp, "question ", number, " of ", asked,
+          " tokens leaves no room for its context in ", encode.max_length);
   encode.stride = std::min(options.stride, encode.max_length / 2);
   if (encode.stride >= room) encode.stride = room / 2;
   return tokenizer.encode_pair_windows(question.question, question.context, encode);
@@ -103,7 +103,7 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   std::vector<text::Encoding> windows;
   std::vector<std::size_t> question_of;
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    for (text::Encoding& window : windows_of(questions[i], reader, options)) {
+    for (text::Encoding& window : windows_of(questions[i], i, reader, options)) {
       windows.push_back(std::move(window));
       question_of.push_back(i);
     }

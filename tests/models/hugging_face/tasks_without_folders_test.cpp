@@ -217,8 +217,9 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
   const auto none = model(empty, {.may_be_none = true});
   ASSERT_EQ(none[0].size(), 1U);
   EXPECT_EQ(none[0][0].text, "");
-  const std::vector<Question> long_one = {{"in in in in in in in in in", "rio"}};
-  EXPECT_TRUE(throws("QuestionAnswerer", {"9 tokens", "no room", "12"}, [&] { model(long_one); }));
+  const std::vector<Question> long_one = {{"in", "rio"}, {"in in in in in in in in in", "rio"}};
+  EXPECT_TRUE(throws("QuestionAnswerer", {"question 1", "9 tokens", "no room", "12"},
+                     [&] { model(long_one); }));
   const std::vector<Question> just = {{"in in in in in in in in", "rio law in rio"}};
   EXPECT_EQ(model(just).at(0).size(), 1U);  // a window holds one token of it
   const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
