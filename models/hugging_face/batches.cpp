@@ -102,10 +102,10 @@ void for_each_batch(
   const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;
   std::exception_ptr error;
-  std::atomic<bool> failed = false;
+  std::atomic<index_t> failed = std::ssize(batches);  // the first batch with an error, so far
   index_t done = 0;
   const auto batch = [&](index_t number, index_t) {
-    if (failed) return;
+    if (number > failed) return;
     const NoGrad not_recorded;
     try {
       const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
@@ -115,8 +115,9 @@ void for_each_batch(
       if (options.progress) options.progress(done, std::ssize(order));
     } catch (...) {
       const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-      failed = true;
+      if (number > failed) return;
+      failed = number;
+      error = std::current_exception();
     }
   };
   kernels::parallel_tasks(std::ssize(batches),

@@ -28,7 +28,8 @@ struct TextBatchOptions {
 /// its thread and no tape records. So `body` writes to what belongs to its chosen encodings alone.
 /// Which batch an encoding is in changes no bit of what a model gives it.
 ///
-/// **Errors**: batch_size below 1; an encoding without a token; what `body` throws.
+/// **Errors**: batch_size below 1; an encoding without a token; what `body` throws, for the first
+/// batch of those for which it does.
 void for_each_batch(
     std::span<const text::Encoding> encodings, const TextBatchOptions& options,
     const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body);

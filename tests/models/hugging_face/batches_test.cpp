@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "tensor/kernels/parallel.h"
@@ -132,6 +134,25 @@ TEST_F(BatchesTest, Errors) {
                                   throw std::length_error("the body's own");
                                 }),
                  std::length_error);
+  }
+}
+
+// Whichever thread is the first to fail.
+TEST_F(BatchesTest, TheErrorIsThatOfTheFirstBatch) {
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    std::vector<index_t> lengths(100, 4);
+    lengths[70] = 9;  // so its batch is the first
+    try {
+      for_each_batch(encodings_of(lengths), {}, [](const Tokens&, std::span<const index_t> chosen) {
+        const bool is_first = chosen.front() == 70;
+        if (is_first) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        throw std::length_error(is_first ? "first" : "later");
+      });
+      ADD_FAILURE() << "no error";
+    } catch (const std::length_error& error) {
+      EXPECT_STREQ(error.what(), "first");
+    }
   }
 }
 
