@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -28,7 +29,7 @@ std::string one_line(const std::string& text) {
   }
   if (line.size() <= kLongestError) return line;
   std::size_t end = kLongestError;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // whole letters
+  while (end > 0 && text::continues_code_point(line[end])) --end;  // whole letters
   return line.substr(0, end) + " ...";
 }
 

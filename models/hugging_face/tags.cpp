@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "models/text/utf8.h"
 #include "tensor/error.h"
 
 namespace tessera::models {
@@ -84,11 +85,6 @@ std::vector<Tag> grouped(const std::vector<Tag>& tags) {
   return groups;
 }
 
-index_t characters(std::string_view utf8) {
-  return std::ranges::count_if(
-      utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
-}
-
 }  // namespace
 
 TagGrouping tag_grouping(std::string_view name) {
@@ -112,7 +108,8 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
   const auto end = static_cast<std::size_t>(bytes.end);
   require(bytes.begin >= 0 && begin <= end && end <= text.size(), "continues_word",
           "a token from byte ", bytes.begin, " to ", bytes.end, " in a text of ", text.size());
-  if (has_prefix) return characters(token) != characters(text.substr(begin, end - begin));
+  if (has_prefix)
+    return text::code_point_count(token) != text::code_point_count(text.substr(begin, end - begin));
   const bool after_space = begin == 0 || text[begin - 1] == ' ';
   const bool with_space = begin < text.size() && text[begin] == ' ';
   return !after_space && !with_space;

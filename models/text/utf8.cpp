@@ -1,5 +1,6 @@
 #include "models/text/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -27,7 +28,7 @@ std::size_t code_point_size(std::string_view text) {
   const std::size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   if (text.size() < size) return 0;
   for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+    if (!continues_code_point(text[i])) return 0;
   }
   // The second byte excludes overlong forms, surrogates and what lies above U+10FFFF.
   const unsigned second = byte(1);
@@ -36,6 +37,10 @@ std::size_t code_point_size(std::string_view text) {
   if (first == 0xf0 && second < 0x90) return 0;
   if (first == 0xf4 && second > 0x8f) return 0;
   return size;
+}
+
+index_t code_point_count(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return !continues_code_point(c); });
 }
 
 std::size_t find_invalid_utf8(std::string_view text) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "tensor/kernels/types.h"
+
 namespace tessera::text {
 
 /// What some programs write before a text to say that it is UTF-8; not part of the text.
@@ -13,6 +15,17 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// a stray or missing continuation byte, an overlong form, a surrogate, a number above U+10FFFF.
 /// `text` must not be empty. **Source**: The Unicode Standard, table 3-7.
 std::size_t code_point_size(std::string_view text);
+
+/// Whether a byte of UTF-8 is not the first of its code point.
+inline bool continues_code_point(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+inline bool continues_code_point(std::string_view text, index_t at) {
+  return continues_code_point(text[static_cast<std::size_t>(at)]);
+}
+
+/// The code points of a text that is UTF-8.
+index_t code_point_count(std::string_view text);
 
 /// The position of the first byte of `text` that begins no code point; npos if all is UTF-8.
 std::size_t find_invalid_utf8(std::string_view text);

@@ -18,8 +18,7 @@ std::string_view part_of(std::string_view text, index_t begin, index_t end) {
 index_t begin_of_last(std::string_view text, index_t end) {
   do {
     --end;
-  } while (end > 0 &&
-           (static_cast<unsigned char>(text[static_cast<std::size_t>(end)]) & 0xc0) == 0x80);
+  } while (end > 0 && continues_code_point(text, end));
   return end;
 }
 

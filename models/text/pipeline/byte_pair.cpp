@@ -172,7 +172,7 @@ void BytePair::cut(std::string_view word, std::vector<Piece>& pieces) const {
   std::vector<Symbol> symbols = symbols_of(word);
   merge_all(symbols);
   const auto splits_character = [&](index_t at) {
-    return at < std::ssize(word) && continues_character(word[static_cast<std::size_t>(at)]);
+    return at < std::ssize(word) && continues_code_point(word, at);
   };
   index_t at = 0;
   for (const Symbol& symbol : symbols) {

@@ -10,6 +10,7 @@
 #include "models/text/pipeline/precompiled_map.h"
 #include "models/text/pipeline/unicode_forms.h"
 #include "models/text/unicode.h"
+#include "models/text/utf8.h"
 
 namespace tessera::text {
 
@@ -152,14 +153,8 @@ class Replace final : public Normalizer {
   /// Where the character before byte `end` comes from.
   static Span origin_before(const AlignedText& text, index_t end) {
     index_t start = end;
-    while (start > 0 &&
-           (start == end || is_continuation(text.text[static_cast<std::size_t>(start)]))) {
-      --start;
-    }
+    while (start > 0 && (start == end || continues_code_point(text.text, start))) --start;
     return start < end ? text.origin(start, end) : Span{text.begin, text.begin};
-  }
-  static bool is_continuation(char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
   }
 
   Pattern pattern_;

@@ -6,6 +6,7 @@
 
 #include "models/text/pipeline/expression.h"
 #include "models/text/unicode.h"
+#include "models/text/utf8.h"
 
 namespace tessera::text {
 
@@ -286,7 +287,7 @@ class Matcher {
         ++next;
       } else if (way.low >= 0) {  // greedy: one less
         do --at;
-        while ((static_cast<unsigned char>(byte(at)) & 0xc0) == 0x80);
+        while (continues_code_point(byte(at)));
         way.at = at;
         if (at == way.low) ways_.pop_back();
       } else {

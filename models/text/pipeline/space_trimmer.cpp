@@ -11,16 +11,12 @@ namespace tessera::text {
 
 namespace {
 
-bool continues(std::string_view text, index_t at) {
-  return (static_cast<unsigned char>(text[static_cast<std::size_t>(at)]) & 0xc0) == 0x80;
-}
-
 /// The place `count` characters after `at`, at most `end`.
 index_t forward(std::string_view text, index_t at, index_t count, index_t end) {
   for (; count > 0 && at < end; --count) {
     do {
       ++at;
-    } while (at < end && continues(text, at));
+    } while (at < end && continues_code_point(text, at));
   }
   return at;
 }
@@ -30,7 +26,7 @@ index_t back(std::string_view text, index_t at, index_t count, index_t begin) {
   for (; count > 0 && at > begin; --count) {
     do {
       --at;
-    } while (at > begin && continues(text, at));
+    } while (at > begin && continues_code_point(text, at));
   }
   return at;
 }

@@ -88,10 +88,6 @@ bool has_all(const ByteTokens& tokens, std::string_view text) {
   });
 }
 
-index_t character_count(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return !continues_character(c); });
-}
-
 JsonRange token_number_range(index_t tokens) {
   return {0, 16 * tokens + (1 << 20)};
 }

@@ -37,12 +37,4 @@ ByteTokens byte_tokens(const Trie* trie);
 /// Whether each byte of a text has its token.
 bool has_all(const ByteTokens& tokens, std::string_view text);
 
-/// Whether a byte of UTF-8 is not the first of its character.
-inline bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-}
-
-/// The code points of a text that is UTF-8.
-index_t character_count(std::string_view text);
-
 }  // namespace tessera::text

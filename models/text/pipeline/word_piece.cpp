@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/text/utf8.h"
+
 namespace tessera::text {
 
 WordPiece::WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& options)
@@ -13,7 +15,7 @@ WordPiece::WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& opt
 void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
   const std::size_t before = pieces.size();
   const auto size = std::ssize(word);
-  bool known = size <= most_characters_ || character_count(word) <= most_characters_;
+  bool known = size <= most_characters_ || code_point_count(word) <= most_characters_;
   Trie::Node from = Trie::kRoot;
   for (index_t at = 0; known && at < size; from = continuation_) {
     Trie::Match match;
