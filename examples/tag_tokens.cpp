@@ -5,7 +5,6 @@
 // Each row is the line's number, a label, its score, the bytes of the line, and the text there.
 #include <iostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "examples/command.h"
@@ -19,20 +18,15 @@ namespace {
 
 using namespace tessera;
 
-std::string_view text_of(const models::Tag& tag, std::string_view line) {
-  return line.substr(static_cast<std::size_t>(tag.bytes.begin),
-                     static_cast<std::size_t>(tag.bytes.end - tag.bytes.begin));
-}
-
 std::string json_of(const std::vector<models::Tag>& tags, const std::string& line) {
   return "{\"tags\":" +
          examples::json_list(tags,
                              [&](const models::Tag& tag) {
-                               return format("{\"label\":", json_quoted(tag.label),
-                                             ",\"score\":", examples::json_number(tag.score),
-                                             ",\"begin\":", tag.bytes.begin,
-                                             ",\"end\":", tag.bytes.end,
-                                             ",\"text\":", json_quoted(text_of(tag, line)), '}');
+                               return format(
+                                   "{\"label\":", json_quoted(tag.label),
+                                   ",\"score\":", examples::json_number(tag.score),
+                                   ",\"begin\":", tag.bytes.begin, ",\"end\":", tag.bytes.end,
+                                   ",\"text\":", json_quoted(text::text_at(line, tag.bytes)), '}');
                              }) +
          '}';
 }
@@ -61,7 +55,7 @@ int main(int argc, char** argv) {
       for (const models::Tag& tag : results[i]) {
         std::cout << i + 1 << '\t' << examples::plain(tag.label) << '\t'
                   << examples::fixed(tag.score, 4) << '\t' << tag.bytes.begin << '-'
-                  << tag.bytes.end << '\t' << text_of(tag, lines[i]) << '\n';
+                  << tag.bytes.end << '\t' << text::text_at(lines[i], tag.bytes) << '\n';
       }
     }
   });

@@ -68,9 +68,7 @@ class Collected {
     null_score_ = std::min(null_score_, found.null_score);
     for (const AnswerSpan& span : found.spans) {
       const text::Span bytes = bytes_of_words(window, span.first, span.last);
-      const auto begin = static_cast<std::size_t>(bytes.begin);
-      const auto size = static_cast<std::size_t>(bytes.end - bytes.begin);
-      answers_.push_back({context_.substr(begin, size), span.score, bytes});
+      answers_.push_back({std::string(text::text_at(context_, bytes)), span.score, bytes});
     }
   }
 

@@ -29,6 +29,12 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
+/// The part of `text` that stands at `bytes`, which are inside of it.
+inline std::string_view text_at(std::string_view text, Span bytes) {
+  return text.substr(static_cast<std::size_t>(bytes.begin),
+                     static_cast<std::size_t>(bytes.end - bytes.begin));
+}
+
 /// A token of a text, and where it stands there.
 struct Piece {
   index_t id;

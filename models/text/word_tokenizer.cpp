@@ -20,8 +20,7 @@ bool is_punctuation(char c) {
 }
 
 std::string lower_case(std::string_view text, Span bytes) {
-  std::string word(text.substr(static_cast<std::size_t>(bytes.begin),
-                               static_cast<std::size_t>(bytes.end - bytes.begin)));
+  std::string word(text_at(text, bytes));
   for (char& c : word) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   }

@@ -60,6 +60,13 @@ std::string file_error(const Body& body) {
   return {};
 }
 
+/// Checks that `body` throws such an error, with `what` in its text.
+template <class Body>
+void expect_refused(const Body& body, const std::string& what) {
+  const std::string error = file_error(body);
+  EXPECT_NE(error.find(what), std::string::npos) << error << "\n  does not say: " << what;
+}
+
 /// `value` as `width` little-endian bytes.
 inline std::string little_endian(std::uint64_t value, int width) {
   std::string bytes;

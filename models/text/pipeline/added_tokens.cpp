@@ -10,10 +10,6 @@ namespace tessera::text {
 
 namespace {
 
-std::string_view part_of(std::string_view text, index_t begin, index_t end) {
-  return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-}
-
 /// Where the code point begins that ends at `end`, which is not 0.
 index_t begin_of_last(std::string_view text, index_t end) {
   do {
@@ -47,7 +43,7 @@ index_t skip_space_left(std::string_view text, index_t at) {
 
 index_t skip_space_right(std::string_view text, index_t at) {
   while (at < std::ssize(text) && is_space_at(text, at)) {
-    at += static_cast<index_t>(code_point_size(part_of(text, at, std::ssize(text))));
+    at += static_cast<index_t>(code_point_size(text_at(text, {at, std::ssize(text)})));
   }
   return at;
 }

@@ -114,8 +114,7 @@ Vocabulary make_vocabulary(Tokens tokens, const SpecialTokens& special, const Js
 
 /// Part of a text that has been changed, as a text of its own.
 AlignedText part_of(const AlignedText& text, Span bytes) {
-  const auto size = static_cast<std::size_t>(bytes.end - bytes.begin);
-  AlignedText part{text.text.substr(static_cast<std::size_t>(bytes.begin), size), {}, 0};
+  AlignedText part{std::string(text_at(text.text, bytes)), {}, 0};
   part.begin = text.origin(bytes.begin, bytes.end).begin;
   if (!text.origins.empty()) {
     part.origins.assign(text.origins.begin() + bytes.begin, text.origins.begin() + bytes.end);
@@ -161,11 +160,7 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
       add_token(*part.token, part.bytes, pieces);
       continue;
     }
-    const auto size = static_cast<std::size_t>(part.bytes.end - part.bytes.begin);
-    add_text({std::string(text.substr(static_cast<std::size_t>(part.bytes.begin), size)),
-              {},
-              part.bytes.begin},
-             special, pieces);
+    add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin}, special, pieces);
   }
   return pieces;
 }
@@ -199,9 +194,7 @@ void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& p
     if (word.begin == word.end) continue;
     const std::size_t before = pieces.size();
     const index_t number = next_word(pieces);
-    model->tokenize(all.substr(static_cast<std::size_t>(word.begin),
-                               static_cast<std::size_t>(word.end - word.begin)),
-                    pieces);
+    model->tokenize(text_at(all, word), pieces);
     for (std::size_t i = before; i < pieces.size(); ++i) {
       pieces[i].word = number;
       Span& bytes = pieces[i].bytes;

@@ -63,8 +63,7 @@ void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
       Blanks blanks = blanks_[static_cast<std::size_t>(pieces[i].id)];
       const AddedToken* const token = added.find(pieces[i].id);
       if (token != nullptr && (token->strips_left || token->strips_right)) {
-        blanks = blanks_of(text.substr(static_cast<std::size_t>(bytes.begin),
-                                       static_cast<std::size_t>(bytes.end - bytes.begin)));
+        blanks = blanks_of(text_at(text, bytes));
       }
       if (blanks.left > 0) {
         const bool is_first = i == 0 || bytes.begin == 0;

@@ -57,8 +57,7 @@ WordCounts count_words(std::span<const std::string> texts, const Parts& parts) {
     words.spans = {{0, std::ssize(words.text.text)}};
     pre_tokenizer->apply(words);
     for (const Span span : words.spans) {
-      ++counts[words.text.text.substr(static_cast<std::size_t>(span.begin),
-                                      static_cast<std::size_t>(span.end - span.begin))];
+      ++counts[std::string(text_at(words.text.text, span))];
     }
   }
   return counts;

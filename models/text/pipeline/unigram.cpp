@@ -79,8 +79,7 @@ std::vector<Piece> Unigram::best_path(std::string_view word) const {
 }
 
 void Unigram::add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const {
-  word = word.substr(static_cast<std::size_t>(bytes.begin),
-                     static_cast<std::size_t>(bytes.end - bytes.begin));
+  word = text_at(word, bytes);
   const index_t id = trie_.find(word);  // with strange scores, two unknowns make a known piece
   if (id != Trie::kNoValue) {
     pieces.push_back({id, bytes});

@@ -14,11 +14,6 @@ using test::throws;
 using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 
-std::string slice(const std::string& text, Span bytes) {
-  return text.substr(static_cast<std::size_t>(bytes.begin),
-                     static_cast<std::size_t>(bytes.end - bytes.begin));
-}
-
 TEST(SplitWords, CutsAtWhiteSpaceAndPunctuation) {
   EXPECT_EQ(split_words("The cat's  mat,\tU.S.\r\nx-2!"),
             (Texts{"the", "cat", "'", "s", "mat", ",", "u", ".", "s", ".", "x", "-", "2", "!"}));
@@ -73,8 +68,9 @@ TEST(WordTokenizer, OffsetsAreTheWordsPlacesInTheText) {
       ASSERT_GE(at.begin, end) << text;
       ASSERT_GT(at.end, at.begin) << text;
       end = at.end;
-      ASSERT_EQ(split_words(slice(text, at)), Texts{words.token(e.ids[i])}) << text;
-      covered.replace(static_cast<std::size_t>(at.begin), slice(text, at).size(), slice(text, at));
+      ASSERT_EQ(split_words(text_at(text, at)), Texts{words.token(e.ids[i])}) << text;
+      covered.replace(static_cast<std::size_t>(at.begin), text_at(text, at).size(),
+                      text_at(text, at));
     }
     ASSERT_LE(end, std::ssize(text));
     std::string wanted = text;  // only white space is in no word

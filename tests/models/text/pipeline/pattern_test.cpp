@@ -11,11 +11,7 @@
 namespace tessera::text {
 namespace {
 
-template <class Body>
-void expect_refused(const Body& body, const std::string& what) {
-  const std::string error = test::file_error(body);
-  EXPECT_NE(error.find(what), std::string::npos) << error << "\n  does not say: " << what;
-}
+using test::expect_refused;
 
 Pattern pattern(const std::string& expression) {
   return Pattern(parse_json("{\"Regex\": " + json_quoted(expression) + "}", "t.json"));
@@ -26,11 +22,7 @@ std::string matches(const std::string& expression, const std::string& text) {
   std::vector<Span> spans;
   pattern(expression).find(text, {0, std::ssize(text)}, spans);
   std::string joined;
-  for (const Span span : spans) {
-    joined += text.substr(static_cast<std::size_t>(span.begin),
-                          static_cast<std::size_t>(span.end - span.begin)) +
-              "|";
-  }
+  for (const Span span : spans) joined += std::string(text_at(text, span)) + "|";
   return joined;
 }
 

@@ -13,11 +13,7 @@
 namespace tessera::text {
 namespace {
 
-template <class Body>
-void expect_refused(const Body& body, const std::string& what) {
-  const std::string error = test::file_error(body);
-  EXPECT_NE(error.find(what), std::string::npos) << error << "\n  does not say: " << what;
-}
+using test::expect_refused;
 
 /// A part of what a text became, and the characters of the text given that it comes from.
 struct Part {
@@ -64,8 +60,7 @@ std::vector<Part> parts_of(const Words& words, std::string_view text) {
   std::vector<Part> parts;
   for (const Span word : words.spans) {
     const Span origin = words.text.origin(word.begin, word.end);
-    parts.push_back({words.text.text.substr(static_cast<std::size_t>(word.begin),
-                                            static_cast<std::size_t>(word.end - word.begin)),
+    parts.push_back({std::string(text_at(words.text.text, word)),
                      {counts.at(static_cast<std::size_t>(origin.begin)),
                       counts.at(static_cast<std::size_t>(origin.end))}});
   }
