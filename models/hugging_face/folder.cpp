@@ -12,16 +12,6 @@ namespace tessera::models {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-Json checked_config(const fs::path& folder) {
-  Json config = read_json(folder / "config.json");
-  if (!config.is_object()) config.fail("wanted an object, got ", config.described());
-  return config;
-}
-
-}  // namespace
-
 /// Tensors that are there, by their names in the files, in the order of our parameter's rows.
 struct ModelFolder::Found {
   std::vector<std::string> names;
@@ -30,7 +20,7 @@ struct ModelFolder::Found {
 
 ModelFolder::ModelFolder(const fs::path& folder)
     : path(folder),
-      config(checked_config(folder)),
+      config(read_json(folder / "config.json").as_object()),
       family(&family_of(config)),
       encoder(family->options(config)),
       files_(folder),

@@ -31,7 +31,6 @@ std::vector<std::string> numbered_labels(index_t count) {
 }
 
 std::vector<std::string> labels_of(const Json& table) {
-  if (!table.is_object()) table.fail("wanted an object, got ", table.described());
   const index_t count = table.size();
   if (count == 0) table.fail("wanted at least one label, got none");
   std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
@@ -52,7 +51,6 @@ std::vector<std::string> labels_of(const Json& table) {
 
 /// Throws unless `label2id` gives each label its number back. Labels may share a name.
 void check_inverse(const Json& inverse, const std::vector<std::string>& labels) {
-  if (!inverse.is_object()) inverse.fail("wanted an object, got ", inverse.described());
   std::map<std::string_view, index_t> numbers;
   for (const Json& value : inverse.items()) {
     const index_t number = value.integer();
@@ -77,13 +75,13 @@ std::vector<std::string> read_labels(const Json& config) {
   if (!table) {
     return numbered_labels(config.integer("num_labels", JsonRange{1, kMostLabels}, kDefaultLabels));
   }
-  std::vector<std::string> labels = labels_of(*table);
+  std::vector<std::string> labels = labels_of(table->as_object());
   if (const auto count = config.find("num_labels")) {
     if (count->integer() != std::ssize(labels)) {
       count->fail("wanted ", labels.size(), ", as id2label has labels, got ", count->integer());
     }
   }
-  if (const auto inverse = config.find("label2id")) check_inverse(*inverse, labels);
+  if (const auto inverse = config.find("label2id")) check_inverse(inverse->as_object(), labels);
   return labels;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -66,12 +67,6 @@ class ModuleWeights {
   std::map<std::string, Tensor> tensors_;
 };
 
-Json read_object(const Path& file) {
-  Json json = read_json(file);
-  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
-  return json;
-}
-
 /// The text after the last dot.
 std::string_view last_part(std::string_view dotted) {
   return dotted.substr(dotted.rfind('.') + 1);  // npos + 1 is 0
@@ -96,7 +91,7 @@ constexpr std::array<NamedActivation, 5> kActivations = {
     {{"Tanh", tanh}, {"Identity", identity}, {"ReLU", relu}, {"GELU", gelu}, {"Sigmoid", sigmoid}}};
 
 Dense read_dense(const Path& folder, index_t width) {
-  const Json config = read_object(folder / "config.json");
+  const Json config = read_json(folder / "config.json");
   want_width(config, "in_features", width);
   const index_t out = config.integer("out_features", JsonRange{1, kMaxWidth});
   for (const char* key : {"module_input_name", "module_output_name"}) {
@@ -120,7 +115,7 @@ Dense read_dense(const Path& folder, index_t width) {
 }
 
 nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
-  want_width(read_object(folder / "config.json"), "dimension", width);
+  want_width(read_json(folder / "config.json"), "dimension", width);
   const ModuleWeights weights(folder);
   nn::LayerNorm norm(width);
   norm.weight = weights.tensor("norm.weight", {width});
@@ -194,20 +189,19 @@ Tensor Normalize::operator()(const Tensor& x) const {
 
 std::vector<ModuleRow> read_module_rows(const Path& folder) {
   const Path file = folder / "modules.json";
-  if (!std::filesystem::exists(file)) return {{"Transformer", folder, file.string()}};
-  const Json json = read_json(file);
-  if (!json.is_list()) json.fail("wanted a list, got ", json.described());
+  const std::optional<Json> json = find_json(file);
+  if (!json) return {{"Transformer", folder, file.string()}};
   std::vector<ModuleRow> rows;
-  for (const Json& row : json.items()) {
+  for (const Json& row : json->as_list().items()) {
     rows.push_back({std::string(last_part(row.at("type").text())),
                     folder_inside(folder, row.at("path")), row.at("type").place()});
   }
-  if (rows.empty()) json.fail("wanted modules, got none");
+  if (rows.empty()) json->fail("wanted modules, got none");
   return rows;
 }
 
 SentencePooling read_pooling(const Path& folder, index_t width) {
-  const Json config = read_object(folder / "config.json");
+  const Json config = read_json(folder / "config.json");
   want_width(config, "word_embedding_dimension", width);
   want_width(config, "embedding_dimension", width);
   SentencePooling pooling;

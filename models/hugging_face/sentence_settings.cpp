@@ -21,18 +21,10 @@ using Path = std::filesystem::path;
 
 constexpr index_t kLongestText = index_t{1} << 30;
 
-/// The JSON object in a file, if there is one.
-std::optional<Json> find_object(const Path& file) {
-  if (!std::filesystem::exists(file)) return {};
-  Json json = read_json(file);
-  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
-  return json;
-}
-
 void read_lengths(const Path& folder, SentenceSettings& settings) {
   for (const char* family :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
-    const auto json = find_object(folder / (std::string("sentence_") + family + "_config.json"));
+    const auto json = find_json(folder / (std::string("sentence_") + family + "_config.json"));
     if (!json) continue;
     settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
     settings.lower_case = json->boolean("do_lower_case", false);
@@ -50,8 +42,7 @@ Similarity similarity_named(const Json& name) {
 
 void read_prompts(const Json& json, SentenceSettings& settings) {
   if (const auto prompts = json.find("prompts")) {
-    if (!prompts->is_object()) prompts->fail("wanted an object, got ", prompts->described());
-    for (const Json& prompt : prompts->items()) {
+    for (const Json& prompt : prompts->as_object().items()) {
       settings.prompts.emplace(prompt.key(), prompt.text());
     }
   }
@@ -90,7 +81,7 @@ Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b) {
 SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder) {
   SentenceSettings settings;
   read_lengths(encoder_folder, settings);
-  if (const auto json = find_object(folder / "config_sentence_transformers.json")) {
+  if (const auto json = find_json(folder / "config_sentence_transformers.json")) {
     read_prompts(*json, settings);
     if (const auto name = json->find("similarity_fn_name")) {
       settings.similarity = similarity_named(*name);

@@ -50,9 +50,7 @@ WeightFiles::WeightFiles(const fs::path& folder) {
 
 void WeightFiles::read_index(const fs::path& path) {
   std::map<std::string, std::size_t> opened;
-  const Json map = read_json(path).at("weight_map");
-  if (!map.is_object()) map.fail("wanted an object, got ", map.described());
-  for (const Json& entry : map.items()) {
+  for (const Json& entry : read_json(path).at("weight_map").as_object().items()) {
     const std::string file = file_name(entry);
     const auto [at, is_new] = opened.emplace(file, files_.size());
     if (is_new) {

@@ -181,6 +181,16 @@ std::string_view Json::text() const {
   return document_->text(node_);
 }
 
+Json Json::as_list() const {
+  want(Kind::kList, "a list");
+  return *this;
+}
+
+Json Json::as_object() const {
+  want(Kind::kObject, "an object");
+  return *this;
+}
+
 std::optional<Json> Json::find(std::string_view key) const {
   want(Kind::kObject, "an object");
   for (std::uint32_t at = node_ + 1; at < node().next; at = document_->after(at + 1)) {
@@ -316,6 +326,11 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
   return parse_json(text, file.name(), limits);
+}
+
+std::optional<Json> find_json(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return read_json(path);
 }
 
 std::string json_quoted(std::string_view text, const char* op) {

@@ -59,6 +59,8 @@ class Json {
   index_t integer(JsonRange range = {}) const;
   double number() const;
   std::string_view text() const;  // as long as any value of the document lives
+  Json as_list() const;
+  Json as_object() const;
 
   /// The value of an object's key, nothing if the key is absent or its value null.
   std::optional<Json> find(std::string_view key) const;
@@ -146,6 +148,8 @@ Json parse_json(std::string_view text, const std::string& file, const JsonLimits
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
+/// The same, nothing if there is no such file.
+std::optional<Json> find_json(const std::filesystem::path& path);
 
 /// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is not
 /// UTF-8.

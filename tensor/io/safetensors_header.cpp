@@ -19,16 +19,14 @@ constexpr index_t kMaxOffset = index_t{1} << 62;
 
 /// The numbers of the list that `entry` has under `key`.
 std::vector<index_t> numbers_of(const Json& entry, std::string_view key, index_t largest) {
-  const Json list = entry.at(key);
-  if (!list.is_list()) list.fail("wanted a list, got ", list.described());
   std::vector<index_t> numbers;
-  for (const Json& number : list.items()) numbers.push_back(number.integer(JsonRange{0, largest}));
+  for (const Json& number : entry.at(key).as_list().items())
+    numbers.push_back(number.integer(JsonRange{0, largest}));
   return numbers;
 }
 
 SafetensorsEntry entry_of(const Json& json) {
-  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
-  for (const Json& value : json.items()) {
+  for (const Json& value : json.as_object().items()) {
     const bool known =
         value.key() == "dtype" || value.key() == "shape" || value.key() == "data_offsets";
     if (!known) value.fail("no such key in this format");
@@ -67,8 +65,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
       header.entries.push_back(entry_of(value));
       continue;
     }
-    if (!value.is_object()) value.fail("wanted an object, got ", value.described());
-    for (const Json& item : value.items()) {
+    for (const Json& item : value.as_object().items()) {
       header.metadata.emplace(item.key(), item.text());
     }
   }

@@ -46,6 +46,11 @@ TEST(Json, GivesWhatWasAskedFor) {
   EXPECT_EQ(json.at("merges").item(0).item(1).text(), "b");
   EXPECT_EQ(json.at("merges").item(1).text(), "c d");
   EXPECT_EQ(json.at("merges").item(2).size(), 0);
+  EXPECT_EQ(json.at("merges").as_list().size(), 4);
+  EXPECT_EQ(json.at("labels").as_object().size(), 2);
+  EXPECT_EQ(error_of([&] { json.as_list(); }), "wanted a list, got an object");
+  EXPECT_EQ(error_of([&] { json.at("merges").as_object(); }),
+            "merges: wanted an object, got a list");
 }
 
 TEST(Json, NullIsAbsent) {
@@ -148,6 +153,8 @@ TEST(Json, ReadsFiles) {
   EXPECT_EQ(read_json(folder.write("x.json", kDocument)).integer("layers"), 12);
   const auto missing = folder.path() / "missing.json";
   EXPECT_TRUE(file_error([&] { read_json(missing); }).starts_with(missing.string()));
+  EXPECT_FALSE(find_json(missing));
+  EXPECT_EQ(find_json(folder.path() / "x.json")->integer("layers"), 12);
 }
 
 TEST(Json, QuotesText) {

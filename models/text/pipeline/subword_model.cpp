@@ -94,8 +94,7 @@ JsonRange token_number_range(index_t tokens) {
 
 TokenNumbers read_token_numbers(const Json& json) {
   TokenNumbers numbers;
-  const JsonRange range = token_number_range(json.size());
-  if (!json.is_object()) json.fail("wanted an object, got ", json.described());
+  const JsonRange range = token_number_range(json.as_object().size());
   numbers.reserve(static_cast<std::size_t>(json.size()));
   for (const Json& number : json.items()) {
     numbers.emplace_back(number.key(), number.integer(range));

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr double kLongest = 1e9;  // a longer limit is none: transformers writes 1e30
 
-std::optional<Json> read_if_there(const fs::path& path) {
-  if (!fs::exists(path)) return std::nullopt;
-  return read_json(path);
-}
-
 /// A special token is written as a text, or as {"content": ...}.
 std::optional<std::string> token_text(const std::optional<Json>& json, std::string_view key) {
   const std::optional<Json> token = json ? json->find(key) : std::nullopt;
@@ -113,14 +108,14 @@ TokenizerConfig config_of(const std::optional<Json>& config, const std::optional
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const fs::path& folder) {
-  return config_of(read_if_there(folder / "tokenizer_config.json"),
-                   read_if_there(folder / "special_tokens_map.json"));
+  return config_of(find_json(folder / "tokenizer_config.json"),
+                   find_json(folder / "special_tokens_map.json"));
 }
 
 PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
-  const std::optional<Json> config = read_if_there(folder / "tokenizer_config.json");
-  TokenizerConfig all = config_of(config, read_if_there(folder / "special_tokens_map.json"));
-  if (const std::optional<Json> json = read_if_there(folder / "tokenizer.json")) {
+  const std::optional<Json> config = find_json(folder / "tokenizer_config.json");
+  TokenizerConfig all = config_of(config, find_json(folder / "special_tokens_map.json"));
+  if (const std::optional<Json> json = find_json(folder / "tokenizer.json")) {
     if (config) all.normalizer = normalizer_of(*json, *config);
     return PipelineTokenizer::from_json(*json, all);
   }

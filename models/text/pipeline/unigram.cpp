@@ -109,8 +109,7 @@ void Unigram::tokenize(std::string_view word, std::vector<Piece>& pieces) const 
 }
 
 std::unique_ptr<SubwordModel> read_unigram(const Json& json) {
-  const Json list = json.at("vocab");
-  if (!list.is_list()) list.fail("wanted a list, got ", list.described());
+  const Json list = json.at("vocab").as_list();
   ScoredPieces pieces;
   pieces.reserve(static_cast<std::size_t>(list.size()));
   for (const Json& piece : list.items()) {
