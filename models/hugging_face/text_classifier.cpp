@@ -94,11 +94,15 @@ std::vector<CrossEncoder::Ranked> CrossEncoder::rank(const std::string& query,
   return ranked;
 }
 
-TextClassifier load_text_classifier(const std::filesystem::path& path) {
+namespace {
+
+/// A TextClassifier or a CrossEncoder, which differ in what they make of the scores.
+template <class Task>
+Task load_task(const std::filesystem::path& path, Scoring (*scoring_of)(const Json&, index_t)) {
   const ModelFolder folder(path);
   std::vector<std::string> labels = load_labels(folder);
   const index_t classes = std::ssize(labels);
-  const Scoring scoring = text_scoring(folder.config, classes);
+  const Scoring scoring = scoring_of(folder.config, classes);
   TextReader reader = load_reader(folder);
   auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
   return {.reader = std::move(reader),
@@ -107,17 +111,14 @@ TextClassifier load_text_classifier(const std::filesystem::path& path) {
           .scoring = scoring};
 }
 
-CrossEncoder load_cross_encoder(const std::filesystem::path& path) {
-  const ModelFolder folder(path);
-  std::vector<std::string> labels = load_labels(folder);
-  const index_t classes = std::ssize(labels);
-  const Scoring scoring = pair_scoring(folder.config, classes);
-  TextReader reader = load_reader(folder);
-  auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
-  return {.reader = std::move(reader),
-          .model = std::move(model),
-          .labels = std::move(labels),
-          .scoring = scoring};
+}  // namespace
+
+TextClassifier load_text_classifier(const std::filesystem::path& folder) {
+  return load_task<TextClassifier>(folder, text_scoring);
+}
+
+CrossEncoder load_cross_encoder(const std::filesystem::path& folder) {
+  return load_task<CrossEncoder>(folder, pair_scoring);
 }
 
 }  // namespace tessera::models
