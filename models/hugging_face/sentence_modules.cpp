@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/hugging_face/config.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -22,8 +23,6 @@ namespace tessera::models {
 namespace {
 
 using Path = std::filesystem::path;
-
-constexpr index_t kMaxWidth = 65'536;
 
 /// The weights in a module's folder.
 class ModuleWeights {
@@ -74,7 +73,7 @@ std::string_view last_part(std::string_view dotted) {
 
 /// Throws unless the config's key has this width, or is absent.
 void want_width(const Json& config, std::string_view key, index_t width) {
-  const index_t found = config.integer(key, JsonRange{1, kMaxWidth}, width);
+  const index_t found = config.integer(key, JsonRange{1, config::kMaxWidth}, width);
   if (found != width) config.at(key).fail("wanted ", width, ", the width before it, got ", found);
 }
 
@@ -93,7 +92,7 @@ constexpr std::array<NamedActivation, 5> kActivations = {
 Dense read_dense(const Path& folder, index_t width) {
   const Json config = read_json(folder / "config.json");
   want_width(config, "in_features", width);
-  const index_t out = config.integer("out_features", JsonRange{1, kMaxWidth});
+  const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
   for (const char* key : {"module_input_name", "module_output_name"}) {
     if (config.text(key, "sentence_embedding") != "sentence_embedding") {
       config.at(key).fail("wanted 'sentence_embedding', got ", config.at(key).described());

@@ -20,6 +20,17 @@ constexpr WeightName kHeads[] = {
     {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},  // tied, stored once
 };
 
+/// All but the positions. Member by member: where a later initializer of an aggregate throws, GCC 12
+/// frees a vector before it twice.
+TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& layer,
+                             std::string_view layers) {
+  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
+  result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
+  result.dropout = layer.dropout;
+  result.embedding_norm = true;
+  return result;
+}
+
 }  // namespace
 
 EncoderLayerOptions bert_layer(const Json& config) {
@@ -40,27 +51,19 @@ EncoderLayerOptions bert_layer(const Json& config) {
   };
 }
 
-// Member by member: where a later initializer of an aggregate throws, GCC 12 frees a vector before it
-// twice.
 TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
                                       std::string_view layers) {
-  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
-  result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
+  TokenEncoderOptions result = stack_of(config, layer, layers);
   result.positions = Positions::kLearned;
   result.max_tokens = config::positions(config, "max_position_embeddings", 512);
-  result.dropout = layer.dropout;
-  result.embedding_norm = true;
   return result;
 }
 
 TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,
                                      std::string_view layers) {
-  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
-  result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
+  TokenEncoderOptions result = stack_of(config, layer, layers);
   result.positions = Positions::kNone;
   result.max_tokens = layer.attention.rotary->max_tokens;
-  result.dropout = layer.dropout;
-  result.embedding_norm = true;
   return result;
 }
 
