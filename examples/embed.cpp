@@ -8,7 +8,6 @@
 #include <iomanip>
 #include <iostream>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,11 @@
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
+#include "examples/scored_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/npy.h"
+#include "tensor/ops/sort.h"
 
 namespace {
 
@@ -98,12 +99,7 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   });
   order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
   for (const std::size_t i : order) {
-    if (options.model.json) {
-      std::cout << format("{\"line\":", i + 1, ",\"score\":", examples::json_number(scores[i]),
-                          ",\"text\":", json_quoted(lines[i]), "}\n");
-    } else {
-      std::cout << examples::fixed(scores[i], 4) << '\t' << i + 1 << '\t' << lines[i] << '\n';
-    }
+    examples::print_scored_line(lines, i, scores[i], options.model.json);
   }
 }
 

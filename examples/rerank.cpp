@@ -4,15 +4,12 @@
 //
 // Each row is a score, the line's number and the line, the best first.
 #include <algorithm>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include "examples/command.h"
-#include "examples/console.h"
-#include "examples/json_text.h"
 #include "examples/model_options.h"
-#include "examples/progress.h"
+#include "examples/scored_lines.h"
 #include "models/hugging_face/text_classifier.h"
 
 int main(int argc, char** argv) {
@@ -34,15 +31,8 @@ int main(int argc, char** argv) {
     progress.clear();
     ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     for (const models::CrossEncoder::Ranked& each : ranked) {
-      const std::string& line = lines[static_cast<std::size_t>(each.text)];
-      if (options.json) {
-        std::cout << format("{\"line\":", each.text + 1,
-                            ",\"score\":", examples::json_number(each.score),
-                            ",\"text\":", json_quoted(line), "}\n");
-      } else {
-        std::cout << examples::fixed(each.score, 4) << '\t' << each.text + 1 << '\t' << line
-                  << '\n';
-      }
+      examples::print_scored_line(lines, static_cast<std::size_t>(each.text), each.score,
+                                  options.json);
     }
   });
 }
