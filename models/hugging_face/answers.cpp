@@ -28,7 +28,7 @@ std::vector<double> probabilities(std::span<const float> scores,
 }  // namespace
 
 WindowAnswers find_answers(std::span<const float> start, std::span<const float> end,
-                           const std::vector<bool>& in_context, const AnswerOptions& options) {
+                           const std::vector<bool>& in_context, const AnswerSpanOptions& options) {
   const std::size_t count = in_context.size();
   require(start.size() == count && end.size() == count && count > 0, "find_answers", start.size(),
           " scores of starts and ", end.size(), " of ends for ", count, " tokens");

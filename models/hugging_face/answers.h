@@ -20,7 +20,7 @@ struct WindowAnswers {
   double null_score;              // the probability that the window holds no answer
 };
 
-struct AnswerOptions {
+struct AnswerSpanOptions {
   index_t count = 1;        // of spans
   index_t max_tokens = 15;  // of a span
 };
@@ -36,7 +36,8 @@ struct AnswerOptions {
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 4.3;
 /// transformers.QuestionAnsweringPipeline.
 WindowAnswers find_answers(std::span<const float> start, std::span<const float> end,
-                           const std::vector<bool>& in_context, const AnswerOptions& options = {});
+                           const std::vector<bool>& in_context,
+                           const AnswerSpanOptions& options = {});
 
 /// The bytes of the tokens from `first` to `last`, widened to the whole words of the window in which
 /// the two stand. A token without a word is not widened.

@@ -47,7 +47,7 @@ std::vector<text::Encoding> windows_of(const Question& question, std::size_t num
 
 /// The best spans of a window whose tokens' two scores stand side by side in `scores`.
 WindowAnswers answers_in(const text::Encoding& window, std::span<const float> scores,
-                         const AnswerOptions& options) {
+                         const AnswerSpanOptions& options) {
   std::vector<float> start;
   std::vector<float> end;
   std::vector<bool> in_context;
