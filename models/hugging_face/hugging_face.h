@@ -13,6 +13,7 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"
+#include "models/hugging_face/similarity.h"
 #include "models/hugging_face/tags.h"
 #include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"

@@ -15,6 +15,7 @@
 
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"
+#include "models/hugging_face/similarity.h"
 #include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
 #include "nn/embedding.h"

@@ -1,17 +1,10 @@
 #include "models/hugging_face/sentence_settings.h"
 
 #include <array>
-#include <vector>
 
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
-#include "tensor/error.h"
 #include "tensor/io/json.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/join.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
 
 namespace tessera::models {
 
@@ -54,29 +47,11 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
   }
 }
 
-/// A row's distances from all rows of b, (M).
-Tensor distances(Similarity kind, const Tensor& row, const Tensor& b) {
-  const Tensor difference = b - row;
-  return kind == Similarity::kEuclidean ? norm(difference, {1}) : sum(abs(difference), {1});
-}
-
 bool is_python_space(char32_t code) {
   return text::is_space(code) || (code >= 0x1c && code <= 0x1f);
 }
 
 }  // namespace
-
-Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b) {
-  require(a.rank() == 2 && b.rank() == 2 && a.size(1) == b.size(1), "similarity",
-          "expected (N, D) and (M, D), not ", a.shape(), " and ", b.shape());
-  const auto unit = [](const Tensor& x) { return x / maximum(norm(x, {1}, true), 1e-12); };
-  if (kind == Similarity::kDot) return matmul(a, b.t());
-  if (kind == Similarity::kCosine) return matmul(unit(a), unit(b).t());
-  if (a.size(0) == 0) return matmul(a, b.t());
-  std::vector<Tensor> rows;
-  for (index_t i = 0; i < a.size(0); ++i) rows.push_back(-distances(kind, a.select(0, i), b));
-  return stack(rows);
-}
 
 SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder) {
   SentenceSettings settings;

@@ -1,4 +1,5 @@
-// What the JSON files of a sentence-transformers folder say beside its modules.
+// What the JSON files of a sentence-transformers folder say beside its modules, and what they want
+// done to a text before its tokenizer sees it.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/tensor.h"
+#include "models/hugging_face/similarity.h"
 
 namespace tessera::models {
-
-/// How alike two embeddings are: larger is more alike.
-enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
-
-/// **Shapes**: a (N, D), b (M, D) -> (N, M): the cosine of the angle, the dot product, or minus the
-/// distance |a - b|_2 or |a - b|_1. A zero vector has the cosine 0 to everything.
-Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
 
 struct SentenceSettings {
   index_t max_length = 0;   // in tokens, the special ones included; 0: no limit is known
