@@ -1,5 +1,5 @@
-// The checks of options. Only the two sources that parse command lines include this: CLI11 takes long
-// to compile.
+// The checks of options. Only the two sources that parse command lines include this: CLI11 takes
+// long to compile.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -3,8 +3,8 @@
 //   run_encoder --weights encoder.safetensors --heads 8 --input x.npy --output y.npy
 //
 // The file is what safetensors.torch.save_file(encoder.state_dict(), ...) writes; the number of
-// layers, their widths and biases follow from it. What a state dict does not tell is an option, with
-// PyTorch's default: heads, activation, order of norms, eps. Masks mean what PyTorch's mean.
+// layers, their widths and biases follow from it. What a state dict does not tell is an option,
+// with PyTorch's default: heads, activation, order of norms, eps. Masks mean what PyTorch's mean.
 #include <algorithm>
 #include <charconv>
 #include <iostream>

@@ -7,8 +7,9 @@
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
-// The classifiers of pretrained models are these two with a head: of texts, of pairs (does the second
-// text follow the first), of tokens, of the two ends of an answer, of tokens that were replaced.
+// The classifiers of pretrained models are these two with a head: of texts, of pairs (does the
+// second text follow the first), of tokens, of the two ends of an answer, of tokens that were
+// replaced.
 #pragma once
 
 #include "models/head.h"

@@ -45,7 +45,8 @@ struct EncoderTrace {
 /// `relative_position` all share one bias, relative_attention_bias.weight, as T5's and MPNet's.
 /// Padded positions are computed like any other, but no real position sees them.
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a shared
-/// bias of layers whose numbers of heads differ; a number in `order` that no layer has. **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
+/// bias of layers whose numbers of heads differ; a number in `order` that no layer has.
+/// **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;

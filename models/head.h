@@ -9,10 +9,9 @@
 namespace tessera::models {
 
 struct HeadOptions {
-  std::optional<nn::Activation> activation =
-      {};             // of the affine layer; absent: tanh, as BERT's pooler
-  bool bias = true;   // of the affine layer
-  bool norm = false;  // after it, of the last layer's kind
+  std::optional<nn::Activation> activation = {};  // absent: tanh, as BERT's pooler
+  bool bias = true;                               // of the affine layer
+  bool norm = false;                              // after it, of the last layer's kind
 };
 
 /// `norm(activation(dense(x)))`.

@@ -53,7 +53,8 @@ struct TokenEncoderOptions {
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
 /// (pair_rows, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and
-/// .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
+/// .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D),
+/// encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
 /// table of them; an encoder with batch_first = false; negative pair_rows; a

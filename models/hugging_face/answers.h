@@ -39,8 +39,8 @@ WindowAnswers find_answers(std::span<const float> start, std::span<const float> 
                            const std::vector<bool>& in_context,
                            const AnswerSpanOptions& options = {});
 
-/// The bytes of the tokens from `first` to `last`, widened to the whole words of the window in which
-/// the two stand. A token without a word is not widened.
+/// The bytes of the tokens from `first` to `last`, widened to the whole words of the window in
+/// which the two stand. A token without a word is not widened.
 text::Span bytes_of_words(const text::Encoding& window, index_t first, index_t last);
 
 }  // namespace tessera::models

@@ -14,19 +14,18 @@
 namespace tessera::models {
 
 struct TextBatchOptions {
-  index_t batch_size =
-      32;           // at most so many; fewer where texts are long, or too few for all threads
-  index_t pad = 0;  // stands after a sequence's end
+  index_t batch_size = 32;  // at most: fewer where texts are long, or too few for all threads
+  index_t pad = 0;          // stands after a sequence's end
   bool feed_types = true;  // whether the model reads token types; they are left out where all are 0
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
 };
 
-/// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows of
-/// equal lengths together, so that little is padding. `chosen` are the encodings' numbers.
+/// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows
+/// of equal lengths together, so that little is padding. `chosen` are the encodings' numbers.
 ///
-/// Several threads call `body` at once, each with a batch of its own, and inside it every op stays in
-/// its thread and no tape records. So `body` writes to what belongs to its chosen encodings alone.
-/// Which batch an encoding is in changes no bit of what a model gives it.
+/// Several threads call `body` at once, each with a batch of its own, and inside it every op stays
+/// in its thread and no tape records. So `body` writes to what belongs to its chosen encodings
+/// alone. Which batch an encoding is in changes no bit of what a model gives it.
 ///
 /// **Errors**: batch_size below 1; an encoding without a token; what `body` throws, for the first
 /// batch of those for which it does.

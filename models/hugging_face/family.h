@@ -37,7 +37,8 @@ struct Family {
   std::span<const WeightName> head_names;
 
   /// The encoder that a config describes.
-  /// **Errors**: std::runtime_error with the file's name, the key, what is wanted and what is there.
+  /// **Errors**: std::runtime_error with the file's name, the key, what is wanted and what is
+  /// there.
   TokenEncoderOptions (*options)(const Json& config);
 
   /// The number of layers in a group, for names with `@`; a null function means one.

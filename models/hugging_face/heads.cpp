@@ -60,8 +60,8 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
   return labels;
 }
 
-// What may throw is computed first: where a later initializer of an aggregate throws, GCC 12 frees a
-// vector before it twice.
+// What may throw is computed first: where a later initializer of an aggregate throws, GCC 12 frees
+// a vector before it twice.
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
   const Pooling pooling = sequence_pooling(folder);
   const HeadOptions head = sequence_head(folder);

@@ -10,7 +10,8 @@
 
 namespace tessera::models {
 
-/// The names of a folder's classes. **Errors**: as read_labels; not one for each row of the classifier.
+/// The names of a folder's classes. **Errors**: as read_labels; not one for each row of the
+/// classifier.
 std::vector<std::string> load_labels(const ModelFolder& folder);
 
 /// Options of the models with a head that a folder's config describes.

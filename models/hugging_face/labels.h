@@ -32,9 +32,10 @@ enum class Scoring {
 /// **Errors**: another problem_type.
 Scoring text_scoring(const Json& config, index_t classes);
 
-/// The scoring that sentence-transformers' CrossEncoder takes: `sentence_transformers.activation_fn`
-/// or the older `sbert_ce_default_activation_function`, of which the last part of the dotted name
-/// counts; without either sigmoid for one class and none for several.
+/// The scoring that sentence-transformers' CrossEncoder takes:
+/// `sentence_transformers.activation_fn` or the older `sbert_ce_default_activation_function`, of
+/// which the last part of the dotted name counts; without either sigmoid for one class and none for
+/// several.
 /// **Errors**: a function other than Identity, Sigmoid and Softmax.
 Scoring pair_scoring(const Json& config, index_t classes);
 

@@ -55,8 +55,8 @@ Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std
   return blank;
 }
 
-/// The blanks of one text, whose tokens' vectors are `encoded`, (T, D). A few at a time: each blank has
-/// a score for each token of the vocabulary.
+/// The blanks of one text, whose tokens' vectors are `encoded`, (T, D). A few at a time: each blank
+/// has a score for each token of the vocabulary.
 std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding,
                              std::span<const std::size_t> places, const Tensor& encoded,
                              index_t count) {

@@ -42,14 +42,14 @@ struct MaskFiller {
   /// What stands for a blank in a text: "[MASK]", "<mask>".
   const std::string& mask() const;
 
-  /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a blank,
-  /// or with one beyond the most tokens that the model reads.
+  /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a
+  /// blank, or with one beyond the most tokens that the model reads.
   std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
                                              const FillingOptions& options = {}) const;
 };
 
-/// The masked language model in a folder. **Errors**: as load_text_classifier; a tokenizer without a
-/// mask.
+/// The masked language model in a folder. **Errors**: as load_text_classifier; a tokenizer without
+/// a mask.
 MaskFiller load_mask_filler(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

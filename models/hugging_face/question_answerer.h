@@ -43,9 +43,9 @@ struct QuestionAnswerer {
   TextReader reader;
   TokenClassifier model;
 
-  /// The answers to each question, the best first. A long context is read in windows; each gives its
-  /// best spans of tokens, widened to whole words. Fewer answers than options.count are there where a
-  /// context has fewer; none where it has no token.
+  /// The answers to each question, the best first. A long context is read in windows; each gives
+  /// its best spans of tokens, widened to whole words. Fewer answers than options.count are there
+  /// where a context has fewer; none where it has no token.
   /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;

@@ -47,7 +47,8 @@ struct SentenceEncoder {
   index_t width;  // of an embedding
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
-  /// to settings.max_length tokens. A prompt that is not given is the folder's default, if it has one.
+  /// to settings.max_length tokens. A prompt that is not given is the folder's default, if it has
+  /// one.
   ///
   /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the
   /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate or batch_size out of
@@ -69,8 +70,8 @@ struct SentenceEncoder {
 
 /// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken. A
 /// `pooling` given stands in the place of the folder's.
-/// **Errors**: std::runtime_error that names the file, the key or tensor, what is wanted and what is
-/// there; a module that is not known; a pooling for static embeddings.
+/// **Errors**: std::runtime_error that names the file, the key or tensor, what is wanted and what
+/// is there; a module that is not known; a pooling for static embeddings.
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
                                       const std::optional<Pooling>& pooling = {});
 

@@ -16,8 +16,8 @@ namespace tessera::models {
 /// One vector a sentence: that of each mode, one after the other.
 ///
 /// **Shapes**: x (B, T, D) -> (B, modes D). Without `include_prompt` the first `prompt` tokens of
-/// each row do not count, though positions count from the row's begin; a row that has no others gives
-/// zeros.
+/// each row do not count, though positions count from the row's begin; a row that has no others
+/// gives zeros.
 /// **Source**: sentence_transformers.models.Pooling.
 struct SentencePooling {
   std::vector<Pooling> modes = {Pooling::kMean};
@@ -56,8 +56,8 @@ std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);
 /// The pooling of a module's folder, for vectors of `width`.
 SentencePooling read_pooling(const std::filesystem::path& folder, index_t width);
 
-/// Appends the module of a row, whose input has `width` columns; a Dropout is none. Returns how many
-/// columns its output has.
+/// Appends the module of a row, whose input has `width` columns; a Dropout is none. Returns how
+/// many columns its output has.
 index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules);
 
 /// A table of vectors that are the model's own input, as model2vec makes it: (V, D).

@@ -26,8 +26,8 @@ struct SentenceSettings {
 SentenceSettings read_sentence_settings(const std::filesystem::path& folder,
                                         const std::filesystem::path& encoder_folder);
 
-/// A text without the white space at its ends, as Python's str.strip(), and in lower case if wanted.
-/// What is not UTF-8 stays as it is.
+/// A text without the white space at its ends, as Python's str.strip(), and in lower case if
+/// wanted. What is not UTF-8 stays as it is.
 std::string cleaned(std::string_view text, bool lower_case);
 
 }  // namespace tessera::models

@@ -29,7 +29,8 @@ struct TextReader {
   TextBatchOptions batch_options(const TaskOptions& options) const;
 };
 
-/// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the tokenizer's.
+/// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the
+/// tokenizer's.
 TextReader load_reader(const ModelFolder& folder);
 
 }  // namespace tessera::models

@@ -43,8 +43,8 @@ struct TextClassifier {
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 };
 
-/// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key, what
-/// was wanted and what was found.
+/// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
+/// what was wanted and what was found.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
 /// A model that says how well a text answers a query: both are read as one sequence.

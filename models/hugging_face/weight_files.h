@@ -10,8 +10,8 @@
 
 namespace tessera::models {
 
-/// The tensors of a folder: those of model.safetensors or, where that is not there, of the files that
-/// model.safetensors.index.json names. Only headers are read at first.
+/// The tensors of a folder: those of model.safetensors or, where that is not there, of the files
+/// that model.safetensors.index.json names. Only headers are read at first.
 ///
 /// **Errors**: std::runtime_error that names the file: none of these; one that is not as it should
 /// be; an index with a file outside the folder, or with a tensor that its file does not have.

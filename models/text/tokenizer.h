@@ -121,17 +121,17 @@ class Tokenizer {
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
-  /// All of a long text, or of a long pair, as windows of at most options.max_length tokens, each with
-  /// the layout's special tokens; neighbours share options.stride tokens. The first is what encode
-  /// gives. Of a pair that text is cut which options.truncation names; where both are, each window
-  /// of the one meets each of the other.
+  /// All of a long text, or of a long pair, as windows of at most options.max_length tokens, each
+  /// with the layout's special tokens; neighbours share options.stride tokens. The first is what
+  /// encode gives. Of a pair that text is cut which options.truncation names; where both are, each
+  /// window of the one meets each of the other.
   /// **Errors**: as encode; a stride that leaves a window nothing new.
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
   std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
                                             const EncodeOptions& options) const;
 
-  /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: that of the first
-  /// text that has one.
+  /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: that of the
+  /// first text that has one.
   std::vector<Encoding> encode_all(std::span<const std::string> texts,
                                    const EncodeOptions& options = {}) const;
   std::vector<Encoding> encode_all(std::span<const TextPair> pairs,

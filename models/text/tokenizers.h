@@ -16,8 +16,8 @@ namespace tessera::text {
 std::vector<std::string> tokenizer_kinds();
 
 /// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned
-/// (pipeline/trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as TokenCounts
-/// and the trainers.
+/// (pipeline/trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as
+/// TokenCounts and the trainers.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 

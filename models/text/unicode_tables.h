@@ -1,6 +1,6 @@
-// Where the tokenizers library's Unicode differs from utf8proc's. Its letters and numbers are those of
-// Unicode 16; its punctuation, marks and decompositions come from older versions. A range spans code
-// points for which the question does not arise.
+// Where the tokenizers library's Unicode differs from utf8proc's. Its letters and numbers are those
+// of Unicode 16; its punctuation, marks and decompositions come from older versions. A range spans
+// code points for which the question does not arise.
 // **Source**: every code point put through tokenizers 0.23.2; unicode_test.cpp holds the sums.
 #pragma once
 

@@ -10,9 +10,9 @@
 
 namespace tessera {
 
-/// Values and keys in the order in which they stand in the file: a list is followed by its values, an
-/// object by a key, its value, the next key, ... The parser may make a long list of short ones, so
-/// a node is small.
+/// Values and keys in the order in which they stand in the file: a list is followed by its values,
+/// an object by a key, its value, the next key, ... The parser may make a long list of short ones,
+/// so a node is small.
 struct Json::Node {
   union {
     bool truth;

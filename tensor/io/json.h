@@ -80,8 +80,8 @@ class Json {
   index_t size() const;
 
   class Items;
-  /// The values of a list or an object, in the file's order. A list's `item(i)` walks there: ask for
-  /// many by items().
+  /// The values of a list or an object, in the file's order. A list's `item(i)` walks there: ask
+  /// for many by items().
   Items items() const;
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
@@ -151,8 +151,8 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {})
 /// The same, nothing if there is no such file.
 std::optional<Json> find_json(const std::filesystem::path& path);
 
-/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is not
-/// UTF-8.
+/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is
+/// not UTF-8.
 std::string json_quoted(std::string_view text, const char* op = "json_quoted");
 
 }  // namespace tessera

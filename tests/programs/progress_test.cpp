@@ -23,7 +23,8 @@ struct Drawn {
   std::string text;
 };
 
-/// Runs a program on a terminal of so many columns. Once it has drawn what is left, `keys` are typed.
+/// Runs a program on a terminal of so many columns. Once it has drawn what is left, `keys` are
+/// typed.
 Drawn run_program(int columns, const std::string& program, const std::string& arguments,
                   const std::string& keys = "") {
   struct winsize size = {};

@@ -81,8 +81,8 @@ class Pretrained {
   }
 
   /// Checks a model against the entry on each instruction set: texts alone within 1e-5, and in a
-  /// batch, more padded or less, with the same bits as alone. What it gives has a row for each text,
-  /// or for each token of each.
+  /// batch, more padded or less, with the same bits as alone. What it gives has a row for each
+  /// text, or for each token of each.
   void expect_parity(const std::string& entry,
                      const std::function<Tensor(const models::Tokens&)>& model) const {
     const bool of_tokens = expected_.array(entry).size(0) == expected_.array("ids").size(0);

@@ -20,8 +20,8 @@ constexpr WeightName kHeads[] = {
     {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},  // tied, stored once
 };
 
-/// All but the positions. Member by member: where a later initializer of an aggregate throws, GCC 12
-/// frees a vector before it twice.
+/// All but the positions. Member by member: where a later initializer of an aggregate throws, GCC
+/// 12 frees a vector before it twice.
 TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& layer,
                              std::string_view layers) {
   TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};

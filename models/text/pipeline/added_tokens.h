@@ -69,7 +69,8 @@ class AddedTokens {
   /// Whether any are looked for in such a text.
   bool any(In where) const { return !matcher(where).empty(); }
   /// Cuts a text at its added tokens; without `special` only at those that are not special.
-  /// A token's bytes may begin before the end of the one before it, where both take white space along.
+  /// A token's bytes may begin before the end of the one before it, where both take white space
+  /// along.
   std::vector<TextPart> cut(std::string_view text, In where, bool special) const;
 
  private:

@@ -25,7 +25,8 @@ using Merges = std::vector<std::pair<std::string, std::string>>;
 
 /// Begins with a word's characters, and joins the most urgent pair of neighbours, the leftmost if
 /// there are several, until none can be joined. Takes n log n time for n characters.
-/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016.
+/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
+/// 2016.
 class BytePair final : public SubwordModel {
  public:
   /// **Errors**: as SubwordVocabulary; a merge of what are no tokens, or whose result is none.

@@ -19,15 +19,16 @@ using Characters = std::vector<Character>;
 Characters characters_of(const AlignedText& text, index_t from, index_t to);
 void put(const Characters& characters, AlignedWriter& writer);
 
-/// A character of a new text: `change` 0 stands for the next one of the old text, -n for it and the n
-/// after it, 1 for none.
+/// A character of a new text: `change` 0 stands for the next one of the old text, -n for it and the
+/// n after it, 1 for none.
 struct Change {
   char32_t code;
   int change;
 };
 
-/// The new text with the origins of what its characters stand for, and of the character before where
-/// that is none. Where the changes count wrongly the origins shift, as the tokenizers library's do.
+/// The new text with the origins of what its characters stand for, and of the character before
+/// where that is none. Where the changes count wrongly the origins shift, as the tokenizers
+/// library's do.
 Characters realigned(const Characters& old, std::span<const Change> changes);
 
 }  // namespace tessera::text

@@ -39,7 +39,8 @@ bool flag(const std::optional<Json>& config, std::string_view key, bool otherwis
   return config ? config->boolean(key, otherwise) : otherwise;
 }
 
-/// "added_tokens": the special ones, and those of added_tokens_decoder, {"50264": {"content", ...}}.
+/// "added_tokens": the special ones, and those of added_tokens_decoder,
+/// {"50264": {"content": ...}}.
 std::string added_tokens(const Numbers& numbers, const Names& names,
                          const std::optional<Json>& config) {
   std::map<index_t, std::string> added;

@@ -151,8 +151,8 @@ void Pattern::Program::compile_repeat(const Expression& repeat, const Json& json
 
 namespace {
 
-/// Adds the ASCII characters with which `expression` may begin. False: it may match nothing, so what
-/// follows it counts as well.
+/// Adds the ASCII characters with which `expression` may begin. False: it may match nothing, so
+/// what follows it counts as well.
 bool add_first(const Expression& expression, std::bitset<128>& first) {
   switch (expression.kind) {
     case Kind::kSet:

@@ -13,13 +13,13 @@ namespace tessera::text {
 /// A compiled regular expression over code points, in Oniguruma's syntax.
 ///
 /// Known are: literals and escapes; `.`; classes with ranges, classes inside classes and
-/// `[:posix:]` names; \s \w \d \h \p{L} \p{Lu} ... and their negations; `|`; groups (), (?:), (?i:);
-/// (?=), (?!), (?>); ^ $ \A \z; and * + ? {m,n}, also lazy (`*?`) and possessive (`*+`). Without regard to case, ASCII and one-to-one
-/// lower case count.
+/// `[:posix:]` names; \s \w \d \h \p{L} \p{Lu} ... and their negations; `|`; groups (), (?:),
+/// (?i:); (?=), (?!), (?>); ^ $ \A \z; and * + ? {m,n}, also lazy (`*?`) and possessive (`*+`).
+/// Without regard to case, ASCII and one-to-one lower case count.
 ///
-/// **Errors** of reading: std::runtime_error that names the place and the part that is not known: lookbehind,
-/// backreferences, \b, ... **Errors** of matching: std::invalid_argument if a text takes more
-/// than about a thousand steps a byte, which only expressions of exponential effort do.
+/// **Errors** of reading: std::runtime_error that names the place and the part that is not known:
+/// lookbehind, backreferences, \b, ... **Errors** of matching: std::invalid_argument if a text
+/// takes more than about a thousand steps a byte, which only expressions of exponential effort do.
 class Pattern {
  public:
   /// A JSON object {"Regex": expression} or {"String": text}; a text stands for itself.

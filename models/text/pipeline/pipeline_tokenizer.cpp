@@ -165,7 +165,8 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   return pieces;
 }
 
-/// The tokens of a text that has no added tokens but those that are looked for when it is normalised.
+/// The tokens of a text that has no added tokens but those that are looked for when it is
+/// normalised.
 void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
                                         std::vector<Piece>& pieces) const {
   if (normalizer) normalizer->apply(text);

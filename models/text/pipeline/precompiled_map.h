@@ -13,10 +13,10 @@ namespace tessera::text {
 
 /// Replaces characters and short user-perceived characters by what a compiled map has for them.
 ///
-/// The map's bytes: the size of a trie, the trie (Darts' double array, in units of 32 bits), and texts
-/// that end with NUL, to which the trie's values point. A user-perceived character of less than six
-/// bytes is looked up as a whole, others a character at a time; of several keys that it begins with,
-/// the shortest counts.
+/// The map's bytes: the size of a trie, the trie (Darts' double array, in units of 32 bits), and
+/// texts that end with NUL, to which the trie's values point. A user-perceived character of less
+/// than six bytes is looked up as a whole, others a character at a time; of several keys that it
+/// begins with, the shortest counts.
 /// **Source**: SentencePiece, builder.cc and normalizer.cc, as the tokenizers library reads them.
 class PrecompiledMap final : public Normalizer {
  public:

@@ -33,8 +33,8 @@ class SubwordModel {
 /// Tokens, each once, and their numbers, in any order and with holes.
 using TokenNumbers = std::vector<std::pair<std::string, index_t>>;
 
-/// The numbers that tokens of a vocabulary of this size may have: some holes, but none that a hostile
-/// file could fill memory with.
+/// The numbers that tokens of a vocabulary of this size may have: some holes, but none that a
+/// hostile file could fill memory with.
 JsonRange token_number_range(index_t tokens);
 
 /// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place.

@@ -30,8 +30,8 @@ struct SubwordVocabulary {
 /// The number of a model's unknown token. **Errors**: std::invalid_argument: there is none.
 index_t unknown_id(std::optional<index_t> id, std::string_view word);
 
-/// The tokens "<0x00>" to "<0xFF>" that stand for bytes, Trie::kNoValue for those that `trie` does not
-/// have; without a trie for all.
+/// The tokens "<0x00>" to "<0xFF>" that stand for bytes, Trie::kNoValue for those that `trie` does
+/// not have; without a trie for all.
 using ByteTokens = std::array<index_t, 256>;
 ByteTokens byte_tokens(const Trie* trie);
 /// Whether each byte of a text has its token.

@@ -61,8 +61,8 @@ TokenizerSettings settings_of(const Json& config) {
   return settings;
 }
 
-/// A BertNormalizer with what the tokenizer_config.json of a BERT says of it; as transformers has it,
-/// that counts more. Nothing if they agree.
+/// A BertNormalizer with what the tokenizer_config.json of a BERT says of it; as transformers has
+/// it, that counts more. Nothing if they agree.
 std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
   const std::optional<Json> normalizer = tokenizer.find("normalizer");
   if (!normalizer || normalizer->text("type") != "BertNormalizer") return std::nullopt;

@@ -19,8 +19,8 @@ struct TokenizerTraining {
   index_t most_characters = 1000;   // that are told apart, the rarer ones unknown; WordPiece alone
 };
 
-/// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's tokens.
-/// Both have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of BERT.
+/// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's
+/// tokens. Both have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of BERT.
 /// **Errors**: as learn_subwords; texts that are not UTF-8.
 std::string train_word_piece(std::span<const std::string> texts,
                              const TokenizerTraining& options = {});

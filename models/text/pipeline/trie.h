@@ -11,10 +11,11 @@
 
 namespace tessera::text {
 
-/// Strings and their numbers as a double array: the child of node n by byte c is node base[n] + c, if
-/// that one's parent is n. So a step reads one node, whatever the number of strings.
+/// Strings and their numbers as a double array: the child of node n by byte c is node base[n] + c,
+/// if that one's parent is n. So a step reads one node, whatever the number of strings.
 ///
-/// **Source**: Aoe, "An efficient digital search algorithm by using a double-array structure", 1989.
+/// **Source**: Aoe, "An efficient digital search algorithm by using a double-array structure",
+/// 1989.
 class Trie {
  public:
   using Node = std::uint32_t;

@@ -11,19 +11,18 @@
 
 namespace tessera::text {
 
-/// Pieces and the logarithms of their probabilities; places are numbers. Of equal pieces the last one
-/// counts.
+/// Pieces and the logarithms of their probabilities; places are numbers. Of equal pieces the last
+/// one counts.
 using ScoredPieces = std::vector<std::pair<std::string, double>>;
 
 struct UnigramOptions {
   std::optional<index_t> unknown = {};
-  bool byte_fallback =
-      false;  // what is unknown becomes "<0x41>", "<0xF0>", ... if these are pieces
+  bool byte_fallback = false;  // unknown characters become "<0x41>", ... if these are pieces
 };
 
-/// The most probable cut of a word into pieces: that with the greatest sum of scores. A character that
-/// is no piece is unknown, for the lowest score less 10; neighbours that are unknown are one token.
-/// Takes time linear in the word, times the longest piece.
+/// The most probable cut of a word into pieces: that with the greatest sum of scores. A character
+/// that is no piece is unknown, for the lowest score less 10; neighbours that are unknown are one
+/// token. Takes time linear in the word, times the longest piece.
 /// **Source**: Kudo, "Subword Regularization", 2018; the ties are those of the tokenizers library.
 class Unigram final : public SubwordModel {
  public:

@@ -15,8 +15,8 @@
 namespace tessera::text {
 
 /// The tokens of the first few ten thousand different words that were asked for. Common words are
-/// among them, because they come early. Safe from several threads, none of which ever waits: what has
-/// been written stays as it is until the end.
+/// among them, because they come early. Safe from several threads, none of which ever waits: what
+/// has been written stays as it is until the end.
 class WordCache {
  public:
   WordCache() : slots_(std::make_unique<std::array<Slot, kSlots>>()) {}

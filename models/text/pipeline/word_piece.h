@@ -15,9 +15,10 @@ struct WordPieceOptions {
   index_t most_characters = 100;  // of a word; longer ones are unknown
 };
 
-/// The longest token that begins the word, then the longest that continues it, ...; a word that cannot
-/// be cut so is unknown as a whole. Takes time linear in the word, times the longest token.
-/// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al., "BERT".
+/// The longest token that begins the word, then the longest that continues it, ...; a word that
+/// cannot be cut so is unknown as a whole. Takes time linear in the word, times the longest token.
+/// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
+/// "BERT".
 class WordPiece final : public SubwordModel {
  public:
   /// **Errors**: as SubwordVocabulary.

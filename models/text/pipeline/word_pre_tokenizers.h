@@ -23,7 +23,8 @@ struct ByteLevelOptions {
 /// Cuts words as GPT-2 does, and writes each byte as a character that can be seen.
 ///
 /// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
-/// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, encoder.py.
+/// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
+/// encoder.py.
 class ByteLevelPreTokenizer final : public PreTokenizer {
  public:
   explicit ByteLevelPreTokenizer(const ByteLevelOptions& options) : options_(options) {}

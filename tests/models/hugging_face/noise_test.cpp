@@ -1,4 +1,5 @@
-// Files of folders with something changed at random: what they say is read, or one line says why not.
+// Files of folders with something changed at random: what they say is read, or one line says why
+// not.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
-// What pretrained models make of texts: classes, pairs, tags, answers and blanks as the pipelines of
-// transformers give them, by the reference's tasks.json.
+// What pretrained models make of texts: classes, pairs, tags, answers and blanks as the pipelines
+// of transformers give them, by the reference's tasks.json.
 #include <gtest/gtest.h>
 
 #include <string>

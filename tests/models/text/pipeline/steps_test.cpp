@@ -1,4 +1,5 @@
-// Normalizers and pre-tokenizers beside the tokenizers library's, from golden/tokenizers/steps.jsonl.
+// Normalizers and pre-tokenizers beside the tokenizers library's, from
+// golden/tokenizers/steps.jsonl.
 #include <gtest/gtest.h>
 
 #include <fstream>
