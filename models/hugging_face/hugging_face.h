@@ -1,4 +1,4 @@
-// All of tessera::hugging_face.
+// All of Tessera: pretrained models, and with them models, text, nn and tensor.
 #pragma once
 
 #include "models/hugging_face/answers.h"
@@ -19,3 +19,4 @@
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"
 #include "models/hugging_face/weight_files.h"
+#include "models/models.h"
