@@ -74,17 +74,21 @@ if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
     -DLIB=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR} -DPROGRAM=${consumer}/serial)
 endif()
 
-# readme_test(name readme): the program in that README.md works in a project of its own.
+# readme_test(name readme [BLOCK number] [ARGUMENTS argument...]): the program in that README.md, the
+# first or that of the number, works in a project of its own.
 function(readme_test name readme)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "BLOCK" "ARGUMENTS")
   add_test(NAME consumer.extract_${name} COMMAND ${CMAKE_COMMAND}
-           -DPROGRAM=${readme} -DLINES=${PROJECT_SOURCE_DIR}/README.md
+           -DPROGRAM=${readme} -DBLOCK=${arg_BLOCK} -DLINES=${PROJECT_SOURCE_DIR}/README.md
            -DPROJECT=${consumer}/${name}_source -P ${packaging}/extract_readme.cmake)
   set_tests_properties(consumer.extract_${name} PROPERTIES FIXTURES_SETUP ${name})
   project_test(${name} "installed;${name}" ${consumer}/${name}_source ${consumer}/${name}
     OPTIONS ${use_installed}
-    RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/app)
+    RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/app ${arg_ARGUMENTS})
 endfunction()
 readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
+readme_test(pretrained_readme ${PROJECT_SOURCE_DIR}/README.md
+  BLOCK 2 ARGUMENTS ${CMAKE_CURRENT_SOURCE_DIR}/golden/folders/sentence)
 readme_test(nn_readme ${PROJECT_SOURCE_DIR}/nn/README.md)
 readme_test(training_readme ${PROJECT_SOURCE_DIR}/nn/training/README.md)
 readme_test(text_readme ${PROJECT_SOURCE_DIR}/models/text/README.md)
