@@ -87,16 +87,21 @@ class Split final : public PreTokenizer {
   bool invert_;
 };
 
+char32_t read_character(const Json& json, std::string_view key) {
+  const Json value = json.at(key);
+  const std::string_view text = value.text();
+  if (text.empty() || utf8_size(text[0]) != text.size()) {
+    value.fail("wanted one character, got ", value.described());
+  }
+  return code_point_at(text, 0);
+}
+
 /// Writes spaces as a character that can be seen, one before the first word, and cuts before each.
 /// **Source**: Kudo and Richardson, "SentencePiece", 2018.
 class Metaspace final : public PreTokenizer {
  public:
-  explicit Metaspace(const Json& json) : split_(json.boolean("split", true)) {
-    const std::string text = json.text("replacement");
-    if (text.empty() || utf8_size(text[0]) != text.size()) {
-      json.at("replacement").fail("wanted one character, got ", json.at("replacement").described());
-    }
-    replacement_ = code_point_at(text, 0);
+  explicit Metaspace(const Json& json)
+      : replacement_(read_character(json, "replacement")), split_(json.boolean("split", true)) {
     const bool adds = json.boolean("add_prefix_space", true);  // what older files have
     const std::string scheme = json.text("prepend_scheme", adds ? "always" : "never");
     first_only_ = scheme == "first";
@@ -149,13 +154,7 @@ class Metaspace final : public PreTokenizer {
 
 class DelimiterSplit final : public PreTokenizer {
  public:
-  explicit DelimiterSplit(const Json& json) {
-    const std::string text = json.text("delimiter");
-    if (text.empty() || utf8_size(text[0]) != text.size()) {
-      json.at("delimiter").fail("wanted one character, got ", json.at("delimiter").described());
-    }
-    delimiter_ = code_point_at(text, 0);
-  }
+  explicit DelimiterSplit(const Json& json) : delimiter_(read_character(json, "delimiter")) {}
   void apply(Words& words) const override { split_at(delimiter_, SplitBehavior::kRemoved, words); }
 
  private:
