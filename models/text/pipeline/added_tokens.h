@@ -1,4 +1,5 @@
-// Added tokens: whole strings that are one token wherever a text has them, "[SEP]" or "<mask>".
+// Added tokens, the first step from a text to tokens: whole strings that are one token wherever a
+// text has them, "[SEP]" or "<mask>".
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Normalizers: the first step from a text to tokens.
+// Normalizers: the second step from a text to tokens, between added tokens.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Post-processors: what a tokenizer.json puts around texts, and how it mends their offsets.
+// Post-processors, the last step from a text to tokens: what a tokenizer.json puts around texts, and
+// how it mends their offsets.
 #pragma once
 
 #include <optional>

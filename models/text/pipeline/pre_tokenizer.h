@@ -1,4 +1,4 @@
-// Pre-tokenizers: the second step from a text to tokens.
+// Pre-tokenizers: the third step from a text to tokens.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Subword models: the third step from a text to tokens.
+// Subword models: the fourth step from a text to tokens.
 //
 //   const auto model = text::read_subword_model(read_json("tokenizer.json").at("model"));
 //   std::vector<text::Piece> pieces;
