@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <utility>
 
 #include "examples/console.h"
@@ -14,7 +13,6 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/storage.h"
 
 namespace tessera::examples {
 
@@ -104,12 +102,8 @@ int Command::run(int argc, char** argv, const std::function<void()>& body) {
     return 0;
   } catch (const CLI::Success& done) {
     return line_->app.exit(done);  // --help
-  } catch (const OutOfMemory& e) {
-    return report_error(name_, format(e.what(), " more"));
-  } catch (const std::bad_alloc&) {
-    return report_error(name_, "out of memory");
-  } catch (const std::exception& e) {
-    return report_error(name_, e.what());
+  } catch (const std::exception&) {
+    return report_error(name_, error_text());
   }
 }
 

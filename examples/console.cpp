@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <string_view>
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/storage.h"
 
 namespace tessera::examples {
 
@@ -55,6 +58,18 @@ std::string plain(std::string_view text) {
 void prepare_streams() {
   occupy_closed_streams();
   std::signal(SIGXFSZ, SIG_IGN);
+}
+
+std::string error_text(const std::string& advice) {
+  try {
+    throw;
+  } catch (const OutOfMemory& error) {
+    return format(error.what(), " more", advice);
+  } catch (const std::bad_alloc&) {
+    return "out of memory" + advice;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 int report_error(const std::string& name, std::string error) {

@@ -14,6 +14,9 @@ void prepare_streams();
 /// The text without what could command a terminal: control characters are spelled out, as \x1b.
 std::string plain(std::string_view text);
 
+/// What to say of the exception that is being handled; `advice` follows what is said of memory.
+std::string error_text(const std::string& advice = {});
+
 /// Writes `error` as one line on standard error, after the program's name; what main() returns.
 int report_error(const std::string& name, std::string error);
 

@@ -5,7 +5,6 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
-#include <new>
 #include <system_error>
 
 #include "examples/console.h"
@@ -15,7 +14,6 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/storage.h"
 
 namespace tessera::examples {
 
@@ -217,7 +215,6 @@ nn::Checkpoint Program::settings() const {
 
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
   prepare_streams();
-  std::string error;
   try {
     line_->app.parse(argc, argv);
     current_isa();  // an unknown TESSERA_ISA is an error
@@ -228,14 +225,9 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
     return 0;
   } catch (const CLI::Success& done) {
     return line_->app.exit(done);  // --help
-  } catch (const OutOfMemory& e) {
-    error = format(e.what(), " more; a smaller --batch or shorter texts take less");
-  } catch (const std::bad_alloc&) {
-    error = "out of memory; a smaller --batch or shorter texts take less";
-  } catch (const std::exception& e) {
-    error = e.what();
+  } catch (const std::exception&) {
+    return report_error(name_, error_text("; a smaller --batch or shorter texts take less"));
   }
-  return report_error(name_, error);
 }
 
 }  // namespace tessera::examples
