@@ -58,8 +58,10 @@ void answer(Options& o) {
   const auto results = model(questions, o.answering);
   progress.clear();
   for (const std::vector<models::Answer>& answers : results) {
-    if (o.json) std::cout << json_of(answers) << '\n';
-    if (o.json) continue;
+    if (o.json) {
+      std::cout << json_of(answers) << '\n';
+      continue;
+    }
     for (const models::Answer& each : answers) {
       std::cout << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-'
                 << each.bytes.end << '\t' << examples::plain(each.text) << '\n';
@@ -78,13 +80,14 @@ int main(int argc, char** argv) {
   Options o;
   command.add_argument("FILE", o.file, "the text; standard input if absent");
   command.add("--model", o.model, "the model's folder", examples::Need::kRequired);
-  command.add("--question", o.question, "about the whole text");
+  command.add("--question", o.question, "a question about the whole text");
   command.add("--pair", o.pair, "instead: a line is a question and its text, with a tab between");
   command.add("--top", o.answering.count, "answers to a question", {1, kMany});
-  command.add("--max-tokens", o.answering.max_tokens, "of an answer", {1, kMany});
-  command.add("--may-be-none", o.answering.may_be_none, "that there is no answer is one, too");
+  command.add("--max-tokens", o.answering.max_tokens, "most tokens of an answer", {1, kMany});
+  command.add("--may-be-none", o.answering.may_be_none,
+              "one of the answers may be that there is none");
   command.add("--window", o.answering.window, "tokens that are read together", {1, kMany});
   command.add("--stride", o.answering.stride, "tokens that neighbouring windows share", {0, kMany});
-  command.add("--json", o.json, "one object for each question");
+  command.add("--json", o.json, "print JSON, one object for each question");
   return command.run(argc, argv, [&] { answer(o); });
 }

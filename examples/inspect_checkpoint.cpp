@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
                             "Lists the tensors of .safetensors files; refuses what is malformed.");
   std::vector<std::string> files;
   bool json = false;
-  command.add_arguments("FILE", files, ".safetensors");
-  command.add("--json", json, "one object a file");
+  command.add_arguments("FILE", files, "files of .safetensors");
+  command.add("--json", json, "print JSON, one object a file");
   return command.run(argc, argv, [&] {
     for (const std::string& file : files) {
       const SafetensorsFile opened(file);

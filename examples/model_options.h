@@ -23,8 +23,8 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
   command.add("--max-length", options.max_length, "most tokens of a text; the model's if absent",
               {1, kMany});
   command.add("--batch-size", options.batch_size, "texts computed together", {1, kMany});
-  command.add("--plain-text", options.plain_text, "a [SEP] that a text spells out is text");
-  command.add("--json", options.json, "one object a line");
+  command.add("--plain-text", options.plain_text, "take a [SEP] that a text spells out as text");
+  command.add("--json", options.json, "print JSON, one object a line");
 }
 
 /// `progress` must live as long as the result.

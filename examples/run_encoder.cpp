@@ -284,12 +284,12 @@ int main(int argc, char** argv) {
   command.add("--heads", o.heads, "heads of attention", {1, examples::kMany}, Need::kRequired);
   command.add("--input", o.input, "x, .npy", Need::kRequired);
   command.add("--output", o.output, "the encoder's output, .npy", Need::kRequired);
-  command.add("--prefix", o.prefix, "what the tensors' names begin with: 'encoder.'");
-  command.add("--activation", o.activation, "of the feed-forward networks",
+  command.add("--prefix", o.prefix, "what the tensors' names begin with, as 'encoder.'");
+  command.add("--activation", o.activation, "activation of the feed-forward networks",
               {"relu", "gelu", "gelu_tanh"});
   command.add("--norm-first", o.norm_first, "norms before attention and feed-forward networks");
-  command.add("--eps", o.eps, "of the norms", {1e-30, 1});
-  command.add("--final-eps", o.final_eps, "of the final norm; --eps if absent", {1e-30, 1});
+  command.add("--eps", o.eps, "eps of the norms", {1e-30, 1});
+  command.add("--final-eps", o.final_eps, "eps of the final norm; --eps if absent", {1e-30, 1});
   command.add("--key-padding-mask", o.key_padding_mask,
               "(B, T), .npy: True = padding; floats are added");
   command.add("--attn-mask", o.attn_mask,

@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   examples::ModelOptions options;
   std::string grouping = "simple";
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--grouping", grouping, "of tokens to parts",
+  command.add("--grouping", grouping,
+              "how tokens become parts; all but none and simple keep words whole",
               {"none", "simple", "first", "average", "max"});
   return command.run(argc, argv, [&] {
     const models::TokenTagger model = models::load_token_tagger(options.model);
@@ -50,8 +51,10 @@ int main(int argc, char** argv) {
         model(lines, models::tag_grouping(grouping), examples::task_options(options, progress));
     progress.clear();
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (options.json) std::cout << json_of(results[i], lines[i]) << '\n';
-      if (options.json) continue;
+      if (options.json) {
+        std::cout << json_of(results[i], lines[i]) << '\n';
+        continue;
+      }
       for (const models::Tag& tag : results[i]) {
         std::cout << i + 1 << '\t' << examples::plain(tag.label) << '\t'
                   << examples::fixed(tag.score, 4) << '\t' << tag.bytes.begin << '-'

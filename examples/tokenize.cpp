@@ -139,8 +139,8 @@ int main(int argc, char** argv) {
   command.add("--max-length", o.max_length, "most tokens of a line, special ones included",
               {1, examples::kMany});
   command.add("--no-special", o.no_special, "without the tokens that stand around a text");
-  command.add("--plain-text", o.plain_text, "a [SEP] that a line spells out is text");
+  command.add("--plain-text", o.plain_text, "take a [SEP] that a line spells out as text");
   command.add("--decode", o.decode, "the other way: lines of numbers become text");
-  command.add("--json", o.json, "one object a line");
+  command.add("--json", o.json, "print JSON, one object a line");
   return command.run(argc, argv, [&] { tokenize(o); });
 }
