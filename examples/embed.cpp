@@ -20,7 +20,6 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/npy.h"
-#include "tensor/ops/sort.h"
 
 namespace {
 
