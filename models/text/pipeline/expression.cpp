@@ -15,7 +15,8 @@ using Kind = Expression::Kind;
 using Taste = Expression::Taste;
 
 constexpr int kMostRepeats = 1000;
-constexpr int kDeepest = 50;  // groups and classes inside each other
+constexpr int kDeepest = 50;      // groups and classes inside each other
+constexpr int kMostStacked = 10;  // repetitions of one part, as a{2}{3}
 
 Expression of_kind(Kind kind) {
   Expression expression;
@@ -86,7 +87,8 @@ class Reader {
     Expression result = of_kind(Kind::kSequence);
     while (!done() && !ahead("|") && !ahead(")")) {
       Expression part = atom(depth);
-      while (repeat(part)) {
+      for (int stacked = 0; repeat(part); ++stacked) {
+        if (stacked == kMostStacked) refuse("a part with so many repetitions");
       }
       result.parts.push_back(std::move(part));
     }

@@ -2,6 +2,7 @@
 
 #include <bitset>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "models/text/pipeline/expression.h"
@@ -15,6 +16,7 @@ namespace {
 using Kind = Expression::Kind;
 using Taste = Expression::Taste;
 
+constexpr std::size_t kMostBytes = 20'000;
 constexpr std::size_t kMostInstructions = 20'000;
 constexpr index_t kStepsPerByte = 1000;
 
@@ -46,6 +48,8 @@ struct Instruction {
 struct Pattern::Program {
   std::vector<Instruction> code;
   std::vector<CodeSet> sets;
+  std::unordered_map<const CodeSet*, int>
+      numbers;             // of the expression's sets, while it is compiled
   std::bitset<128> first;  // the ASCII characters with which a match may begin
 
   int size() const { return static_cast<int>(code.size()); }
@@ -54,9 +58,11 @@ struct Pattern::Program {
     code.push_back(instruction);
     return size() - 1;
   }
+  /// A part that is repeated is compiled several times; its set is kept once.
   int add_set(const CodeSet& set) {
-    sets.push_back(set);
-    return static_cast<int>(sets.size()) - 1;
+    const auto [place, is_new] = numbers.emplace(&set, static_cast<int>(sets.size()));
+    if (is_new) sets.push_back(set);
+    return place->second;
   }
   Instruction& at(int i) { return code[static_cast<std::size_t>(i)]; }
 
@@ -324,10 +330,15 @@ class Matcher {
 Pattern::Pattern(const Json& json) {
   auto program = std::make_unique<Program>();
   const auto regex = json.find("Regex");
-  const Expression expression =
-      regex ? read_expression(regex->text(), *regex) : literal_expression(json.at("String").text());
+  const Json written = regex ? *regex : json.at("String");
+  const std::string_view text = written.text();
+  if (text.size() > kMostBytes) {
+    written.fail("wanted at most ", kMostBytes, " bytes, got ", text.size());
+  }
+  const Expression expression = regex ? read_expression(text, written) : literal_expression(text);
   program->compile(expression, regex ? *regex : json);
   program->add({.op = Op::kMatch}, json);
+  program->numbers.clear();
   if (!add_first(expression, program->first)) program->first.set();
   program_ = std::move(program);
 }

@@ -83,7 +83,10 @@ TEST(PatternTest, RefusesByNameWhatItDoesNotKnow) {
     expect_refused(read, refused.second);
   }
   expect_refused([&] { pattern(std::string(100, '(')); }, "such depth");
-  expect_refused([&] { pattern(std::string(100'000, '[')); }, "such depth");
+  expect_refused([&] { pattern(std::string(10'000, '[')); }, "such depth");
+  expect_refused([&] { pattern("a" + std::string(10'000, '+')); }, "so many repetitions");
+  expect_refused([&] { pattern(std::string(20'001, 'a')); },
+                 "wanted at most 20000 bytes, got 20001");
 }
 
 TEST(PatternTest, StopsWhereAnExpressionTakesTooLong) {
