@@ -12,6 +12,7 @@ namespace {
 using Parts = std::vector<Layout::Part>;
 
 constexpr index_t kMaxType = 1'000'000;
+constexpr index_t kMostParts = 1000;  // each encoding has them all
 
 /// A special token as Bert and Roberta write it: ["[SEP]", 102].
 Layout::Part token_of(const Json& pair, index_t size) {
@@ -43,6 +44,9 @@ void add_special(const Json& piece, const Json& special, index_t size, Parts& pa
   const index_t type = piece.integer("type_id", JsonRange{0, kMaxType}, 0);
   const Json token = special.at(name);
   for (const Json& id : token.at("ids").items()) {
+    if (std::ssize(parts) == kMostParts) {
+      piece.fail("more than ", kMostParts, " tokens around texts");
+    }
     parts.push_back({kNoText, type, id.integer(JsonRange{0, size - 1})});
   }
 }

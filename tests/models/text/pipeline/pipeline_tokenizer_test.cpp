@@ -127,6 +127,21 @@ TEST(PipelineTokenizer, RefusesTwoProcessorsAroundATextAndTextsInItTwice) {
             std::string::npos);
 }
 
+TEST(PipelineTokenizer, RefusesAThousandTokensAroundATextAndMore) {
+  const std::string piece = R"({"SpecialToken":{"id":"x","type_id":0}})";
+  std::string pieces, ids;
+  for (int i = 0; i < 40; ++i) {
+    pieces += "," + piece;
+    ids += i > 0 ? ",4" : "4";
+  }
+  const std::string error = file_error([&] {
+    words({{"post_processor",
+            R"({"type":"TemplateProcessing","pair":[],"single":[{"Sequence":{"id":"A"}})" + pieces +
+                R"(],"special_tokens":{"x":{"ids":[)" + ids + "]}}}"}});
+  });
+  EXPECT_NE(error.find("more than 1000 tokens around texts"), std::string::npos) << error;
+}
+
 TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
   // 2,000 tokens that begin alike, in a text that is the beginning of all.
   std::string list;
