@@ -32,8 +32,9 @@ bool stands_alone(std::string_view text, Span bytes) {
   return !joins_left && !joins_right;
 }
 
-index_t skip_space_left(std::string_view text, index_t at) {
-  while (at > 0) {
+/// The place before the white space that ends at `at`, not before `least`.
+index_t skip_space_left(std::string_view text, index_t at, index_t least) {
+  while (at > least) {
     const index_t before = begin_of_last(text, at);
     if (!is_space_at(text, before)) break;
     at = before;
@@ -119,6 +120,7 @@ const AddedToken* AddedTokens::find(index_t id) const {
 std::vector<TextPart> AddedTokens::cut(std::string_view text, In where, bool special) const {
   std::vector<TextPart> parts;
   index_t done = 0;
+  Span space = {0, 0};  // found last; no place of it is looked at again
   for (index_t from = 0;;) {
     const StringMatcher::Match match = matcher(where).find(text, from);
     if (match.number < 0) break;
@@ -127,8 +129,13 @@ std::vector<TextPart> AddedTokens::cut(std::string_view text, In where, bool spe
     if (token.special && !special) continue;
     if (token.single_word && !stands_alone(text, match.bytes)) continue;
     Span bytes = match.bytes;
-    if (token.strips_left) bytes.begin = std::max(done, skip_space_left(text, bytes.begin));
-    if (token.strips_right) bytes.end = skip_space_right(text, bytes.end);
+    if (token.strips_left) bytes.begin = std::max(done, skip_space_left(text, bytes.begin, done));
+    if (token.strips_right) {
+      const bool known = bytes.end >= space.begin && bytes.end < space.end;
+      space = {bytes.end, known ? space.end : skip_space_right(text, bytes.end)};
+      bytes.end = space.end;
+    }
+    if (bytes.begin >= bytes.end) continue;  // white space that went with the token before
     if (done < bytes.begin) parts.push_back({nullptr, {done, bytes.begin}});
     parts.push_back({&token, bytes});
     done = bytes.end;

@@ -154,6 +154,28 @@ TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
   EXPECT_EQ(tokenizer.encode("aaaaa7x").ids, (Ids{1, 17}));
 }
 
+/// What the tokenizers library (0.23.2) makes of them; it dies of the last one.
+TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
+  const auto spans = [](const std::string& tokens, const std::string& text) {
+    const Encoding e = words({{"added_tokens", tokens}, {"pre_tokenizer", "null"}}).encode(text);
+    std::string all;
+    for (std::size_t i = 0; i < e.ids.size(); ++i) {
+      all += format(e.ids[i], ':', e.offsets[i].begin, '-', e.offsets[i].end, ' ');
+    }
+    return all;
+  };
+  const std::string both = R"([{"id":7,"content":"  ","lstrip":true,"rstrip":true}])";
+  const std::string right = R"([{"id":7,"content":"  ","rstrip":true}])";
+  const std::string two =
+      R"([{"id":7,"content":"x","rstrip":true},{"id":8,"content":" ","lstrip":true}])";
+  EXPECT_EQ(spans(both, "a      b"), "1:0-1 7:1-7 2:7-8 ");
+  EXPECT_EQ(spans(right, "a      b"), "1:0-1 7:1-7 7:3-7 7:5-7 2:7-8 ");
+  EXPECT_EQ(spans(two, "x   b"), "7:0-4 2:4-5 ");
+  for (const std::string& tokens : {both, right}) {  // in linear time
+    EXPECT_NE(spans(tokens, std::string(200'000, ' ')), "");
+  }
+}
+
 TEST(ByteCharacters, AreABijection) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) {
