@@ -82,6 +82,12 @@ ByteTokens byte_tokens(const Trie* trie) {
   return tokens;
 }
 
+void check_walked(std::string_view token, const char* op) {
+  constexpr std::size_t kMostBytes = 1000;
+  require(token.size() <= kMostBytes, op, "wanted tokens of at most ", kMostBytes, " bytes, got ",
+          token.size(), " in ", printable(token.substr(0, 40)), "...");
+}
+
 bool has_all(const ByteTokens& tokens, std::string_view text) {
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return tokens[static_cast<unsigned char>(c)] != Trie::kNoValue;

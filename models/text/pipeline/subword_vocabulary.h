@@ -37,4 +37,8 @@ ByteTokens byte_tokens(const Trie* trie);
 /// Whether each byte of a text has its token.
 bool has_all(const ByteTokens& tokens, std::string_view text);
 
+/// Refuses tokens that are looked for by walking along them, from each place of a word: a word takes
+/// as long as they are. **Errors**: std::invalid_argument: longer than any real one.
+void check_walked(std::string_view token, const char* op);
+
 }  // namespace tessera::text

@@ -43,6 +43,7 @@ Unigram::Unigram(const ScoredPieces& pieces, const UnigramOptions& options)
   require(!unknown_ || (*unknown_ >= 0 && *unknown_ < std::ssize(pieces)), "Unigram",
           "the unknown piece has number ", unknown_.value_or(0), " of ", pieces.size());
   for (const auto& [piece, score] : pieces) {
+    check_walked(piece, "Unigram");
     tokens_.push_back(piece);
     scores_.push_back(score);
   }

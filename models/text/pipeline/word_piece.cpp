@@ -10,7 +10,11 @@ WordPiece::WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& opt
     : vocabulary_(vocabulary, "WordPiece"),
       unknown_(vocabulary_.number(options.unknown)),
       continuation_(vocabulary_.trie.walk(Trie::kRoot, options.prefix)),
-      most_characters_(options.most_characters) {}
+      most_characters_(options.most_characters) {
+  constexpr index_t kLongWord = 1000;  // shorter ones bound the walk themselves
+  if (most_characters_ <= kLongWord) return;
+  for (const std::string& token : vocabulary_.tokens) check_walked(token, "WordPiece");
+}
 
 void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
   const std::size_t before = pieces.size();

@@ -171,6 +171,16 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
     EXPECT_TRUE(error.starts_with("model.json: ")) << error;
     EXPECT_NE(error.find(c.error), std::string::npos) << error << "\nwanted " << c.error;
   }
+  // A megabyte of the letter would take a thousand times as long as its size, or more.
+  const std::string token(1001, 'a');
+  const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
+  const std::string says = "wanted tokens of at most 1000 bytes, got 100";
+  EXPECT_NE(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})").find(says),
+            std::string::npos);
+  EXPECT_EQ(tokenized(*model_of(pieces + "}"), "a"), "0:0-1");
+  EXPECT_NE(file_error_of(R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})")
+                .find(says),
+            std::string::npos);
 }
 
 TEST(SubwordModel, NeedsAnUnknownTokenForUnknownWords) {
