@@ -41,9 +41,10 @@ void check_utf8(std::string_view text, const char* op) {
           " is not UTF-8: ", printable(text.substr(std::min(bad, text.size()), 1)));
 }
 
-/// How many tokens of each text of a pair fit into `room`.
+/// How many tokens of each text of a pair fit into `room`, which `options.max_length` leaves.
 std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t second,
-                                       Truncation truncation, const char* op) {
+                                       const EncodeOptions& options, const char* op) {
+  const Truncation truncation = options.truncation;
   const index_t excess = first + second - room;
   if (excess <= 0) return {first, second};
   if (truncation != Truncation::kLongestFirst) {
@@ -54,7 +55,8 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
     cut -= excess;
     return {first, second};
   }
-  const bool swapped = first > second;
+  // Texts that are too long alone count as equally long.
+  const bool swapped = std::min(first, options.max_length) > std::min(second, options.max_length);
   index_t shorter = std::min(first, second);
   index_t longer = std::max(shorter, room - shorter);
   if (shorter + longer > room) {
@@ -180,9 +182,8 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
     }
   }
   const std::array<index_t, 2> sizes = {std::ssize(pieces[0]), std::ssize(pieces[1])};
-  const auto lengths = texts.size() == 2
-                           ? lengths_in(room, sizes[0], sizes[1], options.truncation, op)
-                           : std::pair(std::min(room, sizes[0]), index_t{0});
+  const auto lengths = texts.size() == 2 ? lengths_in(room, sizes[0], sizes[1], options, op)
+                                         : std::pair(std::min(room, sizes[0]), index_t{0});
   std::array<std::vector<Span>, 2> windows;
   for (std::size_t i = 0; i < 2; ++i) {
     const index_t length = i == 0 ? lengths.first : lengths.second;

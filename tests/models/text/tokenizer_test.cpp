@@ -140,6 +140,8 @@ TEST(EncodePair, CutsTheLongerTextFirst) {
   EXPECT_EQ(longest(8, 9, 2), Lengths(6, 2));
   EXPECT_EQ(longest(5, 6, 7), Lengths(2, 3));
   EXPECT_EQ(longest(5, 7, 6), Lengths(3, 2));
+  EXPECT_EQ(longest(5, 8, 7), Lengths(3, 2));
+  EXPECT_EQ(longest(5, 9, 8), Lengths(2, 3));  // both are as long as max_length
   EXPECT_EQ(longest(5, 6, 6), Lengths(2, 3));
   EXPECT_EQ(longest(5, 3, 3), Lengths(2, 3));
   EXPECT_EQ(longest(1, 1, 1), Lengths(0, 1));
