@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/text/unicode.h"
+#include "tensor/error.h"
 
 namespace tessera::text {
 
@@ -14,6 +15,13 @@ Span AlignedText::origin(index_t from, index_t to) const {
   if (from < to) return {at(from).begin, at(to - 1).end};
   const index_t place = from < std::ssize(origins) ? at(from).begin : origins.back().end;
   return {place, place};
+}
+
+void check_growth(const AlignedText& text, index_t size) {
+  constexpr index_t kMostTimes = 100;
+  const Span given = text.origin(0, std::ssize(text.text));
+  const index_t most = kMostTimes * (given.end - given.begin + 1000);
+  require(size <= most, "tokenizer", given.end - given.begin, " bytes of text become ", size);
 }
 
 AlignedWriter::AlignedWriter(const AlignedText& from) : from_(from) {
@@ -51,6 +59,7 @@ void AlignedWriter::put(std::string_view bytes, Span origin) {
 }
 
 void AlignedWriter::replace(AlignedText& text) {
+  check_growth(text, size());
   text = std::move(written_);
 }
 

@@ -19,6 +19,11 @@ struct AlignedText {
   Span origin(index_t from, index_t to) const;
 };
 
+/// Refuses what steps have made, or are about to make, of `text` where it is far longer than what was
+/// given: some files double a text again and again.
+/// **Errors**: std::invalid_argument: more than a hundred times as many bytes, and a hundred thousand.
+void check_growth(const AlignedText& text, index_t size);
+
 /// Writes what a text becomes, and puts it in the text's place.
 class AlignedWriter {
  public:
@@ -31,7 +36,7 @@ class AlignedWriter {
   void put(std::string_view bytes, Span origin);
 
   index_t size() const { return std::ssize(written_.text); }
-  /// `text` is the one that this writer was made with.
+  /// `text` is the one that this writer was made with. **Errors**: as check_growth.
   void replace(AlignedText& text);
 
  private:

@@ -138,6 +138,7 @@ class Replace final : public Normalizer {
     std::vector<Span> matches;
     if (size > 0) pattern_.find(text.text, {0, size}, matches);
     if (matches.empty()) return;
+    check_growth(text, std::ssize(matches) * std::ssize(content_));
     AlignedWriter writer(text);
     index_t at = 0;
     for (const Span match : matches) {

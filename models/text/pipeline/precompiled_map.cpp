@@ -107,6 +107,7 @@ void PrecompiledMap::apply(AlignedText& text) const {
     const auto found = find(key);
     if (found) add_replacement(count_characters(key), *found, changes);
     changed = changed || found;
+    check_growth(text, std::ssize(changes));
     return found.has_value();
   };
 

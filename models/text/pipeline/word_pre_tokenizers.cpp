@@ -105,6 +105,7 @@ void write_bytes(Words& words) {
     }
     word = {begin, std::ssize(written.text)};
   }
+  check_growth(text, std::ssize(written.text));
   words.text = std::move(written);
 }
 

@@ -9,6 +9,7 @@
 #include "models/text/pipeline/normalizer.h"
 #include "models/text/pipeline/pre_tokenizer.h"
 #include "models/text/unicode.h"
+#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
 
 namespace tessera::text {
@@ -126,6 +127,32 @@ TEST(TextSteps, OriginsCountFromTheTextGiven) {
       }
     }
   }
+}
+
+TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
+  const auto forty = [](const std::string& step) {
+    std::string all = step;
+    for (int i = 1; i < 40; ++i) all += "," + step;
+    return all;
+  };
+  const std::string doubles =
+      forty(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})");
+  const std::string bytes = forty(R"({"type": "ByteLevel"})");
+  const std::pair<const char*, std::string> kChains[] = {{"a", doubles}, {"\xc3\xa9", bytes}};
+  for (const auto& [text, steps] : kChains) {
+    const auto normalizer = read_normalizer(
+        parse_json(R"({"type": "Sequence", "normalizers": [)" + steps + "]}", "t.json"));
+    EXPECT_TRUE(test::throws("tokenizer", {"bytes of text become"}, [&, &given = text] {
+      AlignedText grown{given, {}, 0};
+      normalizer->apply(grown);
+    }));
+  }
+  const auto pre_tokenizer = read_pre_tokenizer(
+      parse_json(R"({"type": "Sequence", "pretokenizers": [)" + bytes + "]}", "t.json"));
+  EXPECT_TRUE(test::throws("tokenizer", {"bytes of text become"}, [&] {
+    Words words = whole("\xc3\xa9");
+    pre_tokenizer->apply(words);
+  }));
 }
 
 TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
