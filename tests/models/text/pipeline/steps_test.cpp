@@ -155,6 +155,15 @@ TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
   }));
 }
 
+/// The map's text for "a" is said to begin within the only text, which is "é".
+TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
+  const auto map =
+      read_normalizer(parse_json(R"({"type": "Precompiled", "precompiled_charsmap": "iAE)" +
+                                     std::string(515, 'A') + R"(EAAIBhBQAAw6kA"})",
+                                 "t.json"));
+  EXPECT_EQ(normalized(*map, "ab").text.text, "ab");
+}
+
 TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
   const auto normalizer = [](const char* spec) {
     return [=] { read_normalizer(parse_json(spec, "t.json")); };
