@@ -41,10 +41,24 @@ void check_utf8(std::string_view text, const char* op) {
           " is not UTF-8: ", printable(text.substr(std::min(bad, text.size()), 1)));
 }
 
-/// How many tokens of each text of a pair fit into `room`, which `options.max_length` leaves.
+/// How long a text counts where two are compared: of one that is too long alone, what reaches
+/// max_length in whole words, from the end that is kept. **Source**: the tokenizers library, 0.23.
+index_t compared_length(const Pieces& pieces, const EncodeOptions& options) {
+  const index_t size = std::ssize(pieces);
+  if (options.max_length >= size) return size;
+  const auto word = [&](index_t i) {
+    const index_t at = options.cut == Side::kRight ? i : size - 1 - i;
+    return pieces[static_cast<std::size_t>(at)].word;
+  };
+  index_t length = options.max_length;
+  while (length > 0 && length < size && word(length) == word(length - 1)) ++length;
+  return length;
+}
+
+/// How many tokens of each text of a pair fit into `room`.
 std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t second,
-                                       const EncodeOptions& options, const char* op) {
-  const Truncation truncation = options.truncation;
+                                       bool first_is_longer, Truncation truncation,
+                                       const char* op) {
   const index_t excess = first + second - room;
   if (excess <= 0) return {first, second};
   if (truncation != Truncation::kLongestFirst) {
@@ -55,15 +69,13 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
     cut -= excess;
     return {first, second};
   }
-  // Texts that are too long alone count as equally long.
-  const bool swapped = std::min(first, options.max_length) > std::min(second, options.max_length);
   index_t shorter = std::min(first, second);
   index_t longer = std::max(shorter, room - shorter);
   if (shorter + longer > room) {
     shorter = room / 2;
     longer = room - shorter;
   }
-  return swapped ? std::pair(longer, shorter) : std::pair(shorter, longer);
+  return first_is_longer ? std::pair(longer, shorter) : std::pair(shorter, longer);
 }
 
 /// Where windows of `length` of so many tokens begin and end, from the end that is kept.
@@ -182,8 +194,12 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
     }
   }
   const std::array<index_t, 2> sizes = {std::ssize(pieces[0]), std::ssize(pieces[1])};
-  const auto lengths = texts.size() == 2 ? lengths_in(room, sizes[0], sizes[1], options, op)
-                                         : std::pair(std::min(room, sizes[0]), index_t{0});
+  const auto lengths =
+      texts.size() == 2
+          ? lengths_in(room, sizes[0], sizes[1],
+                       compared_length(pieces[0], options) > compared_length(pieces[1], options),
+                       options.truncation, op)
+          : std::pair(std::min(room, sizes[0]), index_t{0});
   std::array<std::vector<Span>, 2> windows;
   for (std::size_t i = 0; i < 2; ++i) {
     const index_t length = i == 0 ? lengths.first : lengths.second;

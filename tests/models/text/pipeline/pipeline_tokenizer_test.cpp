@@ -176,6 +176,21 @@ TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
   }
 }
 
+/// As the tokenizers library (0.23.2) compares texts that both are too long: up to the end of the
+/// word that reaches max_length.
+TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
+  const std::string model =
+      R"({"type":"WordPiece","unk_token":"?","vocab":{"?":0,"a":1,"##b":2,"c":3}})";
+  const PipelineTokenizer tokenizer = words({{"added_tokens", "[]"},
+                                             {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"},
+                                             {"model", model}});
+  const EncodeOptions five{.max_length = 5};
+  EXPECT_EQ(tokenizer.encode_pair("a a a a a a", "c c c c c").texts,
+            (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(tokenizer.encode_pair("a a a a a a", "c c c c c", five).texts, (Ids{0, 0, 1, 1, 1}));
+  EXPECT_EQ(tokenizer.encode_pair("abbbbbb a", "c c c c c", five).texts, (Ids{0, 0, 0, 1, 1}));
+}
+
 TEST(ByteCharacters, AreABijection) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) {
