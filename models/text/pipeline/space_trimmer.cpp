@@ -67,7 +67,7 @@ void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
       }
       if (blanks.left > 0) {
         const bool is_first = i == 0 || bytes.begin == 0;
-        if (is_first && trim.keeps_first) --blanks.left;
+        if (is_first && trim.keeps_first && blanks.left == 1) blanks.left = 0;
         bytes.begin = forward(text, bytes.begin, blanks.left, bytes.end);
       }
       bytes.end = back(text, bytes.end, blanks.right, bytes.begin);

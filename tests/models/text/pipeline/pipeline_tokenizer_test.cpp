@@ -191,6 +191,15 @@ TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
   EXPECT_EQ(tokenizer.encode_pair("abbbbbb a", "c c c c c", five).texts, (Ids{0, 0, 0, 1, 1}));
 }
 
+TEST(PipelineTokenizer, TrimsSeveralSpacesOffTheFirstTokenButNotOne) {
+  const PipelineTokenizer tokenizer = words(
+      {{"added_tokens", R"([{"id":7,"content":"x","lstrip":true}])"},
+       {"post_processor", R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})"}});
+  EXPECT_EQ(tokenizer.encode(" x").offsets, (std::vector<Span>{{0, 2}}));
+  EXPECT_EQ(tokenizer.encode("  x").offsets, (std::vector<Span>{{2, 3}}));
+  EXPECT_EQ(tokenizer.encode("   x").offsets, (std::vector<Span>{{3, 4}}));
+}
+
 TEST(ByteCharacters, AreABijection) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) {
