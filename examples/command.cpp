@@ -3,15 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <utility>
 
-#include "examples/console.h"
-#include "examples/example.h"
+#include "examples/command_line.h"
 #include "examples/option_checks.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::examples {
@@ -92,19 +89,10 @@ void Command::add_arguments(const char* name, std::vector<std::string>& values, 
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
-  prepare_streams();
-  try {
-    line_->app.parse(argc, argv);
-    current_isa();  // an unknown TESSERA_ISA is an error
+  return run_command_line(line_->app, argc, argv, name_, "", [&] {
     set_thread_count(static_cast<int>(threads_));
     body();
-    flush_output();
-    return 0;
-  } catch (const CLI::Success& done) {
-    return line_->app.exit(done);  // --help
-  } catch (const std::exception&) {
-    return report_error(name_, error_text());
-  }
+  });
 }
 
 std::string input_name(const std::string& file) {

@@ -2,18 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <concepts>
-#include <exception>
 #include <filesystem>
 #include <limits>
 #include <system_error>
 
-#include "examples/console.h"
-#include "examples/example.h"
+#include "examples/command_line.h"
 #include "examples/option_checks.h"
 #include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/kernels/dispatch.h"
 
 namespace tessera::examples {
 
@@ -214,20 +211,12 @@ nn::Checkpoint Program::settings() const {
 }
 
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
-  prepare_streams();
-  try {
-    line_->app.parse(argc, argv);
-    current_isa();  // an unknown TESSERA_ISA is an error
+  constexpr const char* kAdvice = "; a smaller --batch or shorter texts take less";
+  return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
     if (!options.resume.empty()) resume();
     check_log();
     body();
-    flush_output();
-    return 0;
-  } catch (const CLI::Success& done) {
-    return line_->app.exit(done);  // --help
-  } catch (const std::exception&) {
-    return report_error(name_, error_text("; a smaller --batch or shorter texts take less"));
-  }
+  });
 }
 
 }  // namespace tessera::examples
