@@ -18,21 +18,8 @@ namespace fs = std::filesystem;
 
 using Numbers = std::map<std::string, index_t, std::less<>>;
 
-/// Which special tokens a vocabulary has, by name.
-struct Names {
-  std::string pad, unknown, cls, sep, mask;
-};
-
-/// Those of `config`, else BERT's where the vocabulary has them, else RoBERTa's.
-Names names_of(const Numbers& numbers, const TokenizerConfig& config) {
-  const auto name = [&](const std::optional<std::string>& named, const char* berts,
-                        const char* robertas) -> std::string {
-    if (named) return *named;
-    return numbers.contains(berts) ? berts : robertas;
-  };
-  return {name(config.pad, "[PAD]", "<pad>"), name(config.unknown, "[UNK]", "<unk>"),
-          name(config.cls, "[CLS]", "<s>"), name(config.sep, "[SEP]", "</s>"),
-          name(config.mask, "[MASK]", "<mask>")};
+SpecialNames names_of(const Numbers& numbers, const TokenizerConfig& config) {
+  return special_names(config, [&](std::string_view name) { return numbers.contains(name); });
 }
 
 bool flag(const std::optional<Json>& config, std::string_view key, bool otherwise) {
@@ -41,7 +28,7 @@ bool flag(const std::optional<Json>& config, std::string_view key, bool otherwis
 
 /// "added_tokens": the special ones, and those of added_tokens_decoder,
 /// {"50264": {"content": ...}}.
-std::string added_tokens(const Numbers& numbers, const Names& names,
+std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
                          const std::optional<Json>& config) {
   std::map<index_t, std::string> added;
   for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
@@ -90,7 +77,7 @@ std::string token_json(const Numbers& numbers, const std::string& name, const st
 }
 
 /// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
-std::string processor_json(const Numbers& numbers, const Names& names, bool prefix_space,
+std::string processor_json(const Numbers& numbers, const SpecialNames& names, bool prefix_space,
                            const std::string& file) {
   const bool is_roberta = names.sep.starts_with('<');
   return format(R"({"type":")", is_roberta ? "RobertaProcessing" : "BertProcessing", R"(","sep":)",
@@ -107,7 +94,7 @@ std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json
     if (!line.empty()) numbers[line] = id;  // of equal lines the last counts
     ++id;
   }
-  const Names names = names_of(numbers, named);
+  const SpecialNames names = names_of(numbers, named);
   const std::string file = vocabulary.string();
   token_json(numbers, names.unknown, file);
   const bool lower = flag(config, "do_lower_case", true);
@@ -135,7 +122,7 @@ std::string byte_pair_json(const fs::path& vocabulary, const fs::path& merges,
   for (const Json& token : list.items()) {
     numbers.emplace(token.key(), token.integer(JsonRange{0, 1'000'000'000}));
   }
-  const Names names = names_of(numbers, named);
+  const SpecialNames names = names_of(numbers, named);
   const bool prefix_space = flag(config, "add_prefix_space", false);
   const char* const space = prefix_space ? "true" : "false";
   std::string pairs;

@@ -83,24 +83,20 @@ std::optional<std::string> unknown_of(const Json& model, const Tokens& tokens) {
   return tokens[static_cast<std::size_t>(id->integer(JsonRange{0, std::ssize(tokens) - 1}))];
 }
 
-/// The numbers of the special tokens that `names` names, or that have their usual names.
-SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& names) {
+/// The numbers of the special tokens that `config` names, or that have their usual names.
+SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& config) {
   const auto find = [&](std::string_view name) -> std::optional<index_t> {
     const auto at = std::find(tokens.begin(), tokens.end(), name);
     return at == tokens.end() || name.empty() ? std::nullopt
                                               : std::optional<index_t>(at - tokens.begin());
   };
-  const auto number = [&](const std::optional<std::string>& name, std::string_view berts,
-                          std::string_view robertas) {
-    if (name) return find(*name);
-    const std::optional<index_t> id = find(berts);
-    return id ? id : find(robertas);
-  };
-  return {.pad = number(names.pad, "[PAD]", "<pad>"),
-          .unknown = number(names.unknown, "[UNK]", "<unk>"),
-          .cls = number(names.cls, "[CLS]", "<s>"),
-          .sep = number(names.sep, "[SEP]", "</s>"),
-          .mask = number(names.mask, "[MASK]", "<mask>")};
+  const SpecialNames names =
+      special_names(config, [&](std::string_view name) { return find(name).has_value(); });
+  return {.pad = find(names.pad),
+          .unknown = find(names.unknown),
+          .cls = find(names.cls),
+          .sep = find(names.sep),
+          .mask = find(names.mask)};
 }
 
 /// Errors: a token that the model has twice.
@@ -128,6 +124,18 @@ index_t next_word(const std::vector<Piece>& pieces) {
 }
 
 }  // namespace
+
+SpecialNames special_names(const TokenizerConfig& config,
+                           const std::function<bool(std::string_view)>& has) {
+  const auto name = [&](const std::optional<std::string>& named, const char* berts,
+                        const char* robertas) -> std::string {
+    if (named) return *named;
+    return has(berts) ? berts : robertas;
+  };
+  return {name(config.pad, "[PAD]", "<pad>"), name(config.unknown, "[UNK]", "<unk>"),
+          name(config.cls, "[CLS]", "<s>"), name(config.sep, "[SEP]", "</s>"),
+          name(config.mask, "[MASK]", "<mask>")};
+}
 
 /// What happens to a text, in this order.
 struct PipelineTokenizer::Steps {

@@ -7,6 +7,7 @@
 //   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,15 @@ struct TokenizerConfig {
   std::optional<std::string> mask = {};
   std::optional<Json> normalizer = {};  // takes the place of the file's
 };
+
+/// Which tokens are special, by name.
+struct SpecialNames {
+  std::string pad, unknown, cls, sep, mask;
+};
+
+/// Those that `config` names; otherwise BERT's where `has` says that they are there, else RoBERTa's.
+SpecialNames special_names(const TokenizerConfig& config,
+                           const std::function<bool(std::string_view)>& has);
 
 /// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
 ///
