@@ -30,19 +30,57 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
-/// The header in front of the elements, one alignment unit long.
+/// The pool's blocks are this header, one alignment unit long, and the elements behind it.
 struct alignas(kAlignment) Storage::Block {
   std::atomic<index_t> references{1};
   std::atomic<std::uint64_t> version{0};
-  std::size_t bytes = 0;       // of the whole block, header included
-  std::size_t size_class = 0;  // which free list it returns to
-  Block* next = nullptr;       // in the free list
+  std::byte* data = nullptr;          // null: there is no memory
+  std::size_t bytes = 0;              // of the whole block, header included
+  std::size_t size_class = 0;         // which free list it returns to
+  Block* next = nullptr;              // in the free list
+  void (*destroy)(Block*) = nullptr;  // of a block that is not the pool's
 };
 
 namespace {
 
 using Block = Storage::Block;
 static_assert(sizeof(Block) == kAlignment);
+
+/// Versions never start again at one that was seen at an address, which may serve many blocks.
+std::uint64_t first_version() {
+  static std::atomic<std::uint64_t> blocks = 0;
+  return ++blocks << 32;
+}
+
+std::atomic<index_t> bytes_borrowed = 0;
+
+struct BorrowedBlock : Block {
+  BorrowedBlock(void* memory, index_t size, std::function<void()> on_release)
+      : release(std::move(on_release)), count(size) {
+    data = static_cast<std::byte*>(memory);
+    version.store(first_version(), std::memory_order_relaxed);
+    destroy = [](Block* block) { delete static_cast<BorrowedBlock*>(block); };
+    bytes_borrowed += size;
+  }
+  BorrowedBlock(const BorrowedBlock&) = delete;
+  BorrowedBlock& operator=(const BorrowedBlock&) = delete;
+  ~BorrowedBlock() {
+    bytes_borrowed -= count;
+    if (release) release();
+  }
+
+  std::function<void()> release;
+  index_t count;
+};
+
+struct EmptyBlock : Block {
+  explicit EmptyBlock(std::string reason) : why(std::move(reason)) {
+    version.store(first_version(), std::memory_order_relaxed);
+    destroy = [](Block* block) { delete static_cast<EmptyBlock*>(block); };
+  }
+
+  std::string why;
+};
 
 /// Four sizes per power of two, so at most a quarter of a block is wasted.
 struct SizeClass {
@@ -73,10 +111,11 @@ class Pool {
     } else {
       make_room(wanted.bytes);
       block = new (request(wanted.bytes)) Block;
+      block->data = reinterpret_cast<std::byte*>(block) + sizeof(Block);
       block->bytes = wanted.bytes;
       block->size_class = wanted.index;
-      // The address may have served before, so versions never start again at one seen there.
-      block->version.store(static_cast<std::uint64_t>(++system_allocations_) << 32);
+      block->version.store(first_version(), std::memory_order_relaxed);
+      ++system_allocations_;
     }
     in_use_ += block->bytes;
     peak_ = std::max(peak_, in_use_);
@@ -102,7 +141,7 @@ class Pool {
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
     return {static_cast<index_t>(in_use_), static_cast<index_t>(cached_), system_allocations_,
-            static_cast<index_t>(peak_)};
+            static_cast<index_t>(peak_), bytes_borrowed.load()};
   }
 
  private:
@@ -155,6 +194,15 @@ Storage Storage::allocate(index_t bytes) {
   return Storage(pool().take(static_cast<std::size_t>(bytes) + sizeof(Block)));
 }
 
+Storage Storage::borrow(void* data, index_t bytes, std::function<void()> release) {
+  require(data != nullptr && bytes >= 0, "storage", "cannot borrow ", bytes, " bytes at ", data);
+  return Storage(new BorrowedBlock(data, bytes, std::move(release)));
+}
+
+Storage Storage::without_memory(std::string why) {
+  return Storage(new EmptyBlock(std::move(why)));
+}
+
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
   if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
 }
@@ -168,7 +216,12 @@ Storage& Storage::operator=(Storage other) noexcept {
 
 Storage::~Storage() {
   if (block_ == nullptr) return;
-  if (block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) pool().give_back(block_);
+  if (block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->destroy != nullptr) {
+    block_->destroy(block_);
+  } else {
+    pool().give_back(block_);
+  }
 }
 
 Storage::Block& Storage::block() const {
@@ -176,8 +229,18 @@ Storage::Block& Storage::block() const {
   return *block_;
 }
 
+bool Storage::has_memory() const {
+  return block_ != nullptr && block_->data != nullptr;
+}
+
 std::byte* Storage::data() const {
-  return reinterpret_cast<std::byte*>(&block()) + sizeof(Block);
+  std::byte* const data = block().data;
+  if (data == nullptr) fail_without_memory();
+  return data;
+}
+
+void Storage::fail_without_memory() const {
+  fail("storage", "this tensor has no elements: ", static_cast<const EmptyBlock*>(block_)->why);
 }
 
 std::uint64_t Storage::version() const {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <string>
 #include <utility>
@@ -29,19 +30,32 @@ class OutOfMemory : public std::bad_alloc {
 /// Every writer bumps the version; whoever caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
+/// Two kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as
+/// a mapped file, and one without memory, for a tensor that gave its elements up.
+///
 /// Handles may be copied and dropped on any thread. The contents are not initialised.
 class Storage {
  public:
   Storage() = default;
   /// Room for `bytes` bytes, contents undefined. Errors: std::bad_alloc.
   static Storage allocate(index_t bytes);
+  /// The `bytes` bytes at `data`, which must be writable, and aligned to the elements, until
+  /// `release` is called: when the last handle goes, on its thread. `release` must not throw; what
+  /// it holds goes with it.
+  static Storage borrow(void* data, index_t bytes, std::function<void()> release);
+  /// A block whose data() throws `why`.
+  static Storage without_memory(std::string why);
 
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept;
   Storage& operator=(Storage other) noexcept;
   ~Storage();
 
-  // Errors: no block, which a default handle, and so an undefined tensor, has.
+  /// Whether data() gives memory.
+  bool has_memory() const;
+
+  // Errors: no block, which a default handle, and so an undefined tensor, has; data() of a block
+  // without memory.
   std::byte* data() const;
   std::uint64_t version() const;
   void bump_version() const;
@@ -58,6 +72,7 @@ class Storage {
  private:
   explicit Storage(Block* block) : block_(block) {}
   Block& block() const;
+  [[noreturn]] void fail_without_memory() const;
   Block* block_ = nullptr;
 };
 
@@ -67,6 +82,7 @@ struct MemoryStats {
   index_t cached = 0;
   index_t system_allocations = 0;  // requests that no free block could serve, since the start
   index_t peak = 0;                // the most that was ever in use at once
+  index_t borrowed = 0;            // in blocks whose memory is somebody else's; in no other number
 };
 
 MemoryStats memory_stats();

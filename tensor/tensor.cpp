@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "tensor/error.h"
 #include "tensor/gradient.h"
@@ -12,21 +13,30 @@
 namespace tessera {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  Tensor result;
-  result.count_ = element_count("empty", shape);
   index_t bytes = 0;
-  const bool overflows = __builtin_mul_overflow(result.count_, item_size(dtype), &bytes);
+  const bool overflows =
+      __builtin_mul_overflow(element_count("empty", shape), item_size(dtype), &bytes);
   require(!overflows, "empty", "shape ", shape, " of ", dtype, " has too many bytes");
   try {
-    result.storage_ = Storage::allocate(bytes);
+    return of_storage(Storage::allocate(bytes), shape, dtype);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory(
         format("out of memory: a ", dtype, " tensor of shape ", shape, " needs ", bytes, " bytes"));
   }
+}
+
+Tensor Tensor::of_storage(Storage storage, const Shape& shape, DType dtype) {
+  Tensor result;
+  result.count_ = element_count("of_storage", shape);
+  result.storage_ = std::move(storage);
   result.shape_ = shape;
   result.strides_ = row_major_strides(shape);
   result.dtype_ = dtype;
   return result;
+}
+
+Tensor Tensor::without_elements(const Shape& shape, DType dtype, std::string why) {
+  return of_storage(Storage::without_memory(std::move(why)), shape, dtype);
 }
 
 void Tensor::fail_undefined(const char* op) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <new>
 #include <set>
 #include <stdexcept>
@@ -66,6 +67,59 @@ TEST(StorageTest, NoBlockHasNoContents) {
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find("the tensor is undefined"), std::string::npos);
     }
+  }
+}
+
+TEST(StorageTest, BorrowsMemoryUntilTheLastHandleGoes) {
+  std::vector<std::byte> memory(100, std::byte{7});
+  int released = 0;
+  const auto owner = std::make_shared<int>(1);
+  const MemoryStats before = memory_stats();
+  Storage a = Storage::borrow(memory.data() + 4, 90, [&released, owner] { ++released; });
+  EXPECT_EQ(memory_stats().in_use, before.in_use);
+  EXPECT_EQ(memory_stats().borrowed, before.borrowed + 90);
+  EXPECT_TRUE(a.has_memory());
+  EXPECT_EQ(a.data(), memory.data() + 4);
+  EXPECT_TRUE(a.is_unique());
+  const std::uint64_t version = a.version();
+  a.bump_version();
+  EXPECT_EQ(a.version(), version + 1);
+  Storage b = a;
+  a = Storage();
+  EXPECT_EQ(released, 0);
+  EXPECT_EQ(owner.use_count(), 2);
+  b = Storage();
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_EQ(memory_stats().borrowed, before.borrowed);
+  EXPECT_EQ(memory_stats().cached, before.cached) << "not recycled";
+  EXPECT_THROW(Storage::borrow(nullptr, 1, {}), std::invalid_argument);
+}
+
+TEST(StorageTest, NoVersionIsSeenTwice) {
+  // Whoever remembers a block by its address must not take the next one there for it.
+  std::byte memory{};
+  std::set<std::uint64_t> versions;
+  for (int i = 0; i < 100; ++i) {
+    const Storage borrowed = Storage::borrow(&memory, 1, {});
+    borrowed.bump_version();
+    EXPECT_TRUE(versions.insert(borrowed.version()).second);
+    EXPECT_TRUE(versions.insert(Storage::without_memory("").version()).second);
+  }
+}
+
+TEST(StorageTest, WithoutMemorySaysWhy) {
+  const MemoryStats before = memory_stats();
+  const Storage storage = Storage::without_memory("they were given up");
+  EXPECT_TRUE(static_cast<bool>(storage));
+  EXPECT_FALSE(storage.has_memory());
+  EXPECT_EQ(memory_stats().in_use, before.in_use);
+  storage.bump_version();
+  try {
+    storage.data();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "storage: this tensor has no elements: they were given up");
   }
 }
 
