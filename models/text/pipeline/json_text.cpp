@@ -8,10 +8,16 @@ namespace tessera::text {
 namespace {
 
 template <class T>
-void write_number(T value, std::string& out) {
+std::string digits_of(T value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out.append(digits.data(), end);
+  return {digits.data(), end};
+}
+
+/// What is no integer in the file becomes none: some readers tell 1.0 from 1.
+std::string number_text(double value) {
+  const std::string digits = digits_of(value);
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
 }  // namespace
@@ -25,10 +31,10 @@ void write_json(const Json& json, std::string& out) {
       out += json.boolean() ? "true" : "false";
       return;
     case Json::Kind::kInteger:
-      write_number(json.integer(), out);
+      out += digits_of(json.integer());
       return;
     case Json::Kind::kNumber:
-      write_number(json.number(), out);
+      out += number_text(json.number());
       return;
     case Json::Kind::kText:
       out += json_quoted(json.text());

@@ -7,7 +7,8 @@
 
 namespace tessera::text {
 
-/// Appends `json` to `out`, without white space. Numbers keep their values, not their digits.
+/// Appends `json` to `out`, without white space. Numbers keep their values, not
+/// their digits, and 1.0 does not become the integer 1.
 void write_json(const Json& json, std::string& out);
 
 }  // namespace tessera::text
