@@ -31,8 +31,9 @@ struct WeightName {
 
 /// A family of encoders.
 struct Family {
-  std::string_view name;    // "model_type" in config.json
-  std::string_view prefix;  // of the encoder's names in checkpoints that have a head, "bert."
+  std::string_view name;     // "model_type" in config.json
+  std::string_view classes;  // "Bert", with which transformers' names of its models begin
+  std::string_view prefix;   // of the encoder's names in checkpoints that have a head, "bert."
   std::span<const WeightName> encoder_names;
   std::span<const WeightName> head_names;
 

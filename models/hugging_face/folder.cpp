@@ -6,7 +6,6 @@
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/ops/join.h"
 
 namespace tessera::models {
 
@@ -58,7 +57,6 @@ void ModelFolder::check_biases(const std::string& layer, const EncoderLayerOptio
   }
 }
 
-/// What our parameter can be made of, the likeliest first.
 std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
   std::vector<WeightSource> all;
   for (const auto& lines : {family->encoder_names, family->head_names}) {
@@ -131,12 +129,7 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
   const Found found = found_as(name, shape);
   std::vector<Tensor> parts;
   for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs));
-  if (found.halves == Halves::kExchanged) {
-    const Tensor all = parts.front();
-    const index_t half = all.size(0) / 2;
-    parts = {all.slice(0, half, 2 * half), all.slice(0, 0, half)};
-  }
-  return parts.size() == 1 ? parts.front() : concat(parts);
+  return joined(found.halves, std::move(parts));
 }
 
 nn::StateDict ModelFolder::weights() const {

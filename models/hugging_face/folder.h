@@ -52,13 +52,15 @@ class ModelFolder {
   Tensor weight(const std::string& name, const Shape& shape) const;
   /// Every parameter that the files have, by our names, those of heads too.
   nn::StateDict weights() const;
+  /// What our parameter `name` can be made of in files of the family, whether it is there or not;
+  /// the likeliest first, by which it is saved. Empty: no model of the family has it.
+  std::vector<WeightSource> sources(const std::string& name) const;
 
  private:
   struct Found;
   std::optional<Found> find(const std::string& name) const;
   Found found_as(const std::string& name, const Shape& shape) const;
   std::optional<std::string> spelling_of(const std::string& theirs) const;
-  std::vector<WeightSource> sources(const std::string& name) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
   void check_layers() const;
   void check_biases(const std::string& layer, const EncoderLayerOptions& options) const;

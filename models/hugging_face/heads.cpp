@@ -1,10 +1,16 @@
 #include "models/hugging_face/heads.h"
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "models/hugging_face/config.h"
 #include "models/hugging_face/labels.h"
+#include "nn/init.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::models {
 
@@ -38,6 +44,14 @@ Pooling sequence_pooling(const ModelFolder& folder) {
   key.fail("wanted cls or mean, got ", key.described());
 }
 
+/// The dropout before the classifier: the config's own for it or, like the encoder's, for all.
+double classifier_dropout(const ModelFolder& folder, const char* key) {
+  const std::string_view family = folder.family->name;
+  if (family == "albert") key = "classifier_dropout_prob";
+  const double otherwise = family == "albert" ? 0.1 : folder.encoder.dropout;
+  return config::probability(folder.config, key, otherwise);
+}
+
 /// The activation of a masked language model: the encoder's in BERT and its near relatives, else
 /// always gelu.
 nn::Activation masked_activation(const ModelFolder& folder) {
@@ -65,11 +79,18 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
   const Pooling pooling = sequence_pooling(folder);
   const HeadOptions head = sequence_head(folder);
-  return {.tokens = folder.encoder, .classes = classes, .pooling = pooling, .head = head};
+  const double dropout = classifier_dropout(
+      folder, folder.family->name == "distilbert" ? "seq_classif_dropout" : "classifier_dropout");
+  return {.tokens = folder.encoder,
+          .classes = classes,
+          .pooling = pooling,
+          .dropout = dropout,
+          .head = head};
 }
 
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes) {
   TokenClassifierOptions options = {.tokens = folder.encoder, .classes = classes};
+  options.dropout = classifier_dropout(folder, "classifier_dropout");
   if (is_modern_bert(folder)) options.head = modern_bert_head(folder.config);
   return options;
 }
@@ -84,6 +105,31 @@ MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
     options.bias = config.boolean("decoder_bias", true);
   }
   return options;
+}
+
+std::vector<Rename> token_classifier_renames(const Family& family) {
+  const bool differ = std::ranges::any_of(
+      family.head_names, [](const WeightName& line) { return line.ours == "token_classifier.*"; });
+  return differ ? std::vector<Rename>{{"classifier", "token_classifier"}} : std::vector<Rename>{};
+}
+
+void check_new_labels(const char* op, const std::vector<std::string>& labels) {
+  require(!labels.empty(), op, "wanted at least one label, got none");
+  std::set<std::string_view> seen;
+  for (const std::string& label : labels) {
+    json_quoted(label, op);  // which checks that it is UTF-8
+    require(seen.insert(label).second, op, "the label ", printable(label), " is there twice");
+  }
+}
+
+Tensor new_parameter(const std::string& name, const Shape& shape, const ModelFolder& folder,
+                     Rng& rng) {
+  const bool is_of_head = name.starts_with("head.") && !folder.has(name);
+  if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
+  if (shape.size() > 1) {
+    return nn::normal(shape, config::epsilon(folder.config, "initializer_range", 0.02), rng);
+  }
+  return full(shape, name.ends_with("norm.weight") ? 1 : 0, kFloat32);
 }
 
 }  // namespace tessera::models

@@ -10,6 +10,7 @@
 #include "models/hugging_face/mask_filler.h"
 #include "models/hugging_face/names.h"
 #include "models/hugging_face/question_answerer.h"
+#include "models/hugging_face/save_folder.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+
+#include "tensor/ops/join.h"
 
 namespace tessera::models {
 
@@ -75,6 +78,32 @@ std::optional<WeightSource> source_of(const WeightName& line, const std::string&
     begin = end + 1;
   }
   return source;
+}
+
+namespace {
+
+/// Its own inverse.
+Tensor with_halves_exchanged(const Tensor& x) {
+  const index_t half = x.size(0) / 2;
+  return concat({x.slice(0, half, 2 * half), x.slice(0, 0, half)});
+}
+
+}  // namespace
+
+Tensor joined(Halves halves, std::vector<Tensor> parts) {
+  Tensor all = parts.size() == 1 ? std::move(parts.front()) : concat(parts);
+  return halves == Halves::kExchanged ? with_halves_exchanged(all) : all;
+}
+
+std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter) {
+  const Tensor all =
+      source.halves == Halves::kExchanged ? with_halves_exchanged(parameter) : parameter;
+  const auto count = std::ssize(source.names);
+  if (count == 1) return {all};
+  const index_t rows = all.size(0) / count;
+  std::vector<Tensor> parts;
+  for (index_t i = 0; i < count; ++i) parts.push_back(all.slice(0, i * rows, (i + 1) * rows));
+  return parts;
 }
 
 std::vector<std::string> our_names(const WeightName& line, index_t layers) {

@@ -1,4 +1,4 @@
-// From our names of parameters to a family's, by its table.
+// From our names of parameters to a family's by its table, and from our tensors to its own and back.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,13 @@ struct WeightSource {
 /// What `line` says of our parameter `name`; nothing if it is about others.
 std::optional<WeightSource> source_of(const WeightName& line, const std::string& name,
                                       index_t group_size);
+
+/// Our parameter, of the source's tensors in their order.
+Tensor joined(Halves halves, std::vector<Tensor> parts);
+
+/// The source's tensors, of our parameter, of which they share the elements: the inverse of joined.
+/// A parameter whose halves are exchanged is copied.
+std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter);
 
 /// Our names in `line`, for `layers` layers.
 std::vector<std::string> our_names(const WeightName& line, index_t layers);

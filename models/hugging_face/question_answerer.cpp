@@ -133,9 +133,8 @@ QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   constexpr index_t kEnds = 2;
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
-  // Never a classifier of two labels in its place: it would answer, too.
-  auto model = load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder,
-                                           {{"classifier", "qa_outputs"}});
+  auto model =
+      load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder, kAnswerRenames);
   return {.reader = std::move(reader), .model = std::move(model)};
 }
 

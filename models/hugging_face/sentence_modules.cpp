@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/hugging_face/config.h"
+#include "models/hugging_face/json_edit.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -81,13 +82,19 @@ Tensor identity(const Tensor& x) {
   return x;
 }
 
+/// A function, and PyTorch's class for it; only the part after the last dot is read.
 struct NamedActivation {
-  std::string_view name;
+  std::string_view type;
   Tensor (*function)(const Tensor& x);
 };
 
-constexpr std::array<NamedActivation, 5> kActivations = {
-    {{"Tanh", tanh}, {"Identity", identity}, {"ReLU", relu}, {"GELU", gelu}, {"Sigmoid", sigmoid}}};
+constexpr std::array<NamedActivation, 5> kActivations = {{
+    {"torch.nn.modules.activation.Tanh", tanh},
+    {"torch.nn.modules.linear.Identity", identity},
+    {"torch.nn.modules.activation.ReLU", relu},
+    {"torch.nn.modules.activation.GELU", gelu},
+    {"torch.nn.modules.activation.Sigmoid", sigmoid},
+}};
 
 Dense read_dense(const Path& folder, index_t width) {
   const Json config = read_json(folder / "config.json");
@@ -99,7 +106,9 @@ Dense read_dense(const Path& folder, index_t width) {
     }
   }
   const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
-  const auto* found = std::ranges::find(kActivations, last_part(name), &NamedActivation::name);
+  const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
+    return last_part(known.type) == last_part(name);
+  });
   if (found == kActivations.end()) {
     config.at("activation_function")
         .fail("wanted Tanh, Identity, ReLU, GELU or Sigmoid, got ",
@@ -140,21 +149,22 @@ Pooling mode_named(const Json& name) {
 }
 
 /// The modes that older files switch on one by one, in the order in which they are concatenated.
+struct Switch {
+  const char* key;
+  const Pooling& pooling;
+  bool otherwise = false;
+};
+const std::array<Switch, 6> kSwitches = {
+    {{"pooling_mode_cls_token", Pooling::kCls},
+     {"pooling_mode_max_tokens", Pooling::kMax},
+     {"pooling_mode_mean_tokens", Pooling::kMean, true},
+     {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
+     {"pooling_mode_weightedmean_tokens", Pooling::kWeightedMean},
+     {"pooling_mode_lasttoken", Pooling::kLast}}};
+
 std::vector<Pooling> switched_modes(const Json& config) {
-  struct Switch {
-    std::string_view key;
-    const Pooling& pooling;
-    bool otherwise = false;
-  };
-  const std::array<Switch, 6> switches = {
-      {{"pooling_mode_cls_token", Pooling::kCls},
-       {"pooling_mode_max_tokens", Pooling::kMax},
-       {"pooling_mode_mean_tokens", Pooling::kMean, true},
-       {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
-       {"pooling_mode_weightedmean_tokens", Pooling::kWeightedMean},
-       {"pooling_mode_lasttoken", Pooling::kLast}}};
   std::vector<Pooling> modes;
-  for (const Switch& mode : switches) {
+  for (const Switch& mode : kSwitches) {
     if (config.boolean(mode.key, mode.otherwise)) modes.push_back(mode.pooling);
   }
   if (modes.empty()) modes.push_back(Pooling::kMean);
@@ -232,6 +242,69 @@ index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModu
     fail_file(row.place, "wanted Normalize, Dense, LayerNorm or Dropout here, got ", row.kind);
   }
   return width;
+}
+
+namespace {
+
+JsonChanges switched_on(const std::vector<Pooling>& modes) {
+  JsonChanges values;
+  std::size_t next = 0;
+  for (const Switch& mode : kSwitches) {
+    const bool on = next < modes.size() && modes[next].name == mode.pooling.name;
+    values.emplace_back(mode.key, on ? "true" : "false");
+    if (on) ++next;
+  }
+  return next == modes.size() ? values : JsonChanges{};
+}
+
+void write_dense(const Path& folder, const Dense& dense) {
+  const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);
+  require(found != kActivations.end(), "save_folder",
+          "sentence-transformers has no name for a Dense module's activation");
+  const nn::Linear& linear = dense.linear;
+  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
+  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
+  write_text(folder / "config.json",
+             json_object({{"in_features", std::to_string(linear.weight.size(1))},
+                          {"out_features", std::to_string(linear.weight.size(0))},
+                          {"bias", linear.bias.defined() ? "true" : "false"},
+                          {"activation_function", json_quoted(found->type)}}));
+  save_safetensors(folder / "model.safetensors", tensors);
+}
+
+void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
+  require(norm.bias.defined() && norm.eps == nn::LayerNorm(1).eps, "save_folder",
+          "sentence-transformers has no LayerNorm without a bias or of another eps");
+  write_text(folder / "config.json",
+             json_object({{"dimension", std::to_string(norm.weight.size(0))}}));
+  save_safetensors(folder / "model.safetensors",
+                   {{"norm.weight", norm.weight}, {"norm.bias", norm.bias}});
+}
+
+}  // namespace
+
+void write_pooling(const Path& folder, const SentencePooling& pooling, index_t width) {
+  JsonChanges values = switched_on(pooling.modes);
+  if (values.empty()) {  // an order that only newer files can say
+    std::vector<std::string> names;
+    for (const Pooling& mode : pooling.modes) names.emplace_back(mode.name);
+    values = {{"embedding_dimension", std::to_string(width)},
+              {"pooling_mode", json_list(names, "save_folder")}};
+  } else {
+    values.insert(values.begin(), {"word_embedding_dimension", std::to_string(width)});
+  }
+  values.emplace_back("include_prompt", pooling.include_prompt ? "true" : "false");
+  write_text(folder / "config.json", json_object(values));
+}
+
+const char* kind_of(const SentenceModule& module) {
+  if (std::holds_alternative<Dense>(module)) return "Dense";
+  return std::holds_alternative<nn::LayerNorm>(module) ? "LayerNorm" : "Normalize";
+}
+
+void write_module(const Path& folder, const SentenceModule& module) {
+  if (const auto* const dense = std::get_if<Dense>(&module)) write_dense(folder, *dense);
+  if (const auto* const norm = std::get_if<nn::LayerNorm>(&module)) write_layer_norm(folder, *norm);
 }
 
 Tensor read_static_embedding(const Path& folder) {

@@ -60,6 +60,16 @@ SentencePooling read_pooling(const std::filesystem::path& folder, index_t width)
 /// many columns its output has.
 index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules);
 
+/// Writes the files of a pooling of vectors of `width`, and of a module, into its folder, which is
+/// there. A Normalize has none.
+/// **Errors**: std::invalid_argument: an activation that has no name there.
+void write_pooling(const std::filesystem::path& folder, const SentencePooling& pooling,
+                   index_t width);
+void write_module(const std::filesystem::path& folder, const SentenceModule& module);
+
+/// The last part of a module's type in modules.json.
+const char* kind_of(const SentenceModule& module);
+
 /// A table of vectors that are the model's own input, as model2vec makes it: (V, D).
 Tensor read_static_embedding(const std::filesystem::path& folder);
 

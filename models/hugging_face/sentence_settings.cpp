@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "models/hugging_face/json_edit.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/json.h"
@@ -25,10 +26,13 @@ void read_lengths(const Path& folder, SentenceSettings& settings) {
   }
 }
 
+/// In the order of the enum.
+constexpr std::array<std::string_view, 4> kSimilarities = {"cosine", "dot", "euclidean",
+                                                           "manhattan"};
+
 Similarity similarity_named(const Json& name) {
-  constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean", "manhattan"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (name.text() == kNames[i]) return static_cast<Similarity>(i);
+  for (std::size_t i = 0; i < kSimilarities.size(); ++i) {
+    if (name.text() == kSimilarities[i]) return static_cast<Similarity>(i);
   }
   name.fail("wanted cosine, dot, euclidean or manhattan; got ", name.described());
 }
@@ -63,6 +67,29 @@ SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_
     }
   }
   return settings;
+}
+
+void write_sentence_settings(const Path& to, const Path& encoder_to,
+                             const SentenceSettings& settings, const Path& from) {
+  JsonChanges prompts;
+  for (const auto& [name, text] : settings.prompts) {
+    prompts.emplace_back(name, json_quoted(text, "save_folder"));
+  }
+  const JsonChanges changes = {
+      {"prompts", json_value(prompts)},
+      {"default_prompt_name",
+       settings.default_prompt ? json_quoted(*settings.default_prompt, "save_folder") : "null"},
+      {"similarity_fn_name",
+       json_quoted(kSimilarities[static_cast<std::size_t>(settings.similarity)])},
+  };
+  const std::string file = "config_sentence_transformers.json";
+  const auto old = find_json(from / file);
+  write_text(to / file, old ? edited(*old, changes) : json_object(changes));
+  write_text(
+      encoder_to / "sentence_bert_config.json",
+      json_object({{"max_seq_length", settings.max_length > 0 ? std::to_string(settings.max_length)
+                                                              : std::string("null")},
+                   {"do_lower_case", settings.lower_case ? "true" : "false"}}));
 }
 
 std::string cleaned(std::string_view text, bool lower_case) {

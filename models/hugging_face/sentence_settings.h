@@ -26,6 +26,12 @@ struct SentenceSettings {
 SentenceSettings read_sentence_settings(const std::filesystem::path& folder,
                                         const std::filesystem::path& encoder_folder);
 
+/// Writes those files, the latter as sentence_bert_config.json. Other keys of the former are those
+/// that the folder `from` has.
+void write_sentence_settings(const std::filesystem::path& to,
+                             const std::filesystem::path& encoder_to,
+                             const SentenceSettings& settings, const std::filesystem::path& from);
+
 /// A text without the white space at its ends, as Python's str.strip(), and in lower case if
 /// wanted. What is not UTF-8 stays as it is.
 std::string cleaned(std::string_view text, bool lower_case);

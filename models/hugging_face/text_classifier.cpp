@@ -117,6 +117,19 @@ TextClassifier load_text_classifier(const std::filesystem::path& folder) {
   return load_task<TextClassifier>(folder, text_scoring);
 }
 
+TextClassifier make_text_classifier(const std::filesystem::path& path,
+                                    std::vector<std::string> labels, Scoring scoring, Rng& rng) {
+  check_new_labels("make_text_classifier", labels);
+  const ModelFolder folder(path);
+  TextReader reader = load_reader(folder);
+  auto model = make_model<SequenceClassifier>(
+      sequence_classifier_options(folder, std::ssize(labels)), folder, rng);
+  return {.reader = std::move(reader),
+          .model = std::move(model),
+          .labels = std::move(labels),
+          .scoring = scoring};
+}
+
 CrossEncoder load_cross_encoder(const std::filesystem::path& folder) {
   return load_task<CrossEncoder>(folder, pair_scoring);
 }

@@ -15,6 +15,7 @@
 #include "models/classifier.h"
 #include "models/hugging_face/labels.h"
 #include "models/hugging_face/task.h"
+#include "tensor/random.h"
 
 namespace tessera::models {
 
@@ -46,6 +47,14 @@ struct TextClassifier {
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
 /// what was wanted and what was found.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
+
+/// The folder's encoder with a new classifier for these labels, to be trained, in training mode.
+/// The dense layer before it, as BERT's pooler, is the folder's where it has one. The scoring says
+/// what is learned: one of several classes, any number of them (kSigmoid), or numbers (kNone).
+/// **Errors**: as load_text_classifier; std::invalid_argument: no label, or one twice.
+TextClassifier make_text_classifier(const std::filesystem::path& folder,
+                                    std::vector<std::string> labels,
+                                    Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());
 
 /// A model that says how well a text answers a query: both are read as one sequence.
 /// **Source**: sentence_transformers.CrossEncoder.

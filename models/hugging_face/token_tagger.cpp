@@ -1,6 +1,5 @@
 #include "models/hugging_face/token_tagger.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "models/hugging_face/heads.h"
@@ -50,24 +49,22 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
   return results;
 }
 
-namespace {
-
-/// Where a family calls the last layer of its classifiers of texts otherwise, that is not taken for
-/// one of tokens, though their shapes agree.
-std::vector<Rename> renames_of(const Family& family) {
-  const bool differ = std::ranges::any_of(
-      family.head_names, [](const WeightName& line) { return line.ours == "token_classifier.*"; });
-  return differ ? std::vector<Rename>{{"classifier", "token_classifier"}} : std::vector<Rename>{};
-}
-
-}  // namespace
-
 TokenTagger load_token_tagger(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   std::vector<std::string> labels = load_labels(folder);
   TextReader reader = load_reader(folder);
   auto model = load_model<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)),
-                                           folder, renames_of(*folder.family));
+                                           folder, token_classifier_renames(*folder.family));
+  return {.reader = std::move(reader), .model = std::move(model), .labels = std::move(labels)};
+}
+
+TokenTagger make_token_tagger(const std::filesystem::path& path, std::vector<std::string> labels,
+                              Rng& rng) {
+  check_new_labels("make_token_tagger", labels);
+  const ModelFolder folder(path);
+  TextReader reader = load_reader(folder);
+  auto model = make_model<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)),
+                                           folder, rng);
   return {.reader = std::move(reader), .model = std::move(model), .labels = std::move(labels)};
 }
 

@@ -14,6 +14,7 @@
 #include "models/classifier.h"
 #include "models/hugging_face/tags.h"
 #include "models/hugging_face/task.h"
+#include "tensor/random.h"
 
 namespace tessera::models {
 
@@ -32,5 +33,10 @@ struct TokenTagger {
 
 /// The token classifier in a folder. **Errors**: as load_text_classifier.
 TokenTagger load_token_tagger(const std::filesystem::path& folder);
+
+/// The folder's encoder with a new classifier for these labels, to be trained, in training mode.
+/// **Errors**: as load_text_classifier; std::invalid_argument: no label, or one twice.
+TokenTagger make_token_tagger(const std::filesystem::path& folder, std::vector<std::string> labels,
+                              Rng& rng = default_rng());
 
 }  // namespace tessera::models

@@ -38,6 +38,9 @@ set(private
   models/text/unicode_tables.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h
+  models/hugging_face/family_files.h
+  models/hugging_face/json_edit.h
+  models/hugging_face/new_folder.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h

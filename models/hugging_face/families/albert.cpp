@@ -83,6 +83,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kAlbert = {.name = "albert",
+                                  .classes = "Albert",
                                   .prefix = "albert.",
                                   .encoder_names = kEncoder,
                                   .head_names = kHeads,

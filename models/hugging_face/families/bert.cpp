@@ -74,6 +74,7 @@ TokenEncoderOptions bert_options(const Json& config) {
 }
 
 constinit const Family kBert = {.name = "bert",
+                                .classes = "Bert",
                                 .prefix = "bert.",
                                 .encoder_names = kBertEncoder,
                                 .head_names = kHeads,

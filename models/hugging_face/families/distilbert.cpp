@@ -48,6 +48,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kDistilBert = {.name = "distilbert",
+                                      .classes = "DistilBert",
                                       .prefix = "distilbert.",
                                       .encoder_names = kEncoder,
                                       .head_names = kHeads,

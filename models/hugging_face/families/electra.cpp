@@ -32,6 +32,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kElectra = {.name = "electra",
+                                   .classes = "Electra",
                                    .prefix = "electra.",
                                    .encoder_names = kBertEncoder,
                                    .head_names = kHeads,

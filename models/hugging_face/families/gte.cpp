@@ -83,6 +83,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kGte = {.name = "new",
+                               .classes = "New",
                                .prefix = "new.",
                                .encoder_names = kEncoder,
                                .head_names = kHeads,

@@ -134,6 +134,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kModernBert = {.name = "modernbert",
+                                      .classes = "ModernBert",
                                       .prefix = "model.",
                                       .encoder_names = kEncoder,
                                       .head_names = kHeads,

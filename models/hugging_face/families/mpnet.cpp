@@ -37,6 +37,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kMpnet = {.name = "mpnet",
+                                 .classes = "MPNet",
                                  .prefix = "mpnet.",
                                  .encoder_names = kEncoder,
                                  .head_names = kRobertaHeads,

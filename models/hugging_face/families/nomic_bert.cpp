@@ -81,6 +81,7 @@ TokenEncoderOptions options(const Json& config) {
 }  // namespace
 
 constinit const Family kNomicBert = {.name = "nomic_bert",
+                                     .classes = "NomicBert",
                                      .prefix = "bert.",
                                      .encoder_names = kEncoder,
                                      .head_names = kHeads,

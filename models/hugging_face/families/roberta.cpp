@@ -14,8 +14,9 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-constexpr Family named(std::string_view name) {
+constexpr Family named(std::string_view name, std::string_view classes) {
   return {.name = name,
+          .classes = classes,
           .prefix = "roberta.",
           .encoder_names = kBertEncoder,
           .head_names = kRobertaHeads,
@@ -24,8 +25,8 @@ constexpr Family named(std::string_view name) {
 
 }  // namespace
 
-constinit const Family kRoberta = named("roberta");
-constinit const Family kXlmRoberta = named("xlm-roberta");
-constinit const Family kCamembert = named("camembert");
+constinit const Family kRoberta = named("roberta", "Roberta");
+constinit const Family kXlmRoberta = named("xlm-roberta", "XLMRoberta");
+constinit const Family kCamembert = named("camembert", "Camembert");
 
 }  // namespace tessera::models::families

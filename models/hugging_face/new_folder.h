@@ -1,0 +1,40 @@
+// A folder that is there as a whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tessera::models {
+
+/// A folder that is filled beside `target`, under another name, and then takes its place.
+///
+/// Whatever goes wrong, `target` stays as it was; a process that is killed leaves the other folder,
+/// `.NAME.saving-...`, which may be removed.
+/// **Errors**: std::runtime_error that names the target: a file, or a folder that is not empty
+/// unless `overwrite` is set; a place in which no folder can be made.
+class NewFolder {
+ public:
+  NewFolder(const std::filesystem::path& target, bool overwrite);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  /// Where to write.
+  const std::filesystem::path& path() const { return path_; }
+  /// A folder in it, made if it is not there.
+  std::filesystem::path subfolder(const std::string& name) const;
+  /// **Errors**: the target has something that the new folder lacks, which would be lost.
+  void take_the_place();
+
+  /// The constructor's errors about the target, but nothing is made.
+  static void check_target(const std::filesystem::path& target, bool overwrite);
+
+ private:
+  void check_that_nothing_is_lost() const;
+
+  std::filesystem::path target_;
+  std::filesystem::path path_;  // empty when it has taken the target's place
+  bool overwrite_;
+};
+
+}  // namespace tessera::models

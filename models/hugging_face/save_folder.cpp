@@ -1,0 +1,206 @@
+#include "models/hugging_face/save_folder.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/hugging_face/family_files.h"
+#include "models/hugging_face/heads.h"
+#include "models/hugging_face/json_edit.h"
+#include "models/hugging_face/new_folder.h"
+#include "nn/state_dict.h"
+#include "tensor/error.h"
+#include "tensor/io/safetensors.h"
+
+namespace tessera::models {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kOp = "save_folder";
+constexpr const char* kSequence = "ForSequenceClassification";
+
+/// The changes that give a config these labels; none if it has them.
+JsonChanges label_changes(const Json& config, const std::vector<std::string>& labels,
+                          const Tensor& classifier) {
+  require(classifier.size(0) == std::ssize(labels), kOp, "wanted a label for each of the ",
+          classifier.size(0), " rows of classifier.weight, got ", labels.size());
+  JsonChanges names;
+  std::map<std::string, std::string> numbers;  // labels may share a name, but not a key
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    names.emplace_back(std::to_string(i), json_quoted(labels[i], kOp));
+    numbers.insert_or_assign(labels[i], std::to_string(i));
+  }
+  JsonChanges changes = {{"id2label", json_value(names)},
+                         {"label2id", json_value({numbers.begin(), numbers.end()})}};
+  if (config.has("num_labels")) {
+    changes.emplace_back("num_labels", std::to_string(labels.size()));
+  }
+  return changes;
+}
+
+/// The problem_type that makes transformers' text classification score so, where the config's does
+/// not: for a new head it is that of another model.
+void add_problem_type(const Json& config, const TextClassifier& task, JsonChanges& changes) {
+  if (text_scoring(config, std::ssize(task.labels)) == task.scoring) return;
+  changes.emplace_back("problem_type", task.scoring == Scoring::kNone ? "\"regression\""
+                                       : task.scoring == Scoring::kSigmoid
+                                           ? "\"multi_label_classification\""
+                                           : "\"single_label_classification\"");
+}
+
+/// The same for a CrossEncoder, which has a key of its own.
+void add_activation(const Json& config, const CrossEncoder& task, JsonChanges& changes) {
+  if (pair_scoring(config, std::ssize(task.labels)) == task.scoring) return;
+  const char* const type = task.scoring == Scoring::kNone ? "\"torch.nn.modules.linear.Identity\""
+                           : task.scoring == Scoring::kSigmoid
+                               ? "\"torch.nn.modules.activation.Sigmoid\""
+                               : "\"torch.nn.modules.activation.Softmax\"";
+  const auto settings = config.find("sentence_transformers");
+  changes.emplace_back("sentence_transformers", settings
+                                                    ? edited(*settings, {{"activation_fn", type}})
+                                                    : json_value({{"activation_fn", type}}));
+}
+
+/// A folder of one model of a family.
+void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
+          const SaveOptions& options) {
+  NewFolder folder(to, options.overwrite);
+  write_model(folder.path(), from, model);
+  folder.take_the_place();
+}
+
+/// The encoder alone, with the folder's pooler, which other models of the family may read.
+SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
+  SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
+  for (const char* name : {"pooler.dense.weight", "pooler.dense.bias"}) {
+    if (const auto shape = from.shape(name)) {
+      model.parameters.emplace(name, from.weight(name, *shape));
+    }
+  }
+  return model;
+}
+
+}  // namespace
+
+void save_folder(const fs::path& to, const fs::path& from, const TextClassifier& task,
+                 const SaveOptions& options) {
+  const ModelFolder folder(from);
+  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  add_problem_type(folder.config, task, config);
+  save(to, folder,
+       {.task = kSequence, .parameters = nn::state_dict(task.model), .config = std::move(config)},
+       options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const CrossEncoder& task,
+                 const SaveOptions& options) {
+  const ModelFolder folder(from);
+  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  add_activation(folder.config, task, config);
+  save(to, folder,
+       {.task = kSequence, .parameters = nn::state_dict(task.model), .config = std::move(config)},
+       options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const TokenTagger& task,
+                 const SaveOptions& options) {
+  const ModelFolder folder(from);
+  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  save(to, folder,
+       {.task = "ForTokenClassification",
+        .parameters = nn::state_dict(task.model),
+        .renames = token_classifier_renames(*folder.family),
+        .config = std::move(config)},
+       options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const QuestionAnswerer& task,
+                 const SaveOptions& options) {
+  save(to, ModelFolder(from),
+       {.task = "ForQuestionAnswering",
+        .parameters = nn::state_dict(task.model),
+        .renames = kAnswerRenames},
+       options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const MaskFiller& task,
+                 const SaveOptions& options) {
+  save(to, ModelFolder(from), {.task = "ForMaskedLM", .parameters = nn::state_dict(task.model)},
+       options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const TokenEncoder& encoder,
+                 const SaveOptions& options) {
+  const ModelFolder folder(from);
+  save(to, folder, encoder_alone(folder, encoder), options);
+}
+
+namespace {
+
+/// modules.json, row by row.
+class ModuleList {
+ public:
+  /// The name of the next module's folder, unless `path` says another.
+  std::string add(const std::string& kind, const std::string& path) {
+    rows_.push_back(json_value({{"idx", std::to_string(rows_.size())},
+                                {"name", json_quoted(std::to_string(rows_.size()))},
+                                {"path", json_quoted(path)},
+                                {"type", json_quoted("sentence_transformers.models." + kind)}}));
+    return path;
+  }
+  std::string add(const std::string& kind) {
+    return add(kind, std::to_string(rows_.size()) + '_' + kind);
+  }
+  std::string text() const {
+    std::string text = "[";
+    for (const std::string& row : rows_) text += (text.size() > 1 ? ",\n  " : "\n  ") + row;
+    return text + "\n]\n";
+  }
+
+ private:
+  std::vector<std::string> rows_;
+};
+
+/// The encoder with its pooling, or the table, and the tokenizer. Returns the folder that has them.
+fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
+                     ModuleList& modules) {
+  if (const auto* const encoder = std::get_if<TokenEncoder>(&model.words)) {
+    modules.add("Transformer", "");
+    const ModelFolder files(from);
+    write_model(folder.path(), files, encoder_alone(files, *encoder));
+    write_pooling(folder.subfolder(modules.add("Pooling")), model.pooling,
+                  files.encoder.encoder.width());
+    return folder.path();
+  }
+  const fs::path path = folder.subfolder(modules.add("StaticEmbedding"));
+  save_safetensors(path / "model.safetensors",
+                   {{"embedding.weight", std::get<nn::Embedding>(model.words).weight}});
+  copy_tokenizer(path, from);
+  return path;
+}
+
+}  // namespace
+
+void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder& model,
+                 const SaveOptions& options) {
+  const fs::path words = read_module_rows(from).front().folder;
+  NewFolder folder(to, options.overwrite);
+  ModuleList modules;
+  const fs::path place = write_words(folder, words, model, modules);
+  for (const SentenceModule& module : model.modules) {
+    write_module(folder.subfolder(modules.add(kind_of(module))), module);
+  }
+  write_sentence_settings(folder.path(), place, model.settings, from);
+  write_text(folder.path() / "modules.json", modules.text());
+  folder.take_the_place();
+}
+
+void check_save_target(const fs::path& to, const SaveOptions& options) {
+  NewFolder::check_target(to, options.overwrite);
+}
+
+}  // namespace tessera::models

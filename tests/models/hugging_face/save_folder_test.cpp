@@ -1,0 +1,478 @@
+// Folders that are saved: what stands in them, and that they are the same model again.
+#include "models/hugging_face/save_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/text/pipeline/json_text.h"
+#include "tests/support/errors.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+using Path = std::filesystem::path;
+using Shapes = std::map<std::string, Shape>;
+
+/// What transformers calls the heads of a family: modules, beside the encoder under its prefix.
+struct HeadNames {
+  std::string prefix, classes;
+  std::string sequence, tokens, answers, masked;
+};
+
+const HeadNames& names_of(const std::string& family) {
+  const std::string bert_masked = "cls.predictions.";
+  static const std::map<std::string, HeadNames> all = {
+      {"bert",
+       {"bert.", "Bert", "bert.pooler.dense. classifier.", "classifier.", "qa_outputs.",
+        bert_masked}},
+      {"roberta",
+       {"roberta.", "Roberta", "classifier.dense. classifier.out_proj.", "classifier.",
+        "qa_outputs.", "lm_head."}},
+      {"xlm-roberta",
+       {"roberta.", "XLMRoberta", "classifier.dense. classifier.out_proj.", "classifier.",
+        "qa_outputs.", "lm_head."}},
+      {"camembert",
+       {"roberta.", "Camembert", "classifier.dense. classifier.out_proj.", "classifier.",
+        "qa_outputs.", "lm_head."}},
+      {"mpnet",
+       {"mpnet.", "MPNet", "classifier.dense. classifier.out_proj.", "classifier.", "qa_outputs.",
+        "lm_head."}},
+      {"distilbert",
+       {"distilbert.", "DistilBert", "pre_classifier. classifier.", "classifier.", "qa_outputs.",
+        "vocab_transform. vocab_layer_norm. vocab_projector."}},
+      {"albert",
+       {"albert.", "Albert", "albert.pooler. classifier.", "classifier.", "qa_outputs.",
+        "predictions."}},
+      {"electra",
+       {"electra.", "Electra", "classifier.dense. classifier.out_proj.", "classifier.",
+        "qa_outputs.", "generator_predictions. generator_lm_head."}},
+      {"modernbert",
+       {"model.", "ModernBert", "head. classifier.", "head. classifier.", "head. classifier.",
+        "head. decoder."}},
+      {"nomic_bert",
+       {"bert.", "NomicBert", "bert.pooler.dense. classifier.", "classifier.", "", ""}},
+      {"new",
+       {"new.", "New", "new.pooler.dense. classifier.", "classifier.", "qa_outputs.", "lm_head."}},
+  };
+  return all.at(family);
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) found.push_back(word);
+  return found;
+}
+
+bool begins_with_one(const std::string& name, const std::string& list) {
+  for (const std::string& begin : words(list)) {
+    if (name.starts_with(begin)) return true;
+  }
+  return false;
+}
+
+/// The names that a folder's tensors have in transformers: all with the prefix, weight and bias
+/// for gamma and beta; no numbers of positions, no second copy of what is tied.
+Shapes plain_names(const Path& folder, const HeadNames& names) {
+  const std::string heads =
+      "classifier. qa_outputs. cls. lm_head. pre_classifier. vocab_ predictions. sop_classifier. "
+      "discriminator_predictions. generator_ head. decoder.";
+  const std::set<std::string> tied = {
+      "cls.predictions.decoder.weight",
+      "cls.predictions.decoder.bias",
+      "lm_head.decoder.weight",
+      "lm_head.decoder.bias",
+      "decoder.weight",
+  };
+  Shapes shapes;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".safetensors") continue;
+    for (const auto& [stored, shape] : SafetensorsFile(file.path()).shapes()) {
+      std::string name = replaced(replaced(stored, ".gamma", ".weight"), ".beta", ".bias");
+      if (name.ends_with("position_ids") || tied.contains(name)) continue;
+      if (!begins_with_one(name, heads) && !name.starts_with(names.prefix)) {
+        name = names.prefix + name;
+      }
+      shapes.emplace(name, shape);
+    }
+  }
+  return shapes;
+}
+
+/// Those of the encoder, and of the modules in `heads`.
+Shapes of_task(const Shapes& all, const HeadNames& names, const std::string& heads) {
+  Shapes chosen;
+  for (const auto& [name, shape] : all) {
+    const bool is_pooler = name.starts_with(names.prefix + "pooler.");
+    if (begins_with_one(name, heads) || (name.starts_with(names.prefix) && !is_pooler)) {
+      chosen.emplace(name, shape);
+    }
+  }
+  return chosen;
+}
+
+std::string file_text(const Path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::map<std::string, std::string> contents(const Path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = file.path().lexically_relative(folder).string();
+    files[name] = file.is_directory() ? "a folder" : file_text(file.path());
+  }
+  return files;
+}
+
+std::string json_at(const Json& object, const std::string& key) {
+  std::string text;
+  if (const auto value = object.find(key)) text::write_json(*value, text);
+  return text;
+}
+
+/// Checks that the saved config.json has all that `from` has, but for what is said here.
+void expect_config(const Path& saved, const Path& from, const std::string& architecture,
+                   const std::set<std::string>& changed = {}) {
+  const Json now = read_json(saved / "config.json");
+  const Json before = read_json(from / "config.json");
+  EXPECT_EQ(json_at(now, "architectures"), "[\"" + architecture + "\"]");
+  for (const Json& value : before.items()) {
+    const std::string key(value.key());
+    if (key == "architectures" || changed.contains(key)) continue;
+    EXPECT_EQ(json_at(now, key), key == "torch_dtype" ? "\"float32\"" : json_at(before, key));
+  }
+}
+
+template <class M>
+void expect_same_parameters(const M& a, const M& b) {
+  const nn::StateDict left = nn::state_dict(a), right = nn::state_dict(b);
+  ASSERT_EQ(left.size(), right.size());
+  for (const auto& [name, tensor] : left) {
+    EXPECT_TRUE(same_bits(tensor, right.at(name))) << name;
+  }
+}
+
+/// Saves what `load` loads from `from`, and what it loads from there again: the same model, the
+/// same bytes. Returns the shapes in the file.
+template <class Load>
+Shapes check_round_trip(const Path& from, const std::string& architecture, Load load) {
+  const TemporaryFolder scratch;
+  const Path once = scratch.path() / "once", twice = scratch.path() / "twice/";
+  const auto task = load(from);
+  save_folder(once, from, task);
+  EXPECT_EQ(scratch.file_count(), 1);
+  const auto again = load(once);
+  if constexpr (requires { task.model; }) {
+    expect_same_parameters(task.model, again.model);
+  } else {
+    expect_same_parameters(task, again);
+  }
+  save_folder(twice, once, again);
+  EXPECT_EQ(contents(once), contents(twice));
+  expect_config(once, from, architecture,
+                {read_json(from / "config.json").has("id2label") ? "" : "id2label"});
+  for (const auto& file : std::filesystem::directory_iterator(from)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("tokenizer") || name.starts_with("vocab")) {
+      EXPECT_EQ(file_text(file.path()), file_text(once / name)) << name;
+    }
+  }
+  const SafetensorsFile file(once / "model.safetensors");
+  EXPECT_EQ(file.metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));
+  return file.shapes();
+}
+
+std::string family_in(const Path& folder) {
+  return read_json(folder / "config.json").text("model_type");
+}
+
+/// The folders with the entry, and XLM-R's or RoBERTa's as CamemBERT's.
+void for_each_folder(const std::string& entry,
+                     const std::function<void(EditedFolder&, const HeadNames&)>& check) {
+  for (const std::string& name : folders_with(entry)) {
+    SCOPED_TRACE(name + ", " + entry);
+    EditedFolder edited(name);
+    check(edited, names_of(family_in(edited.path())));
+    if (name != "roberta" && name != "xlm_roberta") continue;
+    edited.replace("config.json", family_in(edited.path()), "camembert");
+    check(edited, names_of("camembert"));
+  }
+}
+
+TEST(SaveFolder, WritesEncoders) {
+  for_each_folder("hidden", [](EditedFolder& edited, const HeadNames& names) {
+    const Shapes saved =
+        check_round_trip(edited.path(), names.classes + "Model",
+                         [](const Path& p) { return load_encoder(ModelFolder(p)); });
+    Shapes with_prefix;
+    for (const auto& [name, shape] : saved) with_prefix.emplace(names.prefix + name, shape);
+    EXPECT_EQ(with_prefix,
+              of_task(plain_names(edited.path(), names), names, names.prefix + "pooler."));
+  });
+}
+
+TEST(SaveFolder, WritesHeads) {
+  for_each_folder("sequence", [](EditedFolder& edited, const HeadNames& names) {
+    edited.leave_out({"qa_outputs"});
+    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForSequenceClassification",
+                               [](const Path& p) { return load_text_classifier(p); }),
+              of_task(plain_names(edited.path(), names), names, names.sequence));
+  });
+  for_each_folder("tokens", [](EditedFolder& edited, const HeadNames& names) {
+    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForTokenClassification",
+                               [](const Path& p) { return load_token_tagger(p); }),
+              of_task(plain_names(edited.path(), names), names, names.tokens));
+  });
+  for_each_folder("answers", [](EditedFolder& edited, const HeadNames& names) {
+    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForQuestionAnswering",
+                               [](const Path& p) { return load_question_answerer(p); }),
+              of_task(plain_names(edited.path(), names), names, names.answers));
+  });
+  for_each_folder("masked", [](EditedFolder& edited, const HeadNames& names) {
+    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForMaskedLM",
+                               [](const Path& p) { return load_mask_filler(p); }),
+              of_task(plain_names(edited.path(), names), names, names.masked));
+  });
+  check_round_trip(folders() / "reranker", "BertForSequenceClassification",
+                   [](const Path& p) { return load_cross_encoder(p); });
+}
+
+/// The last parts of the names, without the encoder's.
+std::set<std::string> head_names(const Path& folder, const std::string& heads) {
+  std::set<std::string> found;
+  for (const auto& [name, shape] : SafetensorsFile(folder / "model.safetensors").shapes()) {
+    if (begins_with_one(name, heads)) found.insert(name);
+  }
+  return found;
+}
+
+double deviation(const Tensor& x) {
+  double sum = 0;
+  for (const float value : x.to_vector<float>())
+    sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum / static_cast<double>(x.count()));
+}
+
+// Every family gets a head, whether the folder has one or not.
+TEST(SaveFolder, WritesNewHeads) {
+  const std::vector<std::string> labels = {"a", "b \"c\"", "\xc3\xa9"};
+  for_each_folder("hidden", [&](EditedFolder& edited, const HeadNames& names) {
+    const TemporaryFolder scratch;
+    Rng rng(3);
+    const TextClassifier made = make_text_classifier(edited.path(), labels, Scoring::kSoftmax, rng);
+    EXPECT_EQ(made.model.classifier.weight.size(0), 3);
+    EXPECT_TRUE(made.model.dropout.training);
+    save_folder(scratch.path() / "texts", edited.path(), made);
+    const TextClassifier loaded = load_text_classifier(scratch.path() / "texts");
+    expect_same_parameters(made.model, loaded.model);
+    EXPECT_EQ(loaded.labels, labels);
+    EXPECT_EQ(loaded.scoring, Scoring::kSoftmax);
+    for (const std::string& module : words(names.sequence)) {
+      EXPECT_FALSE(head_names(scratch.path() / "texts", module).empty()) << module;
+    }
+    expect_config(scratch.path() / "texts", edited.path(),
+                  names.classes + "ForSequenceClassification", {"id2label", "label2id"});
+
+    const TokenTagger tagger = make_token_tagger(edited.path(), labels, rng);
+    save_folder(scratch.path() / "tokens", edited.path(), tagger);
+    expect_same_parameters(tagger.model, load_token_tagger(scratch.path() / "tokens").model);
+    EXPECT_FALSE(head_names(scratch.path() / "tokens", names.tokens).empty());
+  });
+}
+
+TEST(NewHeads, StartAsInTransformers) {
+  EditedFolder edited("bert");
+  Rng rng(5);
+  const auto head = [&](std::size_t classes) {
+    std::vector<std::string> labels;
+    for (std::size_t i = 0; i < classes; ++i) labels.push_back(std::to_string(i));
+    return make_text_classifier(edited.path(), labels, Scoring::kSoftmax, rng).model;
+  };
+  const ModelFolder folder(edited.path());
+  const SequenceClassifier model = head(400);
+  EXPECT_NEAR(deviation(model.classifier.weight), 0.02, 0.001);
+  EXPECT_EQ(deviation(model.classifier.bias), 0);
+  const Tensor& pooler = model.head->dense.weight;
+  EXPECT_TRUE(same_bits(pooler, folder.weight("pooler.dense.weight", pooler.shape())));
+  edited.leave_out({"pooler"});
+  edited.replace("config.json", "\"initializer_range\": 0.02", "\"initializer_range\": 0.5");
+  edited.replace("config.json", "\"use_cache\"", "\"classifier_dropout\": 0.25, \"use_cache\"");
+  const SequenceClassifier wide = head(400);
+  EXPECT_NEAR(deviation(wide.classifier.weight), 0.5, 0.02);
+  EXPECT_NEAR(deviation(wide.head->dense.weight), 0.5, 0.15);
+  EXPECT_EQ(deviation(wide.head->dense.bias), 0);
+  EXPECT_EQ(wide.dropout.p, 0.25);
+  EXPECT_TRUE(throws("make_text_classifier", {"at least one"},
+                     [&] { make_text_classifier(edited.path(), {}); }));
+  EXPECT_TRUE(throws("make_token_tagger", {"'x'", "twice"}, [&] {
+    make_token_tagger(edited.path(), {"x", "x"});
+  }));
+  EXPECT_TRUE(
+      throws("make_token_tagger", {"UTF-8"}, [&] { make_token_tagger(edited.path(), {"\xff"}); }));
+}
+
+TEST(SaveFolder, WritesWhatScoresMean) {
+  const EditedFolder edited("bert_old");
+  const TemporaryFolder scratch;
+  struct Case {
+    Scoring scoring;
+    std::vector<std::string> labels;
+    std::string problem_type;
+  };
+  int number = 0;
+  for (const Case& one : std::vector<Case>{
+           {Scoring::kNone, {"score"}, "regression"},
+           {Scoring::kNone, {"x", "y"}, "regression"},
+           {Scoring::kSigmoid, {"x", "y"}, "multi_label_classification"},
+           {Scoring::kSigmoid, {"x"}, ""},
+           {Scoring::kSoftmax, {"x"}, "single_label_classification"},
+           {Scoring::kSoftmax, {"x", "y"}, ""},
+       }) {
+    const Path to = scratch.path() / std::to_string(number++);
+    save_folder(to, edited.path(), make_text_classifier(edited.path(), one.labels, one.scoring));
+    const Json config = read_json(to / "config.json");
+    EXPECT_EQ(config.text("problem_type", ""), one.problem_type);
+    if (one.problem_type != "single_label_classification") {
+      EXPECT_EQ(load_text_classifier(to).scoring, one.scoring);
+    }
+    EXPECT_EQ(load_text_classifier(to).labels, one.labels);
+  }
+  CrossEncoder reranker = load_cross_encoder(folders() / "reranker");
+  for (const Scoring scoring : {Scoring::kNone, Scoring::kSigmoid, Scoring::kSoftmax}) {
+    reranker.scoring = scoring;
+    const Path to = scratch.path() / ("pairs" + std::to_string(static_cast<int>(scoring)));
+    save_folder(to, folders() / "reranker", reranker);
+    EXPECT_EQ(load_cross_encoder(to).scoring, scoring);
+  }
+  TextClassifier changed = load_text_classifier(folders() / "bert");
+  changed.labels.pop_back();
+  EXPECT_TRUE(throws("save_folder", {"5", "4"},
+                     [&] { save_folder(scratch.path() / "bad", folders() / "bert", changed); }));
+  edited.replace("config.json", "\"use_cache\"", "\"num_labels\": 2, \"use_cache\"");
+  save_folder(scratch.path() / "three", edited.path(),
+              make_text_classifier(edited.path(), {"a", "b", "c"}));
+  EXPECT_EQ(load_text_classifier(scratch.path() / "three").labels.size(), 3U);
+}
+
+TEST(SaveFolder, WritesSentenceEncoders) {
+  for (const char* name : {"sentence", "static"}) {
+    const Json whole = read_json(folders() / name / "cases.json");
+    std::vector<std::string> texts;
+    for (const Json& text : whole.at("texts").items()) texts.emplace_back(text.text());
+    for (const Json& one : whole.at("cases").items()) {
+      SCOPED_TRACE(std::string(name) + " " + one.text("name"));
+      const TemporaryFolder from, scratch;
+      std::filesystem::copy(folders() / name, from.path(),
+                            std::filesystem::copy_options::recursive);
+      for (const Json& file : one.at("files").items()) {
+        std::string text;
+        std::filesystem::remove(from.path() / file.key());
+        if (!file.is_null()) text::write_json(file, text);
+        if (!file.is_null()) from.write(std::string(file.key()), text);
+      }
+      const SentenceEncoder model = load_sentence_encoder(from.path());
+      const Path once = scratch.path() / "once", twice = scratch.path() / "twice";
+      save_folder(once, from.path(), model);
+      const SentenceEncoder again = load_sentence_encoder(once);
+      EXPECT_TRUE(same_bits(model.encode(texts), again.encode(texts)));
+      EXPECT_TRUE(same_bits(model.encode_queries(texts), again.encode_queries(texts)));
+      EXPECT_EQ(again.settings.max_length, model.settings.max_length);
+      EXPECT_EQ(again.settings.prompts, model.settings.prompts);
+      EXPECT_EQ(again.pooling.include_prompt, model.pooling.include_prompt);
+      save_folder(twice, once, again);
+      EXPECT_EQ(contents(once), contents(twice));
+    }
+  }
+}
+
+TEST(SaveFolder, WritesNewSentenceEncoders) {
+  const TemporaryFolder scratch;
+  const Path to = scratch.path() / "to";
+  SentenceEncoder model = load_sentence_encoder(folders() / "mpnet", Pooling::kCls);
+  model.modules.emplace_back(Normalize{});
+  model.settings.similarity = Similarity::kDot;
+  model.settings.prompts = {{"query", "what \"is\" "}};
+  save_folder(to, folders() / "mpnet", model);
+  const SentenceEncoder again = load_sentence_encoder(to);
+  EXPECT_EQ(again.settings.similarity, Similarity::kDot);
+  EXPECT_TRUE(same_bits(model.encode_queries({"a cat"}), again.encode_queries({"a cat"})));
+  EXPECT_TRUE(std::filesystem::is_directory(to / "2_Normalize"));
+  model.modules.emplace_back(Dense{nn::Linear(12, 4), [](const Tensor& x) { return x; }});
+  EXPECT_TRUE(throws("save_folder", {"activation"},
+                     [&] { save_folder(scratch.path() / "other", folders() / "mpnet", model); }));
+  EXPECT_EQ(scratch.file_count(), 1);
+}
+
+class SaveTarget : public ::testing::Test {
+ protected:
+  const Path from = folders() / "bert";
+  const TokenEncoder encoder = load_encoder(ModelFolder(from));
+  const TemporaryFolder scratch;
+  const Path to = scratch.path() / "to";
+
+  std::string error(const Path& target, const SaveOptions& options = {}) const {
+    const std::string text = file_error([&] { save_folder(target, from, encoder, options); });
+    EXPECT_NE(text.find(target.string()), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+  }
+  void refuse(const Path& target, const std::string& why, const SaveOptions& options = {}) const {
+    const auto before = contents(scratch.path());
+    const std::string text = error(target, options);
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_EQ(contents(scratch.path()), before);
+  }
+};
+
+TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
+  std::filesystem::create_directory(to);
+  save_folder(to, from, encoder);
+  refuse(to, "not empty");
+  expect_refused([&] { check_save_target(to); }, "not empty");
+  check_save_target(to, {.overwrite = true});
+  check_save_target(scratch.path() / "another");
+  const auto before = contents(to);
+  save_folder(to, to, load_encoder(ModelFolder(to)), {.overwrite = true});  // onto itself
+  EXPECT_EQ(contents(to), before);
+  EXPECT_EQ(scratch.file_count(), 1);
+  std::ofstream(to / "notes.txt") << "mine";
+  refuse(to, "'notes.txt'", {.overwrite = true});
+  std::filesystem::remove(to / "notes.txt");
+  std::filesystem::create_directory_symlink("to", scratch.path() / "link");
+  save_folder(scratch.path() / "link", from, encoder, {.overwrite = true});
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "link"));
+}
+
+TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
+  scratch.write("file", "x");
+  refuse(scratch.path() / "file", "a file is in its place");
+  refuse(scratch.path() / "file", "a file is in its place", {.overwrite = true});
+  refuse(scratch.path() / "file/to", "is no folder");
+  refuse(scratch.path() / "no/such/to", "is no folder");
+  error("/proc/no_such_folder");
+  expect_refused([&] { check_save_target(scratch.path() / "file"); }, "a file is in its place");
+}
+
+TEST_F(SaveTarget, StaysAsItWasWhereSavingFails) {
+  const EditedFolder edited("bert");
+  std::filesystem::create_directory(edited.path() / "merges.txt");
+  expect_refused([&] { save_folder(to, edited.path(), encoder); }, "merges.txt");
+  EXPECT_TRUE(throws("save_folder", {"word_embeddings", "not the folder"},
+                     [&] { save_folder(to, folders() / "bert_old", encoder); }));
+  EXPECT_TRUE(throws("save_folder", {"distilbert", "token_type_embeddings"},
+                     [&] { save_folder(to, folders() / "distilbert", encoder); }));
+  EXPECT_EQ(scratch.file_count(), 0);
+}
+
+}  // namespace
+}  // namespace tessera::models
