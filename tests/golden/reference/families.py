@@ -322,7 +322,8 @@ def gte_shapes(c):
 
 
 FAMILIES = {"bert": (bert, bert_shapes), "roberta": (bert, bert_shapes), "electra": (bert, bert_shapes),
-            "xlm-roberta": (bert, bert_shapes), "distilbert": (distilbert, distilbert_shapes),
+            "xlm-roberta": (bert, bert_shapes), "camembert": (bert, bert_shapes),
+            "distilbert": (distilbert, distilbert_shapes),
             "mpnet": (mpnet, mpnet_shapes), "albert": (albert, albert_shapes),
             "modernbert": (modernbert, modernbert_shapes), "nomic_bert": (nomic_bert, nomic_shapes),
             "new": (gte, gte_shapes)}
