@@ -2,9 +2,12 @@
 // weights are called. A family is data, in a file of families/.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "models/head.h"
+#include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "tensor/io/json.h"
 
@@ -29,6 +32,27 @@ struct WeightName {
   Halves halves = Halves::kKept;
 };
 
+/// What a family has between its encoder and the scores, where that is not as in BERT.
+struct FamilyHeads {
+  /// Of the dense layer in front of classes of texts; absent: tanh.
+  std::optional<nn::Activation> sequence = {};
+
+  /// A masked language model's activation: what the config's key says, else `masked`.
+  std::string_view masked_key = {};
+  nn::Activation masked = nn::Activation::kGelu;
+
+  /// The keys of the dropout in front of classes of texts and of tokens, and what it is without;
+  /// absent: as of the encoder's input.
+  std::string_view text_dropout = "classifier_dropout";
+  std::string_view token_dropout = "classifier_dropout";
+  std::optional<double> dropout = {};
+
+  /// One head in front of all scores, and how the tokens of a text become one vector; null
+  /// functions: there is none, and the first token's.
+  HeadOptions (*shared)(const Json& config) = nullptr;
+  Pooling (*pooling)(const Json& config) = nullptr;
+};
+
 /// A family of encoders.
 struct Family {
   std::string_view name;     // "model_type" in config.json
@@ -41,6 +65,8 @@ struct Family {
   /// **Errors**: std::runtime_error with the file's name, the key, what is wanted and what is
   /// there.
   TokenEncoderOptions (*options)(const Json& config);
+
+  FamilyHeads heads = {};
 
   /// The number of layers in a group, for names with `@`; a null function means one.
   index_t (*group_size)(const Json& config) = nullptr;

@@ -16,52 +16,10 @@ namespace tessera::models {
 
 namespace {
 
-bool is_modern_bert(const ModelFolder& folder) {
-  return folder.family->name == "modernbert";
-}
-
-/// ModernBERT's head is the same in front of all scores.
-HeadOptions modern_bert_head(const Json& config) {
-  return {.activation = config::activation(config, "classifier_activation", "gelu"),
-          .bias = config.boolean("classifier_bias", false),
-          .norm = true};
-}
-
-HeadOptions sequence_head(const ModelFolder& folder) {
-  const std::string_view family = folder.family->name;
-  if (is_modern_bert(folder)) return modern_bert_head(folder.config);
-  if (family == "electra") return {.activation = nn::Activation::kGelu};
-  if (family == "distilbert") return {.activation = nn::Activation::kRelu};
-  return {};  // tanh: the pooler of BERT, the dense layer of RoBERTa's head
-}
-
-Pooling sequence_pooling(const ModelFolder& folder) {
-  if (!is_modern_bert(folder)) return Pooling::kCls;
-  const std::string name = folder.config.text("classifier_pooling", "cls");
-  if (name == "cls") return Pooling::kCls;
-  if (name == "mean") return Pooling::kMean;
-  const Json key = folder.config.at("classifier_pooling");
-  key.fail("wanted cls or mean, got ", key.described());
-}
-
-/// The dropout before the classifier: the config's own for it or, like the encoder's, for all.
-double classifier_dropout(const ModelFolder& folder, const char* key) {
-  const std::string_view family = folder.family->name;
-  if (family == "albert") key = "classifier_dropout_prob";
-  const double otherwise = family == "albert" ? 0.1 : folder.encoder.dropout;
-  return config::probability(folder.config, key, otherwise);
-}
-
-/// The activation of a masked language model: the encoder's in BERT and its near relatives, else
-/// always gelu.
-nn::Activation masked_activation(const ModelFolder& folder) {
-  const std::string_view family = folder.family->name;
-  const Json& config = folder.config;
-  if (is_modern_bert(folder)) return *modern_bert_head(config).activation;
-  if (family == "distilbert") return config::activation(config, "activation", "gelu");
-  if (family == "albert") return config::activation(config, "hidden_act", "gelu_new");
-  if (family == "bert" || family == "new") return config::activation(config, "hidden_act", "gelu");
-  return nn::Activation::kGelu;
+/// The dropout in front of a classifier.
+double classifier_dropout(const ModelFolder& folder, std::string_view key) {
+  return config::probability(folder.config, key,
+                             folder.family->heads.dropout.value_or(folder.encoder.dropout));
 }
 
 }  // namespace
@@ -77,10 +35,11 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
 // What may throw is computed first: where a later initializer of an aggregate throws, GCC 12 frees
 // a vector before it twice.
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
-  const Pooling pooling = sequence_pooling(folder);
-  const HeadOptions head = sequence_head(folder);
-  const double dropout = classifier_dropout(
-      folder, folder.family->name == "distilbert" ? "seq_classif_dropout" : "classifier_dropout");
+  const FamilyHeads& of = folder.family->heads;
+  const Pooling pooling = of.pooling != nullptr ? of.pooling(folder.config) : Pooling::kCls;
+  const HeadOptions head =
+      of.shared != nullptr ? of.shared(folder.config) : HeadOptions{.activation = of.sequence};
+  const double dropout = classifier_dropout(folder, of.text_dropout);
   return {.tokens = folder.encoder,
           .classes = classes,
           .pooling = pooling,
@@ -89,19 +48,25 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
 }
 
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes) {
+  const FamilyHeads& of = folder.family->heads;
   TokenClassifierOptions options = {.tokens = folder.encoder, .classes = classes};
-  options.dropout = classifier_dropout(folder, "classifier_dropout");
-  if (is_modern_bert(folder)) options.head = modern_bert_head(folder.config);
+  options.dropout = classifier_dropout(folder, of.token_dropout);
+  if (of.shared != nullptr) options.head = of.shared(folder.config);
   return options;
 }
 
 MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
+  const FamilyHeads& of = folder.family->heads;
   const Json& config = folder.config;
-  MaskedLmOptions options = {.tokens = folder.encoder};
-  options.activation = masked_activation(folder);
+  MaskedLmOptions options = {.tokens = folder.encoder, .activation = of.masked};
   options.tied = config.boolean("tie_word_embeddings", true);
-  if (is_modern_bert(folder)) {
-    options.dense_bias = modern_bert_head(config).bias;
+  if (!of.masked_key.empty() && config.has(of.masked_key)) {
+    options.activation = config::activation(config, of.masked_key, "");
+  }
+  if (of.shared != nullptr) {
+    const HeadOptions head = of.shared(config);
+    options.activation = *head.activation;
+    options.dense_bias = head.bias;
     options.bias = config.boolean("decoder_bias", true);
   }
   return options;

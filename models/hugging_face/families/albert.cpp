@@ -88,6 +88,11 @@ constinit const Family kAlbert = {.name = "albert",
                                   .encoder_names = kEncoder,
                                   .head_names = kHeads,
                                   .options = options,
+                                  .heads = {.masked_key = "hidden_act",
+                                            .masked = nn::Activation::kGeluTanh,
+                                            .text_dropout = "classifier_dropout_prob",
+                                            .token_dropout = "classifier_dropout_prob",
+                                            .dropout = 0.1},
                                   .group_size = group_size};
 
 }  // namespace tessera::models::families

@@ -78,6 +78,7 @@ constinit const Family kBert = {.name = "bert",
                                 .prefix = "bert.",
                                 .encoder_names = kBertEncoder,
                                 .head_names = kHeads,
-                                .options = bert_options};
+                                .options = bert_options,
+                                .heads = {.masked_key = "hidden_act"}};
 
 }  // namespace tessera::models::families

@@ -52,6 +52,9 @@ constinit const Family kDistilBert = {.name = "distilbert",
                                       .prefix = "distilbert.",
                                       .encoder_names = kEncoder,
                                       .head_names = kHeads,
-                                      .options = options};
+                                      .options = options,
+                                      .heads = {.sequence = nn::Activation::kRelu,
+                                                .masked_key = "activation",
+                                                .text_dropout = "seq_classif_dropout"}};
 
 }  // namespace tessera::models::families

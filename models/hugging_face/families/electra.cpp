@@ -36,6 +36,7 @@ constinit const Family kElectra = {.name = "electra",
                                    .prefix = "electra.",
                                    .encoder_names = kBertEncoder,
                                    .head_names = kHeads,
-                                   .options = options};
+                                   .options = options,
+                                   .heads = {.sequence = nn::Activation::kGelu}};
 
 }  // namespace tessera::models::families

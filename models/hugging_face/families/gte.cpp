@@ -87,6 +87,7 @@ constinit const Family kGte = {.name = "new",
                                .prefix = "new.",
                                .encoder_names = kEncoder,
                                .head_names = kHeads,
-                               .options = options};
+                               .options = options,
+                               .heads = {.masked_key = "hidden_act"}};
 
 }  // namespace tessera::models::families

@@ -1,5 +1,6 @@
 // ModernBERT: pre-norm, gated, rotary; most layers see a window only.
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/hugging_face/config.h"
@@ -131,6 +132,20 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+HeadOptions head(const Json& config) {
+  return {.activation = config::activation(config, "classifier_activation", "gelu"),
+          .bias = config.boolean("classifier_bias", false),
+          .norm = true};
+}
+
+Pooling pooling(const Json& config) {
+  const std::string name = config.text("classifier_pooling", "cls");
+  if (name == "cls") return Pooling::kCls;
+  if (name == "mean") return Pooling::kMean;
+  const Json key = config.at("classifier_pooling");
+  key.fail("wanted cls or mean, got ", key.described());
+}
+
 }  // namespace
 
 constinit const Family kModernBert = {.name = "modernbert",
@@ -138,6 +153,7 @@ constinit const Family kModernBert = {.name = "modernbert",
                                       .prefix = "model.",
                                       .encoder_names = kEncoder,
                                       .head_names = kHeads,
-                                      .options = options};
+                                      .options = options,
+                                      .heads = {.shared = head, .pooling = pooling}};
 
 }  // namespace tessera::models::families
