@@ -55,21 +55,18 @@ std::uint64_t first_version() {
 std::atomic<index_t> bytes_borrowed = 0;
 
 struct BorrowedBlock : Block {
-  BorrowedBlock(void* memory, index_t size, std::function<void()> on_release)
-      : release(std::move(on_release)), count(size) {
-    data = static_cast<std::byte*>(memory);
+  BorrowedBlock(std::shared_ptr<void> memory, index_t size)
+      : owner(std::move(memory)), count(size) {
+    data = static_cast<std::byte*>(owner.get());
     version.store(first_version(), std::memory_order_relaxed);
     destroy = [](Block* block) { delete static_cast<BorrowedBlock*>(block); };
-    bytes_borrowed += size;
+    bytes_borrowed += count;
   }
   BorrowedBlock(const BorrowedBlock&) = delete;
   BorrowedBlock& operator=(const BorrowedBlock&) = delete;
-  ~BorrowedBlock() {
-    bytes_borrowed -= count;
-    if (release) release();
-  }
+  ~BorrowedBlock() { bytes_borrowed -= count; }
 
-  std::function<void()> release;
+  std::shared_ptr<void> owner;
   index_t count;
 };
 
@@ -194,9 +191,10 @@ Storage Storage::allocate(index_t bytes) {
   return Storage(pool().take(static_cast<std::size_t>(bytes) + sizeof(Block)));
 }
 
-Storage Storage::borrow(void* data, index_t bytes, std::function<void()> release) {
-  require(data != nullptr && bytes >= 0, "storage", "cannot borrow ", bytes, " bytes at ", data);
-  return Storage(new BorrowedBlock(data, bytes, std::move(release)));
+Storage Storage::borrow(std::shared_ptr<void> data, index_t bytes) {
+  require(data != nullptr && bytes >= 0, "storage", "cannot borrow ", bytes, " bytes at ",
+          data.get());
+  return Storage(new BorrowedBlock(std::move(data), bytes));
 }
 
 Storage Storage::without_memory(std::string why) {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -39,10 +39,9 @@ class Storage {
   Storage() = default;
   /// Room for `bytes` bytes, contents undefined. Errors: std::bad_alloc.
   static Storage allocate(index_t bytes);
-  /// The `bytes` bytes at `data`, which must be writable, and aligned to the elements, until
-  /// `release` is called: when the last handle goes, on its thread. `release` must not throw; what
-  /// it holds goes with it.
-  static Storage borrow(void* data, index_t bytes, std::function<void()> release);
+  /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. What owns them
+  /// lives until the last handle goes.
+  static Storage borrow(std::shared_ptr<void> data, index_t bytes);
   /// A block whose data() throws `why`.
   static Storage without_memory(std::string why);
 
