@@ -1,6 +1,9 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -8,6 +11,7 @@
 
 #include "tensor/error.h"
 #include "tensor/gradient.h"
+#include "tensor/kernels/parallel.h"
 #include "tensor/loop.h"
 
 namespace tessera {
@@ -129,6 +133,17 @@ void convert_elements(const Shape& shape, const From* from, const Strides& from_
   });
 }
 
+/// On all threads: fresh memory costs more in page faults than in copying.
+void copy_bytes(const void* from, void* to, index_t bytes) {
+  constexpr index_t kPiece = index_t{64} << 10;
+  constexpr index_t kCost = 8192;
+  kernels::parallel_for((bytes + kPiece - 1) / kPiece, kCost, [&](index_t begin, index_t end) {
+    const index_t first = begin * kPiece;
+    std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
+                static_cast<std::size_t>(std::min(end * kPiece, bytes) - first));
+  });
+}
+
 }  // namespace
 
 template <ElementType T>
@@ -239,6 +254,10 @@ Tensor& Tensor::copy_from(const Tensor& source) {
   Tensor from = source.expand(shape_);
   // What is read must not have been written: views of one storage may overlap.
   if (source.storage_ == storage_) from = source.clone().expand(shape_);
+  if (from.dtype_ == dtype_ && from.is_contiguous() && is_contiguous()) {
+    copy_bytes(from.untyped_data(), untyped_mutable_data(), count_ * item_size(dtype_));
+    return *this;
+  }
   visit_dtype(from.dtype_, [&](auto from_kind) {
     visit_dtype(dtype_, [&](auto to_kind) {
       using From = decltype(from_kind);
