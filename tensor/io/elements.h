@@ -71,12 +71,13 @@ struct ElementFormat {
   std::string_view code;
   index_t size;
   DType dtype;
+  bool is_as_in_memory;  // on a little-endian processor
   void (*read)(const FileRegion&, index_t offset, bool swap, Tensor& target);
 };
 
 template <class Stored, class T>
 constexpr ElementFormat element_format(std::string_view code) {
-  return {code, sizeof(Stored), dtype_of<T>, read_elements<Stored, T>};
+  return {code, sizeof(Stored), dtype_of<T>, std::is_same_v<Stored, T>, read_elements<Stored, T>};
 }
 
 /// The number of bytes of a shape's elements of `item` bytes each. Sizes of 0 make it 0, but the

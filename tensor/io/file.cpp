@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +66,20 @@ void InputFile::read(index_t offset, void* to, index_t bytes) const {
     offset += n;
     bytes -= n;
   }
+}
+
+std::shared_ptr<std::byte> InputFile::map(index_t offset, index_t bytes) const {
+  struct stat status {};
+  const bool is_there = ::fstat(descriptor_, &status) == 0 && offset <= status.st_size &&
+                        bytes <= status.st_size - offset;
+  if (!is_there) return {};
+  const index_t before = offset % ::sysconf(_SC_PAGESIZE);  // mappings begin with a page
+  const auto size = static_cast<std::size_t>(before + bytes);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                              descriptor_, offset - before);
+  if (memory == MAP_FAILED) return {};
+  const std::shared_ptr<void> mapping(memory, [size](void* first) { ::munmap(first, size); });
+  return {mapping, static_cast<std::byte*>(memory) + before};
 }
 
 void FileRegion::read(index_t offset, void* to, index_t bytes) const {

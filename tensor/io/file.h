@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,14 @@ class InputFile {
   index_t size() const { return size_; }
   /// Reads `bytes` bytes from `offset` on. Errors: they are not all there.
   void read(index_t offset, void* to, index_t bytes) const;
+  /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is read
+  /// when it is first touched and copied when it is written to, so the file never changes. Null where
+  /// the system cannot map them; then they can still be read.
+  ///
+  /// Another file that takes this one's name, as by write_file, changes nothing. Whoever writes into
+  /// this file itself changes the pages that were not written to here; whoever shortens it makes the
+  /// access to what is gone end the process, by SIGBUS.
+  std::shared_ptr<std::byte> map(index_t offset, index_t bytes) const;
 
  private:
   std::string name_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tensor/error.h"
@@ -26,6 +27,12 @@ constexpr std::array kFormats = {
     element_format<std::int16_t, index_t>("I16"), element_format<std::int8_t, index_t>("I8"),
     element_format<std::uint8_t, index_t>("U8"),  element_format<BoolByte, bool>("BOOL"),
 };
+
+constexpr index_t kLeastMapped = index_t{64} << 10;
+constexpr index_t kMostMapped = 8192;
+
+/// Where the elements begin in files that are written: with a cache line.
+constexpr std::size_t kDataAlignment = 64;
 
 std::string place(const InputFile& file, const SafetensorsEntry& entry) {
   return format(file.name(), ": tensor ", printable(entry.name));
@@ -122,9 +129,24 @@ struct SafetensorsFile::Opened {
 
   Tensor read(const SafetensorsEntry& entry) const {
     const ElementFormat& format = format_of(file, entry);
+    if (can_map(entry, format)) {
+      const index_t bytes = entry.end - entry.begin;
+      if (auto memory = file.map(data + entry.begin, bytes)) {
+        return Tensor::of_storage(Storage::borrow(std::move(memory), bytes), entry.shape,
+                                  format.dtype);
+      }
+    }
     Tensor tensor = Tensor::empty(entry.shape, format.dtype);
     format.read(file, data + entry.begin, !kLittleEndian, tensor);
     return tensor;
+  }
+
+  /// Each tensor has a mapping of its own, which goes with it. Small ones cost less as copies, and
+  /// one file should not take all the mappings that a process may have, 65,530.
+  bool can_map(const SafetensorsEntry& entry, const ElementFormat& format) const {
+    const index_t least = std::max(kLeastMapped, file.size() / kMostMapped);
+    return kLittleEndian && format.is_as_in_memory && (data + entry.begin) % format.size == 0 &&
+           entry.end - entry.begin >= least;
   }
 };
 
@@ -188,7 +210,7 @@ void save_safetensors(const std::filesystem::path& path,
     }
   }
   std::string text = format_safetensors_header(header);
-  text.append((8 - text.size() % 8) % 8, ' ');
+  text.append((kDataAlignment - (8 + text.size()) % kDataAlignment) % kDataAlignment, ' ');
   require(std::ssize(text) <= kMaxSafetensorsHeader, "save_safetensors", "the header would have ",
           text.size(), " bytes; at most ", kMaxSafetensorsHeader);
   const auto length = static_cast<std::uint64_t>(text.size());

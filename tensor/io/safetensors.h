@@ -30,6 +30,14 @@ struct Safetensors {
 ///
 /// F32, F64 and BOOL stay what they are; F16 and BF16 become float32; I8 to I64 and U8 to U32
 /// become int64.
+///
+/// Elements that stand in the file as in memory, F32, F64 and I64 at multiples of their size, are
+/// not read but mapped: a page of them is read when it is first touched, and copied when it is
+/// written to, so every tensor can be written to and the file stays as it is. Memory is given back
+/// with the tensor. Tensors of less than 64 KiB are copied, and so is all that cannot be mapped.
+/// While tensors live, the file may be replaced (as save_safetensors does) or removed. It must not
+/// be written into or shortened in place: see InputFile::map; clone() a tensor that must outlast
+/// that.
 /// **Errors**: std::runtime_error with the file's name and the place or the tensor's name: no such
 /// file; a header longer than 100,000,000 bytes or than the file; one that is not exactly such JSON
 /// (another key, a key twice, a number that is no plain unsigned integer, metadata that is not

@@ -150,7 +150,7 @@ TEST(SaveSafetensors, WritesTheseBytes) {
                        R"("b":{"dtype":"F32","shape":[1,2],"data_offsets":[16,24]},)"
                        R"("e":{"dtype":"F32","shape":[1],"data_offsets":[24,28]},)"
                        R"("a\"":{"dtype":"BOOL","shape":[3],"data_offsets":[28,31]}})";
-  header.append((8 - header.size() % 8) % 8, ' ');
+  header.append((64 - (8 + header.size()) % 64) % 64, ' ');
   const std::string data = little_endian(3, 8) + little_endian(0x3fe0000000000000, 8) +
                            little_endian(0x3f800000, 4) + little_endian(0x40000000, 4) +
                            little_endian(0x40800000, 4) + std::string("\1\0\1", 3);
