@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
 
@@ -24,6 +25,22 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
   const Tensor counted = ne(targets, options.ignore_index);
   const Tensor right = eq(argmax(scores.detach(), {-1}), targets);
   return {loss, count_true(counted), count_true(logical_and(counted, right))};
+}
+
+LossSum summed_squared_error(const Tensor& x, const Tensor& targets) {
+  const Tensor loss = mse_loss(x, targets, Reduction::kSum);
+  return {loss, static_cast<double>(x.count()), 0};
+}
+
+LossSum summed_contrastive(const Tensor& queries, const Tensor& keys, ContrastiveOptions options) {
+  options.reduction = Reduction::kSum;
+  const Tensor loss = contrastive(queries, keys, options);
+  // A query's length does not change which key is the nearest.
+  Tensor k = keys.detach();
+  if (options.normalize) k = k / maximum(norm(k, {-1}, true), 1e-12);
+  const Tensor nearest = argmax(matmul(queries.detach(), k.t()), {-1});
+  const index_t count = queries.size(0);
+  return {loss, static_cast<double>(count), count_true(eq(nearest, arange(count)))};
 }
 
 void LossTotals::add(const LossTotals& other) {

@@ -1,6 +1,7 @@
 // What a function of a trainer's examples returns: the sum of their losses.
 #pragma once
 
+#include "nn/embedding_loss.h"
 #include "nn/loss.h"
 #include "tensor/tensor.h"
 
@@ -21,6 +22,20 @@ struct LossSum {
 /// **Shapes**, **errors**: as cross_entropy; an error too is a weight of the classes.
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options = {});
+
+/// The squared error of predictions and target values as a LossSum: each element counts, and none
+/// is correct or wrong. **Shapes**, **errors**: as mse_loss.
+LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
+
+/// The contrastive loss as a LossSum: each query counts, and is correct where its own key is the
+/// nearest. The other keys are negatives, so a trainer must compute a batch in one shard.
+/// `options.reduction` is not read.
+///
+/// **Shapes**, **errors**: as contrastive; symmetric is the mean of both directions, and correct
+/// tells of the queries alone.
+/// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.
+LossSum summed_contrastive(const Tensor& queries, const Tensor& keys,
+                           ContrastiveOptions options = {});
 
 /// Sums of losses as numbers, of a batch, an epoch or an evaluation.
 struct LossTotals {

@@ -26,6 +26,30 @@ TEST(SummedCrossEntropy, SumsAndCountsTheTargetsThatAreNotIgnored) {
                            [&] { summed_cross_entropy(scores, targets, {.weight = ones({3})}); }));
 }
 
+TEST(SummedSquaredError, CountsValues) {
+  const LossSum sum = summed_squared_error(tensor({1.0, 4.0, 0.0}), tensor({0.0, 2.0, 0.0}));
+  EXPECT_EQ(sum.loss.item(), 5);
+  EXPECT_EQ(sum.count, 3);
+  EXPECT_EQ(sum.correct, 0);
+}
+
+TEST(SummedContrastive, CountsTheQueriesWhoseOwnKeyIsTheNearest) {
+  // By cosines the second query is nearer to the first key; by products to its own, the longest.
+  const Tensor queries = tensor({{1.0, 0.0}, {0.8, 0.6}, {-1.0, 0.1}});
+  const Tensor keys = tensor({{1.0, 0.2}, {0.0, 9.0}, {-2.0, 0.0}, {0.0, -1.0}});
+  for (const bool normalize : {true, false}) {
+    const ContrastiveOptions options = {.temperature = 0.5, .normalize = normalize};
+    const LossSum sum = summed_contrastive(queries, keys, options);
+    EXPECT_EQ(sum.count, 3);
+    EXPECT_EQ(sum.correct, normalize ? 2 : 3);
+    EXPECT_NEAR(sum.loss.item() / 3, contrastive(queries, keys, options).item(), 1e-6);
+  }
+  // Half a batch has fewer negatives: its sum is another.
+  const Tensor own = keys.slice(0, 0, 3);
+  const double whole = summed_contrastive(queries, own).loss.item();
+  EXPECT_GT(whole, summed_contrastive(queries.slice(0, 0, 1), own.slice(0, 0, 1)).loss.item());
+}
+
 TEST(LossTotals, AddUpToMeans) {
   LossTotals totals;
   EXPECT_EQ(totals_of({.loss = Tensor(), .count = 0}).loss, 0);
