@@ -1,0 +1,52 @@
+// A checkpoint: its values as every type, and its groups as the states that they may be.
+#include "nn/training/checkpoint.h"
+
+#include "nn/linear.h"
+#include "nn/training/early_stopping.h"
+#include "nn/training/lr_scheduler.h"
+#include "nn/training/optim.h"
+#include "nn/training/parameters.h"
+#include "nn/training/weight_average.h"
+#include "tests/fuzz/target.h"
+
+namespace tessera::test {
+
+namespace {
+
+/// Runs what may refuse the file, each alone, so that one refusal hides no other.
+template <class Body>
+void attempt(const Body& body) {
+  try {
+    body();
+  } catch (const std::runtime_error&) {
+  }
+}
+
+}  // namespace
+
+void fuzz_checkpoint(std::string_view bytes) {
+  const nn::Checkpoint run = nn::load_checkpoint(fuzz_file("run.safetensors", bytes));
+  for (const auto& value : run.values) {
+    attempt([&] { run.integer(value.first); });
+    attempt([&] { run.integer<std::uint8_t>(value.first); });
+    attempt([&] { run.number(value.first); });
+    attempt([&] { run.count("fuzz", value.first); });
+  }
+  attempt([&] { run.rng("random"); });
+
+  Rng rng(1);
+  nn::Linear model(2, 3, rng);
+  nn::set_requires_grad(model);
+  nn::AdamW optimizer(model);
+  nn::LrScheduler schedule(optimizer, {});
+  nn::WeightAverage average(nn::parameters(model), 0.9);
+  nn::EarlyStopping stopping(nn::parameters(model));
+  attempt([&] { nn::load_group(run, "model", model, {.strict = false}); });
+  attempt([&] { optimizer.load_state(run.group("optimizer")); });
+  attempt([&] { schedule.load_state(run.group("schedule")); });
+  attempt([&] { average.load_state(run.group("average")); });
+  attempt([&] { stopping.load_state(run.group("stopping")); });
+  schedule.step();
+}
+
+}  // namespace tessera::test
