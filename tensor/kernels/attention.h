@@ -327,7 +327,8 @@ inline index_t span_queries(const AttentionArgs<T>& args) {
       (args.width + whole_panels<T>(args.v_width) + 1) * static_cast<index_t>(sizeof(T));
   const index_t heads = args.batch * args.heads;
   const index_t blocks = ceil_div(args.queries, kQueryBlock);
-  const bool heads_are_fair = heads % args.workers == 0 && args.lengths == nullptr;
+  const bool heads_are_fair =
+      heads % args.workers == 0 && args.lengths == nullptr && args.offsets == nullptr;
   index_t most = kSpanBytes / (row_bytes * kQueryBlock);
   if (!heads_are_fair) most = at_most(most, heads * blocks / (4 * args.workers));
   if (most < 1) most = 1;
@@ -350,7 +351,8 @@ void attention(const AttentionArgs<T>& args) noexcept {
     const index_t head = task / spans;
     const index_t batch = head / args.heads;
     const index_t first = task % spans * span;
-    const index_t count = at_most(args.queries - first, span);
+    const index_t count = at_most(query_count(args, batch) - first, span);
+    if (count <= 0) return;
     T* const memory = args.workspace + worker * AttentionScratch<T>::elements(args, span);
     attend<T>({args, batch, head % args.heads, first, count},
               AttentionScratch<T>(memory, args, span));

@@ -129,7 +129,7 @@ struct BackwardPart {
  private:
   template <class U>
   U* at(U* base, const index_t (&s)[3], index_t t) const {
-    return base + queries.batch * s[0] + queries.head * s[1] + t * s[2];
+    return base + queries.batch * s[0] + queries.head * s[1] + (queries.row + t) * s[2];
   }
 };
 
@@ -276,14 +276,19 @@ class BackwardTasks {
   void run(index_t task, const BackwardScratch<T>& scratch) const {
     const index_t tasks_of_keys = groups_ * key_parts_;
     if (split_.whole_heads) {
-      backward_part(part(task, 0, args_.queries, 0, args_.keys, {true, true}), scratch);
+      const index_t batch = task / args_.heads;
+      backward_part(
+          part(task, 0, query_count(args_, batch), 0, key_count(args_, batch), {true, true}),
+          scratch);
     } else if (task < tasks_of_keys) {
       run_keys(task / key_parts_, task % key_parts_ * kPartKeys, scratch);
     } else {
       const index_t first = (task - tasks_of_keys) % query_parts_ * kPartQueries;
-      const index_t end = at_most(first + kPartQueries, args_.queries);
       const index_t head = (task - tasks_of_keys) / query_parts_;
-      backward_part(part(head, first, end, 0, args_.keys, {true, false}), scratch);
+      const index_t batch = head / args_.heads;
+      const index_t end = at_most(first + kPartQueries, query_count(args_, batch));
+      if (first >= end) return;
+      backward_part(part(head, first, end, 0, key_count(args_, batch), {true, false}), scratch);
     }
   }
 
@@ -302,9 +307,10 @@ class BackwardTasks {
     const index_t groups_of_heads = args_.heads / split_.head_step;
     const index_t batch = group / groups_of_heads * split_.batch_step;
     const index_t head = group % groups_of_heads * split_.head_step;
-    const index_t end = at_most(key + kPartKeys, args_.keys);
-    const Range queries = queries_of_keys(args_, key, end);
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
+      const index_t end = at_most(key + kPartKeys, key_count(args_, b));
+      if (key >= end) continue;
+      const Range queries = queries_of_keys(args_, query_count(args_, b), key, end);
       for (index_t h = head; h < head + split_.head_step; ++h) {
         backward_part(
             part(b * args_.heads + h, queries.begin, queries.stop, key, end, {false, true}),

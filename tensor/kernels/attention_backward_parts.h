@@ -180,7 +180,8 @@ inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>
                        const BackwardScratch<T>& scratch) {
   const AttentionArgs<T>& forward = args.forward;
   const index_t(&s)[3] = args.d_out_strides;
-  const T* const d_out = args.d_out + block.batch * s[0] + block.head * s[1] + block.first * s[2];
+  const T* const d_out =
+      args.d_out + block.batch * s[0] + block.head * s[1] + (block.row + block.first) * s[2];
   pack_queries(block, scratch.q_columns);
   pack_transposed(d_out, s[2], block.count, forward.v_width, T{1}, scratch.d_out_columns);
   pack_finite(block.q(), forward.q_strides[2], block.count, forward.width, scratch.q);

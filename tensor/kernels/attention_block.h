@@ -86,22 +86,44 @@ struct Range {
   index_t begin, stop;
 };
 
+/// Where the tokens of a sequence begin and stop along the axes of queries and keys; `all` is what
+/// each sequence has unless they are packed.
+template <class T>
+inline Range rows_of(const AttentionArgs<T>& args, index_t batch, index_t all) {
+  if (args.offsets == nullptr) return {0, all};
+  return {args.offsets[batch], args.offsets[batch + 1]};
+}
+
+/// How many queries a sequence has.
+template <class T>
+inline index_t query_count(const AttentionArgs<T>& args, index_t batch) {
+  const Range rows = rows_of(args, batch, args.queries);
+  return rows.stop - rows.begin;
+}
+
+/// How many keys a sequence has, masked or not.
+template <class T>
+inline index_t key_count(const AttentionArgs<T>& args, index_t batch) {
+  const Range rows = rows_of(args, batch, args.keys);
+  return rows.stop - rows.begin;
+}
+
 /// The keys that some of the queries [first, first + count) see, by the masks that are ranges.
 template <class T>
 inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_t first,
                              index_t count) {
-  const index_t length =
-      args.lengths != nullptr ? at_most(args.lengths[batch], args.keys) : args.keys;
+  const index_t keys = key_count(args, batch);
+  const index_t length = args.lengths != nullptr ? at_most(args.lengths[batch], keys) : keys;
   const index_t ahead = args.causal ? 0 : args.window;
   return {at_least(first - args.window, 0), at_most(length, first + count + ahead)};
 }
 
-/// The queries that see some of the keys [begin, stop), all of them below the length.
+/// The queries, of `queries`, that see some of the keys [begin, stop), all of them below the length.
 template <class T>
-inline Range queries_of_keys(const AttentionArgs<T>& args, index_t begin, index_t stop) {
+inline Range queries_of_keys(const AttentionArgs<T>& args, index_t queries, index_t begin,
+                             index_t stop) {
   const index_t ahead = args.causal ? 0 : args.window;
-  return {at_most(at_least(begin - ahead, 0), args.queries),
-          at_most(stop + args.window, args.queries)};
+  return {at_most(at_least(begin - ahead, 0), queries), at_most(stop + args.window, queries)};
 }
 
 /// Some queries of one head: a worker's span, or one block of it.
@@ -112,6 +134,7 @@ struct QueryBlock {
   index_t first;                                            // the first query
   index_t count;                                            // queries
   Range keys = keys_of_queries(args, batch, first, count);  // none of them sees another
+  index_t row = rows_of(args, batch, 0).begin;              // the sequence's first
 
   const T* q() const { return at(args.q, args.q_strides, first); }
   const T* k(index_t j) const { return at(args.k, args.k_strides, j); }
@@ -127,7 +150,7 @@ struct QueryBlock {
   }
   /// Where the blocks that see some of the keys [begin, stop), a part of `keys`, begin and stop.
   Range blocks(index_t begin, index_t stop) const {
-    const Range queries = queries_of_keys(args, begin, stop);
+    const Range queries = queries_of_keys(args, first + count, begin, stop);
     return {at_least(queries.begin - first, 0) / kQueryBlock * kQueryBlock,
             at_most(queries.stop - first, count)};
   }
@@ -138,7 +161,7 @@ struct QueryBlock {
 
  private:
   const T* at(const T* base, const index_t (&strides)[3], index_t t) const {
-    return base + batch * strides[0] + head * strides[1] + t * strides[2];
+    return base + batch * strides[0] + head * strides[1] + (row + t) * strides[2];
   }
 };
 

@@ -122,9 +122,14 @@ struct AttentionArgs {
   bool causal = false;               // query i sees keys j <= i
   index_t window = kNoWindow;        // query i sees keys |i - j| <= window, from 0 to kNoWindow
   const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
-  const bool* keep = nullptr;        // (batch, heads, queries, keys): false masks
-  index_t keep_strides[4] = {};      // 0 where it is broadcast
-  const T* bias = nullptr;           // the same shape: added to the scaled scores; -inf masks
+  // (batch + 1), for sequences packed one after the other: tokens offsets[b] .. offsets[b + 1] of the
+  // axes of queries and keys are sequence b's. `queries` and `keys`, equal, are then what no
+  // sequence exceeds, and the strides of q, k, v, out and their gradients along the batch are 0. All
+  // else counts batch, queries and keys as without: masks, bias, weights, dropout, statistics.
+  const index_t* offsets = nullptr;
+  const bool* keep = nullptr;    // (batch, heads, queries, keys): false masks
+  index_t keep_strides[4] = {};  // 0 where it is broadcast
+  const T* bias = nullptr;       // the same shape: added to the scaled scores; -inf masks
   index_t bias_strides[4] = {};
   T* weights = nullptr;  // (batch, picked heads, picked queries, keys): receives the weights
   index_t weights_strides[3] = {};  // keys are contiguous

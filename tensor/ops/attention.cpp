@@ -12,6 +12,7 @@
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/pack_rows.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera {
@@ -98,15 +99,14 @@ kernels::Picked picked(const Chosen& chosen) {
   return {chosen->data(), static_cast<index_t>(chosen->size())};
 }
 
-/// The tensor that receives the weights.
-Tensor weights_for(const AttentionRequest& request, const Shape& scores, DType dtype) {
-  return Tensor::empty({scores[0], count_of(request.heads, scores[1]),
-                        count_of(request.queries, scores[2]), scores[3]},
-                       dtype);
-}
-
 void copy_strides(const Tensor& x, index_t* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
+}
+
+/// Those of (B, H, T, width); a batch of one, as packed sequences are, does not step along itself.
+void copy_token_strides(const Tensor& x, index_t (&to)[3]) {
+  copy_strides(x, to, 3);
+  if (x.size(0) == 1) to[0] = 0;
 }
 
 /// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
@@ -116,14 +116,51 @@ struct Operands {
   double scale;
   kernels::Dropout dropout;
 
-  Shape scores() const { return {q.size(0), q.size(1), q.size(2), k.size(2)}; }
+  bool is_packed() const { return mask.offsets().defined(); }
+  /// (B, H, Tq, Tk).
+  Shape scores() const {
+    if (!is_packed()) return {q.size(0), q.size(1), q.size(2), k.size(2)};
+    return {mask.offsets().count() - 1, q.size(1), mask.tokens(), mask.tokens()};
+  }
   /// Of the forward's two products; the backward's five are two and a half times as many.
   index_t flops() const {
-    const index_t keys = k.size(2);
+    const index_t keys = scores()[3];
     const index_t seen = std::min(keys, 2 * std::min(mask.window().value_or(keys), keys) + 1);
     return 2 * q.size(0) * q.size(1) * q.size(2) * seen * (q.size(3) + v.size(3));
   }
 };
+
+/// Packed rows are one batch, whose sequences' shapes the masks know.
+void check_packed(const Operands& x) {
+  if (!x.is_packed()) return;
+  const index_t rows = x.mask.offsets().data<index_t>()[x.mask.offsets().count() - 1];
+  const Shapes shapes = {x.q, x.k, x.v};
+  require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, kOp,
+          "packed sequences of ", rows, " tokens need q, k and v (1, H, ", rows, ", d), got ",
+          shapes);
+}
+
+/// The tensor that receives the weights. The kernel leaves those of absent tokens as they are.
+Tensor weights_for(const Operands& x, const AttentionRequest& request) {
+  const Shape scores = x.scores();
+  const Shape shape = {scores[0], count_of(request.heads, scores[1]),
+                       count_of(request.queries, scores[2]), scores[3]};
+  return x.is_packed() ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
+}
+
+/// (B, H, T, width) of packed (1, H, N, width), with zeros where there is no token.
+Tensor unpacked(const Operands& operands, const Tensor& x) {
+  const Tensor& offsets = operands.mask.offsets();
+  const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
+  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths, operands.mask.tokens()).transpose(1, 2);
+}
+
+/// The inverse of `unpacked`.
+Tensor packed(const Operands& operands, const Tensor& x) {
+  const Tensor& offsets = operands.mask.offsets();
+  const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
+  return pack_rows(x.transpose(1, 2), lengths).transpose(0, 1).unsqueeze(0);
+}
 
 /// (B, T, H, width) in memory, seen as (B, H, T, width): merging the heads is a view.
 Tensor empty_heads(const Tensor& x, index_t width) {
@@ -135,6 +172,7 @@ void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   const AttentionMask& mask = x.mask;
   args.causal = mask.causal();
   args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
+  if (x.is_packed()) args.offsets = mask.offsets().data<index_t>();
   if (mask.lengths().defined()) {
     require(mask.lengths().size(0) == args.batch, kOp, mask.lengths().size(0),
             " lengths for a batch of ", args.batch);
@@ -154,11 +192,12 @@ void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
 
 template <class T>
 kernels::AttentionArgs<T> kernel_args(const Operands& x) {
+  const Shape scores = x.scores();
   kernels::AttentionArgs<T> args = {
-      .batch = x.q.size(0),
-      .heads = x.q.size(1),
-      .queries = x.q.size(2),
-      .keys = x.k.size(2),
+      .batch = scores[0],
+      .heads = scores[1],
+      .queries = scores[2],
+      .keys = scores[3],
       .width = x.q.size(3),
       .v_width = x.v.size(3),
       .q = x.q.data<T>(),
@@ -171,9 +210,9 @@ kernels::AttentionArgs<T> kernel_args(const Operands& x) {
       .out_strides = {},
       .scale = static_cast<T>(x.scale),
   };
-  copy_strides(x.q, args.q_strides, 3);
-  copy_strides(x.k, args.k_strides, 3);
-  copy_strides(x.v, args.v_strides, 3);
+  copy_token_strides(x.q, args.q_strides);
+  copy_token_strides(x.k, args.k_strides);
+  copy_token_strides(x.v, args.v_strides);
   set_masks(x, args);
   args.dropout = x.dropout;
   return args;
@@ -189,7 +228,7 @@ template <class T>
 void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
   kernels::AttentionArgs<T> args = kernel_args<T>(x);
   args.out = y.out.mutable_data<T>();
-  copy_strides(y.out, args.out_strides, 3);
+  copy_token_strides(y.out, args.out_strides);
   if (y.weights.defined() && y.weights.count() > 0) {
     args.weights = y.weights.mutable_data<T>();
     copy_strides(y.weights, args.weights_strides, 3);
@@ -229,17 +268,17 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
       .dv = dv.mutable_data<T>(),
       .dv_strides = {},
   };
-  copy_strides(d_out, args.d_out_strides, 3);
-  copy_strides(dq, args.dq_strides, 3);
-  copy_strides(dk, args.dk_strides, 3);
-  copy_strides(dv, args.dv_strides, 3);
+  copy_token_strides(d_out, args.d_out_strides);
+  copy_token_strides(dq, args.dq_strides);
+  copy_token_strides(dk, args.dk_strides);
+  copy_token_strides(dv, args.dv_strides);
   if (d_bias.defined()) {
     args.d_bias = d_bias.mutable_data<T>();
     copy_strides(d_bias.expand(x.scores()), args.d_bias_strides, 4);
   }
   kernels::AttentionArgs<T>& forward = args.forward;
   forward.out = const_cast<T*>(y.out.data<T>());
-  copy_strides(y.out, forward.out_strides, 3);
+  copy_token_strides(y.out, forward.out_strides);
   forward.maxima = const_cast<T*>(y.statistics.data<T>());
   forward.scales = forward.maxima + y.statistics.count() / 2;
   const auto& kernel = kernels::table().of<T>();
@@ -260,7 +299,7 @@ Tensor undropped_weights(Operands x) {
   x.dropout = {};
   Outputs y;
   y.out = empty_heads(x.q, x.v.size(3));
-  y.weights = Tensor::empty(x.scores(), x.q.dtype());
+  y.weights = weights_for(x, {});
   run<T>(x, {}, y);
   return y.weights;
 }
@@ -281,8 +320,14 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
     });
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
-  if (dx.wanted(kQ)) dx.add(kQ, matmul(d_scores, finite(x.k)) * x.scale);
-  if (dx.wanted(kK)) dx.add(kK, matmul(d_scores.transpose(-1, -2), finite(x.q)) * x.scale);
+  const auto read = [&](const Tensor& rows) {
+    return finite(x.is_packed() ? unpacked(x, rows) : rows);
+  };
+  const auto add = [&](Input input, const Tensor& gradient) {
+    dx.add(input, x.is_packed() ? packed(x, gradient) : gradient);
+  };
+  if (dx.wanted(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
+  if (dx.wanted(kK)) add(kK, matmul(d_scores.transpose(-1, -2), read(x.q)) * x.scale);
   dx.add(kBias, d_scores);
 }
 
@@ -326,7 +371,10 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
   // in one order, whatever its layout.
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
   y.out = empty_heads(x.q, x.v.size(3));
-  if (op) y.statistics = Tensor::empty({2, x.q.size(0), x.q.size(1), x.q.size(2)}, x.q.dtype());
+  if (op) {
+    const Shape scores = x.scores();
+    y.statistics = Tensor::empty({2, scores[0], scores[1], scores[2]}, x.q.dtype());
+  }
   visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, request, y); });
   const Tensor out = op.finish(y.out, [&] {
     return [kept = SavedOperands(op, x), out = op.save(y.out), statistics = y.statistics](
@@ -354,7 +402,13 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
-  if (options.weights) detail::check_request(*options.weights, "q", q, 4);
+  require(!mask.offsets().defined() || q.rank() == 4, kOp,
+          "packed sequences need q, k and v of four axes");
+  if (options.weights) {
+    const bool packed = mask.offsets().defined();
+    const Shape padded = {1, packed ? q.size(1) : 0, mask.tokens(), q.size(-1)};
+    detail::check_request(*options.weights, "q", packed ? padded : q.shape(), 4);
+  }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of another dtype are variables of their own: these views and casts record
   // themselves.
@@ -366,6 +420,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .scale = options.scale.value_or(1 / std::sqrt(width)),
       .dropout = detail::dropout_of(kOp, options.dropout),
   };
+  check_packed(x);
   // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the
   // average.
   const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
@@ -374,7 +429,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const AttentionRequest& now = of_all ? average : whole;
   const AttentionRequest& later = of_all ? whole : average;
   Outputs y;
-  if (options.weights) y.weights = weights_for(now, x.scores(), q.dtype());
+  if (options.weights) y.weights = weights_for(x, now);
   AttentionResult result = compute(x, now, y);
   result.output = without_added_axes(result.output, q.rank());
   if (!options.weights) return result;

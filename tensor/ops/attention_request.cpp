@@ -26,19 +26,20 @@ Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
 
 }  // namespace
 
-void detail::check_request(const AttentionRequest& request, const char* what, const Tensor& x,
+void detail::check_request(const AttentionRequest& request, const char* what, const Shape& x,
                            index_t rank_with_heads) {
-  const bool has_heads = x.rank() >= rank_with_heads;
+  require(x.size() >= 2, kOp, "expected ", what, " of (..., Tq, any), not ", x);
+  const bool has_heads = x.size() >= rank_with_heads;
   require(has_heads || !request.heads, kOp, "chosen heads need an axis of heads, ", what, " is ",
-          x.shape());
+          x);
   require(has_heads || !request.averaged, kOp, "an average over heads needs an axis of heads, ",
-          what, " is ", x.shape());
-  if (request.heads) check_chosen("head", request.heads, x.size(-3));
-  check_chosen("query", request.queries, x.size(-2));
+          what, " is ", x);
+  if (request.heads) check_chosen("head", request.heads, x[x.size() - 3]);
+  check_chosen("query", request.queries, x[x.size() - 2]);
 }
 
 Tensor requested_weights(const Tensor& weights, const AttentionRequest& request) {
-  detail::check_request(request, "a tensor of weights", weights, 3);
+  detail::check_request(request, "a tensor of weights", weights.shape(), 3);
   const Tensor of_heads = chosen_of(weights, -3, request.heads);
   const Tensor of_queries = chosen_of(of_heads, -2, request.queries);
   return request.averaged ? mean(of_queries, {-3}) : of_queries;

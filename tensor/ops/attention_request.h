@@ -25,9 +25,9 @@ Tensor requested_weights(const Tensor& weights, const AttentionRequest& request)
 
 namespace detail {
 
-/// Throws unless `x`, which is `what` and ends in (Tq, any), has the heads and queries of the request;
-/// from `rank_with_heads` axes on it has heads.
-void check_request(const AttentionRequest& request, const char* what, const Tensor& x,
+/// Throws unless `x`, the shape of `what`, which ends in (Tq, any), has the heads and queries of the
+/// request; from `rank_with_heads` axes on it has heads.
+void check_request(const AttentionRequest& request, const char* what, const Shape& x,
                    index_t rank_with_heads);
 
 }  // namespace detail

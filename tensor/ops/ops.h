@@ -13,6 +13,7 @@
 #include "tensor/ops/join.h"
 #include "tensor/ops/layer_norm.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/pack_rows.h"
 #include "tensor/ops/packed_weight.h"
 #include "tensor/ops/positions.h"
 #include "tensor/ops/rearrange.h"

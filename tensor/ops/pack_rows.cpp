@@ -1,0 +1,143 @@
+#include "tensor/ops/pack_rows.h"
+
+#include <algorithm>
+
+#include "tensor/autograd/recording.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+Tensor checked_offsets(const char* op, const Tensor& lengths) {
+  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, op,
+          "expected int64 lengths of shape (B)",
+          lengths.defined() ? format(", not ", lengths.dtype(), " of ", lengths.shape()) : "");
+  const Tensor each = lengths.contiguous();
+  Tensor offsets = Tensor::empty({each.count() + 1}, kInt64);
+  const index_t* const length = each.data<index_t>();
+  index_t* const offset = offsets.mutable_data<index_t>();
+  offset[0] = 0;
+  for (index_t b = 0; b < each.count(); ++b) {
+    require(length[b] >= 0, op, "a length is negative: ", length[b]);
+    require(!__builtin_add_overflow(offset[b], length[b], &offset[b + 1]), op,
+            "the lengths add up to more than an int64");
+  }
+  return offsets;
+}
+
+/// The offsets of sequences in a batch with `tokens` rows each.
+Tensor offsets_within(const char* op, const Tensor& lengths, index_t tokens) {
+  const Tensor offsets = checked_offsets(op, lengths);
+  const index_t* const offset = offsets.data<index_t>();
+  for (index_t b = 0; b + 1 < offsets.count(); ++b) {
+    require(offset[b + 1] - offset[b] <= tokens, op, "a length of ", offset[b + 1] - offset[b],
+            " where sequences have ", tokens, " rows");
+  }
+  return offsets;
+}
+
+/// The shape of what follows the first `axes` of x.
+Shape rest_of(const Tensor& x, index_t axes) {
+  Shape rest;
+  for (index_t i = axes; i < x.rank(); ++i) rest.push_back(x.size(i));
+  return rest;
+}
+
+/// `shape` in front of `rest`.
+Shape joined(Shape shape, const Shape& rest) {
+  for (const index_t size : rest) shape.push_back(size);
+  return shape;
+}
+
+/// Calls `body(padded, packed, real, padding)` for runs of rows: from row number `padded` of the
+/// batch on there are `real` ones, which are packed from row `packed` on, then padding.
+template <class Body>
+void for_each_run(const Tensor& offsets, index_t tokens, index_t width, const Body& body) {
+  const index_t* const offset = offsets.data<index_t>();
+  kernels::parallel_for((offsets.count() - 1) * tokens, width, [&](index_t row, index_t end) {
+    while (row < end) {
+      const index_t b = row / tokens;
+      const index_t first = row % tokens;
+      const index_t rows = std::min(tokens - first, end - row);
+      const index_t length = offset[b + 1] - offset[b];
+      const index_t real = std::clamp<index_t>(length - first, 0, rows);
+      body(row, offset[b] + first, real, rows - real);
+      row += rows;
+    }
+  });
+}
+
+Tensor pack(const char* op, const Tensor& x, const Tensor& offsets) {
+  const Tensor padded = x.contiguous();
+  const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
+  const Shape rest = rest_of(x, 2);
+  Tensor result = Tensor::empty(joined({rows}, rest), x.dtype());
+  const index_t width = element_count(op, rest);
+  visit_dtype(x.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const T* const from = padded.data<T>();
+    T* const to = result.mutable_data<T>();
+    for_each_run(offsets, x.size(1), width,
+                 [=](index_t row, index_t packed, index_t real, index_t) {
+                   std::copy_n(from + row * width, real * width, to + packed * width);
+                 });
+  });
+  return result;
+}
+
+Tensor unpack(const char* op, const Tensor& x, const Tensor& offsets, index_t tokens) {
+  const Tensor packed_rows = x.contiguous();
+  const Shape rest = rest_of(x, 1);
+  Tensor result = Tensor::empty(joined({offsets.count() - 1, tokens}, rest), x.dtype());
+  const index_t width = element_count(op, rest);
+  visit_dtype(x.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const T* const from = packed_rows.data<T>();
+    T* const to = result.mutable_data<T>();
+    for_each_run(offsets, tokens, width,
+                 [=](index_t row, index_t packed, index_t real, index_t padding) {
+                   std::copy_n(from + packed * width, real * width, to + row * width);
+                   std::fill_n(to + (row + real) * width, padding * width, T{});
+                 });
+  });
+  return result;
+}
+
+}  // namespace
+
+Tensor row_offsets(const Tensor& lengths) {
+  return checked_offsets("row_offsets", lengths);
+}
+
+Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
+  constexpr const char* kOp = "pack_rows";
+  require(x.defined() && x.rank() >= 2, kOp, "expected (B, T, ...)",
+          x.defined() ? format(", not ", x.shape()) : "");
+  const Tensor offsets = offsets_within(kOp, lengths, x.size(1));
+  require(offsets.count() - 1 == x.size(0), kOp, offsets.count() - 1, " lengths for a batch of ",
+          x.size(0));
+  Recording op(kOp, {&x});
+  return op.finish(pack(kOp, x, offsets), [&] {
+    return [offsets, tokens = x.size(1)](const Tensor& dy, Gradients& dx) {
+      dx.add(0, unpack(kOp, dy, offsets, tokens));
+    };
+  });
+}
+
+Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
+  constexpr const char* kOp = "unpack_rows";
+  require(x.defined() && x.rank() >= 1, kOp, "expected (N, ...)",
+          x.defined() ? format(", not ", x.shape()) : "");
+  require(tokens >= 0, kOp, "a negative number of tokens: ", tokens);
+  const Tensor offsets = offsets_within(kOp, lengths, tokens);
+  const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
+  require(rows == x.size(0), kOp, "lengths of ", rows, " rows in all for ", x.size(0), " rows");
+  Recording op(kOp, {&x});
+  return op.finish(unpack(kOp, x, offsets, tokens), [&] {
+    return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, pack(kOp, dy, offsets)); };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,286 @@
+// Attention over packed sequences: the bits of the padded batch and of each sequence alone, forward
+// and backward, under every mask.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/reduce.h"
+#include "tests/support/attention_backward_oracle.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+
+namespace tessera::test {
+namespace {
+
+using AttentionPackedTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, AttentionPackedTest, each_isa(), isa_name);
+
+/// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
+const std::vector<index_t> kLengths = {1, 48, 0, 65, 129, 4, 64};
+constexpr index_t kBatch = 7, kHeads = 2, kTokens = 131;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor lengths() {
+  return from_vector(kLengths);
+}
+
+/// (B, H, T, d) -> (1, H, N, d).
+Tensor pack(const Tensor& x, const Tensor& by = lengths()) {
+  return pack_rows(x.transpose(1, 2), by).transpose(0, 1).unsqueeze(0);
+}
+/// And back.
+Tensor unpack(const Tensor& x) {
+  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths(), kTokens).transpose(1, 2);
+}
+
+/// x (B, ..., T, any) with `value` in the rows of absent tokens.
+Tensor filled(const Tensor& x, double value) {
+  Tensor y = x.clone();
+  for (index_t b = 0; b < kBatch; ++b) {
+    y.select(0, b).slice(-2, kLengths[static_cast<std::size_t>(b)]).fill(value);
+  }
+  return y;
+}
+
+/// What attention gives and what its backward gives, (B, H, T, ...) with zeros for absent tokens.
+struct Results {
+  Tensor output, weights, dq, dk, dv, d_bias;
+};
+
+struct Case {
+  std::string name;
+  MaskParts mask;
+  double dropout = 0;
+};
+
+std::vector<Case> cases() {
+  const Tensor keep = random_tensor({kBatch, 1, kTokens, kTokens}, kBool, 4);
+  const Tensor bias = random_tensor({kHeads, kTokens, kTokens}, kFloat32, 5);
+  Tensor own = random_tensor({kBatch, kHeads, kTokens, kTokens}, kFloat32, 6);
+  own.select(2, 3).fill(-std::numeric_limits<double>::infinity());
+  return {{"no mask", {}},
+          {"causal", {.causal = true}, 0.3},
+          {"window", {.window = 9}},
+          {"causal window", {.causal = true, .window = 70}},
+          {"keep", {.keep = keep}},
+          {"shared bias", {.bias = bias}},
+          {"bias, dropout", {.bias = own}, 0.2},
+          {"all", {.causal = true, .window = 60, .keep = keep, .bias = own}, 0.1}};
+}
+
+/// Inputs with NaN in the place of padding: nothing may read it.
+struct Inputs {
+  Tensor q, k, v, d_out;
+
+  explicit Inputs(DType dtype, index_t width = 17, index_t v_width = 33)
+      : q(input(width, 1, dtype)),
+        k(input(width, 2, dtype)),
+        v(input(v_width, 3, dtype)),
+        d_out(filled(random_tensor({kBatch, kHeads, kTokens, v_width}, kFloat32, 4).to(dtype), 0)) {
+  }
+
+  static Tensor input(index_t width, std::uint64_t seed, DType dtype) {
+    return filled(random_tensor({kBatch, kHeads, kTokens, width}, kFloat32, seed).to(dtype), kNan);
+  }
+  double scale() const { return 1 / std::sqrt(static_cast<double>(q.size(-1))); }
+  static DropoutMask dropout(const Case& c) { return {.p = c.dropout, .key = 77}; }
+};
+
+Results packed(const Inputs& x, const Case& c) {
+  const auto leaf = [](const Tensor& t) { return pack(t).set_requires_grad(); };
+  const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
+  Case own = c;
+  if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
+  const AttentionMask mask = own.mask.library() & packed_mask(lengths(), kTokens);
+  Results y;
+  Tape tape;
+  const Tensor out = attention(q, k, v, mask, {.dropout = x.dropout(c)}).output;
+  tape.backward(sum(out * pack(x.d_out)));
+  const NoGrad pause;
+  y.weights =
+      attention(q, k, v, mask, {.weights = AttentionRequest{}, .dropout = x.dropout(c)}).weights;
+  y.output = unpack(out);
+  y.dq = unpack(q.grad());
+  y.dk = unpack(k.grad());
+  y.dv = unpack(v.grad());
+  if (own.mask.bias.defined()) y.d_bias = own.mask.bias.grad();
+  return y;
+}
+
+Results padded(const Inputs& x, const Case& c) {
+  const auto leaf = [](const Tensor& t) { return filled(t, 1).set_requires_grad(); };
+  const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
+  Case own = c;
+  own.mask.lengths = kLengths;
+  if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
+  Results y;
+  Tape tape;
+  const Tensor out = attention(q, k, v, own.mask.library(), {.dropout = x.dropout(c)}).output;
+  tape.backward(sum(out * x.d_out));
+  const NoGrad pause;
+  const Tensor weights = attention(q, k, v, own.mask.library(),
+                                   {.weights = AttentionRequest{}, .dropout = x.dropout(c)})
+                             .weights;
+  y = {filled(out, 0), filled(weights, 0), q.grad(), k.grad(), v.grad(), {}};
+  if (own.mask.bias.defined()) y.d_bias = own.mask.bias.grad();
+  return y;
+}
+
+void expect_same(const Results& got, const Results& want) {
+  EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
+  EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
+  EXPECT_TRUE(same_bits(got.dq, want.dq)) << "dq";
+  EXPECT_TRUE(same_bits(got.dk, want.dk)) << "dk";
+  EXPECT_TRUE(same_bits(got.dv, want.dv)) << "dv";
+  if (want.d_bias.defined()) {
+    EXPECT_TRUE(same_bits(got.d_bias, want.d_bias)) << "bias";
+  }
+}
+
+TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Inputs x(dtype);
+    for (const Case& c : cases()) {
+      SCOPED_TRACE(format(c.name, ", ", dtype));
+      set_thread_count(1);
+      const Results want = padded(x, c);
+      for (const int threads : c.name == "all" ? std::vector{1, 2, 3, 7} : std::vector{2}) {
+        set_thread_count(threads);
+        expect_same(packed(x, c), want);
+      }
+      set_thread_count(0);
+    }
+  }
+}
+
+TEST(AttentionPacked, AgreesWithTheDefinition) {
+  const Inputs x(kFloat32);
+  const Inputs finite = [&] {
+    Inputs y = x;
+    for (Tensor* each : {&y.q, &y.k, &y.v}) *each = filled(*each, 0);
+    return y;
+  }();
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    MaskParts mask = c.mask;
+    mask.lengths = kLengths;
+    const Results got = packed(x, c);
+    const NaiveAttention want =
+        naive_attention(finite.q, finite.k, finite.v, mask, x.scale(), x.dropout(c));
+    const auto rows = [](Array all) {  // without those of absent tokens
+      for_each_index(all.shape, [&](const Dims& at) {
+        if (at[2] >= kLengths[static_cast<std::size_t>(at[0])]) all.at(at) = 0;
+      });
+      return all;
+    };
+    EXPECT_TRUE(near(got.output, rows(want.output), 0, 5e-6));
+    EXPECT_TRUE(near(got.weights, rows(want.weights), 0, 5e-6));
+    const NaiveAttentionGradients d = naive_attention_backward(
+        finite.q, finite.k, finite.v, x.d_out, mask, x.scale(), x.dropout(c));
+    EXPECT_TRUE(near(got.dq, d.q, 0, 5e-5));
+    EXPECT_TRUE(near(got.dk, d.k, 0, 5e-5));
+    EXPECT_TRUE(near(got.dv, d.v, 0, 5e-5));
+  }
+}
+
+TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
+  const Inputs x(kFloat32);
+  const Tensor bias = random_tensor({kHeads, kTokens, kTokens}, kFloat32, 5);
+  const auto mask = [&](index_t tokens) {
+    return causal_mask() & window_mask(60) &
+           additive_mask(bias.slice(1, 0, tokens).slice(2, 0, tokens));
+  };
+  const AttentionOptions options = {.weights = AttentionRequest{.heads = {{1}}}};
+  // Here the longest sequence says how many queries and keys there are.
+  const AttentionResult all =
+      attention(pack(x.q), pack(x.k), pack(x.v), mask(129) & packed_mask(kLengths), options);
+  EXPECT_EQ(all.weights.shape(), (Shape{kBatch, 1, 129, 129}));
+  const Tensor output = unpack(all.output);
+  for (index_t b = 0; b < kBatch; ++b) {
+    const index_t tokens = kLengths[static_cast<std::size_t>(b)];
+    const auto own = [&](const Tensor& t) { return t.slice(0, b, b + 1).slice(2, 0, tokens); };
+    const AttentionResult alone = attention(own(x.q), own(x.k), own(x.v), mask(tokens), options);
+    EXPECT_TRUE(same_bits(own(output), alone.output)) << tokens;
+    EXPECT_TRUE(same_bits(own(all.weights).slice(3, 0, tokens), alone.weights)) << tokens;
+  }
+}
+
+// One that is no number stays in its sequence.
+TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
+  const Inputs x(kFloat32);
+  const auto results = [&](double value) {
+    Inputs y = x;
+    for (Tensor* each : {&y.q, &y.k, &y.v, &y.d_out}) {
+      *each = each->clone();
+      each->select(0, 4).slice(1, 100, 129).fill(value);
+    }
+    Results all = packed(y, {});
+    for (Tensor* each : {&all.output, &all.weights, &all.dq, &all.dk, &all.dv}) {
+      *each = each->clone();
+      each->select(0, 4).fill(0);
+    }
+    return all;
+  };
+  expect_same(results(kNan), results(1));
+}
+
+TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
+  const std::vector<index_t> few = {3, 0, 1, 2};
+  const Tensor keep = random_tensor({4, 1, 3, 3}, kBool, 4);
+  const auto inputs = [] {
+    return Tensors{values({1, 2, 6, 3}, 1), values({1, 2, 6, 3}, 2), values({1, 2, 6, 4}, 3)};
+  };
+  for (const AttentionMask& mask : {AttentionMask(), causal_mask(), keep_mask(keep)}) {
+    const AttentionMask all = mask & packed_mask(few);
+    const Function output = [&](const Tensors& x) {
+      return attention(x[0], x[1], x[2], all).output;
+    };
+    EXPECT_TRUE(gradcheck(output, inputs()));
+    const Tensor v = inputs()[2];
+    const Function weights = [&](const Tensors& x) {
+      const AttentionOptions options = {.weights = AttentionRequest{},
+                                        .dropout = {.p = 0.2, .key = 5}};
+      return attention(x[0], x[1], v, all, options).weights;
+    };
+    EXPECT_TRUE(gradcheck(weights, {inputs()[0], inputs()[1]}));
+  }
+  for (const Shape& shape : {Shape{4, 2, 3, 3}, Shape{2, 3, 3}, Shape{4, 1, 1, 3}}) {
+    Tensors x = inputs();
+    x.push_back(values(shape, 6));
+    const Function biased = [&](const Tensors& in) {
+      return attention(in[0], in[1], in[2], additive_mask(in[3]) & packed_mask(few)).output;
+    };
+    EXPECT_TRUE(gradcheck(biased, x)) << shape;
+  }
+}
+
+TEST(AttentionPacked, RefusesWhatDoesNotFit) {
+  const Tensor x = zeros({1, 2, 6, 3});
+  const AttentionMask mask = packed_mask({4, 2});
+  const auto attend = [&](const Tensor& q, const AttentionMask& by) { attention(q, q, q, by); };
+  EXPECT_TRUE(throws("attention", {"5 tokens", "(1, 2, 6, 3)"}, [&] {
+    attend(x, packed_mask({4, 1}));
+  }));
+  EXPECT_TRUE(throws("attention", {"four axes"}, [&] { attend(x.squeeze(0), mask); }));
+  EXPECT_TRUE(throws("attention", {"6 tokens", "(2, 2, 6, 3)"}, [&] {
+    attend(zeros({2, 2, 6, 3}), mask);
+  }));
+  EXPECT_TRUE(throws("attention", {"(B, H, Tq, Tk) = (2, 2, 4, 4)"}, [&] {
+    attend(x, mask & keep_mask(ones({6, 6}, kBool)));
+  }));
+  EXPECT_TRUE(throws("attention", {"no query 4 among 4"}, [&] {
+    attention(x, x, x, mask, {.weights = AttentionRequest{.queries = {{4}}}});
+  }));
+  EXPECT_TRUE(throws("packed_mask", {"different ways"}, [&] { mask& packed_mask({2, 4}); }));
+  EXPECT_TRUE(throws("packed_mask", {"4", "3 tokens"}, [] { packed_mask({4, 2}, 3); }));
+}
+
+}  // namespace
+}  // namespace tessera::test

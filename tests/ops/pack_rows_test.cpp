@@ -1,0 +1,120 @@
+#include "tensor/ops/pack_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+
+namespace tessera::test {
+namespace {
+
+const std::vector<index_t> kLengths = {3, 0, 1, 5, 2};
+constexpr index_t kTokens = 5;
+
+/// Which row of the padded batch each packed one is.
+std::vector<Dims> places() {
+  std::vector<Dims> all;
+  for (std::size_t b = 0; b < kLengths.size(); ++b) {
+    for (index_t t = 0; t < kLengths[b]; ++t) all.push_back({static_cast<index_t>(b), t});
+  }
+  return all;
+}
+
+TEST(PackRows, TakesTheFirstRowsOfEachSequence) {
+  const std::vector<Dims> rows = places();
+  const Tensor lengths = from_vector(kLengths);
+  for (const DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+    for (const Shape& shape : {Shape{5, 5}, Shape{5, 5, 3}, Shape{5, 5, 2, 4}}) {
+      for (const Layout& x : random_layouts(shape, dtype, 2)) {
+        const Array padded = array(x.tensor);
+        Shape packed = shape;
+        packed.erase(0);
+        packed[0] = 11;
+        const Array want = build(packed, [&](const Dims& i) {
+          Dims at = rows[static_cast<std::size_t>(i[0])];
+          for (index_t axis = 1; axis < i.size(); ++axis) at.push_back(i[axis]);
+          return padded.at(at);
+        });
+        const Tensor got = pack_rows(x.tensor, lengths);
+        EXPECT_TRUE(exactly(got, want)) << x.name;
+        EXPECT_EQ(got.dtype(), dtype);
+        const Array again = build(shape, [&](const Dims& i) {
+          return i[1] < kLengths[static_cast<std::size_t>(i[0])] ? padded.at(i) : 0.0;
+        });
+        for (const Layout& rows_of : layouts_of(got)) {
+          EXPECT_TRUE(exactly(unpack_rows(rows_of.tensor, lengths, kTokens), again)) << x.name;
+        }
+      }
+    }
+  }
+}
+
+// Long enough for several threads, which begin in the middle of sequences.
+TEST(PackRows, ThreadsShareTheRows) {
+  const std::vector<index_t> sizes = {1, 300, 17, 0, 299, 64};
+  const Tensor lengths = from_vector(sizes);
+  const Tensor x = random_tensor({6, 300, 400}, kFloat32, 3);
+  std::vector<Tensor> parts;
+  const Tensor want = zeros({681, 400});
+  index_t row = 0;
+  for (index_t b = 0; b < 6; ++b) {
+    const index_t length = sizes[static_cast<std::size_t>(b)];
+    want.slice(0, row, row + length).copy_from(x.select(0, b).slice(0, 0, length));
+    row += length;
+  }
+  for (const int threads : {1, 2, 3, 7}) {
+    set_thread_count(threads);
+    const Tensor packed = pack_rows(x, lengths);
+    EXPECT_TRUE(same_bits(packed, want)) << threads;
+    const Tensor padded = unpack_rows(packed, lengths, 300);
+    EXPECT_TRUE(same_bits(pack_rows(padded, lengths), want)) << threads;
+    EXPECT_EQ(padded.select(0, 2).slice(0, 17).to_vector<float>(),
+              std::vector<float>(283 * 400, 0.0F));
+  }
+  set_thread_count(0);
+}
+
+TEST(PackRows, TakesNoRowsAndTheirOffsets) {
+  const Tensor none = from_vector<index_t>({0, 0});
+  EXPECT_EQ(pack_rows(zeros({2, 4, 3}), none).shape(), (Shape{0, 3}));
+  EXPECT_TRUE(same_bits(unpack_rows(zeros({0, 3}), none, 2), zeros({2, 2, 3})));
+  EXPECT_EQ(pack_rows(zeros({2, 4, 0}), from_vector<index_t>({4, 1})).shape(), (Shape{5, 0}));
+  EXPECT_TRUE(same_bits(row_offsets(from_vector(kLengths)), tensor({0, 3, 3, 4, 9, 11})));
+  EXPECT_TRUE(same_bits(row_offsets(zeros({0}, kInt64)), tensor({0})));
+}
+
+TEST(PackRows, GradientsAgreeWithDifferences) {
+  const Tensor lengths = from_vector<index_t>({2, 0, 3});
+  EXPECT_TRUE(gradcheck([&](const Tensors& x) { return pack_rows(x[0], lengths); },
+                        {values({3, 3, 2}, 1)}));
+  EXPECT_TRUE(gradcheck([&](const Tensors& x) { return unpack_rows(x[0], lengths, 4); },
+                        {values({5, 2}, 1)}));
+}
+
+TEST(PackRows, RefusesLengthsThatDoNotFit) {
+  const Tensor x = zeros({2, 4, 3});
+  const auto lengths = [](const std::vector<index_t>& of) { return from_vector(of); };
+  EXPECT_TRUE(throws("pack_rows", {"5", "4 rows"}, [&] { pack_rows(x, lengths({5, 1})); }));
+  EXPECT_TRUE(throws("pack_rows", {"negative", "-1"}, [&] { pack_rows(x, lengths({-1, 1})); }));
+  EXPECT_TRUE(throws("pack_rows", {"3 lengths", "batch of 2"}, [&] {
+    pack_rows(x, lengths({1, 1, 1}));
+  }));
+  EXPECT_TRUE(throws("pack_rows", {"int64", "float32"}, [&] { pack_rows(x, zeros({2})); }));
+  EXPECT_TRUE(throws("pack_rows", {"(B, T, ...)", "(3,)"},
+                     [] { pack_rows(zeros({3}), zeros({1}, kInt64)); }));
+  EXPECT_TRUE(throws("unpack_rows", {"4 rows", "3 rows"}, [&] {
+    unpack_rows(zeros({3, 2}), lengths({2, 2}), 2);
+  }));
+  EXPECT_TRUE(throws("unpack_rows", {"length of 2", "1 rows"}, [&] {
+    unpack_rows(zeros({3, 2}), lengths({2, 1}), 1);
+  }));
+  EXPECT_TRUE(throws("row_offsets", {"more than an int64"}, [&] {
+    row_offsets(lengths({index_t{1} << 62, index_t{1} << 62}));
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::test
