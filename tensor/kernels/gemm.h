@@ -3,7 +3,7 @@
 //
 //     each thread:  a rectangle of C
 //       block of k
-//         chunk of B:  packed into panels, unless it came packed
+//         chunk of B:  packed into panels, unless it came packed; widened if in bfloat16
 //           block of rows:  their part of A stays in L2, in place or in strips
 //             panels, tiles:  multiply_block of tile.h
 //
@@ -16,6 +16,7 @@
 // Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
+#include "tensor/kernels/bfloat16.h"
 #include "tensor/kernels/gated.h"
 #include "tensor/kernels/gemm_plan.h"
 #include "tensor/kernels/parallel.h"
@@ -136,8 +137,13 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
+/// B's panels in bfloat16, from row p and column j on.
+inline const std::uint32_t* halves_at(const GemmArgs<float>& args, index_t p, index_t j) {
+  return args.packed_halves + (j * args.k + p * kPanel<float>) / kTileVectors;
+}
+
 /// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in
-/// place but for the last, narrow panel, or packed now.
+/// place but for the last, narrow panel, packed now, or widened.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
@@ -151,6 +157,10 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
   } else if (plan.b_in_place) {
     panels = {b.data, kPanel<T>, b.row, buffer, kPanel<T>};
     if (full < n) pack_panel(b.at(0, full), k, n - full, buffer);
+  } else if (args.packed_halves != nullptr) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      widen_panels(halves_at(args, p, j), args.k, k, ceil_div(n, kPanel<T>), buffer);
+    }
   } else if (args.gated) {
     const index_t first = j / kTileVectors;
     const index_t count = at_most(n / kTileVectors, args.n - first);
@@ -172,8 +182,8 @@ inline TileRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t
 }
 
 /// C's rows [i, i + m) of what gated panels in columns [j, j + n) give.
-template <class T>
-inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const Panels<T>& b,
+template <class T, class B>
+inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const B& b,
                                  index_t i, index_t m, index_t j, index_t n) {
   alignas(64) T tile[kTileElements<T>];
   const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
@@ -183,10 +193,10 @@ inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, 
 }
 
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
-/// [p, p + k), give.
-template <class T>
-inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const Panels<T>& b,
-                           index_t i, index_t m, index_t j, index_t n, index_t p, index_t k) {
+/// [p, p + k), give. `B` is Panels<T> or HalfPanels.
+template <class T, class B>
+inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const B& b, index_t i,
+                           index_t m, index_t j, index_t n, index_t p, index_t k) {
   if (args.gated) return multiply_gated_chunk(args, a, b, i, m, j, n);
   const bool is_last = p + k == args.k;
   TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, args.accumulate || p > 0};
@@ -219,6 +229,14 @@ inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, in
     const index_t k = at_most(args.k - p, plan.block_k);
     for (index_t j = column; j < column_end; j += plan.chunk) {
       const index_t n = at_most(column_end - j, plan.chunk);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        if (plan.in_halves) {
+          const HalfPanels b = {halves_at(args, p, j), kLanes<T> * args.k};
+          const index_t m = row_end - row;
+          multiply_chunk(args, take_a(args, row, m, p, k, strips), b, row, m, j, n, p, k);
+          continue;
+        }
+      }
       const Panels<T> b = take_b(args, plan, p, k, j, n, panels);
       for (index_t i = row; i < row_end; i += plan.block_rows) {
         const index_t m = at_most(row_end - i, plan.block_rows);

@@ -34,6 +34,9 @@ inline constexpr index_t kLinesWorthTurning = 256;
 // A B in place is read once for each tile of rows, packing it costs about as much as so many reads.
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
+// So many rows read a B in bfloat16 as it is; for more it is widened first, once for all.
+inline constexpr index_t kRowsOfHalves = 16;
+
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
@@ -61,6 +64,7 @@ struct Split {
 struct GemmPlan {
   bool b_in_place;  // B is neither packed ahead nor now
   bool small_b;     // in place, and L1 keeps it
+  bool in_halves;   // B came packed in bfloat16, and tiles widen it
   Split split;
   // What a thread takes of its rectangle at a time:
   index_t block_k;     // steps of k
@@ -87,7 +91,8 @@ inline bool has_small_b(const GemmArgs<T>& args) {
 /// gated product needs its own panels.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
-  if (args.packed_b != nullptr || args.b_col != 1 || args.gated) return false;
+  const bool is_packed = args.packed_b != nullptr || args.packed_halves != nullptr;
+  if (is_packed || args.b_col != 1 || args.gated) return false;
   constexpr index_t kPage = 4096;
   const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
   if (collides) return args.m <= kTileRows;
@@ -165,7 +170,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place;
+  plan.in_halves = args.packed_halves != nullptr && args.m <= kRowsOfHalves && args.a_col == 1;
+  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place && !plan.in_halves;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
   if (args.gated) plan.block_k = args.k;  // nothing keeps sums that are not complete
@@ -173,7 +179,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
-  plan.room_a = packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
+  const bool has_strips = !plan.in_halves && packs_a(args, plan.split.rows, plan.chunk);
+  plan.room_a = has_strips ? strips : 0;
   const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);
   return plan;

@@ -96,12 +96,27 @@ struct TileTarget {
   const T* bias = nullptr;
 };
 
-// One tile of C: zeroed or loaded, multiplied, bias added, stored.
+/// multiply_tile with the layout that the operands have.
+template <class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_source(index_t k, const MatrixRef<T>& a,
+                                                   const TileSource<T>& source,
+                                                   Vec<T> (&sum)[kRows][kVectors]) {
+  if (source.row_step == kPanel<T> && a.col == 1) {
+    multiply_tile<Layout::kRows>(k, a, source, sum);
+  } else if (source.row_step == kPanel<T> && a.row == 1) {
+    multiply_tile<Layout::kColumns>(k, a, source, sum);
+  } else {
+    multiply_tile<Layout::kAny>(k, a, source, sum);
+  }
+}
+
+// One tile of C: zeroed or loaded, multiplied, bias added, stored. `Source` is a TileSource, or
+// another type that has a multiply_source.
 //
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
-template <class T, int kRows, int kVectors>
-inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& source,
+template <class T, int kRows, int kVectors, class Source>
+inline void compute_tile(index_t k, const MatrixRef<T>& a, const Source& source,
                          const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
@@ -117,13 +132,7 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& 
       sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
     }
   }
-  if (source.row_step == kPanel<T> && a.col == 1) {
-    multiply_tile<Layout::kRows>(k, a, source, sum);
-  } else if (source.row_step == kPanel<T> && a.row == 1) {
-    multiply_tile<Layout::kColumns>(k, a, source, sum);
-  } else {
-    multiply_tile<Layout::kAny>(k, a, source, sum);
-  }
+  multiply_source(k, a, source, sum);
   if (out.bias != nullptr) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
@@ -148,9 +157,9 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const TileSource<T>& 
 }
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
-template <class T, int kRows = kTileRows>
+template <class T, int kRows = kTileRows, class Source>
 inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>& a,
-                         const TileSource<T>& source, const TileTarget<T>& out) {
+                         const Source& source, const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
