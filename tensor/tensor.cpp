@@ -216,6 +216,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
           " has no gradient; only floating ones do");
   require(!slot_ || slot_->recording == 0, "set_requires_grad",
           "the tensor was computed under a tape; detach() it first");
+  if (wanted) storage_.data();  // throws where there are no elements
   if (!wanted) slot_ = nullptr;
   if (wanted && !slot_) {
     slot_ = std::make_shared<GradSlot>(GradSlot{.shape = shape_, .dtype = dtype_});

@@ -52,6 +52,7 @@ set(private
   tensor/number_format.h
   tensor/ops/lookup.h
   tensor/ops/map.h
+  tensor/ops/panels.h
   tensor/ops/product.h
   tensor/ops/turn.h
   tensor/reduction.h

@@ -27,14 +27,14 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 template <class T>
 void run(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation,
          const PackedWeight* packed, Tensor& out, Tensor& halves) {
-  kernels::GemmArgs<T> args = detail::gemm_args<T>(x, weight.t(), out);
+  const WeightPanels panels =
+      packed != nullptr ? packed->panels(weight, PanelOrder::kGated) : WeightPanels();
+  kernels::GemmArgs<T> args = detail::gemm_args<T>(x, weight, panels, out);
   args.gated = true;
   args.activation = activation;
   if (halves.defined()) args.activated = halves.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
   if (addend.defined()) args.bias = addend.data<T>();
-  const Tensor panels = packed != nullptr ? packed->panels(weight, PanelOrder::kGated) : Tensor();
-  if (panels.defined()) args.packed_b = panels.data<T>();
   detail::multiply_once(args);
 }
 
@@ -84,6 +84,7 @@ Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                     Activation activation, const PackedWeight* packed) {
   check(x, weight, bias);
   Recording op("gated_linear", {&x, &weight, &bias});
+  detail::check_frozen("gated_linear", op, weight, packed);
   Shape shape = x.shape();
   shape.back() = weight.size(0) / 2;
   Tensor out = Tensor::empty(shape, x.dtype());

@@ -190,7 +190,9 @@ template <class T>
 void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const LinearEpilogue& epilogue, const detail::Turn& turn, Tensor& out,
                 Tensor& activated) {
-  kernels::GemmArgs<T> args = gemm_args<T>(x, weight.t(), out);
+  const WeightPanels panels =
+      epilogue.packed != nullptr ? epilogue.packed->panels(weight) : WeightPanels();
+  kernels::GemmArgs<T> args = gemm_args<T>(x, weight, panels, out);
   args.activation = epilogue.activation;
   if (activated.defined()) args.activated = activated.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
@@ -202,8 +204,6 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     args.residual = residual.data<T>();
     args.residual_row = residual.strides()[0];
   }
-  const Tensor panels = epilogue.packed != nullptr ? epilogue.packed->panels(weight) : Tensor();
-  if (panels.defined()) args.packed_b = panels.data<T>();
   kernels::RotaryArgs<T> rotary = {};
   if (turn) {
     rotary = turn.args<T>();
@@ -268,6 +268,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   check_linear(x, weight, bias, residual);
   const detail::Turn turn = check_rotary(x, weight, epilogue);
   Recording op("linear", {&x, &weight, &bias, &residual});
+  detail::check_frozen("linear", op, weight, epilogue.packed);
   Shape shape = x.shape();
   shape.back() = weight.size(0);
   Tensor out = Tensor::empty(shape, x.dtype());

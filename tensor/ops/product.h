@@ -1,8 +1,14 @@
 // What ops that call gemm share. Private to the ops.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/autograd/recording.h"
+#include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/packed_weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -29,6 +35,42 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
       .c = out.mutable_data<T>(),
       .c_row = out.size(-1),
   };
+}
+
+/// x weight^T, by the weight's panels where there are any: then its elements are not read, and may
+/// not be there.
+template <class T>
+kernels::GemmArgs<T> gemm_args(const Tensor& x, const Tensor& weight, const WeightPanels& panels,
+                               Tensor& out) {
+  if (!panels) return gemm_args<T>(x, weight.t(), out);
+  kernels::GemmArgs<T> args = {
+      .m = out.size(-2),
+      .n = out.size(-1),
+      .k = x.size(-1),
+      .a = x.data<T>(),
+      .a_row = x.strides()[x.rank() - 2],
+      .a_col = x.strides().back(),
+      .b = nullptr,
+      .b_row = 0,
+      .b_col = 0,
+      .c = out.mutable_data<T>(),
+      .c_row = out.size(-1),
+  };
+  const std::byte* const first = panels.memory.data() + panels.offset;
+  if (panels.format == WeightFormat::kBFloat16) {
+    args.packed_halves = reinterpret_cast<const std::uint32_t*>(first);
+  } else {
+    args.packed_b = reinterpret_cast<const T*>(first);
+  }
+  return args;
+}
+
+/// Throws where a gradient would have to pass a weight that gave its elements up or is rounded.
+inline void check_frozen(const char* op, const Recording& recording, const Tensor& weight,
+                         const PackedWeight* packed) {
+  const bool passes = recording.wanted(0) || recording.wanted(1);
+  require(!passes || packed == nullptr || !packed->is_constant(weight), op, "the weight ",
+          weight.shape(), " is frozen for inference, so no gradient passes it; thaw the model");
 }
 
 /// One product, cut among all threads.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -12,7 +15,9 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/gated_linear.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/panels.h"
 #include "tensor/ops/unary.h"
 #include "tests/support/nn_oracle.h"
 
@@ -162,6 +167,128 @@ TEST(PackedWeight, AResidualMustHaveTheOutputsShape) {
                std::invalid_argument);
   EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 3}), {}, {.residual = zeros({2, 4}, kFloat64)}),
                std::invalid_argument);
+}
+
+TEST(PackedWeight, RoundsToTheNearestBfloat16OrTheEvenOne) {
+  const auto round = [](std::uint32_t bits) {
+    return std::uint32_t{detail::to_bfloat16(std::bit_cast<float>(bits))};
+  };
+  for (std::uint32_t half = 0; half < 0x10000; ++half) {
+    const std::uint32_t bits = half << 16;
+    if (std::isnan(std::bit_cast<float>(bits | 1U))) {
+      const bool is_infinite = (half & 0x7fffU) == 0x7f80U;
+      ASSERT_EQ(round(bits), is_infinite ? half : half | 0x40U) << half;
+      ASSERT_EQ(round(bits | 1U), half | 0x40U) << half << ", a NaN that only the lower half tells";
+      ASSERT_EQ(round(bits | 0xffffU), half | 0x40U) << half;
+      continue;
+    }
+    ASSERT_EQ(round(bits), half) << half;
+    ASSERT_EQ(round(bits | 1U), half) << half;
+    ASSERT_EQ(round(bits | 0x7fffU), half) << half;
+    ASSERT_EQ(round(bits | 0x8000U), half + (half & 1U)) << half;  // of the largest: infinity
+    ASSERT_EQ(round(bits | 0x8001U), half + 1) << half;
+    ASSERT_EQ(round(bits | 0xffffU), half + 1) << half;
+  }
+}
+
+/// A weight that is frozen, and the values that its panels stand for.
+struct Frozen {
+  Tensor weight, values;
+  PackedWeight packed;
+
+  Frozen(const Tensor& original, WeightFormat format, PanelOrder order = PanelOrder::kPlain)
+      : weight(original), values(original.clone()) {
+    packed.freeze(weight, format, order);
+    for (float* x = values.mutable_data<float>();
+         format == WeightFormat::kBFloat16 && x < values.mutable_data<float>() + values.count();
+         ++x) {
+      *x = detail::from_bfloat16(detail::to_bfloat16(*x));
+    }
+  }
+};
+
+constexpr WeightFormat kFormats[] = {WeightFormat::kExact, WeightFormat::kBFloat16};
+
+TEST_P(PackedWeightTest, FrozenPanelsGiveTheBitsOfTheirValues) {
+  for (WeightFormat format : kFormats) {
+    for (const auto& [in, out] : std::vector<std::pair<index_t, index_t>>{
+             {1, 1}, {7, 33}, {36, 108}, {400, 18}, {385, 66}, {2100, 140}}) {
+      const Tensor weight = random_tensor({out, in}, kFloat32, 2);
+      const Frozen frozen(weight, format);
+      const Frozen gated(out % 2 == 0 ? weight : weight.slice(0, 0, out - 1).clone(), format,
+                         PanelOrder::kGated);
+      const Tensor bias = random_tensor({out}, kFloat32, 4);
+      for (index_t rows : {1, 2, 3, 5, 8, 13, 16, 17, 40, 200}) {
+        SCOPED_TRACE(tessera::format(rows, " rows, ", in, " -> ", out, ", format ",
+                                     static_cast<int>(format)));
+        const Tensor x = random_tensor({rows, in}, kFloat32, 3);
+        const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
+        EXPECT_TRUE(same_bits(linear(x, frozen.weight, {}, {.packed = &frozen.packed}),
+                              linear(x, frozen.values)));
+        EXPECT_TRUE(same_bits(
+            linear(
+                x, frozen.weight, bias,
+                {.activation = Activation::kGelu, .residual = residual, .packed = &frozen.packed}),
+            linear(x, frozen.values, bias,
+                   {.activation = Activation::kGelu, .residual = residual})));
+        if (out > 1) {
+          EXPECT_TRUE(same_bits(gated_linear(x, gated.weight, {}, Activation::kSilu, &gated.packed),
+                                gated_linear(x, gated.values, {}, Activation::kSilu)));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PackedWeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
+  for (WeightFormat format : kFormats) {
+    const Frozen frozen(random_tensor({140, 300}, kFloat32, 2), format);
+    for (index_t rows : {7, 60}) {
+      const Tensor x = random_tensor({rows, 300}, kFloat32, 3);
+      const Tensor want = linear(x, frozen.values);
+      for (const Layout& layout : layouts_of(x)) {
+        for (int threads : {1, 3, 8}) {
+          set_thread_count(threads);
+          EXPECT_TRUE(
+              same_bits(linear(layout.tensor, frozen.weight, {}, {.packed = &frozen.packed}), want))
+              << layout.name << ", " << threads << " threads";
+        }
+      }
+    }
+  }
+  set_thread_count(0);
+}
+
+TEST_P(PackedWeightTest, FrozenPanelsServeRowsOfTheWeightAndTheOtherOrder) {
+  const Tensor x = random_tensor({9, 50}, kFloat32, 3);
+  for (WeightFormat format : kFormats) {
+    for (PanelOrder order : {PanelOrder::kPlain, PanelOrder::kGated}) {
+      const Frozen frozen(random_tensor({192, 50}, kFloat32, 2), format, order);
+      for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
+               {0, 192}, {64, 128}, {128, 192}, {64, 101}, {5, 40}, {191, 192}, {7, 7}}) {
+        EXPECT_TRUE(
+            same_bits(linear(x, frozen.weight.slice(0, begin, end), {}, {.packed = &frozen.packed}),
+                      linear(x, frozen.values.slice(0, begin, end))))
+            << begin << " to " << end;
+      }
+      EXPECT_TRUE(same_bits(gated_linear(x, frozen.weight, {}, Activation::kGelu, &frozen.packed),
+                            gated_linear(x, frozen.values, {}, Activation::kGelu)));
+    }
+  }
+}
+
+TEST(PackedWeight, AFrozenOneServesSeveralThreads) {
+  const Frozen frozen(random_tensor({192, 50}, kFloat32, 2), WeightFormat::kBFloat16);
+  const Tensor x = random_tensor({9, 50}, kFloat32, 3);
+  const Tensor want = gated_linear(x, frozen.values, {}, Activation::kGelu);
+  std::vector<Tensor> got(8);
+  std::vector<std::thread> threads;
+  for (Tensor& out : got) {  // all meet panels in the other order
+    threads.emplace_back(
+        [&] { out = gated_linear(x, frozen.weight, {}, Activation::kGelu, &frozen.packed); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
 }
 
 }  // namespace
