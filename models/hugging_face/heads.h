@@ -49,7 +49,7 @@ Tensor new_parameter(const std::string& name, const Shape& shape, const ModelFol
 
 /// A model with the folder's encoder and a new classifier, to be trained: in training mode.
 template <nn::Module M, class Options>
-M make_model(const Options& options, const ModelFolder& folder, Rng& rng) {
+M with_new_head(const Options& options, const ModelFolder& folder, Rng& rng) {
   Rng blank = Rng::blank();
   M model(options, blank);
   nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {

@@ -122,7 +122,7 @@ TextClassifier make_text_classifier(const std::filesystem::path& path,
   check_new_labels("make_text_classifier", labels);
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
-  auto model = make_model<SequenceClassifier>(
+  auto model = with_new_head<SequenceClassifier>(
       sequence_classifier_options(folder, std::ssize(labels)), folder, rng);
   return {.reader = std::move(reader),
           .model = std::move(model),

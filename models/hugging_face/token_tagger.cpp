@@ -63,8 +63,8 @@ TokenTagger make_token_tagger(const std::filesystem::path& path, std::vector<std
   check_new_labels("make_token_tagger", labels);
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
-  auto model = make_model<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)),
-                                           folder, rng);
+  auto model = with_new_head<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)),
+                                              folder, rng);
   return {.reader = std::move(reader), .model = std::move(model), .labels = std::move(labels)};
 }
 

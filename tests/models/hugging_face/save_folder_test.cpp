@@ -96,7 +96,8 @@ Shapes plain_names(const Path& folder, const HeadNames& names) {
   Shapes shapes;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".safetensors") continue;
-    for (const auto& [stored, shape] : SafetensorsFile(file.path()).shapes()) {
+    const SafetensorsFile tensors(file.path());
+    for (const auto& [stored, shape] : tensors.shapes()) {
       std::string name = replaced(replaced(stored, ".gamma", ".weight"), ".beta", ".bias");
       if (name.ends_with("position_ids") || tied.contains(name)) continue;
       if (!begins_with_one(name, heads) && !name.starts_with(names.prefix)) {
@@ -250,7 +251,8 @@ TEST(SaveFolder, WritesHeads) {
 /// The last parts of the names, without the encoder's.
 std::set<std::string> head_names(const Path& folder, const std::string& heads) {
   std::set<std::string> found;
-  for (const auto& [name, shape] : SafetensorsFile(folder / "model.safetensors").shapes()) {
+  const SafetensorsFile tensors(folder / "model.safetensors");
+  for (const auto& [name, shape] : tensors.shapes()) {
     if (begins_with_one(name, heads)) found.insert(name);
   }
   return found;
