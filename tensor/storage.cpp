@@ -30,15 +30,21 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
+/// What blocks do that are not the pool's.
+struct BlockKind {
+  void (*destroy)(Storage::Block&) noexcept;
+  std::byte* (*data)(Storage::Block&);  // where the block has no address for it (yet)
+};
+
 /// The pool's blocks are this header, one alignment unit long, and the elements behind it.
 struct alignas(kAlignment) Storage::Block {
   std::atomic<index_t> references{1};
   std::atomic<std::uint64_t> version{0};
-  std::byte* data = nullptr;          // null: there is no memory
-  std::size_t bytes = 0;              // of the whole block, header included
-  std::size_t size_class = 0;         // which free list it returns to
-  Block* next = nullptr;              // in the free list
-  void (*destroy)(Block*) = nullptr;  // of a block that is not the pool's
+  std::atomic<std::byte*> data{nullptr};
+  std::size_t bytes = 0;            // of the whole block, header included
+  std::size_t size_class = 0;       // which free list it returns to
+  Block* next = nullptr;            // in the free list
+  const BlockKind* kind = nullptr;  // null: it is the pool's
 };
 
 namespace {
@@ -52,32 +58,66 @@ std::uint64_t first_version() {
   return ++blocks << 32;
 }
 
-std::atomic<index_t> bytes_borrowed = 0;
-
+/// Its memory belongs to somebody else.
 struct BorrowedBlock : Block {
   BorrowedBlock(std::shared_ptr<void> memory, index_t size)
       : owner(std::move(memory)), count(size) {
     data = static_cast<std::byte*>(owner.get());
-    version.store(first_version(), std::memory_order_relaxed);
-    destroy = [](Block* block) { delete static_cast<BorrowedBlock*>(block); };
-    bytes_borrowed += count;
+    total += count;
   }
   BorrowedBlock(const BorrowedBlock&) = delete;
   BorrowedBlock& operator=(const BorrowedBlock&) = delete;
-  ~BorrowedBlock() { bytes_borrowed -= count; }
+  ~BorrowedBlock() { total -= count; }
+
+  static std::byte* make_data(Block& block) { return block.data; }
 
   std::shared_ptr<void> owner;
   index_t count;
+  static inline std::atomic<index_t> total = 0;  // of all such blocks
 };
 
+/// Its memory is made when it is first asked for.
+struct DeferredBlock : Block {
+  explicit DeferredBlock(std::function<Storage()> contents) : make(std::move(contents)) {}
+
+  static std::byte* make_data(Block& block) {
+    auto& self = static_cast<DeferredBlock&>(block);
+    const std::lock_guard lock(self.mutex);
+    if (self.data == nullptr) {
+      self.memory = self.make();
+      self.data.store(self.memory.data(), std::memory_order_release);
+      self.make = nullptr;  // and what it holds
+    }
+    return self.data;
+  }
+
+  std::mutex mutex;
+  std::function<Storage()> make;
+  Storage memory;
+};
+
+/// It has no memory.
 struct EmptyBlock : Block {
-  explicit EmptyBlock(std::string reason) : why(std::move(reason)) {
-    version.store(first_version(), std::memory_order_relaxed);
-    destroy = [](Block* block) { delete static_cast<EmptyBlock*>(block); };
+  explicit EmptyBlock(std::string reason) : why(std::move(reason)) {}
+
+  static std::byte* make_data(Block& block) {
+    fail("storage", "this tensor has no elements: ", static_cast<EmptyBlock&>(block).why);
   }
 
   std::string why;
 };
+
+template <class AnyBlock>
+constexpr BlockKind kKind = {[](Block& block) noexcept { delete static_cast<AnyBlock*>(&block); },
+                             AnyBlock::make_data};
+
+template <class AnyBlock, class... Arguments>
+Block* new_block(Arguments&&... arguments) {
+  auto* const block = new AnyBlock(std::forward<Arguments>(arguments)...);
+  block->version.store(first_version(), std::memory_order_relaxed);
+  block->kind = &kKind<AnyBlock>;
+  return block;
+}
 
 /// Four sizes per power of two, so at most a quarter of a block is wasted.
 struct SizeClass {
@@ -138,7 +178,7 @@ class Pool {
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
     return {static_cast<index_t>(in_use_), static_cast<index_t>(cached_), system_allocations_,
-            static_cast<index_t>(peak_), bytes_borrowed.load()};
+            static_cast<index_t>(peak_), BorrowedBlock::total.load()};
   }
 
  private:
@@ -194,11 +234,15 @@ Storage Storage::allocate(index_t bytes) {
 Storage Storage::borrow(std::shared_ptr<void> data, index_t bytes) {
   require(data != nullptr && bytes >= 0, "storage", "cannot borrow ", bytes, " bytes at ",
           data.get());
-  return Storage(new BorrowedBlock(std::move(data), bytes));
+  return Storage(new_block<BorrowedBlock>(std::move(data), bytes));
+}
+
+Storage Storage::deferred(std::function<Storage()> make) {
+  return Storage(new_block<DeferredBlock>(std::move(make)));
 }
 
 Storage Storage::without_memory(std::string why) {
-  return Storage(new EmptyBlock(std::move(why)));
+  return Storage(new_block<EmptyBlock>(std::move(why)));
 }
 
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
@@ -215,8 +259,8 @@ Storage& Storage::operator=(Storage other) noexcept {
 Storage::~Storage() {
   if (block_ == nullptr) return;
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (block_->destroy != nullptr) {
-    block_->destroy(block_);
+  if (block_->kind != nullptr) {
+    block_->kind->destroy(*block_);
   } else {
     pool().give_back(block_);
   }
@@ -228,17 +272,12 @@ Storage::Block& Storage::block() const {
 }
 
 bool Storage::has_memory() const {
-  return block_ != nullptr && block_->data != nullptr;
+  return block_ != nullptr && block_->kind != &kKind<EmptyBlock>;
 }
 
 std::byte* Storage::data() const {
-  std::byte* const data = block().data;
-  if (data == nullptr) fail_without_memory();
-  return data;
-}
-
-void Storage::fail_without_memory() const {
-  fail("storage", "this tensor has no elements: ", static_cast<const EmptyBlock*>(block_)->why);
+  std::byte* const data = block().data.load(std::memory_order_acquire);
+  return data != nullptr ? data : block_->kind->data(*block_);
 }
 
 std::uint64_t Storage::version() const {

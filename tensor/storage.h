@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -30,8 +31,9 @@ class OutOfMemory : public std::bad_alloc {
 /// Every writer bumps the version; whoever caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
-/// Two kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as
-/// a mapped file, and one without memory, for a tensor that gave its elements up.
+/// Three kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as
+/// a mapped file; one whose memory is made when it is first asked for; and one without memory, for a
+/// tensor that gave its elements up.
 ///
 /// Handles may be copied and dropped on any thread. The contents are not initialised.
 class Storage {
@@ -42,6 +44,10 @@ class Storage {
   /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. What owns them
   /// lives until the last handle goes.
   static Storage borrow(std::shared_ptr<void> data, index_t bytes);
+  /// A block with the contents that `make` gives when data() is first called, on that thread; others
+  /// that call it wait. `make` returns storage that nobody else holds. What it throws, data() throws,
+  /// and the next call tries again.
+  static Storage deferred(std::function<Storage()> make);
   /// A block whose data() throws `why`.
   static Storage without_memory(std::string why);
 
@@ -50,7 +56,7 @@ class Storage {
   Storage& operator=(Storage other) noexcept;
   ~Storage();
 
-  /// Whether data() gives memory.
+  /// Whether there are contents, which data() gives or will make.
   bool has_memory() const;
 
   // Errors: no block, which a default handle, and so an undefined tensor, has; data() of a block
@@ -71,7 +77,6 @@ class Storage {
  private:
   explicit Storage(Block* block) : block_(block) {}
   Block& block() const;
-  [[noreturn]] void fail_without_memory() const;
   Block* block_ = nullptr;
 };
 

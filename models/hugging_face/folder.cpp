@@ -129,7 +129,7 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
   const Found found = found_as(name, shape);
   std::vector<Tensor> parts;
   for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs));
-  return joined(found.halves, std::move(parts));
+  return joined(found.halves, parts);
 }
 
 nn::StateDict ModelFolder::weights() const {

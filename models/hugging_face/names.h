@@ -20,7 +20,7 @@ std::optional<WeightSource> source_of(const WeightName& line, const std::string&
                                       index_t group_size);
 
 /// Our parameter, of the source's tensors in their order.
-Tensor joined(Halves halves, std::vector<Tensor> parts);
+Tensor joined(Halves halves, const std::vector<Tensor>& parts);
 
 /// The source's tensors, of our parameter, of which they share the elements: the inverse of joined.
 /// A parameter whose halves are exchanged is copied.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "models/classifier.h"
 #include "tensor/create.h"
@@ -57,9 +58,10 @@ std::map<std::string, Tensor> bert_tensors() {
 class ModelFolderTest : public ::testing::Test {
  protected:
   std::map<std::string, Tensor> tensors = bert_tensors();
+  std::string config = kConfig;
 
   ModelFolder opened() const {
-    files_.write("config.json", kConfig);
+    files_.write("config.json", config);
     save_safetensors(files_.path() / "model.safetensors", tensors);
     return ModelFolder(files_.path());
   }
@@ -74,6 +76,35 @@ TEST_F(ModelFolderTest, HasItsConfigAndItsFamily) {
   EXPECT_EQ(folder.config.integer("vocab_size"), 7);
   EXPECT_EQ(folder.encoder.max_tokens, 5);
   EXPECT_EQ(folder.encoder.encoder.width(), 4);
+}
+
+TEST_F(ModelFolderTest, OpensWithoutCopies) {
+  // Of a size that is mapped; the layers' small tensors are copied.
+  config = R"({"model_type": "bert", "vocab_size": 500, "hidden_size": 128,
+    "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 256,
+    "max_position_embeddings": 200, "type_vocab_size": 2})";
+  Rng rng(6);
+  index_t most = 0;  // of all that is copied
+  for (auto& [name, tensor] : tensors) {
+    std::vector<index_t> sizes;
+    for (const index_t size : tensor.shape()) {
+      const std::map<index_t, index_t> larger = {{7, 500}, {5, 200}, {4, 128}, {6, 256}, {2, 2}};
+      sizes.push_back(larger.at(size));
+    }
+    tensor = randn(Shape(sizes), kFloat32, rng);
+    if (tensor.count() * 4 < 65536) most += tensor.count() * 4 + 320;
+  }
+  const ModelFolder folder = opened();
+  const MemoryStats before = memory_stats();
+  const TokenEncoder encoder = load_encoder(folder);
+  const MemoryStats after = memory_stats();
+  EXPECT_LE(after.in_use - before.in_use, most);
+  EXPECT_GE(after.borrowed - before.borrowed, 4 * (500 + 200 + 4 * 128 + 2 * 256) * 128);
+  const Tensor& rows = encoder.encoder.layers[0].self_attn.in_proj_weight;
+  const std::string part = "encoder.layer.0.attention.self.";
+  EXPECT_TRUE(same_bits(rows.slice(0, 128, 256), tensors.at(part + "key.weight")));
+  EXPECT_GE(memory_stats().in_use - after.in_use, 3 * 128 * 128 * 4) << "joined when it was read";
+  EXPECT_EQ(memory_stats().borrowed, after.borrowed - 3 * 128 * 128 * 4);
 }
 
 TEST_F(ModelFolderTest, GivesParametersByOurNames) {
