@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <mutex>
 #include <utility>
 
 #include "models/hugging_face/batches.h"
@@ -10,7 +11,6 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/join.h"
 
 namespace tessera::models {
 
@@ -67,12 +67,12 @@ index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
 
-/// One vector a text, each of as many columns as the pooling makes.
-std::vector<Tensor> pooled_rows(const SentenceEncoder& model,
-                                const std::vector<text::Encoding>& encodings, index_t prompt,
-                                const SentenceOptions& options) {
+/// One row a text, of as many columns as the pooling makes.
+Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
+                   index_t prompt, const SentenceOptions& options) {
   const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
-  std::vector<Tensor> rows(encodings.size());
+  Tensor rows;
+  std::once_flag is_made;  // once a batch says how wide its rows are
   for_each_batch(encodings,
                  {.batch_size = options.batch_size,
                   .pad = model.tokenizer->special().pad.value_or(0),
@@ -83,9 +83,11 @@ std::vector<Tensor> pooled_rows(const SentenceEncoder& model,
                    const Tensor x = encoder ? (*encoder)(tokens)
                                             : std::get<nn::Embedding>(model.words)(tokens.ids);
                    const Tensor y = model.pooling(x, tokens, prompt);
+                   std::call_once(is_made, [&] {
+                     rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
+                   });
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     rows[static_cast<std::size_t>(chosen[i])] =
-                         y.select(0, static_cast<index_t>(i));
+                     rows.select(0, chosen[i]).copy_from(y.select(0, static_cast<index_t>(i)));
                    }
                  });
   return rows;
@@ -107,18 +109,16 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
       tokenizer->encode_all(given, encode_options(*this, options));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
-  std::vector<std::size_t> empty;
+  std::vector<index_t> empty;
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     if (!encodings[i].ids.empty()) continue;
-    empty.push_back(i);
+    empty.push_back(static_cast<index_t>(i));
     encodings[i].ids = {0};
     encodings[i].types = {0};
   }
-  std::vector<Tensor> rows =
-      pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options), options);
-  for (const std::size_t i : empty) rows[i] = zeros_like(rows[i]);
-
-  Tensor y = stack(rows);
+  Tensor y = pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options), options);
+  for (const index_t i : empty) y.select(0, i).fill(0);
+  encodings = {};
   for (const SentenceModule& module : modules) {
     y = std::visit([&](const auto& part) { return part(y); }, module);
   }
