@@ -73,7 +73,9 @@ struct MaskedLm {
     TokenEncoder::visit(self.encode, visitor);
     visitor("cls.predictions.transform", self.transform);
     visitor("cls.predictions.bias", self.bias);
-    visitor("cls.predictions.decoder.weight", self.decoder);
+    visitor("cls.predictions.decoder.weight",
+            nn::Weight(self.decoder, self.packed_decoder, PanelOrder::kPlain,
+                       &self.encode.embeddings.word.weight));
   }
 };
 

@@ -132,7 +132,10 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   constexpr const char* kNames[] = {"query", "key", "value"};
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
           x.size(-1), ", expected ", weight.size(1));
-  const PackedWeight& packed = packed_parts[static_cast<std::size_t>(part)];
+  // Frozen panels of all three projections hold each alone.
+  const bool is_constant = in_proj_weight.defined() && packed_in_proj.is_constant(in_proj_weight);
+  const PackedWeight& packed =
+      is_constant ? packed_in_proj : packed_parts[static_cast<std::size_t>(part)];
   return linear(
       x, weight, rows(in_proj_bias),
       {.packed = &packed, .rotary = part < 2 ? turned(num_heads, x, positions) : RotaryColumns{}});

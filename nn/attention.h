@@ -90,10 +90,10 @@ struct MultiHeadAttention {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
-    visitor("in_proj_weight", self.in_proj_weight);
-    visitor("q_proj_weight", self.q_proj_weight);
-    visitor("k_proj_weight", self.k_proj_weight);
-    visitor("v_proj_weight", self.v_proj_weight);
+    visitor("in_proj_weight", Weight(self.in_proj_weight, self.packed_in_proj));
+    visitor("q_proj_weight", Weight(self.q_proj_weight, self.packed_parts[0]));
+    visitor("k_proj_weight", Weight(self.k_proj_weight, self.packed_parts[1]));
+    visitor("v_proj_weight", Weight(self.v_proj_weight, self.packed_parts[2]));
     visitor("in_proj_bias", self.in_proj_bias);
     visitor("out_proj", self.out_proj);
     visitor("attend", self.attend);

@@ -27,7 +27,9 @@ FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
                .bias = options.bias},
               rng),
       activation(options.activation),
-      gated(options.gated) {}
+      gated(options.gated) {
+  if (gated) linear1.order = PanelOrder::kGated;
+}
 
 Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
   const Tensor hidden =

@@ -1,6 +1,7 @@
 // The affine layer.
 #pragma once
 
+#include "nn/visit.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/random.h"
 
@@ -19,8 +20,9 @@ struct LinearOptions {
 /// **Source**: torch.nn.Linear.
 struct Linear {
   Tensor weight;
-  Tensor bias;          // undefined without bias
-  PackedWeight packed;  // of `weight`, made again when it changes: a cache, so not visited
+  Tensor bias;                            // undefined without bias
+  PackedWeight packed;                    // of `weight`, made again when it changes
+  PanelOrder order = PanelOrder::kPlain;  // how it is packed when frozen: kGated for gated_linear
 
   explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
   Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())
@@ -32,7 +34,7 @@ struct Linear {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
-    visitor("weight", self.weight);
+    visitor("weight", Weight(self.weight, self.packed, self.order));
     visitor("bias", self.bias);
   }
 };

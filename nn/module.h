@@ -123,14 +123,16 @@ void convert(M& module, DType dtype) {
 }
 
 /// A copy of the module with parameters of its own, which have no gradients yet: what is a variable
-/// here is one there, what is tied or frozen here is so there. It trains or not as the module does.
+/// here is one there, what is tied or frozen here is so there (freeze()'s panels are shared). It
+/// trains or not as the module does.
 /// **Source**: Python's copy.deepcopy of a torch.nn.Module.
 template <class M>
 M clone(const M& module) {
   M copy = module;
   detail::Replacements cloned;
   for_each_parameter(copy, [&](const std::string&, Tensor& parameter) {
-    cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
+    // What a frozen module multiplies by never changes, so its clone shares it.
+    cloned.replace(parameter, [](const Tensor& p) { return p.has_elements() ? p.clone() : p; });
   });
   return copy;
 }

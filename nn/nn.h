@@ -8,6 +8,7 @@
 #include "nn/embedding.h"
 #include "nn/embedding_loss.h"
 #include "nn/feed_forward.h"
+#include "nn/freeze.h"
 #include "nn/init.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"

@@ -54,6 +54,8 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   LoadPlan plan;
   Differences differences;
   for (const auto& [name, tensor] : wanted) {
+    require(tensor.has_elements(), "load_state_dict", name,
+            " has no elements to load into: the model was frozen");
     const auto found = given.find(options.prefix + name);
     if (found == given.end()) {
       plan.report.missing.push_back(name);

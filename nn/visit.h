@@ -10,16 +10,32 @@
 #include <vector>
 
 #include "nn/buffer.h"
+#include "tensor/ops/packed_weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
+
+/// A parameter that inputs are multiplied by, as `visit` names it: its values, and what keeps them
+/// packed. Whoever walks over a module meets the values alone, unless he asks for weights, as
+/// freeze() does.
+template <class Values, class Packed>
+struct Weight {
+  Values& values;
+  Packed& packed;
+  PanelOrder order;    // in which the module multiplies by it
+  const Tensor* tied;  // what it multiplies by where the values are undefined, if anything
+
+  Weight(Values& its_values, Packed& its_panels, PanelOrder its_order = PanelOrder::kPlain,
+         const Tensor* tied_to = nullptr)
+      : values(its_values), packed(its_panels), order(its_order), tied(tied_to) {}
+};
 
 namespace detail {
 
 /// Takes whatever a module names.
 struct AnyVisitor {
   template <class Part>
-  void operator()(std::string_view, Part&) const {}
+  void operator()(std::string_view, Part&&) const {}
 };
 
 template <class T>
@@ -33,6 +49,14 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
 inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) {
   *p, p.get();
+};
+template <class T>
+inline constexpr bool is_weight = false;
+template <class Values, class Packed>
+inline constexpr bool is_weight<Weight<Values, Packed>> = true;
+template <class F>
+concept TakesWeights = requires {
+  requires F::kTakesWeights;
 };
 template <class>
 inline constexpr bool never = false;
@@ -58,12 +82,19 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
 };
 
 /// Calls `f(name, part)` for each module, Tensor and Buffer among a module (or other member) and
-/// its parts, itself included, in the order in which they are named.
+/// its parts, itself included, in the order in which they are named. An `f` that takes weights gets
+/// a Weight where others get its values.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;
   if constexpr (std::same_as<Plain, Tensor> || std::same_as<Plain, Buffer>) {
     f(name, member);
+  } else if constexpr (detail::is_weight<Plain>) {
+    if constexpr (detail::TakesWeights<F>) {
+      f(name, member);
+    } else {
+      f(name, member.values);
+    }
   } else if constexpr (detail::is_optional<Plain>) {
     if (member) walk(*member, name, f);
   } else if constexpr (detail::is_vector<Plain>) {
@@ -72,7 +103,7 @@ void walk(Member& member, const std::string& name, const F& f) {
     }
   } else if constexpr (Module<Plain>) {
     f(name, member);
-    Plain::visit(member, [&](std::string_view part, auto& inner) {
+    Plain::visit(member, [&](std::string_view part, auto&& inner) {
       walk(inner, detail::join_names(name, part), f);
     });
   } else if constexpr (std::is_arithmetic_v<Plain> || std::is_enum_v<Plain>) {

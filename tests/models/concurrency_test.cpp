@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/encoder.h"
+#include "nn/freeze.h"
 #include "nn/module.h"
 #include "tests/support/oracle.h"
 
@@ -68,23 +69,27 @@ TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
 TEST_F(ConcurrencyTest, SeveralThreadsCallOneModel) {
   constexpr int kCallers = 4;
   constexpr int kCalls = 3;
-  const models::Encoder encoder = make_encoder();
-  std::vector<std::vector<Tensor>> outputs(kCallers);
-  std::latch start(kCallers);  // all meet the weights before they are packed
-  std::vector<std::thread> threads;
-  for (int caller = 0; caller < kCallers; ++caller) {
-    threads.emplace_back([&, caller] {
-      set_thread_count(1 + caller % 3);
-      start.arrive_and_wait();
-      for (int call = 0; call < kCalls; ++call) {
-        outputs[static_cast<std::size_t>(caller)].push_back(encoder(x_, mask_));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& of_caller : outputs) {
-    ASSERT_EQ(of_caller.size(), static_cast<std::size_t>(kCalls));
-    for (const Tensor& output : of_caller) EXPECT_TRUE(same_bits(output, want_));
+  for (bool frozen : {false, true}) {
+    models::Encoder ours = make_encoder();
+    if (frozen) nn::freeze(ours);
+    const models::Encoder encoder = ours;
+    std::vector<std::vector<Tensor>> outputs(kCallers);
+    std::latch start(kCallers);  // all meet the weights before they are packed
+    std::vector<std::thread> threads;
+    for (int caller = 0; caller < kCallers; ++caller) {
+      threads.emplace_back([&, caller] {
+        set_thread_count(1 + caller % 3);
+        start.arrive_and_wait();
+        for (int call = 0; call < kCalls; ++call) {
+          outputs[static_cast<std::size_t>(caller)].push_back(encoder(x_, mask_));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& of_caller : outputs) {
+      ASSERT_EQ(of_caller.size(), static_cast<std::size_t>(kCalls));
+      for (const Tensor& output : of_caller) EXPECT_TRUE(same_bits(output, want_));
+    }
   }
 }
 

@@ -6,9 +6,12 @@
 #include <string>
 
 #include "models/text/masked_tokens.h"
+#include "nn/freeze.h"
 #include "nn/training/optim.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
+#include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/tiny_model.h"
 
@@ -40,6 +43,39 @@ TEST(MaskedLm, FollowsItsFormula) {
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at(kEmbedding), state.at("cls.predictions.bias"));
   EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
+}
+
+TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
+  TokenEncoderOptions tokens = tiny_tokens();
+  tokens.encoder.order = {0, 1, 0};  // shared layers, as ALBERT's
+  for (bool tied : {true, false}) {
+    auto model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens, .tied = tied});
+    const std::string summary = nn::summary(model);
+    const Tensor before = model({kTokens, kLengths});
+    nn::freeze(model);
+    EXPECT_TRUE(same_bits(model({kTokens, kLengths}), before));
+    EXPECT_EQ(nn::summary(model), summary);
+    EXPECT_TRUE(model.encode.embeddings.word.weight.has_elements());
+
+    nn::freeze(model, WeightFormat::kBFloat16);
+    const Tensor x = random_tensor({2, 6}, kFloat32, 3);
+    nn::Linear output({.in_features = 6, .out_features = 11});
+    output.weight = model.encode.embeddings.word.weight;
+    output.bias = model.bias;
+    nn::freeze(output, WeightFormat::kBFloat16);
+    const MaskedLm copy = nn::clone(model);
+    for (const MaskedLm* frozen : {&copy, static_cast<const MaskedLm*>(&model)}) {
+      EXPECT_TRUE(same_bits(frozen->score(x), output(frozen->transform(x))));
+    }
+    EXPECT_EQ(nn::summary(model), summary);
+    {
+      Tape tape;
+      nn::set_requires_grad(model.encode.embeddings);
+      EXPECT_TRUE(throws("linear", {"frozen"}, [&] { model({kTokens, kLengths}); }));
+    }
+    model.encode.embeddings.word.weight.detach().fill(0);
+    EXPECT_EQ(same_bits(model.score(x), copy.score(x)), !tied) << "what it reads has changed";
+  }
 }
 
 TEST(MaskedLm, MayHaveOtherPartsThanBert) {

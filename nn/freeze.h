@@ -1,0 +1,75 @@
+// Models for inference alone: packed weights take the place of the weights.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "nn/visit.h"
+
+namespace tessera::nn {
+
+namespace detail {
+
+/// A module's parameters, as freezing sees them.
+struct FoundWeights {
+  using Found = Weight<Tensor, PackedWeight>;
+  std::vector<std::pair<std::string, Found>> weights;  // only multiplied by
+  std::vector<Tensor> others;                          // read in another way
+};
+
+/// Gathers them from a walk.
+struct WeightFinder {
+  static constexpr bool kTakesWeights = true;
+  FoundWeights* found;
+
+  template <class Part>
+  void operator()(const std::string& name, Part& part) const {
+    if constexpr (std::same_as<Part, FoundWeights::Found>) {
+      found->weights.emplace_back(name, part);
+    } else if constexpr (std::same_as<Part, Tensor>) {
+      if (part.defined()) found->others.push_back(part);
+    }
+  }
+};
+
+template <class M>
+FoundWeights find_weights(M& module) {
+  FoundWeights found;
+  walk(module, "", WeightFinder{&found});
+  return found;
+}
+
+void freeze(const FoundWeights& found, WeightFormat format);
+void thaw(const FoundWeights& found);
+
+}  // namespace detail
+
+/// Packs every matrix that the module multiplies by, in `format`, for good: the parameters keep
+/// their names and shapes, but their elements are given up. So a weight is held once, not beside
+/// its packed copy, and by kBFloat16 in half the bytes, which few rows read in little more than
+/// half the time; the weights are rounded to three digits, sums are float32's.
+///
+/// The module computes as before, to the bit with kExact, by any instruction set, and so do copies,
+/// which share the panels. A matrix that is also read in another way, as an embedding that is tied to
+/// an output, keeps its elements and is only packed in the format. No bias, norm or embedding
+/// changes. A parameter that is assigned anew is an ordinary one. To freeze again changes the format.
+///
+/// What needs the elements is an error from here on: training, gradients that pass the module, saving,
+/// loading, conversion. No other thread may use the module while it freezes.
+/// **Errors**: a matrix that is not float32; then nothing is changed.
+template <class M>
+void freeze(M& module, WeightFormat format = WeightFormat::kExact) {
+  if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), format);
+}
+
+/// Gives a frozen module's parameters their elements back: those they had, or, after kBFloat16, the
+/// rounded ones.
+template <class M>
+void thaw(M& module) {
+  if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));
+}
+
+}  // namespace tessera::nn

@@ -1,0 +1,230 @@
+#include "nn/freeze.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nn/attention.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/panels.h"
+#include "tensor/ops/reduce.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+constexpr auto kGivenUp = "given up when the model was frozen";
+
+/// One of everything that multiplies by a weight.
+struct Model {
+  Embedding table;
+  Linear output;  // its weight is the table
+  MultiHeadAttention self_attention, cross_attention, wide_attention;
+  FeedForward plain, gated;
+  std::vector<Linear> pair;  // of one weight
+
+  explicit Model(index_t width, Rng rng = Rng(5))
+      : table(50, width, rng),
+        output({.in_features = width, .out_features = 50}, rng),
+        self_attention({.embed_dim = width, .num_heads = 2, .rotary = RotaryOptions{}}, rng),
+        cross_attention({.embed_dim = width, .num_heads = 2}, rng),
+        wide_attention({.embed_dim = width, .num_heads = 2, .kdim = 20, .vdim = 24}, rng),
+        plain({.d_model = width, .dim_feedforward = 2 * width + 1}, rng),
+        gated({.d_model = width, .dim_feedforward = 3 * width, .gated = true}, rng),
+        pair(2, Linear({.in_features = width, .out_features = width}, rng)) {
+    output.weight = table.weight;
+    eval(*this);
+  }
+
+  Tensor operator()(const Tensor& ids) const {
+    Tensor x = self_attention({.query = table(ids)}).output;
+    x = cross_attention({.query = x, .key = table(ids)}).output;
+    x = wide_attention({.query = x, .key = x.slice(-1, 0, 20), .value = x.slice(-1, 4, 28)}).output;
+    return output(pair[1](pair[0](gated(plain(x, x)))));
+  }
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("table", self.table);
+    visitor("output", self.output);
+    visitor("self_attention", self.self_attention);
+    visitor("cross_attention", self.cross_attention);
+    visitor("wide_attention", self.wide_attention);
+    visitor("plain", self.plain);
+    visitor("gated", self.gated);
+    visitor("pair", self.pair);
+  }
+};
+
+Tensor round(const Tensor& weight) {
+  std::vector<float> values = weight.to_vector<float>();
+  for (float& value : values) {
+    value = tessera::detail::from_bfloat16(tessera::detail::to_bfloat16(value));
+  }
+  return from_vector(values, weight.shape());
+}
+
+using FreezeTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, FreezeTest, each_isa(), isa_name);
+
+/// A width that is a multiple of every panel, and one that is of none.
+const std::vector<index_t> kWidths = {64, 36};
+const Tensor kIds = tensor({{1, 2, 3, 4, 49}, {7, 7, 0, 31, 2}});
+
+TEST_P(FreezeTest, GivesTheBitsThatItGave) {
+  for (index_t width : kWidths) {
+    Model model(width);
+    const Tensor before = model(kIds);
+    const std::string table = summary(model);
+    const index_t count = parameter_count(model);
+    freeze(model);
+    EXPECT_TRUE(same_bits(model(kIds), before));
+    EXPECT_EQ(summary(model), table);
+    EXPECT_EQ(parameter_count(model), count);
+    EXPECT_FALSE(model.plain.linear1.weight.has_elements());
+    EXPECT_TRUE(model.table.weight.has_elements());
+    EXPECT_TRUE(model.output.weight.storage() == model.table.weight.storage());
+    EXPECT_TRUE(model.pair[0].weight.storage() == model.pair[1].weight.storage());
+
+    const Model copy = model;
+    set_weight_packing(false);  // frozen panels are the weight
+    EXPECT_TRUE(same_bits(copy(kIds), before));
+    EXPECT_TRUE(same_bits(clone(model)(kIds), before));
+    set_weight_packing(true);
+    thaw(model);
+    EXPECT_TRUE(same_bits(model(kIds), before));
+    EXPECT_TRUE(same_bits(copy(kIds), before)) << "a copy stays frozen";
+    for_each_parameter(model, [](const std::string& name, const Tensor& parameter) {
+      EXPECT_TRUE(parameter.has_elements()) << name;
+    });
+    const auto want = state_dict(Model(width));
+    for (const auto& [name, tensor] : state_dict(model)) {
+      EXPECT_TRUE(name == "output.weight" || same_bits(tensor, want.at(name))) << name;
+    }
+    EXPECT_TRUE(model.pair[0].weight.storage() == model.pair[1].weight.storage());
+  }
+}
+
+TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
+  for (index_t width : kWidths) {
+    Model model(width);
+    Model rounded(width);
+    for_each_parameter(rounded, [](const std::string& name, Tensor& parameter) {
+      if (name != "table.weight" && parameter.rank() == 2) parameter = round(parameter);
+    });
+    const Tensor x = random_tensor({3, width}, kFloat32, 6);
+    const Tensor exact = model(kIds);
+    const Tensor want = rounded(kIds);
+    EXPECT_FALSE(same_bits(want, exact));
+    freeze(model, WeightFormat::kBFloat16);
+    EXPECT_TRUE(same_bits(model(kIds), want));
+    EXPECT_TRUE(same_bits(clone(model)(kIds), want));
+    EXPECT_TRUE(same_bits(Model(model)(kIds), want));
+    freeze(model);  // in another format: what the weights have become, and the table as it is
+    EXPECT_TRUE(same_bits(model.plain(x), rounded.plain(x)));
+    EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x)));
+  }
+}
+
+TEST(Freeze, ServesAnotherInstructionSet) {
+  const std::string before = current_isa();
+  for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
+    for (const std::string& frozen_by : available_isas()) {
+      set_isa(frozen_by);
+      Model model(36);
+      freeze(model, format);
+      for (const std::string& isa : available_isas()) {
+        set_isa(isa);
+        Model fresh(36);
+        freeze(fresh, format);
+        EXPECT_TRUE(same_bits(model(kIds), fresh(kIds))) << frozen_by << " to " << isa;
+      }
+    }
+  }
+  set_isa(before);
+}
+
+TEST(Freeze, HoldsAWeightOnce) {
+  constexpr index_t kElements = index_t{512} * 640;
+  release_cached_memory();
+  const index_t packed = packed_weight_bytes();
+  const index_t empty = memory_stats().in_use;
+  Linear layer({.in_features = 512, .out_features = 640, .bias = false});
+  layer(zeros({1, 512}));
+  EXPECT_GE(memory_stats().in_use - empty, 2 * 4 * kElements);
+  for (const auto& [format, size] : {std::pair{WeightFormat::kExact, index_t{4}},
+                                     std::pair{WeightFormat::kBFloat16, index_t{2}}}) {
+    freeze(layer, format);
+    EXPECT_EQ(memory_stats().cached, 0) << "what was given up went to the system";
+    const Linear copy = layer;
+    copy(zeros({1, 512}));
+    EXPECT_EQ(packed_weight_bytes() - packed, size * kElements);
+    EXPECT_LE(memory_stats().in_use - empty, size * kElements * 5 / 4);
+  }
+  layer = Linear(3, 4);
+  EXPECT_EQ(packed_weight_bytes(), packed);
+}
+
+TEST(Freeze, WhatNeedsElementsSaysThatTheyAreGone) {
+  Linear layer(8, 4);
+  const StateDict state = state_dict(Linear(8, 4));
+  const Tensor x = ones({2, 8});
+  freeze(layer);
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.data<float>(); }));
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.clone(); }));
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.fill(1); }));
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { set_requires_grad(layer); }));
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { convert(layer, kFloat64); }));
+  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { linear(x, layer.weight); }));
+  EXPECT_TRUE(throws("load_state_dict", {"weight", "the model was frozen"},
+                     [&] { load_state_dict(layer, state); }));
+}
+
+TEST(Freeze, NoGradientPasses) {
+  Tensor x = ones({2, 8});
+  x.set_requires_grad();
+  FeedForward gated({.d_model = 8, .dim_feedforward = 6, .gated = true});
+  for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
+    Linear layer(8, 4);
+    freeze(layer, format);
+    freeze(gated, format);
+    Tape tape;
+    EXPECT_TRUE(throws("linear", {"(4, 8)", "frozen", "thaw"}, [&] { layer(x); }));
+    EXPECT_TRUE(throws("gated_linear", {"(12, 8)", "frozen"}, [&] { gated(x); }));
+    EXPECT_NO_THROW(layer(x.detach()));
+    thaw(layer);
+    tape.backward(sum(layer(x)));
+    EXPECT_EQ(x.grad().shape(), x.shape());
+  }
+}
+
+TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
+  const Tensor x = random_tensor({3, 8}, kFloat32, 2);
+  Linear layer(8, 4);
+  freeze(layer, WeightFormat::kBFloat16);
+  layer.weight = random_tensor({4, 8}, kFloat32, 3);
+  EXPECT_TRUE(same_bits(layer(x), linear(x, layer.weight, layer.bias)));
+  set_requires_grad(layer);
+  Tape tape;
+  tape.backward(sum(layer(x)));
+  EXPECT_TRUE(layer.weight.grad().defined());
+}
+
+TEST(Freeze, TakesFloat32MatricesOnly) {
+  Model model(64);
+  convert(model.gated, kFloat64);
+  EXPECT_TRUE(
+      throws("freeze", {"gated.linear1.weight", "float64", "(384, 64)"}, [&] { freeze(model); }));
+  EXPECT_TRUE(model.self_attention.in_proj_weight.has_elements()) << "nothing is changed";
+}
+
+}  // namespace
+}  // namespace tessera::nn
