@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -129,33 +130,46 @@ void widen(Entry& entry, const Record& record, std::size_t extra, std::size_t ex
   fail_file(file, "entry ", printable(entry.name), ": its zip64 sizes are missing");
 }
 
-std::vector<Entry> read_entries(const InputFile& file, const Directory& directory) {
-  const Record record(file, directory.offset, directory.size, "the list of entries");
-  std::vector<Entry> entries;
-  std::size_t at = 0;
-  for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    const std::uint64_t place = directory.offset + at;
-    if (record.size() - at < kEntrySize || record.number(at, 4) != 0x02014b50) {
-      fail_file(file.name(), "byte ", place, ": entry ", i, " of ", directory.entries,
+/// The list of entries, read one after the other: all of them at once could take several times the
+/// file's size.
+class EntryList {
+ public:
+  EntryList(const InputFile& file, const Directory& directory)
+      : file_(file),
+        directory_(directory),
+        record_(file, directory.offset, directory.size, "the list of entries") {}
+
+  std::optional<Entry> next() {
+    if (read_ == directory_.entries) return std::nullopt;
+    const std::uint64_t place = directory_.offset + at_;
+    if (record_.size() - at_ < kEntrySize || record_.number(at_, 4) != 0x02014b50) {
+      fail_file(file_.name(), "byte ", place, ": entry ", read_, " of ", directory_.entries,
                 " is missing from the list of entries");
     }
-    const std::uint64_t name = record.number(at + 28, 2);
-    const std::uint64_t extra = record.number(at + 30, 2);
-    const std::uint64_t comment = record.number(at + 32, 2);
-    const std::size_t end = at + kEntrySize + name + extra + comment;
-    if (end > record.size()) {
-      fail_file(file.name(), "byte ", place, ": entry ", i, " passes the list's end");
+    const std::uint64_t name = record_.number(at_ + 28, 2);
+    const std::uint64_t extra = record_.number(at_ + 30, 2);
+    const std::uint64_t comment = record_.number(at_ + 32, 2);
+    const std::size_t end = at_ + kEntrySize + name + extra + comment;
+    if (end > record_.size()) {
+      fail_file(file_.name(), "byte ", place, ": entry ", read_, " passes the list's end");
     }
-    Entry entry{record.text(at + kEntrySize, name), record.number(at + 8, 2),
-                record.number(at + 10, 2),          record.number(at + 16, 4),
-                record.number(at + 20, 4),          record.number(at + 24, 4),
-                record.number(at + 42, 4)};
-    widen(entry, record, end - comment - extra, end - comment, file.name());
-    entries.push_back(std::move(entry));
-    at = end;
+    Entry entry{record_.text(at_ + kEntrySize, name), record_.number(at_ + 8, 2),
+                record_.number(at_ + 10, 2),          record_.number(at_ + 16, 4),
+                record_.number(at_ + 20, 4),          record_.number(at_ + 24, 4),
+                record_.number(at_ + 42, 4)};
+    widen(entry, record_, end - comment - extra, end - comment, file_.name());
+    at_ = end;
+    ++read_;
+    return entry;
   }
-  return entries;
-}
+
+ private:
+  const InputFile& file_;
+  const Directory directory_;
+  const Record record_;
+  std::size_t at_ = 0;
+  std::uint64_t read_ = 0;
+};
 
 constexpr std::array<std::uint32_t, 256> kChecksumTable = [] {
   std::array<std::uint32_t, 256> table{};
@@ -170,7 +184,8 @@ constexpr std::array<std::uint32_t, 256> kChecksumTable = [] {
 
 /// CRC-32 of the whole region.
 std::uint32_t checksum(const FileRegion& region) {
-  std::vector<unsigned char> bytes(std::size_t{1} << 16);
+  constexpr index_t kChunk = index_t{1} << 16;
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(std::min(kChunk, region.size)));
   std::uint32_t sum = 0xffffffff;
   for (index_t done = 0; done < region.size;) {
     const index_t n = std::min(std::ssize(bytes), region.size - done);
@@ -214,7 +229,9 @@ std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
   constexpr std::string_view kSuffix = ".npy";
   std::map<std::string, Tensor> arrays;
   std::uint64_t left = directory.offset;  // bytes that entries may claim: they must not overlap
-  for (const Entry& entry : read_entries(file, directory)) {
+  EntryList entries(file, directory);
+  while (const std::optional<Entry> next = entries.next()) {
+    const Entry& entry = *next;
     const std::string label = format(file.name(), ": entry ", printable(entry.name));
     if (!entry.name.ends_with(kSuffix)) fail_file(label, "not a .npy file");
     if (entry.stored_size > left) fail_file(label, "the entries together are larger than the file");

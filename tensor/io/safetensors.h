@@ -39,7 +39,9 @@ struct Safetensors {
 /// be written into or shortened in place: see InputFile::map; clone() a tensor that must outlast
 /// that.
 /// **Errors**: std::runtime_error with the file's name and the place or the tensor's name: no such
-/// file; a header longer than 100,000,000 bytes or than the file; one that is not exactly such JSON
+/// file; a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
+/// (those of 40,000 tensors; a stranger's file must not take much more memory than it has bytes);
+/// one that is not exactly such JSON
 /// (another key, a key twice, a number that is no plain unsigned integer, metadata that is not
 /// text); another dtype; more than 8 axes, a size above 2^48, sizes that overflow; offsets that do
 /// not fit the shape, or that leave gaps, overlap or do not end with the file. Memory for tensors is
@@ -77,6 +79,7 @@ class SafetensorsFile {
 /// Writes tensors, and texts as `__metadata__`: the file is replaced as a whole, as by write_file.
 /// "format" becomes "pt" unless `metadata` says otherwise: some readers expect it.
 /// **Errors**: an undefined tensor; a name that is empty, too long, "__metadata__" or not UTF-8;
+/// more tensors and texts than load_safetensors takes;
 /// std::runtime_error where the file cannot be written.
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOp = "save_safetensors";
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr index_t kMaxValues = 12'000'000;  // of a million tensors
+constexpr index_t kMaxValues = index_t{1} << 19;  // of 40,000 tensors
 constexpr std::size_t kMaxName = 4096;
 constexpr index_t kMaxSize = index_t{1} << 48;
 constexpr index_t kMaxOffset = index_t{1} << 62;
@@ -46,6 +46,13 @@ SafetensorsEntry entry_of(const Json& json) {
   return entry;
 }
 
+/// The values that parse_json will count in the header, keys among them.
+index_t count_values(const SafetensorsHeader& header) {
+  index_t values = 3 + 2 * static_cast<index_t>(header.metadata.size());
+  for (const SafetensorsEntry& entry : header.entries) values += 10 + entry.shape.size();
+  return values;
+}
+
 void check_name(const std::string& name) {
   require(!name.empty() && name.size() <= kMaxName, kOp, "a name must have 1 to ", kMaxName,
           " bytes: ", printable(name));
@@ -73,6 +80,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
 }
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
+  require(count_values(header) <= kMaxValues, kOp,
+          "more values than the header of a file may have: ", header.entries.size(), " tensors, ",
+          header.metadata.size(), " texts");
   std::string text = "{";
   const auto add_key = [&](const std::string& key) {
     if (text.back() != '{') text += ',';

@@ -6,12 +6,15 @@
 #include <map>
 
 #include "tests/fuzz/target.h"
+#include "tests/support/file_support.h"
 
 namespace tessera::test {
 namespace {
 
 const std::map<std::string, void (*)(std::string_view)> kTargets = {
-    {"checkpoint", fuzz_checkpoint}, {"npy", fuzz_npy}, {"npz", fuzz_npz},
+    {"checkpoint", fuzz_checkpoint},
+    {"npy", fuzz_npy},
+    {"npz", fuzz_npz},
     {"safetensors", fuzz_safetensors}};
 
 std::string read(const std::filesystem::path& path) {
@@ -31,12 +34,52 @@ TEST(FuzzCorpus, HoldsNoFinding) {
   }
 }
 
+/// A .safetensors file of this header and no data.
+std::string safetensors_of(const std::string& header) {
+  return little_endian(header.size(), 8) + header;
+}
+
+/// `text`, `count` times.
+std::string repeated(const std::string& text, int count) {
+  std::string result;
+  result.reserve(text.size() * static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) result += text;
+  return result;
+}
+
+/// An archive whose list names `count` entries, of which none is there.
+std::string archive_of_nothing(int count) {
+  const std::string list = repeated("PK\1\2" + std::string(42, '\0'), count);
+  const auto number = static_cast<std::uint64_t>(count);
+  return list + "PK\6\6" + std::string(20, '\0') + little_endian(number, 8) +
+         little_endian(number, 8) + little_endian(list.size(), 8) + little_endian(0, 8) + "PK\6\7" +
+         little_endian(0, 4) + little_endian(list.size(), 8) + little_endian(1, 4) + "PK\5\6" +
+         little_endian(0, 4) + std::string(12, '\xff') + little_endian(0, 2);
+}
+
+// A fuzzer's files are small; these are large, and of much that is small.
+TEST(FuzzCorpus, NoLargeFileTakesMuchMoreMemoryThanItHasBytes) {
+  constexpr int kMany = 600000;
+  EXPECT_EQ(finding(fuzz_npz, archive_of_nothing(kMany)), "");
+  EXPECT_EQ(finding(fuzz_safetensors,
+                    safetensors_of("{\"w\":{\"shape\":[" + repeated("0,", kMany) + "0]}}")),
+            "");
+  EXPECT_EQ(finding(fuzz_checkpoint,
+                    safetensors_of("{\"__metadata__\":[" + repeated("[],", kMany) + "[]]}")),
+            "");
+  EXPECT_EQ(finding(fuzz_npy, "\x93NUMPY\2" + std::string(1, '\0') + "\xff\xff\xff\0" +
+                                  std::string(1 << 24, '(')),
+            "");
+}
+
 TEST(FuzzCorpus, FindsWhatATargetMustNotDo) {
   EXPECT_EQ(finding([](std::string_view) {}, ""), "");
   EXPECT_EQ(finding([](std::string_view) { throw std::runtime_error("no"); }, ""), "");
   EXPECT_NE(finding([](std::string_view) { throw std::runtime_error("a\nb"); }, ""), "");
   EXPECT_NE(finding([](std::string_view) { throw std::invalid_argument("no"); }, ""), "");
   EXPECT_NE(finding([](std::string_view) { expect(false, "no"); }, ""), "");
+  const auto hoard = [](std::string_view) { expect(std::string(40 << 20, 'x').back() == 'x', ""); };
+  EXPECT_EQ(finding(hoard, "").empty(), !counts_memory());
 }
 
 }  // namespace

@@ -37,6 +37,9 @@ void expect(bool condition, const char* broken);
 /// What is before the first zero byte, and what is after it: two files in one input.
 std::pair<std::string_view, std::string_view> split_at_zero(std::string_view bytes);
 
+/// Whether memory is counted: where a sanitizer is linked.
+bool counts_memory();
+
 /// Runs a target on one input: what was found, or nothing.
 std::string finding(void (*target)(std::string_view), std::string_view bytes);
 

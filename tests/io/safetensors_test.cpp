@@ -9,6 +9,7 @@
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
+#include "tensor/io/safetensors_header.h"
 #include "tests/support/errors.h"
 #include "tests/support/file_support.h"
 
@@ -247,6 +248,17 @@ TEST(LoadSafetensors, WantsTheFormatsJson) {
       header_error("{\"" + std::string(5000, 'n') + "\":{}}").find("5000 bytes, more than 4096"),
       std::string::npos);
   EXPECT_LE(header_error("{\"" + std::string(100000, '\x7f')).size(), 512u);
+}
+
+TEST(LoadSafetensors, BoundsTheValuesOfAHeader) {
+  std::string list = "[0";
+  for (int i = 0; i < 525000; ++i) list += ",0";
+  EXPECT_EQ(file_error([&] { parse_safetensors_header("{\"w\":" + list + "]}", "x"); }),
+            "x: header: more than 524288 values");
+  const std::vector<SafetensorsEntry> entries(50000, {.name = "w", .dtype = "F32", .shape = {2}});
+  EXPECT_TRUE(test::throws("save_safetensors", {"50000 tensors"}, [&] {
+    format_safetensors_header({entries, {}});
+  }));
 }
 
 TEST(LoadSafetensors, RefusesTheSameKeyTwice) {
