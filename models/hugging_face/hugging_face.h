@@ -4,6 +4,7 @@
 #include "models/hugging_face/answers.h"
 #include "models/hugging_face/batches.h"
 #include "models/hugging_face/family.h"
+#include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/heads.h"
 #include "models/hugging_face/labels.h"

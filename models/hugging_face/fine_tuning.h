@@ -1,0 +1,70 @@
+// Which parameters of a pretrained model learn, and how fast.
+//
+//   nn::AdamW optimizer(models::fine_tuning_groups(model, {.lr = 1e-4, .layer_decay = 0.9}));
+//   nn::Trainer trainer(model, optimizer, examples);
+//
+// The lower a layer, the more general what it knows, and the less it should change: its rate is a
+// fixed share of that of the layer above it. What is new, the head, may learn faster than all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/module.h"
+#include "nn/training/parameters.h"
+
+namespace tessera::models {
+
+struct FineTuningOptions {
+  double lr = 1e-4;                    // of the highest layer
+  std::optional<double> head_lr = {};  // of what reads the encoder's output; absent: lr
+  double layer_decay = 1;              // a layer's rate divided by that of the layer above it
+  double weight_decay = 0.01;          // of matrices; biases and norms have none
+  bool freeze_embeddings = false;
+  index_t freeze_layers = 0;  // so many of the lowest, and the embeddings below them
+};
+
+/// Where a parameter of a model with a TokenEncoder stands, from below: 0 for the embeddings and
+/// what tells the layers positions, i + 1 for layer i, `layers` for the norm after them, and
+/// layers + 1 for what reads the encoder's output.
+index_t level_of(const std::string& name, index_t layers);
+
+/// The number of layers that these names of parameters tell of.
+index_t layer_count(const std::vector<std::string>& names);
+
+/// The rate of a level:
+///
+///     rate(level) = lr layer_decay^(layers - level),    of the head head_lr
+///
+/// 0 where the level is frozen.
+/// **Errors**: a rate or decay that is negative or not finite; freeze_layers below 0 or above
+/// `layers`.
+double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
+
+/// The parameters in groups from the highest level to the lowest, two a level: the matrices, and
+/// what has no weight decay.
+/// **Errors**: as rate_of.
+std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
+                                                const FineTuningOptions& options);
+
+/// Makes variables of the parameters that shall learn and of no others, and groups them for an
+/// optimiser. What is frozen takes part in no gradient: where the lowest layers are, backward ends
+/// above them.
+///
+/// It is for models whose encoder's parameters are called as TokenEncoder's.
+/// **Errors**: as rate_of; nothing is left that learns.
+/// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark et
+/// al., "ELECTRA", 2020, appendix B, for the decay by layer.
+template <nn::Module M>
+std::vector<nn::ParameterGroup> fine_tuning_groups(M& model, const FineTuningOptions& options) {
+  std::vector<std::string> names;
+  nn::for_each_parameter(model, [&](const std::string& name, Tensor&) { names.push_back(name); });
+  const index_t layers = layer_count(names);
+  nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
+    parameter.set_requires_grad(rate_of(level_of(name, layers), layers, options) > 0);
+  });
+  return groups_by_level(nn::parameters(model), layers, options);
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,151 @@
+// Pretrained models that go on learning: rates by layer, what is frozen, and that every family
+// learns.
+#include "models/hugging_face/fine_tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/text_classifier.h"
+#include "nn/training/optim.h"
+#include "nn/training/trainer.h"
+#include "tensor/kernels/parallel.h"
+#include "tests/support/errors.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+SequenceClassifier fresh(const std::string& family) {
+  manual_seed(3);
+  return make_text_classifier(folders() / family, {"no", "yes"}).model;
+}
+
+/// The rate of each parameter in its group, by its name.
+std::map<std::string, nn::ParameterGroup> groups_by_name(
+    const std::vector<nn::ParameterGroup>& groups) {
+  std::map<std::string, nn::ParameterGroup> result;
+  for (const nn::ParameterGroup& group : groups) {
+    for (const nn::Parameter& each : group.parameters) {
+      EXPECT_TRUE(
+          result.emplace(each.name, nn::ParameterGroup{{}, group.lr, group.weight_decay}).second)
+          << each.name;
+    }
+  }
+  return result;
+}
+
+TEST(FineTuning, ALayerLearnsSlowerThanTheOneAbove) {
+  SequenceClassifier model = fresh("bert");  // two layers
+  const auto groups = fine_tuning_groups(
+      model, {.lr = 0.5, .head_lr = 3, .layer_decay = 0.25, .weight_decay = 0.125});
+  EXPECT_EQ(groups.front().lr, 3);  // which a trainer reports
+  const auto by_name = groups_by_name(groups);
+  const std::map<std::string, double> rates = {{"embeddings.word_embeddings.weight", 0.03125},
+                                               {"embeddings.LayerNorm.bias", 0.03125},
+                                               {"encoder.layers.0.linear1.weight", 0.125},
+                                               {"encoder.layers.1.self_attn.in_proj_bias", 0.5},
+                                               {"head.dense.weight", 3},
+                                               {"classifier.bias", 3}};
+  for (const auto& [name, rate] : rates) {
+    ASSERT_TRUE(by_name.contains(name)) << name;
+    EXPECT_EQ(by_name.at(name).lr, rate) << name;
+  }
+  nn::for_each_parameter(model, [&](const std::string& name, const Tensor& parameter) {
+    ASSERT_TRUE(by_name.contains(name)) << name;
+    EXPECT_EQ(by_name.at(name).weight_decay, parameter.rank() > 1 ? 0.125 : 0) << name;
+  });
+}
+
+TEST(FineTuning, WhatSharesItsNumbersStandsBelowAllThatReadThem) {
+  EXPECT_EQ(level_of("encoder.relative_attention_bias.weight", 12), 0);
+  EXPECT_EQ(level_of("embeddings.projection.weight", 12), 0);
+  EXPECT_EQ(level_of("encoder.layers.11.relative_attention_bias.weight", 12), 12);
+  EXPECT_EQ(level_of("encoder.norm.weight", 12), 12);
+  EXPECT_EQ(level_of("classifier.weight", 12), 13);
+}
+
+TEST(FineTuning, RefusesWhatIsNoRate) {
+  SequenceClassifier model = fresh("bert");
+  const auto refuses = [&](const FineTuningOptions& options, const std::string& words) {
+    EXPECT_TRUE(throws("fine_tuning_groups", {words}, [&] { fine_tuning_groups(model, options); }));
+  };
+  refuses({.lr = -1}, "lr must be");
+  refuses({.head_lr = -1}, "head_lr must be");
+  refuses({.layer_decay = std::nan("")}, "layer_decay must be");
+  refuses({.freeze_layers = 3}, "the model has 2 layers");
+  refuses({.freeze_layers = -1}, "freeze_layers is -1");
+  TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
+  EXPECT_TRUE(throws("fine_tuning_groups", {"frozen"},
+                     [&] { fine_tuning_groups(encoder, {.freeze_layers = 2}); }));
+}
+
+/// The bits of each parameter.
+std::map<std::string, std::vector<float>> bits_of(const SequenceClassifier& model) {
+  std::map<std::string, std::vector<float>> bits;
+  nn::for_each_parameter(model, [&](const std::string& name, const Tensor& parameter) {
+    bits[name] = parameter.to_vector<float>();
+  });
+  return bits;
+}
+
+struct Trained {
+  std::map<std::string, std::vector<float>> before, after;
+  double first_loss = 0, last_loss = 0;
+};
+
+/// A family's classifier tells two texts from each other.
+Trained trained(const std::string& family, const FineTuningOptions& options, int threads) {
+  set_thread_count(threads);
+  SequenceClassifier model = fresh(family);
+  Trained result;
+  result.before = bits_of(model);
+  nn::AdamW optimizer(fine_tuning_groups(model, options));
+  const auto loss = [&](std::span<const index_t> chosen) {
+    std::vector<index_t> ids, lengths, labels;
+    for (const index_t i : chosen) {
+      for (index_t t = 0; t < 6; ++t) ids.push_back(i % 2 == 0 ? 11 + t : 20 - t);
+      lengths.push_back(4 + i % 3);
+      labels.push_back(i % 2);
+    }
+    const index_t rows = std::ssize(chosen);
+    const Tokens tokens = {.ids = from_vector(ids, {rows, 6}), .lengths = from_vector(lengths)};
+    return nn::summed_cross_entropy(model(tokens), from_vector(labels));
+  };
+  const nn::Examples examples = {std::vector<index_t>(8, 6), loss};
+  result.first_loss = nn::evaluate(model, examples).mean();
+  nn::Trainer trainer(model, optimizer, examples, {.epochs = 12, .batch_size = 4, .warmup = 0.1});
+  trainer.run();
+  result.last_loss = nn::evaluate(model, examples).mean();
+  result.after = bits_of(model);
+  set_thread_count(0);
+  return result;
+}
+
+TEST(FineTuning, EveryFamilyLearnsAndWhatIsFrozenKeepsItsBits) {
+  for (const std::string family : {"albert", "bert", "distilbert", "electra", "gte", "modernbert",
+                                   "mpnet", "nomic_bert", "roberta", "xlm_roberta"}) {
+    SCOPED_TRACE(family);
+    const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .freeze_layers = 1};
+    const Trained one = trained(family, options, 1);
+    EXPECT_LT(one.last_loss, 0.7 * one.first_loss);
+    if (family < "d") {
+      EXPECT_EQ(one.after, trained(family, options, 2).after);
+    }
+    for (const auto& [name, bits] : one.after) {
+      if (level_of(name, 2) <= 1) {
+        EXPECT_EQ(bits, one.before.at(name)) << name;
+      } else if (name.ends_with(".weight")) {
+        EXPECT_NE(bits, one.before.at(name)) << name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::models
