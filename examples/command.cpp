@@ -15,8 +15,6 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr index_t kMostThreads = 1024;
-
 bool is_standard_input(const std::string& file) {
   return file.empty() || file == "-";
 }
@@ -45,8 +43,7 @@ Command::Command(std::string name, const std::string& description)
     : name_(std::move(name)), line_(new Line{.app = CLI::App(description, name_)}) {
   line_->app.get_formatter()->column_width(34);
   line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  line_->app.add_option("--threads", threads_, "threads to compute on; the machine's if absent")
-      ->check(between(Range<index_t>{1, kMostThreads}));
+  add_threads(line_->app, threads_);
 }
 
 Command::~Command() = default;

@@ -45,4 +45,11 @@ inline CLI::Validator not_empty() {
   return CLI::Validator(check, "");
 }
 
+/// The option that all programs have; 0 stands for its absence.
+inline void add_threads(CLI::App& app, index_t& threads) {
+  constexpr index_t kMostThreads = 1024;
+  app.add_option("--threads", threads, "threads to compute on; the machine's if absent")
+      ->check(between(Range<index_t>{1, kMostThreads}));
+}
+
 }  // namespace tessera::examples
