@@ -11,6 +11,7 @@
 #include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/kernels/parallel.h"
 
 namespace tessera::examples {
 
@@ -86,12 +87,15 @@ struct Program::CommandLine {
   }
 };
 
-Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults)
+Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults,
+                 Trains trains)
     : options(defaults),
       name_(std::move(name)),
+      save_flag_(trains == Trains::kNewModel ? "--save" : "--checkpoint"),
       line_(new CommandLine{.app = CLI::App(description, name_), .settings = {}}) {
   line_->app.get_formatter()->column_width(34);
   line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  if (trains == Trains::kNewModel) add_model_options();
   add_common_options();
 }
 
@@ -133,12 +137,15 @@ void Program::add_file(const char* flag, std::string& value, const char* what) {
   files_.emplace_back(flag, &value);
 }
 
-void Program::add_common_options() {
+void Program::add_model_options() {
   add("--layers", options.layers, "layers of the encoder", {0, kMany});
   add("--width", options.width, "width of the model", {1, kMany});
   add("--heads", options.heads, "heads of attention, which divide the width", {1, kMany});
   add("--feed-forward", options.feed_forward, "width inside the feed-forward networks", {1, kMany});
   add("--dropout", options.dropout, "chance of each element to be dropped in training", {0, 1});
+}
+
+void Program::add_common_options() {
   add("--batch", options.batch_size, "examples a step", {1, kMany});
   add("--lr", options.learning_rate, "highest learning rate", {0, 1e9});
   add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone", {0, 1e9});
@@ -156,9 +163,10 @@ void Program::add_common_options() {
       ->capture_default_str();
   app.add_option("--max-steps", options.max_steps, "stop after so many steps of this call")
       ->check(between(positive));
+  add_threads(app, threads_);
   add_for_call("--checkpoint-layers", options.checkpoint_layers,
                "less memory for a third more time; the same result");
-  add_file("--save", options.save, "folder for the checkpoint; --resume's if absent");
+  add_file(save_flag_.c_str(), options.save, "folder for the checkpoint; --resume's if absent");
   add_file("--resume", options.resume, "folder of a checkpoint to go on from");
   add_file("--log", options.log, "file for a line of numbers a step, as CSV");
 }
@@ -213,6 +221,7 @@ nn::Checkpoint Program::settings() const {
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
   constexpr const char* kAdvice = "; a smaller --batch or shorter texts take less";
   return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
+    set_thread_count(static_cast<int>(threads_));
     if (!options.resume.empty()) resume();
     check_log();
     body();

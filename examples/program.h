@@ -47,10 +47,15 @@ struct TrainingOptions {
 /// The file in the folders that --save and --resume name.
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 
+/// What a program trains: a model whose sizes are options, and which its checkpoint holds (--save),
+/// or one from a folder, saved as a folder, with checkpoints on request (--checkpoint).
+enum class Trains { kNewModel, kPretrained };
+
 /// A command line, and what becomes of errors: one line on standard error and exit code 2.
 class Program {
  public:
-  Program(std::string name, const std::string& description, const TrainingOptions& defaults);
+  Program(std::string name, const std::string& description, const TrainingOptions& defaults,
+          Trains trains = Trains::kNewModel);
   ~Program();
 
   /// Adds an option that belongs to the run: checkpoints hold it, and a resumed run takes it from
@@ -78,6 +83,8 @@ class Program {
   nn::Checkpoint settings() const;
 
   const std::string& name() const { return name_; }
+  /// The option that names the checkpoint's folder.
+  const std::string& save_flag() const { return save_flag_; }
 
   TrainingOptions options;
   std::optional<nn::Checkpoint> resumed;
@@ -85,11 +92,14 @@ class Program {
  private:
   struct CommandLine;  // of the library that parses it, which takes long to compile
 
+  void add_model_options();
   void add_common_options();
   void resume();
   void check_log() const;
 
   std::string name_;
+  std::string save_flag_;
+  index_t threads_ = 0;
   std::vector<std::pair<std::string, const std::string*>> files_;  // that this call names, by flag
   std::unique_ptr<CommandLine> line_;
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -75,7 +76,13 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
   for (const text::Example& example : examples) {
     add(std::holds_alternative<index_t>(example.label) ? text::class_of(example) : -1);
     add(std::ssize(example.ids));
-    for (index_t id : example.ids) add(id);
+    for (const index_t id : example.ids) add(id);
+    if (const auto* const labels = std::get_if<std::vector<index_t>>(&example.label)) {
+      for (const index_t label : *labels) add(label);
+    }
+    if (const auto* const value = std::get_if<double>(&example.label)) {
+      add(std::bit_cast<index_t>(*value));
+    }
   }
   return hash;
 }
@@ -97,13 +104,14 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
       .dropout = options.dropout};
 }
 
-Training::Training(const Program& program, const nn::Parameters& parameters, Lesson lesson)
+Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson)
     : options_(program.options),
+      save_flag_(program.save_flag()),
       base_(program.settings()),
       lesson_(std::move(lesson)),
-      optimizer_(nn::split_weight_decay(parameters), {.lr = options_.learning_rate,
-                                                      .eps = options_.eps,
-                                                      .weight_decay = options_.weight_decay}) {
+      optimizer_(std::move(groups), {.lr = options_.learning_rate,
+                                     .eps = options_.eps,
+                                     .weight_decay = options_.weight_decay}) {
   base_.set("digest", lesson_.digest);
   for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
 }
@@ -117,6 +125,7 @@ nn::TrainerOptions Training::trainer_options() const {
           .warmup = options_.warmup,
           .clip = options_.clip,
           .patience = options_.patience,
+          .best_by = lesson_.best_by,
           .keep_best = lesson_.keep_best};
 }
 
@@ -157,7 +166,7 @@ bool Training::run() {
                           "; the best was after step ", trainer_->best_step().value_or(0)));
   } else if (end == nn::RunEnd::kStopped) {
     progress_.line(format("stopped ", where,
-                          options_.save.empty() ? "; nothing is saved without --save"
+                          options_.save.empty() ? "; nothing is saved without " + save_flag_
                                                 : "; go on with --resume " + options_.save));
   }
   return end != nn::RunEnd::kStopped;

@@ -15,6 +15,8 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "examples/program.h"
 #include "examples/progress.h"
@@ -37,6 +39,7 @@ struct Lesson {
   std::uint64_t digest = 0;    // stands for all examples: a resumed run must have the same
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
+  nn::BestBy best_by = nn::BestBy::kLoss;
   /// What the line at an epoch's end says.
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
@@ -48,7 +51,13 @@ class Training {
   /// one.
   template <class Model>
   Training(const Program& program, Model& model, Lesson lesson)
-      : Training(program, parameters_of(model), std::move(lesson)) {
+      : Training(program, model, groups_of(model), std::move(lesson)) {}
+  /// The same for these parameters, which must be all variables of `model`; a group may have a rate
+  /// of its own.
+  template <class Model>
+  Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
+           Lesson lesson)
+      : Training(program, std::move(groups), std::move(lesson)) {
     begin(program, model);
   }
 
@@ -63,11 +72,11 @@ class Training {
   }
 
  private:
-  Training(const Program& program, const nn::Parameters& parameters, Lesson lesson);
+  Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson);
   template <class Model>
-  static nn::Parameters parameters_of(Model& model) {
+  static std::vector<nn::ParameterGroup> groups_of(Model& model) {
     nn::set_requires_grad(model);
-    return nn::parameters(model);
+    return nn::split_weight_decay(model);
   }
   template <class Model>
   void begin(const Program& program, Model& model) {
@@ -85,6 +94,7 @@ class Training {
   double seconds() const;
 
   TrainingOptions options_;
+  std::string save_flag_;
   nn::Checkpoint base_;
   Lesson lesson_;
   nn::AdamW optimizer_;
