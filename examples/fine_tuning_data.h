@@ -1,0 +1,71 @@
+// The files that a pretrained model learns from, as examples for its trainer.
+//
+//   DESC<tab>How did serfdom develop ?         a class, or a number to be predicted
+//   yes<tab>A man sleeps.<tab>Someone rests.   the same of a pair of texts
+//   Ada<tab>B-PER                              a label a word, an empty line between sentences
+//   Who built Rome ?<tab>Romulus, they say.    two texts that shall be near each other
+//
+// **Errors** throughout: std::runtime_error with the file's name and the line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/task.h"
+#include "models/text/batches.h"
+#include "models/text/labelled_text.h"
+#include "models/text/tokenizer.h"
+
+namespace tessera::examples {
+
+/// What of a file a model reads.
+struct TextData {
+  std::vector<text::Example> examples = {};
+  std::vector<text::Example> partners = {};  // what each shall be near; of pairs without labels
+
+  bool empty() const { return examples.empty(); }
+  std::vector<index_t> lengths() const;
+  std::uint64_t digest() const;
+};
+
+/// Moves a share of the examples, chosen at random, out of `data`.
+TextData hold_out(TextData& data, double share, std::uint64_t seed);
+
+/// The task that a file seems to be for: "tokens" where empty lines stand between its lines,
+/// "regression" where it begins its lines with numbers that have fractions, else "classification".
+/// **Errors**: also lines that begin with a text each, not with one of a few labels.
+std::string guessed_task(const std::string& file);
+
+/// Texts, or pairs of them, with a label each.
+struct LabelledFile {
+  std::string name;
+  std::vector<text::LabelledText> lines;
+  std::vector<std::string> seconds;  // of pairs
+};
+
+LabelledFile read_labelled_file(const std::string& file, bool pair);
+
+/// How texts become tokens.
+struct TextEncoder {
+  const text::Tokenizer* tokenizer;
+  text::EncodeOptions options = {};
+  bool feeds_types = false;
+};
+
+/// The examples of a file, by its labels' numbers in a list or as the numbers that they are.
+TextData classified_texts(const LabelledFile& file, const std::vector<std::string>& labels,
+                          const TextEncoder& encode);
+TextData valued_texts(const LabelledFile& file, const TextEncoder& encode);
+
+/// Sentences whose words have labels: a word's first token has the label, its others none.
+TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
+                      const std::vector<std::string>& labels, const std::string& file,
+                      const TextEncoder& encode);
+
+/// Pairs of texts that shall be near each other. `clean` is done to each text first.
+TextData paired_texts(const std::string& file, const TextEncoder& encode,
+                      const std::function<std::string(const std::string&)>& clean);
+
+}  // namespace tessera::examples

@@ -1,0 +1,230 @@
+// fine_tune as its users run it: every task, what is saved and resumed, and what is refused.
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/io/safetensors.h"
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+class FineTune : public Programs {
+ protected:
+  void SetUp() override {
+    Programs::SetUp();
+    std::string classes, values, tags, pairs, both;
+    for (const std::string who : {"he", "she", "it", "the cat", "many people", "who", "what"}) {
+      classes += "place\t" + who + " runs in the city\n" + "rest\t" + who + " sat on a mat\n";
+      values += "2.5\t" + who + " runs in the city\n" + "-1\t" + who + " sat on a mat\n";
+      tags += "paris\tB-LOC\ncity\tI-LOC\nis\tO\nbig\tO\n\n";
+      tags += "she\tO\nlived\tO\nin\tO\nparis\tB-LOC\n\n";
+      pairs += who + " runs\t" + who + " runs in the city\n" + who + " sat\t" + who + " is old\n";
+      both += "yes\t" + who + " runs\tin the city\n" + "no\t" + who + " runs\ton a mat\n";
+    }
+    write("classes.tsv", classes);
+    write("values.tsv", values);
+    write("tags.tsv", tags);
+    write("pairs.tsv", pairs);
+    write("both.tsv", both);
+  }
+
+  static std::string golden(const std::string& folder) {
+    return "'" + (fs::path(TESSERA_GOLDEN_DIR) / "folders" / folder).string() + "'";
+  }
+  static std::string bert(const std::string& arguments) {
+    return "--model " + golden("bert") + " --batch 4 --lr 0.01 --head-lr 0.02 " + arguments;
+  }
+
+  std::string weights(const std::string& folder) const {
+    return contents(folder_ / folder / "model.safetensors");
+  }
+};
+
+/// The number behind the last `name` of an output.
+double last_number(const std::string& output, const std::string& name) {
+  return std::stod(output.substr(output.rfind(name + " ") + name.size() + 1));
+}
+
+// Each task is learned as far as its own lines tell, and another program opens what is saved.
+TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
+  struct Case {
+    std::string model, file, arguments, task;
+    std::string opens;   // what is saved
+    double least, most;  // of the number at the end
+  };
+  const std::vector<Case> cases = {
+      {"bert", "classes.tsv", "", "classification", "classify_text lines.txt", 0.9, 1},
+      {"bert", "both.tsv", "--pair", "classification", "classify_text --pair pair.txt", 0.9, 1},
+      {"bert", "values.tsv", "", "regression", "classify_text lines.txt", 0, 0.5},
+      {"roberta", "values.tsv", "--freeze embeddings", "regression", "classify_text lines.txt", 0,
+       0.5},
+      {"bert", "tags.tsv", "", "tokens", "tag_tokens lines.txt", 0.9, 1},
+      {"modernbert", "tags.tsv", "", "tokens", "tag_tokens lines.txt", 0.9, 1},
+      {"sentence", "pairs.tsv", "--task pairs", "pairs", "embed lines.txt", 0.5, 1}};
+  write("lines.txt", "she runs in the city\n");
+  write("pair.txt", "she runs\tin the city\n");
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.model + " " + each.file);
+    const Outcome outcome =
+        run("fine_tune", "--model " + golden(each.model) + " --train " + each.file + " --test " +
+                             each.file + " --epochs 25 --batch 4 --lr 0.01 --head-lr 0.02 " +
+                             "--layer-decay 1 --save new " + each.arguments);
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_TRUE(outcome.output.starts_with(each.task + ": 14 examples; ")) << outcome.output;
+    const double last = last_number(outcome.output, each.most < 1 ? "error" : "accuracy");
+    EXPECT_GE(last, each.least) << outcome.output;
+    EXPECT_LE(last, each.most) << outcome.output;
+    const std::size_t space = each.opens.find(' ');
+    const Outcome opened =
+        run(each.opens.substr(0, space), "--model new" + each.opens.substr(space));
+    EXPECT_EQ(opened.status, 0) << opened.errors;
+    EXPECT_NE(opened.output, "");
+    fs::remove_all(folder_ / "new");
+  }
+}
+
+// What the saved folder says of each line is what the program's own test counted.
+TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
+  write("mixed.tsv", contents(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
+  const Outcome outcome = run("fine_tune", bert("--train classes.tsv --test mixed.tsv --epochs 25 "
+                                                "--save new --valid mixed.tsv"));
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find(", the best"), std::string::npos) << outcome.output;
+  std::string texts;
+  std::vector<std::string> labels;
+  std::istringstream lines(contents(folder_ / "mixed.tsv"));
+  for (std::string line; std::getline(lines, line);) {
+    labels.push_back(line.substr(0, line.find('\t')));
+    texts += line.substr(line.find('\t') + 1) + '\n';
+  }
+  write("lines.txt", texts);
+  double right = 0;
+  std::istringstream answers(run("classify_text", "--model new lines.txt").output);
+  for (const std::string& label : labels) {
+    std::string answer;
+    std::getline(answers, answer);
+    right += answer.starts_with(label + "\t") ? 1 : 0;
+  }
+  EXPECT_NEAR(last_number(outcome.output, "accuracy"), right / 15, 1e-4);
+  EXPECT_LT(right, 15);
+}
+
+// However many threads, and stopped on the way or not: the same bytes are saved.
+TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
+  const std::string arguments = bert("--train tags.tsv --epochs 4 ");
+  ASSERT_EQ(run("fine_tune", arguments + "--save whole --threads 1").status, 0);
+  const std::string want = weights("whole");
+  ASSERT_NE(want, "");
+  const Outcome first =
+      run("fine_tune", arguments + "--save never --threads 2 --checkpoint cut --max-steps 6");
+  ASSERT_EQ(first.status, 0) << first.errors;
+  EXPECT_NE(first.output.find("stopped after step 6 of 16; go on with --resume cut"),
+            std::string::npos)
+      << first.output;
+  EXPECT_FALSE(fs::exists(folder_ / "never"));
+  const std::string files = "--model " + golden("bert") + " --train tags.tsv --save again ";
+  const Outcome second = run("fine_tune", files + "--resume cut --threads 2");
+  ASSERT_EQ(second.status, 0) << second.errors;
+  EXPECT_EQ(weights("again"), want);
+  EXPECT_TRUE(fails("fine_tune", files + "--resume cut --head-lr 1", "another --head-lr"));
+  EXPECT_TRUE(fails("fine_tune",
+                    "--model " + golden("bert") +
+                        " --train classes.tsv --save other "
+                        "--resume cut",
+                    "other examples"));
+}
+
+TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
+  write("no_tab.tsv", "place\ta city\na river\n");
+  write("unknown.tsv", "place\tparis\nplanet\tparis\n");
+  write("one.tsv", "place\tparis\nplace\tcity\n");
+  write("words.tsv", "1.5\tparis\nmany\tparis\n");
+  write("no_tag.tsv", "paris\tB-LOC\n\nis\n");
+  write("no_pair.tsv", "paris\tcity\nparis\t \n");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--train no_tab.tsv", "no_tab.tsv: line 2: no tab"},
+      {"--train classes.tsv --test unknown.tsv", "unknown.tsv: line 2: unknown label 'planet'"},
+      {"--train one.tsv", "one.tsv: every line has the label 'place'"},
+      {"--train words.tsv --task regression", "words.tsv: line 2: wanted a number, got 'many'"},
+      {"--train no_tag.tsv --task tokens", "no_tag.tsv: line 3: no tab"},
+      {"--train no_pair.tsv --task pairs", "no_pair.tsv: line 2: a text of the pair is empty"},
+      {"--train no_tab.tsv --task pairs", "no_tab.tsv: line 2: wanted two texts"},
+      {"--train classes.tsv --pair", "classes.tsv: line 1: 1 tab; wanted a label, a tab, a text"},
+      {"--train absent.tsv", "absent.tsv"}};
+  for (const auto& [arguments, words] : cases) {
+    EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words)) << arguments;
+  }
+  std::string many;
+  for (int i = 0; i < 30; ++i) many += "who runs " + std::to_string(i) + "\tshe runs\n";
+  write("many.tsv", many);
+  EXPECT_TRUE(fails("fine_tune", bert("--train many.tsv --save new"), "--task says what they are"));
+}
+
+// Nothing is trained for a folder that could not be saved, or by options that do not fit.
+TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
+  fs::create_directories(folder_ / "full");
+  write("full/notes.txt", "mine");
+  write("file", "mine");
+  fs::copy(fs::path(TESSERA_GOLDEN_DIR) / "folders/bert", folder_ / "old");
+  const std::string train = "--train classes.tsv ";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {train + "--save full", "full"},
+      {train + "--save full --overwrite", "full"},
+      {train + "--save old", "old"},
+      {train + "--save old/ --overwrite", "not overwritten: it has 'expected.npz'"},
+      {train + "--save file", "file"},
+      {train + "--save file/new", "file"},
+      {train + "--save new --log new/log.csv", "--log new/log.csv is in the folder of --save"},
+      {train + "--save new --checkpoint new", "--checkpoint new is in the folder"},
+      {train, "--save DIR must be given"},
+      {train + "--save new --patience 2", "--patience needs held-out"},
+      {train + "--save new --valid classes.tsv --valid-share 0.5", "twice what is held out"},
+      {train + "--save new --valid-share 0.01", "--valid-share 0.01 of 14 examples is none"},
+      {train + "--save new --freeze-layers 3", "--freeze-layers is 3, but the model has 2 layers"},
+      {train + "--save new --max-length 41", "41"},
+      {"--train pairs.tsv --task pairs --save new --shards 2", "--shards 1"},
+      {"--train tags.tsv --task tokens --pair --save new", "--pair goes with"}};
+  for (const auto& [arguments, words] : cases) {
+    EXPECT_TRUE(fails("fine_tune", bert(arguments), words)) << arguments;
+    EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos) << arguments;
+  }
+  EXPECT_EQ(contents(folder_ / "full/notes.txt"), "mine");
+  EXPECT_TRUE(fails("fine_tune", "--model absent --train classes.tsv --save new", "absent"));
+  EXPECT_TRUE(fails("fine_tune",
+                    "--model " + golden("static") + " --train pairs.tsv --task pairs --save new",
+                    "no layers that could learn"));
+}
+
+// The tensors of the file that differ from those of the one that was opened.
+TEST_F(FineTune, WhatIsFrozenIsSavedAsItWas) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--freeze nothing", "4182 of 4182"},
+      {"--freeze embeddings", "2550 of 4182"},
+      {"--freeze-layers 1", "1366 of 4182"},
+      {"--freeze encoder", "182 of 4182"}};
+  const Safetensors before =
+      load_safetensors(fs::path(TESSERA_GOLDEN_DIR) / "folders/bert/model.safetensors");
+  std::vector<int> changed;
+  for (const auto& [freeze, learn] : cases) {
+    const Outcome outcome =
+        run("fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + freeze));
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_NE(outcome.output.find("; " + learn + " parameters learn"), std::string::npos)
+        << outcome.output;
+    changed.push_back(0);
+    for (const auto& [name, tensor] : load_safetensors(folder_ / "new/model.safetensors").tensors) {
+      const auto found = before.tensors.find(name);
+      if (found == before.tensors.end() || name.find("encoder.layer") == std::string::npos)
+        continue;
+      if (found->second.to_vector<float>() != tensor.to_vector<float>()) ++changed.back();
+    }
+  }
+  EXPECT_EQ(changed, (std::vector<int>{32, 32, 16, 0}));
+}
+
+}  // namespace
+}  // namespace tessera::test
