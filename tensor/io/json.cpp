@@ -1,152 +1,62 @@
 #include "tensor/io/json.h"
 
-#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tensor/io/file.h"
+#include "tensor/io/json_document.h"
 
 namespace tessera {
 
-/// Values and keys in the order in which they stand in the file: a list is followed by its values,
-/// an object by a key, its value, the next key, ... The parser may make a long list of short ones,
-/// so a node is small.
-struct Json::Node {
-  union {
-    bool truth;
-    index_t integer;
-    double number;
-    std::size_t text;  // where it begins among the document's texts
-    index_t count;     // of values in a list or an object
-  };
-  std::uint32_t size = 0;  // of a text, in bytes
-  std::uint32_t next = 0;  // of a list or an object: the node after its last
-  std::uint32_t parent = 0;
-  Kind kind = Kind::kNull;
-  bool keyed = false;  // the node before is its key
-};
+namespace {
 
-struct Json::Document {
-  std::string file;
-  std::vector<Node> nodes;
-  std::string texts;
+/// Whether a number is written as an integer; -0 is none, for its sign would be lost.
+bool is_integer(std::string_view written) {
+  return written.find_first_of(".eE") == std::string_view::npos && written != "-0";
+}
 
-  std::string_view text(std::uint32_t node) const {
-    return std::string_view(texts).substr(nodes[node].text, nodes[node].size);
-  }
-  std::uint32_t after(std::uint32_t node) const {
-    const bool nests = nodes[node].kind == Kind::kList || nodes[node].kind == Kind::kObject;
-    return nests ? nodes[node].next : node + 1;
-  }
-};
+double number_of(std::string_view written) {
+  double value = 0;  // stays where a number is too small to be told from 0
+  std::from_chars(written.data(), written.data() + written.size(), value);
+  return value;
+}
 
-/// Builds a document from the events of a JSON parser, which knows no recursion. The functions that
-/// return bool are the events, under the library's names.
-struct Json::Builder : nlohmann::json::json_sax_t {
-  Document& document;
-  const JsonLimits& limits;
-  std::vector<std::uint32_t> open;  // the lists and objects around the next value
-  bool keyed = false;
+/// Nothing for an integer that does not fit.
+std::optional<index_t> integer_of(std::string_view written) {
+  index_t value = 0;
+  const auto error = std::from_chars(written.data(), written.data() + written.size(), value).ec;
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
 
-  Builder(Document& into, const JsonLimits& most) : document(into), limits(most) {}
-
-  Node& add(Kind kind) {
-    if (std::ssize(document.nodes) >= limits.values) {
-      fail_file(document.file, "more than ", limits.values, " values");
-    }
-    Node& node = document.nodes.emplace_back();
-    node.kind = kind;
-    node.integer = 0;
-    if (!open.empty()) node.parent = open.back();
-    return node;
-  }
-  Node& value(Kind kind) {
-    if (!open.empty()) ++document.nodes[open.back()].count;
-    Node& node = add(kind);
-    node.keyed = std::exchange(keyed, false);
-    return node;
-  }
-  void set_text(Node& node, const std::string& text) {
-    if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
-      fail_file(document.file, "a text of ", text.size(), " bytes");
-    }
-    node.text = document.texts.size();
-    node.size = static_cast<std::uint32_t>(text.size());
-    document.texts += text;
-  }
-
-  bool null() override { return value(Kind::kNull), true; }
-  bool boolean(bool truth) override { return value(Kind::kBoolean).truth = truth, true; }
-  bool number_integer(std::int64_t number) override {  // with a sign
-    if (number == 0) return value(Kind::kNumber).number = -0.0, true;
-    return value(Kind::kInteger).integer = number, true;
-  }
-  bool number_unsigned(std::uint64_t number) override {
-    if (number > static_cast<std::uint64_t>(std::numeric_limits<index_t>::max())) {
-      return value(Kind::kNumber).number = static_cast<double>(number), true;
-    }
-    return value(Kind::kInteger).integer = static_cast<index_t>(number), true;
-  }
-  bool number_float(double number, const std::string&) override {
-    return value(Kind::kNumber).number = number, true;
-  }
-  bool string(std::string& text) override { return set_text(value(Kind::kText), text), true; }
-  bool key(std::string& text) override {
-    set_text(add(Kind::kText), text);
-    keyed = true;
-    return true;
-  }
-  bool start(Kind kind) {
-    if (std::ssize(open) >= limits.depth) {
-      fail_file(document.file, "lists and objects inside each other more than ", limits.depth,
-                " deep");
-    }
-    value(kind);
-    open.push_back(static_cast<std::uint32_t>(document.nodes.size() - 1));
-    return true;
-  }
-  bool end() {
-    document.nodes[open.back()].next = static_cast<std::uint32_t>(document.nodes.size());
-    open.pop_back();
-    return true;
-  }
-  bool start_array(std::size_t) override { return start(Kind::kList); }
-  bool end_array() override { return end(); }
-  bool start_object(std::size_t) override { return start(Kind::kObject); }
-  bool end_object() override {
-    const std::uint32_t object = open.back();
-    end();
-    refuse_equal_keys(object);
-    return true;
-  }
-  bool binary(nlohmann::json::binary_t&) override { return false; }  // no event of JSON text
-  bool parse_error(std::size_t position, const std::string& token,
-                   const nlohmann::json::exception&) override {
-    fail_file(document.file, "byte ", position - 1, ": not JSON, at ", printable(token));
-  }
-
-  void refuse_equal_keys(std::uint32_t object) const {
-    std::vector<std::string_view> keys;
-    for (std::uint32_t at = object + 1; at < document.nodes[object].next;) {
-      keys.push_back(document.text(at));
-      at = document.after(at + 1);
-    }
-    std::sort(keys.begin(), keys.end());
-    const auto twice = std::adjacent_find(keys.begin(), keys.end());
-    if (twice != keys.end()) {
-      fail_file(document.file, "the key ", printable(*twice), " stands twice in one object");
-    }
-  }
-};
+}  // namespace
 
 const Json::Node& Json::node() const {
   return document_->nodes[node_];
 }
 
+/// A number as the file has it.
+std::string_view Json::written() const {
+  return std::string_view(document_->bytes).substr(node().begin, node().size);
+}
+
 Json::Kind Json::kind() const {
-  return node().kind;
+  switch (document_->first(node_)) {
+    case 'n':
+      return Kind::kNull;
+    case 't':
+    case 'f':
+      return Kind::kBoolean;
+    case '"':
+      return Kind::kText;
+    case '[':
+      return Kind::kList;
+    case '{':
+      return Kind::kObject;
+    default:
+      return is_integer(written()) && integer_of(written()) ? Kind::kInteger : Kind::kNumber;
+  }
 }
 
 void Json::want(Kind kind, const char* what) const {
@@ -155,13 +65,14 @@ void Json::want(Kind kind, const char* what) const {
 
 bool Json::boolean() const {
   want(Kind::kBoolean, "true or false");
-  return node().truth;
+  return document_->first(node_) == 't';
 }
 
 index_t Json::integer(JsonRange range) const {
-  const bool fits =
-      kind() == Kind::kInteger && node().integer >= range.low && node().integer <= range.high;
-  if (fits) return node().integer;
+  if (kind() == Kind::kInteger) {
+    const index_t value = *integer_of(written());
+    if (value >= range.low && value <= range.high) return value;
+  }
   const JsonRange all;
   if (range.low == all.low && range.high == all.high) fail("wanted an integer, got ", described());
   if (range.high == all.high) {
@@ -171,9 +82,9 @@ index_t Json::integer(JsonRange range) const {
 }
 
 double Json::number() const {
-  if (kind() == Kind::kInteger) return static_cast<double>(node().integer);
+  if (kind() == Kind::kInteger) return static_cast<double>(*integer_of(written()));
   want(Kind::kNumber, "a number");
-  return node().number;
+  return number_of(written());
 }
 
 std::string_view Json::text() const {
@@ -193,7 +104,7 @@ Json Json::as_object() const {
 
 std::optional<Json> Json::find(std::string_view key) const {
   want(Kind::kObject, "an object");
-  for (std::uint32_t at = node_ + 1; at < node().next; at = document_->after(at + 1)) {
+  for (std::uint32_t at = node_ + 1; at < node().size; at = document_->after(at + 1)) {
     if (document_->text(at) != key) continue;
     const Json found(document_, at + 1);
     if (found.is_null()) return std::nullopt;
@@ -231,48 +142,69 @@ std::string Json::text(std::string_view key, std::optional<std::string> otherwis
 
 index_t Json::size() const {
   if (!is_object()) want(Kind::kList, "a list or an object");
-  return node().count;
+  const std::uint32_t key = is_object() ? 1 : 0;
+  index_t count = 0;
+  for (std::uint32_t at = node_ + 1; at < node().size; at = document_->after(at + key)) ++count;
+  return count;
 }
 
 Json::Items Json::items() const {
-  size();  // which checks the kind
+  if (!is_object()) want(Kind::kList, "a list or an object");
   return Items(*this);
 }
 
 Json Json::item(index_t i) const {
   want(Kind::kList, "a list");
-  if (i < 0 || i >= size()) fail("wanted more than ", i, " values, got ", size());
-  Items::Iterator at = items().begin();
-  while (i-- > 0) ++at;
-  return *at;
+  index_t left = i;
+  for (const Json& value : items()) {
+    if (left-- == 0) return value;
+  }
+  fail("wanted more than ", i, " values, got ", size());
+}
+
+Json::Items::Iterator::Iterator(const Json& of, std::uint32_t next)
+    : at_(of), next_(next), keys_(of.is_object() ? 1 : 0) {
+  at_.node_ = next_ + keys_;
 }
 
 Json::Items::Iterator Json::Items::begin() const {
-  const index_t count = of_.size();
-  if (count == 0) return end();
-  return {Json(of_.document_, of_.node_ + (of_.is_object() ? 2U : 1U)), count};
+  return {of_, of_.node_ + 1};
+}
+
+Json::Items::Iterator Json::Items::end() const {
+  return {of_, of_.node().size};
 }
 
 Json::Items::Iterator& Json::Items::Iterator::operator++() {
-  const std::uint32_t next = at_.document_->after(at_.node_);
-  if (--left_ > 0) at_.node_ = next + (at_.node().keyed ? 1U : 0U);
+  next_ = at_.document_->after(at_.node_);
+  at_.node_ = next_ + keys_;
   return *this;
 }
 
 std::string_view Json::key() const {
-  return node().keyed ? document_->text(node_ - 1) : std::string_view();
+  return node().keyed != 0 ? document_->text(node_ - 1) : std::string_view();
 }
 
+/// The way to a value from the top, which no node remembers: only errors ask for it.
 std::string Json::path() const {
-  if (node_ == 0) return {};
-  const Json parent(document_, node().parent);
-  const std::string before = parent.path();
-  if (node().keyed) {
-    return before + (before.empty() ? "" : ".") + std::string(key().substr(0, 80));
+  std::string path;
+  for (Json around(document_, 0); around.node_ != node_;) {
+    index_t place = 0;
+    for (const Json& value : around.items()) {
+      if (value.node_ != node_ && document_->after(value.node_) <= node_) {
+        ++place;
+        continue;
+      }
+      if (value.node().keyed != 0) {
+        path += (path.empty() ? "" : ".") + std::string(value.key().substr(0, 80));
+      } else {
+        path += format('[', place, ']');
+      }
+      around = value;
+      break;
+    }
   }
-  index_t place = 0;
-  for (std::uint32_t at = parent.node_ + 1; at < node_; at = document_->after(at)) ++place;
-  return before + format('[', place, ']');
+  return path;
 }
 
 std::string Json::place() const {
@@ -287,11 +219,11 @@ std::string Json::described() const {
     case Kind::kNull:
       return "null";
     case Kind::kBoolean:
-      return node().truth ? "true" : "false";
+      return boolean() ? "true" : "false";
     case Kind::kInteger:
-      return format(node().integer);
+      return format(integer());
     case Kind::kNumber:
-      return nlohmann::json(node().number).dump();
+      return nlohmann::json(number()).dump();
     case Kind::kText:
       return "the text " + printable(text());
     case Kind::kList:
@@ -302,22 +234,6 @@ std::string Json::described() const {
   __builtin_unreachable();
 }
 
-Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
-  if (std::ssize(text) > limits.bytes) {
-    fail_file(file, text.size(), " bytes, more than the ", limits.bytes, " that are read");
-  }
-  // The JSON library takes a zero byte for the end of the text.
-  const std::size_t zero = text.find('\0');
-  if (zero != std::string_view::npos) fail_file(file, "byte ", zero, ": a zero byte");
-  auto document = std::make_shared<Json::Document>();
-  document->file = file;
-  Json::Builder builder(*document, limits);
-  nlohmann::json::sax_parse(text, &builder);
-  document->nodes.shrink_to_fit();
-  document->texts.shrink_to_fit();
-  return {std::move(document), 0};
-}
-
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   const InputFile file(path);
   if (file.size() > limits.bytes) {
@@ -325,12 +241,12 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
-  return parse_json(text, file.name(), limits);
+  return parse_own_json(std::move(text), file.name(), limits);
 }
 
-std::optional<Json> find_json(const std::filesystem::path& path) {
+std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits) {
   if (!std::filesystem::exists(path)) return std::nullopt;
-  return read_json(path);
+  return read_json(path, limits);
 }
 
 std::string json_quoted(std::string_view text, const char* op) {

@@ -27,12 +27,15 @@
 
 namespace tessera {
 
-/// How much JSON is read at most; beyond it the file is refused.
+/// How much JSON is read at most; beyond it the file is refused. A document takes as much memory as
+/// its text, and 8 bytes a value.
 struct JsonLimits {
-  index_t bytes = index_t{1} << 30;
-  index_t depth = 64;           // of lists and objects inside each other
-  index_t values = 20'000'000;  // keys count too; each takes 24 bytes
+  index_t bytes = index_t{1} << 30;  // less than 2 GiB
+  index_t depth = 64;                // of lists and objects inside each other
+  index_t values = 4'000'000;        // keys count too
 };
+/// For files that describe something, as config.json, and hold no table.
+inline constexpr JsonLimits kSmallJson = {.bytes = index_t{4} << 20, .values = 500'000};
 
 /// The integers that are right.
 struct JsonRange {
@@ -76,7 +79,7 @@ class Json {
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object.
+  /// The number of values in a list or an object, which are counted.
   index_t size() const;
 
   class Items;
@@ -102,12 +105,13 @@ class Json {
   struct Document;
   struct Node;
   struct [[gnu::visibility("hidden")]] Builder;
-  friend Json parse_json(std::string_view, const std::string&, const JsonLimits&);
+  friend Json parse_own_json(std::string, const std::string&, const JsonLimits&);
 
   Json(std::shared_ptr<const Document> document, std::uint32_t node)
       : document_(std::move(document)), node_(node) {}
   const Node& node() const;
   void want(Kind kind, const char* what) const;
+  std::string_view written() const;
   std::string path() const;
 
   std::shared_ptr<const Document> document_;
@@ -119,20 +123,23 @@ class Json::Items {
  public:
   class Iterator {
    public:
-    Iterator(Json at, index_t left) : at_(std::move(at)), left_(left) {}
     const Json& operator*() const { return at_; }
     const Json* operator->() const { return &at_; }
     Iterator& operator++();
-    bool operator==(const Iterator& other) const { return left_ == other.left_; }
+    bool operator==(const Iterator& other) const { return next_ == other.next_; }
 
    private:
+    friend class Items;
+    Iterator(const Json& of, std::uint32_t next);
+
     Json at_;
-    index_t left_;
+    std::uint32_t next_;  // where the value or its key stands
+    std::uint32_t keys_;  // 1 in an object: a key stands before each value
   };
 
   explicit Items(const Json& of) : of_(of) {}
   Iterator begin() const;
-  Iterator end() const { return {of_, 0}; }
+  Iterator end() const;
 
  private:
   Json of_;
@@ -145,11 +152,13 @@ class Json::Items {
 /// recurses, whatever the depth.
 /// **Source**: RFC 8259.
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits = {});
+/// The same, in the text itself, which the document keeps.
+Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 /// The same, nothing if there is no such file.
-std::optional<Json> find_json(const std::filesystem::path& path);
+std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is
 /// not UTF-8.
