@@ -155,7 +155,7 @@ std::string blanked_units(const Text& text, std::span<const index_t> tokens, boo
   for (index_t i = 1; i <= std::ssize(tokens); ++i) {
     const index_t id = tokens[static_cast<std::size_t>(i - 1)];
     const bool unknown = id == text.tokenizer->special().unknown;
-    const std::string token = unknown ? kUnknownSign : text.tokenizer->token(id);
+    const std::string token(unknown ? kUnknownSign : text.tokenizer->token(id));
     const bool blank = i % step == 0 && token != "\n" && token != " ";
     result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
   }

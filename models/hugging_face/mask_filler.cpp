@@ -81,10 +81,10 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
 
 }  // namespace
 
-const std::string& MaskFiller::mask() const {
+std::string MaskFiller::mask() const {
   const auto id = reader.tokenizer->special().mask;
   require(id.has_value(), kOp, "the tokenizer has no mask");
-  return reader.tokenizer->token(*id);
+  return std::string(reader.tokenizer->token(*id));
 }
 
 std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,

@@ -40,7 +40,7 @@ struct MaskFiller {
   MaskedLm model;
 
   /// What stands for a blank in a text: "[MASK]", "<mask>".
-  const std::string& mask() const;
+  std::string mask() const;
 
   /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a
   /// blank, or with one beyond the most tokens that the model reads.

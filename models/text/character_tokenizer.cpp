@@ -46,7 +46,7 @@ CharacterTokenizer CharacterTokenizer::of(std::span<const std::string> texts,
 
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text, const std::string& file) {
   return CharacterTokenizer(vocabulary_from_text(kKind, text, file, [](std::string_view token) {
-    return split_characters(token).size() == 1;
+    return !token.empty() && code_point_size(token) == token.size();
   }));
 }
 

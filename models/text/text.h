@@ -18,6 +18,7 @@
 #include "models/text/pipeline/word_piece.h"
 #include "models/text/special_tokens.h"
 #include "models/text/text_file.h"
+#include "models/text/token_list.h"
 #include "models/text/tokenizer.h"
 #include "models/text/tokenizers.h"
 #include "models/text/unicode.h"

@@ -156,7 +156,7 @@ class Tokenizer {
   index_t size() const { return vocabulary_.size(); }
   /// As Vocabulary::id and Vocabulary::token.
   index_t id(std::string_view token) const { return vocabulary_.id(token); }
-  const std::string& token(index_t id) const { return vocabulary_.token(id); }
+  std::string_view token(index_t id) const { return vocabulary_.token(id); }
 
  protected:
   /// With the layout of BERT, as far as the vocabulary has the tokens for it.

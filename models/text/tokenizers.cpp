@@ -1,6 +1,7 @@
 #include "models/text/tokenizers.h"
 
 #include <iterator>
+#include <utility>
 
 #include "models/text/character_tokenizer.h"
 #include "models/text/pipeline/pipeline_tokenizer.h"
@@ -100,7 +101,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     return std::make_unique<PipelineTokenizer>(load_pipeline_tokenizer(path));
   }
-  return tokenizer_from_text(read_text(path), path.string());
+  std::string text = read_text(path);
+  const std::string file = path.string();
+  if (!text.starts_with('{')) return tokenizer_from_text(text, file);
+  const Json json = parse_own_json(std::move(text), file);
+  return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_json(json));
 }
 
 }  // namespace tessera::text

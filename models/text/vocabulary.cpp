@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "models/text/utf8.h"
@@ -17,11 +15,13 @@ namespace {
 
 constexpr std::array<const char*, 4> kSpecialTokens = {"[PAD]", "[UNK]", "[CLS]", "[MASK]"};
 constexpr const char* kSep = "[SEP]";
+constexpr index_t kMostTokens = 1 << 20;  // in a file
 
 /// The first tokens of a vocabulary that TokenCounts makes, and their numbers.
-std::vector<std::string> special_tokens(bool sep) {
-  std::vector<std::string> tokens(kSpecialTokens.begin(), kSpecialTokens.end());
-  if (sep) tokens.emplace_back(kSep);
+TokenList special_tokens(bool sep) {
+  TokenList tokens;
+  for (const char* const token : kSpecialTokens) tokens.add(token);
+  if (sep) tokens.add(kSep);
   return tokens;
 }
 SpecialTokens special_numbers(bool sep) {
@@ -84,15 +84,13 @@ struct Lines {
 
 }  // namespace
 
-Vocabulary::Vocabulary(std::vector<std::string> tokens, const SpecialTokens& special)
-    : tokens_(std::move(tokens)),
-      slots_(std::bit_ceil(2 * tokens_.size() + 1), -1),
-      special_(special) {
+Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special)
+    : tokens_(std::move(tokens)), index_(tokens_.used()), special_(special) {
   require(size() <= std::numeric_limits<std::int32_t>::max(), "Vocabulary", size(),
           " tokens are too many");
   for (index_t id = 0; id < size(); ++id) {
     if (token(id).empty()) continue;
-    std::int32_t& at = slots_[slot(token(id))];
+    std::int32_t& at = index_.place(tokens_, token(id));
     require(at < 0, "Vocabulary", printable(token(id)), " stands there twice, as ", at, " and ",
             id);
     at = static_cast<std::int32_t>(id);
@@ -103,18 +101,8 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, const SpecialTokens& spe
   }
 }
 
-/// Where the token's number stands, or the empty slot where it would.
-std::size_t Vocabulary::slot(std::string_view token) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = std::hash<std::string_view>()(token) & mask;
-  while (slots_[at] >= 0 && tokens_[static_cast<std::size_t>(slots_[at])] != token) {
-    at = (at + 1) & mask;
-  }
-  return at;
-}
-
 std::optional<index_t> Vocabulary::find(std::string_view token) const {
-  const std::int32_t id = slots_[slot(token)];
+  const std::int32_t id = index_.find(tokens_, token);
   return id < 0 ? std::nullopt : std::optional<index_t>(id);
 }
 
@@ -125,10 +113,10 @@ index_t Vocabulary::id(std::string_view token) const {
   return found ? *found : *special_.unknown;
 }
 
-const std::string& Vocabulary::token(index_t id) const {
+std::string_view Vocabulary::token(index_t id) const {
   require(id >= 0 && id < size(), "Vocabulary", "no token has the number ", id, "; there are ",
           size());
-  return tokens_[static_cast<std::size_t>(id)];
+  return tokens_[id];
 }
 
 void TokenCounts::add(std::string_view token) {
@@ -141,10 +129,10 @@ void TokenCounts::add(std::string_view token) {
 }
 
 Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
-  std::vector<std::string> tokens = special_tokens(options.sep);
+  TokenList tokens = special_tokens(options.sep);
   require(options.min_count >= 1, "Vocabulary", "min_count must be at least 1, got ",
           options.min_count);
-  require(options.max_size == 0 || options.max_size >= std::ssize(tokens), "Vocabulary",
+  require(options.max_size == 0 || options.max_size >= tokens.size(), "Vocabulary",
           "max_size must be 0 or at least ", tokens.size(), ", got ", options.max_size);
   std::vector<const std::pair<const std::string, Occurrence>*> sorted;
   for (const auto& token : occurrences_) {
@@ -155,8 +143,8 @@ Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
                                               : a->second.order < b->second.order;
   });
   for (const auto* token : sorted) {
-    if (std::ssize(tokens) == options.max_size) break;
-    tokens.push_back(token->first);
+    if (tokens.size() == options.max_size) break;
+    tokens.add(token->first);
   }
   return {std::move(tokens), special_numbers(options.sep)};
 }
@@ -179,18 +167,21 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
   }
   const bool sep = lines.rest.starts_with(std::string(kSep) + '\n');
   if (sep) lines.next();
-  std::vector<std::string> tokens = special_tokens(sep);
-  std::set<std::string> seen;
+  TokenList tokens = special_tokens(sep);
+  const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + tokens.size();
+  if (most > kMostTokens) fail_file(file, "more than ", kMostTokens, " tokens");
+  tokens.reserve(most, std::ssize(text));
+  TokenIndex seen(most);
   while (!lines.rest.empty()) {
     const std::string_view written = lines.next();
     const std::optional<std::string> token = unescaped(written);
     if (!token || find_invalid_utf8(*token) != std::string::npos || !is_token(*token)) {
       lines.fail_here(printable(written), " is not one of the ", kind, " that a text can have");
     }
-    if (!seen.insert(*token).second) {
-      lines.fail_here(printable(written), " stands here twice");
-    }
-    tokens.push_back(*token);
+    std::int32_t& place = seen.place(tokens, *token);
+    if (place >= 0) lines.fail_here(printable(written), " stands here twice");
+    place = static_cast<std::int32_t>(tokens.size());
+    tokens.add(*token);
   }
   return {std::move(tokens), special_numbers(sep)};
 }

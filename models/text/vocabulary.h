@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/text/special_tokens.h"
+#include "models/text/token_list.h"
 
 namespace tessera::text {
 
@@ -19,9 +20,9 @@ namespace tessera::text {
 class Vocabulary {
  public:
   /// **Errors**: a token that stands there twice; a special token without a place in the list.
-  Vocabulary(std::vector<std::string> tokens, const SpecialTokens& special);
+  Vocabulary(TokenList tokens, const SpecialTokens& special);
 
-  index_t size() const { return static_cast<index_t>(tokens_.size()); }
+  index_t size() const { return tokens_.size(); }
   const SpecialTokens& special() const { return special_; }
 
   /// The token's number, nothing if it has none.
@@ -29,17 +30,15 @@ class Vocabulary {
   /// The token's number, or that of the unknown token. Errors: there is neither.
   index_t id(std::string_view token) const;
   /// Empty where the number is free. **Errors**: no such number.
-  const std::string& token(index_t id) const;
+  std::string_view token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
     return tokens_ == other.tokens_ && special_ == other.special_;
   }
 
  private:
-  std::size_t slot(std::string_view token) const;
-
-  std::vector<std::string> tokens_;
-  std::vector<std::int32_t> slots_;  // a hash table of numbers, -1 where it is empty
+  TokenList tokens_;
+  TokenIndex index_;
   SpecialTokens special_;
 };
 

@@ -1,5 +1,6 @@
 #include "models/text/word_tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::text {
@@ -17,6 +18,14 @@ bool is_letter_or_digit(char c) {
 }
 bool is_punctuation(char c) {
   return c > ' ' && c < 0x7f && !is_letter_or_digit(c);
+}
+
+/// Whether split_words can give a word.
+bool is_word(std::string_view word) {
+  if (word.size() == 1 && is_punctuation(word[0])) return true;
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return !is_space(c) && !is_punctuation(c) && (c < 'A' || c > 'Z');
+  });
 }
 
 std::string lower_case(std::string_view text, Span bytes) {
@@ -63,9 +72,8 @@ WordTokenizer WordTokenizer::of(std::span<const std::string> texts,
 }
 
 WordTokenizer WordTokenizer::from_text(std::string_view text, const std::string& file) {
-  return WordTokenizer(vocabulary_from_text(kKind, text, file, [](std::string_view token) {
-    return split_words(token) == std::vector{std::string(token)};
-  }));
+  return WordTokenizer(vocabulary_from_text(kKind, text, file,
+                                            [](std::string_view token) { return is_word(token); }));
 }
 
 std::vector<Piece> WordTokenizer::split(std::string_view text) const {

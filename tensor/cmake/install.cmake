@@ -32,10 +32,13 @@ set(private
   models/text/pipeline/precompiled_map.h
   models/text/pipeline/space_trimmer.h
   models/text/pipeline/split.h
+  models/text/pipeline/step_list.h
   models/text/pipeline/tokenizer_files.h
   models/text/pipeline/unicode_forms.h
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
+  tensor/io/json_document.h
+  tensor/keyed_hash.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h
   models/hugging_face/family_files.h

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/text/pipeline/subword_vocabulary.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
 
@@ -51,64 +52,64 @@ index_t skip_space_right(std::string_view text, index_t at) {
 
 }  // namespace
 
-void StringMatcher::add(std::string_view content, index_t number) {
-  std::int32_t node = 0;
-  for (const char c : content) {
-    const auto byte = static_cast<unsigned char>(c);
-    std::int32_t next = step(node, byte);
-    if (next == 0) {
-      next = static_cast<std::int32_t>(nodes_.size());
-      nodes_[static_cast<std::size_t>(node)].next.emplace_back(byte, next);
-      if (node == 0) first_[byte] = next;
-      nodes_.emplace_back();
-    }
-    node = next;
+StringMatcher::StringMatcher(const TokenList& strings) : strings_(strings) {
+  for (index_t i = 0; i < strings.size(); ++i) {
+    if (!strings[i].empty()) first_.set(static_cast<unsigned char>(strings[i].front()));
   }
-  if (node == 0 || nodes_[static_cast<std::size_t>(node)].number >= 0) return;
-  nodes_[static_cast<std::size_t>(node)].number = number;
-}
-
-std::int32_t StringMatcher::step(std::int32_t node, unsigned char byte) const {
-  if (node == 0) return first_[byte];
-  for (const auto& [value, next] : nodes_[static_cast<std::size_t>(node)].next) {
-    if (value == byte) return next;
-  }
-  return 0;
 }
 
 StringMatcher::Match StringMatcher::find(std::string_view text, index_t from) const {
-  const auto byte = [&](index_t at) {
-    return static_cast<unsigned char>(text[static_cast<std::size_t>(at)]);
-  };
-  const index_t size = std::ssize(text);
-  for (index_t begin = from; begin < size; ++begin) {
-    std::int32_t node = first_[byte(begin)];
-    if (node == 0) continue;
-    Match longest{-1, {begin, begin}};
-    for (index_t at = begin + 1; node != 0; ++at) {
-      const Node& here = nodes_[static_cast<std::size_t>(node)];
-      if (here.number >= 0) longest = {here.number, {begin, at}};
-      node = at < size ? step(node, byte(at)) : 0;
-    }
-    if (longest.number >= 0) return longest;
+  for (auto begin = static_cast<std::size_t>(from); begin < text.size(); ++begin) {
+    if (!first_[static_cast<unsigned char>(text[begin])]) continue;
+    const Trie::Match match = strings_.longest(Trie::kRoot, text.substr(begin));
+    if (match.size == 0) continue;
+    const auto at = static_cast<index_t>(begin);
+    return {match.value, {at, at + static_cast<index_t>(match.size)}};
   }
-  return {-1, {size, size}};
+  return {-1, {std::ssize(text), std::ssize(text)}};
 }
+
+/// The strings of some tokens by number, of equal ones the first.
+class AddedTokens::Strings {
+ public:
+  explicit Strings(index_t count) : index_(count) {}
+  void add(index_t number, std::string_view string) {
+    if (string.empty()) return;
+    std::int32_t& place = index_.place(list_, string);
+    if (place >= 0) return;
+    list_.set(number, string);
+    place = static_cast<std::int32_t>(number);
+  }
+  StringMatcher matcher() const { return StringMatcher(list_); }
+
+ private:
+  TokenList list_;
+  TokenIndex index_;
+};
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer)
     : tokens_(std::move(tokens)) {
   std::sort(tokens_.begin(), tokens_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
+  index_t bytes = 0;
+  for (const AddedToken& token : tokens_) bytes += std::ssize(token.content);
+  Effort effort(bytes);
+  Strings given(std::ssize(tokens_));
+  Strings normalized(std::ssize(tokens_));
   for (const bool special : {true, false}) {  // the special ones take precedence
     for (index_t i = 0; i < std::ssize(tokens_); ++i) {
       AddedToken& token = tokens_[static_cast<std::size_t>(i)];
       if (token.special != special) continue;
-      AlignedText content{token.content, {}, 0};
+      AlignedText content{token.content, {}, 0, &effort};
       if (token.normalized && normalizer != nullptr) normalizer->apply(content);
+      effort.keep(std::ssize(content.text));
       token.found_as = std::move(content.text);
-      (token.normalized ? normalized_ : given_).add(token.found_as, i);
+      check_walked(token.found_as, "tokenizer");
+      (token.normalized ? normalized : given).add(i, token.found_as);
     }
   }
+  given_ = given.matcher();
+  normalized_ = normalized.matcher();
 }
 
 const AddedToken* AddedTokens::find(index_t id) const {

@@ -2,13 +2,13 @@
 // text has them, "[SEP]" or "<mask>".
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <bitset>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/text/pipeline/normalizer.h"
+#include "models/text/pipeline/trie.h"
 #include "models/text/tokenizer.h"
 
 namespace tessera::text {
@@ -27,8 +27,9 @@ struct AddedToken {
 /// Finds some of many strings in a text: the leftmost, and of these the longest.
 class StringMatcher {
  public:
-  /// Adds a string; of equal ones the first counts. Empty ones are never found.
-  void add(std::string_view content, index_t number);
+  StringMatcher() : StringMatcher(TokenList()) {}
+  /// The strings and their numbers; empty ones are never found. **Errors**: as Trie.
+  explicit StringMatcher(const TokenList& strings);
 
   struct Match {
     index_t number;  // -1: none
@@ -36,17 +37,11 @@ class StringMatcher {
   };
   /// The first match that begins at `from` or later.
   Match find(std::string_view text, index_t from) const;
-  bool empty() const { return nodes_.size() == 1; }
+  bool empty() const { return first_.none(); }
 
  private:
-  struct Node {
-    std::vector<std::pair<unsigned char, std::int32_t>> next = {};
-    index_t number = -1;
-  };
-  std::int32_t step(std::int32_t node, unsigned char byte) const;
-
-  std::vector<Node> nodes_ = std::vector<Node>(1);
-  std::array<std::int32_t, 256> first_ = {};  // the node after a first byte, 0 if there is none
+  Trie strings_;
+  std::bitset<256> first_;  // the bytes with which one begins
 };
 
 /// A part of a text: an added token, or what stands between two.
@@ -60,6 +55,7 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   /// Those that are looked for in normalised text are normalised here; null: as they are.
+  /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -75,6 +71,7 @@ class AddedTokens {
   std::vector<TextPart> cut(std::string_view text, In where, bool special) const;
 
  private:
+  class Strings;
   const StringMatcher& matcher(In where) const {
     return where == In::kGivenText ? given_ : normalized_;
   }

@@ -18,14 +18,21 @@ Span AlignedText::origin(index_t from, index_t to) const {
 }
 
 void check_growth(const AlignedText& text, index_t size) {
-  constexpr index_t kMostTimes = 100;
+  if (text.effort != nullptr) return text.effort->check_size(size);
   const Span given = text.origin(0, std::ssize(text.text));
-  const index_t most = kMostTimes * (given.end - given.begin + 1000);
-  require(size <= most, "tokenizer", given.end - given.begin, " bytes of text become ", size);
+  Effort(given.end - given.begin).check_size(size);
+}
+
+void Effort::fail_spent() const {
+  fail("tokenizer", "this file takes too many steps on ", bytes_, " bytes of text");
+}
+void Effort::fail_size(index_t size) const {
+  fail("tokenizer", bytes_, " bytes of text become ", size);
 }
 
 AlignedWriter::AlignedWriter(const AlignedText& from) : from_(from) {
   written_.begin = from.begin;
+  written_.effort = from.effort;
   written_.text.reserve(from.text.size());
   written_.origins.reserve(from.text.size());
 }

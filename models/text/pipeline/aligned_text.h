@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/pipeline/effort.h"
 #include "models/text/tokenizer.h"
 
 namespace tessera::text {
@@ -14,14 +15,14 @@ struct AlignedText {
   std::string text;           // UTF-8
   std::vector<Span> origins;  // of each byte of `text`; empty: byte i comes from begin + i
   index_t begin = 0;          // where this piece begins in the text given
+  Effort* effort = nullptr;   // is counted there; null: as if this were all of the text
 
   /// The bytes of the given text that bytes [from, to) of this one come from.
   Span origin(index_t from, index_t to) const;
 };
 
 /// Refuses what steps have made, or are about to make, of `text` where it is far longer than what was
-/// given: some files double a text again and again.
-/// **Errors**: std::invalid_argument: more than a hundred times as many bytes, and a hundred thousand.
+/// given. **Errors**: as Effort.
 void check_growth(const AlignedText& text, index_t size);
 
 /// Writes what a text becomes, and puts it in the text's place.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <queue>
+#include <utility>
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
@@ -12,6 +13,15 @@
 namespace tessera::text {
 
 namespace {
+
+constexpr std::size_t kMostMerges = 1 << 20;
+
+/// What is put around characters; each that is unknown is written anew with it.
+void check_affix(const std::string& affix) {
+  constexpr std::size_t kMostBytes = 100;
+  require(affix.size() <= kMostBytes, "BytePair", "wanted prefixes and suffixes of at most ",
+          kMostBytes, " bytes, got ", affix.size());
+}
 
 /// A pair of neighbours that waits to be joined.
 struct Waiting {
@@ -38,60 +48,69 @@ struct BytePair::Symbol {
 };
 
 BytePair::MergeTable::MergeTable(std::size_t merges)
-    : slots_(std::bit_ceil(2 * merges + 2)), shift_(std::countl_zero(slots_.size() - 1)) {}
+    : slots_(std::bit_ceil(merges + merges / 2 + 2)) {}
 
-std::size_t BytePair::MergeTable::first_place(std::uint64_t pair) const {
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
-  return static_cast<std::size_t>((pair ^ (pair >> 29)) * kFactor >> shift_);
+/// Where a pair stands, or would.
+std::size_t BytePair::MergeTable::place_of(std::uint64_t pair) const {
+  std::size_t place = hash_(pair) & (slots_.size() - 1);
+  while (slots_[place].pair != kFree && slots_[place].pair != pair) {
+    place = (place + 1) & (slots_.size() - 1);
+  }
+  return place;
 }
 
 void BytePair::MergeTable::set(index_t left, index_t right, Merge merge) {
   const auto pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
-  std::size_t place = first_place(pair);
-  while (slots_[place].pair != kFree && slots_[place].pair != pair) {
-    place = (place + 1) % slots_.size();
-  }
-  slots_[place] = {pair, merge};
+  slots_[place_of(pair)] = {pair, merge};
 }
 
 const BytePair::Merge* BytePair::MergeTable::find(std::uint32_t left, std::uint32_t right) const {
-  const std::uint64_t pair = std::uint64_t{left} << 32 | right;
-  for (std::size_t place = first_place(pair); slots_[place].pair != kFree;
-       place = (place + 1) & (slots_.size() - 1)) {
-    if (slots_[place].pair == pair) return &slots_[place].merge;
-  }
-  return nullptr;
+  const Slot& slot = slots_[place_of(std::uint64_t{left} << 32 | right)];
+  return slot.pair == kFree ? nullptr : &slot.merge;
 }
 
-BytePair::BytePair(const TokenNumbers& vocabulary, const Merges& merges,
-                   const BytePairOptions& options)
-    : vocabulary_(vocabulary, "BytePair"),
+BytePair::BytePair(TokenList vocabulary, std::size_t merges, const BytePairOptions& options)
+    : SubwordModel(std::move(vocabulary)),
+      vocabulary_(tokens(), "BytePair"),
       options_(options),
-      merges_(merges.size()),
+      merges_(merges),
+      most_merges_(merges),
       bytes_(byte_tokens(options.byte_fallback ? &vocabulary_.trie : nullptr)) {
-  add_merges(merges);
+  require(merges <= kMostMerges, "BytePair", merges, " merges are too many");
+  check_affix(options.prefix);
+  check_affix(options.suffix);
+  if (options.unknown) unknown_ = vocabulary_.number(*options.unknown);
 }
 
-void BytePair::add_merges(const Merges& merges) {
-  require(merges.size() < std::numeric_limits<std::uint32_t>::max(), "BytePair", merges.size(),
-          " merges are too many");
-  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const std::string& left = merges[rank].first;
-    const std::string& right = merges[rank].second;
-    const auto number = [&](const std::string& token) {
-      const std::optional<index_t> id = vocabulary_.number(token);
-      require(id.has_value(), "BytePair", "merge ", rank, ", of ", printable(left), " and ",
-              printable(right), ": ", printable(token), " is no token");
-      return *id;
-    };
-    const index_t left_id = number(left);
-    const index_t right_id = number(right);
-    require(right.size() >= options_.prefix.size(), "BytePair", "merge ", rank, ": ",
-            printable(right), " is shorter than the prefix ", printable(options_.prefix));
-    const index_t id = number(left + right.substr(options_.prefix.size()));
-    merges_.set(left_id, right_id,
-                {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(id)});
+BytePair::BytePair(TokenList vocabulary, const Merges& merges, const BytePairOptions& options)
+    : BytePair(std::move(vocabulary), merges.size(), options) {
+  for (const auto& [left, right] : merges) add_merge(left, right);
+}
+
+void BytePair::add_merge(std::string_view left, std::string_view right) {
+  const Trie& trie = vocabulary_.trie;
+  const auto refuse = [&](const auto&... what) {
+    fail("BytePair", "merge ", rank_, ", of ", printable(left), " and ", printable(right), ": ",
+         what...);
+  };
+  const auto checked = [&](Trie::Node node, std::string_view token) {
+    if (node == Trie::kNone || trie.value(node) == Trie::kNoValue) {
+      refuse(printable(token), " is no token");
+    }
+    return trie.value(node);
+  };
+  require(rank_ < most_merges_, "BytePair", "more merges than the ", most_merges_, " foreseen");
+  const Trie::Node first = trie.walk(Trie::kRoot, left);
+  const index_t left_id = checked(first, left);
+  const index_t right_id = checked(trie.walk(Trie::kRoot, right), right);
+  const std::size_t prefix = options_.prefix.size();
+  if (right.size() < prefix)
+    refuse(printable(right), " is shorter than the prefix ", printable(options_.prefix));
+  const Trie::Node both = trie.walk(first, right.substr(prefix));
+  if (both == Trie::kNone || trie.value(both) == Trie::kNoValue) {
+    checked(both, std::string(left) + std::string(right.substr(prefix)));
   }
+  merges_.set(left_id, right_id, {rank_++, static_cast<std::uint32_t>(trie.value(both))});
 }
 
 std::optional<index_t> BytePair::character_id(std::string_view character, bool is_first,
@@ -117,7 +136,7 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word) const 
   index_t unknown = 0;  // the bytes of unknown characters that are not yet a symbol
   const auto add_unknown = [&](std::string_view character) {
     if (unknown == 0) return;
-    add(unknown_id(vocabulary_.number(*options_.unknown), character), std::exchange(unknown, 0));
+    add(unknown_id(unknown_, character), std::exchange(unknown, 0));
   };
   for (std::size_t at = 0; at < word.size();) {
     const auto size = std::max<std::size_t>(code_point_size(word.substr(at)), 1);
@@ -200,12 +219,10 @@ void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces) const
 
 namespace {
 
-Merges read_merges(const Json& json) {
-  Merges merges;
-  merges.reserve(static_cast<std::size_t>(json.size()));
+void read_merges(const Json& json, BytePair& model) {
   for (const Json& merge : json.items()) {
     if (merge.is_list() && merge.size() == 2) {
-      merges.emplace_back(merge.item(0).text(), merge.item(1).text());
+      model.add_merge(merge.item(0).text(), merge.item(1).text());
       continue;
     }
     const std::string_view text = merge.text();
@@ -214,9 +231,8 @@ Merges read_merges(const Json& json) {
     if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
       merge.fail("wanted two tokens with a space between them, got ", merge.described());
     }
-    merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+    model.add_merge(text.substr(0, space), text.substr(space + 1));
   }
-  return merges;
 }
 
 }  // namespace
@@ -233,8 +249,11 @@ std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
   options.fuse_unknown = json.boolean("fuse_unk", false);
   options.byte_fallback = json.boolean("byte_fallback", false);
   options.ignore_merges = json.boolean("ignore_merges", false);
-  return std::make_unique<BytePair>(read_token_numbers(json.at("vocab")),
-                                    read_merges(json.at("merges").as_list()), options);
+  const Json merges = json.at("merges").as_list();
+  auto model = std::make_unique<BytePair>(read_tokens(json.at("vocab"), "BytePair"),
+                                          static_cast<std::size_t>(merges.size()), options);
+  read_merges(merges, *model);
+  return model;
 }
 
 }  // namespace tessera::text

@@ -8,6 +8,7 @@
 
 #include "models/text/pipeline/subword_vocabulary.h"
 #include "models/text/pipeline/word_cache.h"
+#include "tensor/keyed_hash.h"
 
 namespace tessera::text {
 
@@ -30,11 +31,13 @@ using Merges = std::vector<std::pair<std::string, std::string>>;
 class BytePair final : public SubwordModel {
  public:
   /// **Errors**: as SubwordVocabulary; a merge of what are no tokens, or whose result is none.
-  BytePair(const TokenNumbers& vocabulary, const Merges& merges,
-           const BytePairOptions& options = {});
+  BytePair(TokenList vocabulary, const Merges& merges, const BytePairOptions& options = {});
+  /// The same without merges, and with room for so many.
+  BytePair(TokenList vocabulary, std::size_t merges, const BytePairOptions& options);
+  /// The merge that comes after all others.
+  void add_merge(std::string_view left, std::string_view right);
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
-  std::vector<std::string> tokens() const override { return vocabulary_.tokens; }
 
  private:
   struct Symbol;
@@ -48,6 +51,7 @@ class BytePair final : public SubwordModel {
   class MergeTable {
    public:
     explicit MergeTable(std::size_t merges);
+    std::size_t size() const { return slots_.size(); }
     void set(index_t left, index_t right, Merge merge);
     const Merge* find(std::uint32_t left, std::uint32_t right) const;
 
@@ -57,12 +61,11 @@ class BytePair final : public SubwordModel {
       std::uint64_t pair = kFree;
       Merge merge = {};
     };
-    std::size_t first_place(std::uint64_t pair) const;
+    std::size_t place_of(std::uint64_t pair) const;
     std::vector<Slot> slots_;
-    int shift_;
+    KeyedHash hash_;
   };
 
-  void add_merges(const Merges& merges);
   std::optional<index_t> character_id(std::string_view character, bool is_first,
                                       bool is_last) const;
   std::vector<Symbol> symbols_of(std::string_view word) const;
@@ -71,8 +74,11 @@ class BytePair final : public SubwordModel {
 
   SubwordVocabulary vocabulary_;
   BytePairOptions options_;
+  std::optional<index_t> unknown_;
   MergeTable merges_;
-  ByteTokens bytes_;  // the tokens of byte_fallback
+  std::size_t most_merges_;
+  std::uint32_t rank_ = 0;  // of the next merge
+  ByteTokens bytes_;        // the tokens of byte_fallback
   WordCache cache_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -64,7 +65,13 @@ void CodeSet::add(char32_t first, char32_t last) {
 }
 
 void CodeSet::add(CodeSet set) {
-  sets_.push_back(std::move(set));
+  if (set.negated_) {
+    sets_.push_back(std::move(set));
+    return;
+  }
+  ranges_.insert(ranges_.end(), set.ranges_.begin(), set.ranges_.end());
+  kinds_.insert(kinds_.end(), set.kinds_.begin(), set.kinds_.end());
+  for (CodeSet& inner : set.sets_) sets_.push_back(std::move(inner));
 }
 
 bool CodeSet::add_escape(char letter) {
@@ -107,9 +114,9 @@ bool CodeSet::add_property(std::string_view name, bool negated) {
 }
 
 bool CodeSet::listed(char32_t code) const {
-  for (const Range& range : ranges_) {
-    if (code >= range.first && code <= range.last) return true;
-  }
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), code,
+                                      [](char32_t c, const Range& r) { return c < r.first; });
+  if (after != ranges_.begin() && code <= std::prev(after)->last) return true;
   for (const Kind& kind : kinds_) {
     const bool has = kind.has != nullptr ? kind.has(code) : (kind.categories & bit_of(code)) != 0;
     if (has != kind.negated) return true;
@@ -127,14 +134,31 @@ bool CodeSet::listed_as_asked(char32_t code) const {
   return has != negated_;
 }
 
-void CodeSet::close(bool ignore_case) {
+bool CodeSet::close(bool ignore_case) {
+  constexpr std::size_t kMost = 64;  // each is asked about each character
+  constexpr std::size_t kFewInside = 8;
   ignore_case_ = ignore_case;
   for (std::size_t i = 0, count = ranges_.size(); ignore_case && i < count; ++i) {
     const auto [first, last] = ranges_[i];
     if (first == last) add(folded(first), folded(first));
   }
-  for (CodeSet& set : sets_) set.close(ignore_case);
+  std::sort(ranges_.begin(), ranges_.end(),
+            [](const Range& a, const Range& b) { return a.first < b.first; });
+  std::size_t count = 0;
+  for (const Range& range : ranges_) {
+    if (count > 0 && range.first <= ranges_[count - 1].last) {
+      ranges_[count - 1].last = std::max(ranges_[count - 1].last, range.last);
+    } else {
+      ranges_[count++] = range;
+    }
+  }
+  ranges_.resize(count);
+  if (kinds_.size() > kMost || sets_.size() > kMost) return false;
+  for (CodeSet& set : sets_) {
+    if (!set.close(ignore_case) || set.kinds_.size() + set.sets_.size() > kFewInside) return false;
+  }
   for (char32_t code = 0; code < 128; ++code) ascii_[code] = listed_as_asked(code);
+  return true;
 }
 
 }  // namespace tessera::text

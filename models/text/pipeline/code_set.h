@@ -15,6 +15,7 @@ class CodeSet {
   explicit CodeSet(bool is_class) : is_class_(is_class) {}
 
   void add(char32_t first, char32_t last);
+  /// A class inside this one.
   void add(CodeSet set);
   /// `\s`, `\W`, ... by its letter. False: not known.
   bool add_escape(char letter);
@@ -22,8 +23,9 @@ class CodeSet {
   bool add_property(std::string_view name, bool negated);
   void negate() { negated_ = !negated_; }
 
-  /// Prepares `contains`; nothing is added after it.
-  void close(bool ignore_case);
+  /// Prepares `contains`; nothing is added after it. False: it would take too long, with so many
+  /// kinds and classes inside.
+  bool close(bool ignore_case);
   bool contains(char32_t code) const { return code < 128 ? ascii_[code] : listed_as_asked(code); }
 
  private:
@@ -40,7 +42,7 @@ class CodeSet {
   bool listed(char32_t code) const;
   bool listed_as_asked(char32_t code) const;
 
-  std::vector<Range> ranges_;
+  std::vector<Range> ranges_;  // once closed, in rising order and apart
   std::vector<Kind> kinds_;
   std::vector<CodeSet> sets_;
   bool is_class_ = false;

@@ -9,6 +9,7 @@
 #include "models/text/character_tokenizer.h"
 #include "models/text/pipeline/byte_characters.h"
 #include "models/text/pipeline/normalizer.h"
+#include "models/text/pipeline/step_list.h"
 #include "models/text/utf8.h"
 #include "tensor/io/file.h"
 
@@ -153,9 +154,13 @@ class ReplaceDecoder final : public Decoder {
   explicit ReplaceDecoder(const Json& json) : replace_(read_normalizer(json)) {}
 
   void apply(Tokens& tokens) const override {
+    index_t bytes = 0;
+    for (const std::string& token : tokens) bytes += std::ssize(token);
+    Effort effort(bytes);
     for (std::string& token : tokens) {
-      AlignedText text{std::move(token), {}, 0};
+      AlignedText text{std::move(token), {}, 0, &effort};
       replace_->apply(text);
+      effort.keep(std::ssize(text.text));
       token = std::move(text.text);
     }
   }
@@ -249,10 +254,19 @@ class ByteFallbackDecoder final : public Decoder {
 class DecoderSequence final : public Decoder {
  public:
   explicit DecoderSequence(const Json& json) {
-    for (const Json& one : json.at("decoders").items()) steps_.push_back(read_decoder(one));
+    for (const Json& one : step_list(json, "decoders")) steps_.push_back(read_decoder(one));
   }
   void apply(Tokens& tokens) const override {
-    for (const auto& step : steps_) step->apply(tokens);
+    index_t given = 0;
+    for (const std::string& token : tokens) given += std::ssize(token);
+    Effort effort(given);
+    for (const auto& step : steps_) {
+      step->apply(tokens);
+      index_t bytes = 0;
+      for (const std::string& token : tokens) bytes += std::ssize(token);
+      effort.check_size(bytes);
+      effort.spend(bytes + std::ssize(tokens));
+    }
   }
 
  private:

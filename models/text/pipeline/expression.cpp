@@ -30,9 +30,10 @@ Expression around(Kind kind, Expression part) {
   return expression;
 }
 
-Expression one_of(CodeSet set, bool ignore_case) {
+/// Errors: a class that takes too long to look something up in.
+Expression one_of(CodeSet set, bool ignore_case, const Json* json = nullptr) {
   Expression expression = of_kind(Kind::kSet);
-  set.close(ignore_case);
+  if (!set.close(ignore_case)) json->fail("a regular expression with a class of too many parts");
   expression.set = std::move(set);
   return expression;
 }
@@ -151,7 +152,7 @@ class Reader {
 
   Expression atom(int depth) {
     if (take("(")) return group(depth + 1);
-    if (take("[")) return one_of(klass(depth + 1), ignore_case_);
+    if (take("[")) return one_of(klass(depth + 1), ignore_case_, &json_);
     if (take("^")) return of_kind(Kind::kLineStart);
     if (take("$")) return of_kind(Kind::kLineEnd);
     if (take("\\A")) return of_kind(Kind::kTextStart);

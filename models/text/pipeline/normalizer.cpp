@@ -8,6 +8,7 @@
 #include "models/text/pipeline/byte_characters.h"
 #include "models/text/pipeline/pattern.h"
 #include "models/text/pipeline/precompiled_map.h"
+#include "models/text/pipeline/step_list.h"
 #include "models/text/pipeline/unicode_forms.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
@@ -43,13 +44,19 @@ void drop(AlignedText& text, Drops drops) {
 class Sequence final : public Normalizer {
  public:
   explicit Sequence(const Json& json) {
-    for (const Json& step : json.at("normalizers").items()) steps_.push_back(read_normalizer(step));
+    for (const Json& step : step_list(json, "normalizers")) {
+      steps_.push_back(read_normalizer(step));
+    }
   }
   void apply(AlignedText& text) const override {
-    for (const auto& step : steps_) step->apply(text);
+    for (const auto& step : steps_) {
+      if (text.effort != nullptr) text.effort->spend(kCost + std::ssize(text.text));
+      step->apply(text);
+    }
   }
 
  private:
+  static constexpr index_t kCost = 16;  // of a step, whatever the text
   std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
@@ -136,7 +143,7 @@ class Replace final : public Normalizer {
   void apply(AlignedText& text) const override {
     const index_t size = std::ssize(text.text);
     std::vector<Span> matches;
-    if (size > 0) pattern_.find(text.text, {0, size}, matches);
+    if (size > 0) pattern_.find(text.text, {0, size}, matches, text.effort);
     if (matches.empty()) return;
     check_growth(text, std::ssize(matches) * std::ssize(content_));
     AlignedWriter writer(text);
@@ -167,6 +174,7 @@ class Prepend final : public Normalizer {
   explicit Prepend(const Json& json) : text_(json.text("prepend")) {}
   void apply(AlignedText& text) const override {
     if (text.text.empty()) return;
+    check_growth(text, std::ssize(text.text) + std::ssize(text_));
     AlignedWriter writer(text);
     writer.put(text_, text.origin(0, static_cast<index_t>(utf8_size(text.text[0]))));
     writer.copy(0, std::ssize(text.text));

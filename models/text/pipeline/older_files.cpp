@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "models/text/pipeline/json_text.h"
+#include "models/text/pipeline/subword_model.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -16,7 +17,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Numbers = std::map<std::string, index_t, std::less<>>;
+constexpr std::size_t kLongestToken = 1000;
+
+/// Tokens with numbers, found by text.
+class Numbers {
+ public:
+  Numbers(index_t most, index_t bytes) : index_(most) { tokens_.reserve(most, bytes); }
+
+  /// Of equal tokens the last one counts.
+  void set(std::string_view token, index_t id) {
+    std::int32_t& place = index_.place(tokens_, token);
+    if (place >= 0) tokens_.set(place, "");
+    tokens_.set(id, token);
+    place = static_cast<std::int32_t>(id);
+  }
+  std::optional<index_t> find(std::string_view token) const {
+    const index_t id = index_.find(tokens_, token);
+    return id < 0 ? std::nullopt : std::optional(id);
+  }
+  bool contains(std::string_view token) const { return find(token).has_value(); }
+  const TokenList& tokens() const { return tokens_; }
+
+ private:
+  TokenList tokens_;
+  TokenIndex index_;
+};
 
 SpecialNames names_of(const Numbers& numbers, const TokenizerConfig& config) {
   return special_names(config, [&](std::string_view name) { return numbers.contains(name); });
@@ -32,12 +57,11 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
                          const std::optional<Json>& config) {
   std::map<index_t, std::string> added;
   for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
-    const auto at = numbers.find(name);
-    if (at == numbers.end()) continue;
-    added[at->second] =
-        format(R"({"id":)", at->second, R"(,"content":)", json_quoted(name),
-               R"(,"single_word":false,"lstrip":)", name == "<mask>" ? "true" : "false",
-               R"(,"rstrip":false,"normalized":false,"special":true})");
+    const auto id = numbers.find(name);
+    if (!id) continue;
+    added[*id] = format(R"({"id":)", *id, R"(,"content":)", json_quoted(name),
+                        R"(,"single_word":false,"lstrip":)", name == "<mask>" ? "true" : "false",
+                        R"(,"rstrip":false,"normalized":false,"special":true})");
   }
   const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
   if (more) {
@@ -60,20 +84,25 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
   return "[" + list + "]";
 }
 
-std::string vocabulary_json(const Numbers& numbers) {
-  std::string list;
-  for (const auto& [token, id] : numbers) {
-    if (!list.empty()) list += ',';
-    list += json_quoted(token) + ":" + std::to_string(id);
+/// Appends {token: number, ...}.
+void add_vocabulary(const Numbers& numbers, std::string& out) {
+  const TokenList& tokens = numbers.tokens();
+  char mark = '{';
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (tokens[id].empty()) continue;
+    out += std::exchange(mark, ',');
+    (out += json_quoted(tokens[id])) += ':';
+    out += std::to_string(id);
   }
-  return "{" + list + "}";
+  if (mark == '{') out += mark;
+  out += '}';
 }
 
 /// ["[SEP]", 102]. Errors: the vocabulary does not have it.
 std::string token_json(const Numbers& numbers, const std::string& name, const std::string& file) {
-  const auto at = numbers.find(name);
-  if (at == numbers.end()) fail_file(file, "the special token ", printable(name), " is not there");
-  return format("[", json_quoted(name), ",", at->second, "]");
+  const auto id = numbers.find(name);
+  if (!id) fail_file(file, "the special token ", printable(name), " is not there");
+  return format("[", json_quoted(name), ",", *id, "]");
 }
 
 /// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
@@ -86,20 +115,31 @@ std::string processor_json(const Numbers& numbers, const SpecialNames& names, bo
                 prefix_space ? "true" : "false", "}");
 }
 
+/// The tokens of vocab.txt: lines, whose places are their numbers.
+Numbers numbers_of_lines(std::string_view text, const std::string& file) {
+  const index_t lines = std::count(text.begin(), text.end(), '\n') + 1;
+  if (lines > kMostTokens) fail_file(file, "more than ", kMostTokens, " lines");
+  Numbers numbers(lines, std::ssize(text));
+  for (index_t id = 0; !text.empty(); ++id) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.size() > kLongestToken) {
+      fail_file(file, "line ", id + 1, ": a token of ", line.size(), " bytes");
+    }
+    if (!line.empty()) numbers.set(line, id);
+  }
+  return numbers;
+}
+
 std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json>& config,
                             const TokenizerConfig& named) {
-  Numbers numbers;
-  index_t id = 0;
-  for (const std::string& line : read_lines(vocabulary)) {
-    if (!line.empty()) numbers[line] = id;  // of equal lines the last counts
-    ++id;
-  }
-  const SpecialNames names = names_of(numbers, named);
   const std::string file = vocabulary.string();
+  const Numbers numbers = numbers_of_lines(read_text(vocabulary), file);
+  const SpecialNames names = names_of(numbers, named);
   token_json(numbers, names.unknown, file);
   const bool lower = flag(config, "do_lower_case", true);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
-  return format(
+  std::string json = format(
       R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
       R"(,"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
       flag(config, "tokenize_chinese_chars", true) ? "true" : "false", R"(,"strip_accents":)",
@@ -111,37 +151,62 @@ std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json
       processor_json(numbers, names, false, file),
       R"(,"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},)",
       R"("model":{"type":"WordPiece","unk_token":)", json_quoted(names.unknown),
-      R"(,"continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":)",
-      vocabulary_json(numbers), "}}");
+      R"(,"continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":)");
+  add_vocabulary(numbers, json);
+  return json += "}}";
+}
+
+/// The tokens of vocab.json. **Errors**: a number that two of them have.
+Numbers numbers_of_json(const Json& list) {
+  const index_t count = list.size();
+  if (count > kMostTokens) list.fail("wanted at most ", kMostTokens, " tokens, got ", count);
+  Numbers numbers(count, 0);
+  const JsonRange range = token_number_range(count);
+  for (const Json& token : list.items()) {
+    const index_t id = token.integer(range);
+    const bool taken = id < numbers.tokens().size() && !numbers.tokens()[id].empty();
+    if (taken) token.fail(id, " is the number of ", printable(numbers.tokens()[id]), " too");
+    if (!token.key().empty()) numbers.set(token.key(), id);
+  }
+  return numbers;
+}
+
+/// Appends the lines of merges.txt as a list.
+void add_merges(const fs::path& file, std::string& out) {
+  const std::string text = read_text(file);
+  char mark = '[';
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.empty() || line.starts_with("#version")) continue;
+    out += std::exchange(mark, ',');
+    out += json_quoted(line);
+  }
+  if (mark == '[') out += mark;
+  out += ']';
 }
 
 std::string byte_pair_json(const fs::path& vocabulary, const fs::path& merges,
                            const std::optional<Json>& config, const TokenizerConfig& named) {
-  const Json list = read_json(vocabulary);
-  Numbers numbers;
-  for (const Json& token : list.items()) {
-    numbers.emplace(token.key(), token.integer(JsonRange{0, 1'000'000'000}));
-  }
+  const Numbers numbers = numbers_of_json(read_json(vocabulary).as_object());
   const SpecialNames names = names_of(numbers, named);
   const bool prefix_space = flag(config, "add_prefix_space", false);
   const char* const space = prefix_space ? "true" : "false";
-  std::string pairs;
-  for (const std::string& line : read_lines(merges)) {
-    if (line.empty() || line.starts_with("#version")) continue;
-    if (!pairs.empty()) pairs += ',';
-    pairs += json_quoted(line);
-  }
   const bool has_ends = numbers.contains(names.cls) && numbers.contains(names.sep);
-  return format(R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
-                R"(,"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,)",
-                R"("add_prefix_space":)", space, R"(},"post_processor":)",
-                has_ends ? processor_json(numbers, names, prefix_space, vocabulary.string())
-                         : format(R"({"type":"ByteLevel","trim_offsets":false,"add_prefix_space":)",
-                                  space, "}"),
-                R"(,"decoder":{"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)", space,
-                R"(},"model":{"type":"BPE","unk_token":)",
-                numbers.contains(names.unknown) ? json_quoted(names.unknown) : "null",
-                R"(,"vocab":)", vocabulary_json(numbers), R"(,"merges":[)", pairs, "]}}");
+  std::string json = format(
+      R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
+      R"(,"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,)",
+      R"("add_prefix_space":)", space, R"(},"post_processor":)",
+      has_ends
+          ? processor_json(numbers, names, prefix_space, vocabulary.string())
+          : format(R"({"type":"ByteLevel","trim_offsets":false,"add_prefix_space":)", space, "}"),
+      R"(,"decoder":{"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)", space,
+      R"(},"model":{"type":"BPE","unk_token":)",
+      numbers.contains(names.unknown) ? json_quoted(names.unknown) : "null", R"(,"vocab":)");
+  add_vocabulary(numbers, json);
+  json += R"(,"merges":)";
+  add_merges(merges, json);
+  return json += "}}";
 }
 
 }  // namespace

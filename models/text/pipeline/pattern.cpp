@@ -1,6 +1,7 @@
 #include "models/text/pipeline/pattern.h"
 
 #include <bitset>
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,10 +18,10 @@ using Kind = Expression::Kind;
 using Taste = Expression::Taste;
 
 constexpr std::size_t kMostBytes = 20'000;
-constexpr std::size_t kMostInstructions = 20'000;
-constexpr index_t kStepsPerByte = 1000;
+constexpr std::size_t kMostInstructions = 5000;
+constexpr std::size_t kMostSets = 2000;
 
-enum class Op {
+enum class Op : std::uint8_t {
   kSet,     // a code point of sets[a]
   kRepeat,  // b to c code points of sets[a]
   kFork,    // goes on at a; if that fails, at b
@@ -54,7 +55,8 @@ struct Pattern::Program {
 
   int size() const { return static_cast<int>(code.size()); }
   int add(Instruction instruction, const Json& json) {
-    if (code.size() >= kMostInstructions) json.fail("a regular expression that is too long");
+    if (code.size() >= kMostInstructions || sets.size() > kMostSets)
+      json.fail("a regular expression that is too long");
     code.push_back(instruction);
     return size() - 1;
   }
@@ -189,12 +191,13 @@ bool add_first(const Expression& expression, std::bitset<128>& first) {
 class Matcher {
  public:
   Matcher(const std::vector<Instruction>& code, const std::vector<CodeSet>& sets,
-          std::string_view text, Span word)
+          std::string_view text, Span word, Effort& effort)
       : code_(code),
         sets_(sets),
         text_(text),
         word_(word),
-        steps_(kStepsPerByte * (word.end - word.begin + 100)) {}
+        effort_(effort),
+        most_ways_(4 * (word.end - word.begin) + 100'000) {}
 
   /// The end of the match that begins at `at`; -1: none does.
   index_t match(int next, index_t at) {
@@ -229,7 +232,7 @@ class Matcher {
       case Op::kRepeat:
         return repeat(now, next, at);
       case Op::kFork:
-        ways_.push_back({now.b, at});
+        add_way({now.b, at});
         next = now.a;
         return Outcome::kGoesOn;
       case Op::kJump:
@@ -267,10 +270,10 @@ class Matcher {
     const index_t least = at;
     if (lazy) {
       const index_t left = now.c == Expression::kUnbounded ? -1 : now.c - taken;
-      if (left != 0) ways_.push_back({next, at, -1, left});
+      if (left != 0) add_way({next, at, -1, left});
     } else {
       while (taken != now.c && take(now.a, at)) ++taken;
-      if (now.taste == Taste::kGreedy && at > least) ways_.push_back({next + 1, at, least});
+      if (now.taste == Taste::kGreedy && at > least) add_way({next + 1, at, least});
     }
     ++next;
     return Outcome::kGoesOn;
@@ -313,15 +316,19 @@ class Matcher {
     return true;
   }
   char byte(index_t at) const { return text_[static_cast<std::size_t>(at)]; }
-  void count() {
-    if (--steps_ < 0) fail("tokenizer", "a regular expression takes too many steps on this text");
+  void count() { effort_.spend(1); }
+  void add_way(const Way& way) {
+    require(std::ssize(ways_) < most_ways_, "tokenizer",
+            "a regular expression takes too many steps on this text");
+    ways_.push_back(way);
   }
 
   const std::vector<Instruction>& code_;
   const std::vector<CodeSet>& sets_;
   std::string_view text_;
   Span word_;
-  index_t steps_;
+  Effort& effort_;
+  index_t most_ways_;
   std::vector<Way> ways_;
 };
 
@@ -347,8 +354,10 @@ Pattern::~Pattern() = default;
 Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
-void Pattern::find(std::string_view text, Span word, std::vector<Span>& matches) const {
-  Matcher matcher(program_->code, program_->sets, text, word);
+void Pattern::find(std::string_view text, Span word, std::vector<Span>& matches,
+                   Effort* effort) const {
+  Effort own(word.end - word.begin);
+  Matcher matcher(program_->code, program_->sets, text, word, effort != nullptr ? *effort : own);
   index_t last = -1;  // where the last match ended; an empty one does not begin there
   for (index_t at = word.begin; at <= word.end;) {
     const bool inside = at < word.end;

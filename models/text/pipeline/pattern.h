@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/pipeline/effort.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"
 
@@ -18,8 +19,8 @@ namespace tessera::text {
 /// Without regard to case, ASCII and one-to-one lower case count.
 ///
 /// **Errors** of reading: std::runtime_error that names the place and the part that is not known:
-/// lookbehind, backreferences, \b, ... **Errors** of matching: std::invalid_argument if a text
-/// takes more than about a thousand steps a byte, which only expressions of exponential effort do.
+/// lookbehind, backreferences, \b, ... **Errors** of matching: as Effort, which only expressions of
+/// exponential effort reach.
 class Pattern {
  public:
   /// A JSON object {"Regex": expression} or {"String": text}; a text stands for itself.
@@ -29,8 +30,10 @@ class Pattern {
   Pattern& operator=(Pattern&&) noexcept;
 
   /// The matches in bytes [word.begin, word.end) of `text`, from left to right, without overlap.
-  /// Nothing outside of these bytes is seen. Empty matches count.
-  void find(std::string_view text, Span word, std::vector<Span>& matches) const;
+  /// Nothing outside of these bytes is seen. Empty matches count. Steps are counted in `effort`;
+  /// without it, as if the word were all of a text.
+  void find(std::string_view text, Span word, std::vector<Span>& matches,
+            Effort* effort = nullptr) const;
 
  private:
   struct Program;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include "models/text/pipeline/added_tokens.h"
@@ -21,7 +20,9 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-constexpr index_t kMostFreeNumbers = 1'000'000;
+constexpr index_t kMostFreeNumbers = 1 << 18;
+constexpr index_t kMostAddedTokens = 1 << 17;
+constexpr index_t kMostAddedBytes = index_t{4} << 20;
 constexpr std::size_t kLongestAddedToken = 1000;  // finding them takes as long as they are
 
 AddedToken read_added_token(const Json& json, index_t most) {
@@ -41,54 +42,58 @@ AddedToken read_added_token(const Json& json, index_t most) {
 }
 
 /// Reads the added tokens, and puts them into `tokens`, which are the model's.
-std::vector<AddedToken> add_tokens(const Json& root, Tokens& tokens) {
+std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
   std::vector<AddedToken> added;
   const std::optional<Json> list = root.find("added_tokens");
   if (!list) return added;
-  std::unordered_map<std::string_view, index_t> numbers;
-  for (const Json& one : list->items()) numbers.emplace(one.at("content").text(), -1);
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    const auto found = numbers.find(tokens[id]);
-    if (found != numbers.end()) found->second = static_cast<index_t>(id);
+  const index_t count = list->size();
+  if (count > kMostAddedTokens) list->fail("wanted at most ", kMostAddedTokens, ", got ", count);
+  TokenIndex index(tokens.used() + count);
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (!tokens[id].empty()) index.place(tokens, tokens[id]) = static_cast<std::int32_t>(id);
   }
-  const index_t most = std::ssize(tokens) + list->size() + kMostFreeNumbers;
-  std::unordered_map<std::string_view, bool> seen;
+  const index_t most = tokens.size() + count + kMostFreeNumbers;
+  std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
+  index_t bytes = 0;
   for (const Json& one : list->items()) {
     AddedToken token = read_added_token(one, most);
-    const std::string_view content = one.at("content").text();
-    if (content.empty() || !seen.emplace(content, true).second) continue;
-    const index_t known = numbers.at(content);
-    if (known >= 0) {
-      token.id = known;
+    if (token.content.empty()) continue;
+    bytes += std::ssize(token.content);
+    if (bytes > kMostAddedBytes) list->fail("more than ", kMostAddedBytes, " bytes of tokens");
+    std::int32_t& place = index.place(tokens, token.content);
+    if (place >= 0) {
+      token.id = place;
     } else {
-      const auto place = static_cast<std::size_t>(token.id);
-      if (place >= tokens.size()) tokens.resize(place + 1);
-      if (!tokens[place].empty()) {
-        one.at("id").fail(token.id, " is the number of ", printable(tokens[place]), " and of ",
+      if (token.id < tokens.size() && !tokens[token.id].empty()) {
+        one.at("id").fail(token.id, " is the number of ", printable(tokens[token.id]), " and of ",
                           printable(token.content));
       }
-      tokens[place] = token.content;
+      tokens.set(token.id, token.content);
+      place = static_cast<std::int32_t>(token.id);
     }
+    if (is_added[static_cast<std::size_t>(token.id)]) continue;
+    is_added[static_cast<std::size_t>(token.id)] = true;
     added.push_back(std::move(token));
   }
   return added;
 }
 
 /// The name of the token that stands for unknown ones, if the model has one.
-std::optional<std::string> unknown_of(const Json& model, const Tokens& tokens) {
+std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens) {
   const std::optional<Json> name = model.find("unk_token");
   if (name) return std::string(name->text());
   const std::optional<Json> id = model.find("unk_id");
   if (!id) return std::nullopt;
-  return tokens[static_cast<std::size_t>(id->integer(JsonRange{0, std::ssize(tokens) - 1}))];
+  return std::string(tokens[id->integer(JsonRange{0, tokens.size() - 1})]);
 }
 
 /// The numbers of the special tokens that `config` names, or that have their usual names.
-SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& config) {
+SpecialTokens special_tokens(const TokenList& tokens, const TokenizerConfig& config) {
   const auto find = [&](std::string_view name) -> std::optional<index_t> {
-    const auto at = std::find(tokens.begin(), tokens.end(), name);
-    return at == tokens.end() || name.empty() ? std::nullopt
-                                              : std::optional<index_t>(at - tokens.begin());
+    for (index_t id = 0; id < tokens.size() && !name.empty(); ++id) {
+      if (tokens[id] == name) return id;
+    }
+    return std::nullopt;
   };
   const SpecialNames names =
       special_names(config, [&](std::string_view name) { return find(name).has_value(); });
@@ -100,7 +105,7 @@ SpecialTokens special_tokens(const Tokens& tokens, const TokenizerConfig& config
 }
 
 /// Errors: a token that the model has twice.
-Vocabulary make_vocabulary(Tokens tokens, const SpecialTokens& special, const Json& model) {
+Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const Json& model) {
   try {
     return Vocabulary(std::move(tokens), special);
   } catch (const std::invalid_argument& error) {
@@ -108,9 +113,19 @@ Vocabulary make_vocabulary(Tokens tokens, const SpecialTokens& special, const Js
   }
 }
 
+/// Errors: as AddedTokens, about the file's list.
+AddedTokens make_added_tokens(std::vector<AddedToken> tokens, const Normalizer* normalizer,
+                              const Json& root) {
+  try {
+    return AddedTokens(std::move(tokens), normalizer);
+  } catch (const std::invalid_argument& error) {
+    root.at("added_tokens").fail(error.what());
+  }
+}
+
 /// Part of a text that has been changed, as a text of its own.
 AlignedText part_of(const AlignedText& text, Span bytes) {
-  AlignedText part{std::string(text_at(text.text, bytes)), {}, 0};
+  AlignedText part{std::string(text_at(text.text, bytes)), {}, 0, text.effort};
   part.begin = text.origin(bytes.begin, bytes.end).begin;
   if (!text.origins.empty()) {
     part.origins.assign(text.origins.begin() + bytes.begin, text.origins.begin() + bytes.end);
@@ -167,12 +182,14 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   std::vector<Piece> pieces;
   // Growing from nothing took as long as all else for a text of a megabyte.
   pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
+  Effort effort(std::ssize(text));
   for (const TextPart& part : added.cut(text, AddedTokens::In::kGivenText, special)) {
     if (part.token != nullptr) {
       add_token(*part.token, part.bytes, pieces);
       continue;
     }
-    add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin}, special, pieces);
+    add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
+             pieces);
   }
   return pieces;
 }
@@ -203,6 +220,7 @@ void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& p
   Words words{std::move(text), {whole}};
   if (pre_tokenizer) pre_tokenizer->apply(words);
   const std::string_view all = words.text.text;
+  words.text.effort->keep(std::ssize(all));
   for (const Span word : words.spans) {
     if (word.begin == word.end) continue;
     const std::size_t before = pieces.size();
@@ -233,11 +251,11 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   }
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
   steps->model = read_subword_model(model);
-  Tokens tokens = steps->model->tokens();
+  TokenList tokens = steps->model->release_tokens();
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens);
-  steps->added = AddedTokens(add_tokens(json, tokens), steps->normalizer.get());
-  PostProcessor around = read_post_processor(json.find("post_processor"), std::ssize(tokens));
+  steps->added = make_added_tokens(add_tokens(json, tokens), steps->normalizer.get(), json);
+  PostProcessor around = read_post_processor(json.find("post_processor"), tokens.size());
   steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens);
   const SpecialTokens special = special_tokens(tokens, names);
   TokenizerSettings settings = config.settings;
@@ -270,8 +288,8 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
   Tokens tokens;
   for (const index_t id : ids) {
     const AddedToken* const added = steps_->added.find(id);
-    const std::string& text = added != nullptr ? added->found_as : token(id);
-    if (!text.empty()) tokens.push_back(text);
+    const std::string_view text = added != nullptr ? added->found_as : token(id);
+    if (!text.empty()) tokens.emplace_back(text);
   }
   const bool spaced = !steps_->decoder;
   if (!spaced) steps_->decoder->apply(tokens);

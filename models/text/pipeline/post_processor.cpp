@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "models/text/pipeline/step_list.h"
 #include "tensor/io/file.h"
 
 namespace tessera::text {
@@ -53,6 +54,7 @@ void add_special(const Json& piece, const Json& special, index_t size, Parts& pa
 
 /// [{"SpecialToken": {"id", "type_id"}}, {"Sequence": {"id": "A", "type_id"}}, ...]
 Parts template_parts(const Json& pieces, const Json& special, index_t texts, index_t size) {
+  if (pieces.size() > kMostParts) pieces.fail("wanted at most ", kMostParts, " parts");
   Parts parts;
   std::vector<index_t> times(static_cast<std::size_t>(texts), 0);
   for (const Json& piece : pieces.items()) {
@@ -75,6 +77,7 @@ Parts template_parts(const Json& pieces, const Json& special, index_t texts, ind
 
 Layout template_layout(const Json& json, index_t size) {
   const Json special = json.at("special_tokens");
+  if (special.size() > kMostParts) special.fail("wanted at most ", kMostParts, " tokens");
   Layout layout{template_parts(json.at("single"), special, 1, size), {}};
   const Json pair = json.at("pair");
   if (pair.size() > 0) layout.pair = template_parts(pair, special, 2, size);
@@ -85,7 +88,7 @@ Layout template_layout(const Json& json, index_t size) {
 void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
   const std::string type = json.text("type");
   if (type == "Sequence") {
-    for (const Json& one : json.at("processors").items()) add(one, size, all, has_layout);
+    for (const Json& one : step_list(json, "processors")) add(one, size, all, has_layout);
     return;
   }
   if (type == "ByteLevel" || type == "RobertaProcessing") {

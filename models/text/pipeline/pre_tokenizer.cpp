@@ -5,6 +5,7 @@
 
 #include "models/text/pipeline/pattern.h"
 #include "models/text/pipeline/split.h"
+#include "models/text/pipeline/step_list.h"
 #include "models/text/pipeline/word_pre_tokenizers.h"
 #include "models/text/unicode.h"
 
@@ -15,15 +16,21 @@ namespace {
 class Sequence final : public PreTokenizer {
  public:
   explicit Sequence(const Json& json) {
-    for (const Json& step : json.at("pretokenizers").items()) {
+    for (const Json& step : step_list(json, "pretokenizers")) {
       steps_.push_back(read_pre_tokenizer(step));
     }
   }
   void apply(Words& words) const override {
-    for (const auto& step : steps_) step->apply(words);
+    for (const auto& step : steps_) {
+      if (words.text.effort != nullptr) {
+        words.text.effort->spend(kCost + std::ssize(words.text.text) + std::ssize(words.spans));
+      }
+      step->apply(words);
+    }
   }
 
  private:
+  static constexpr index_t kCost = 16;  // of a step, whatever the text
   std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 
@@ -68,7 +75,7 @@ class Split final : public PreTokenizer {
     for (const Span word : words.spans) {
       matches.clear();
       cuts.clear();
-      pattern_.find(words.text.text, word, matches);
+      pattern_.find(words.text.text, word, matches, words.text.effort);
       index_t at = word.begin;
       for (const Span match : matches) {
         if (at < match.begin) cuts.push_back({{at, match.begin}, invert_});

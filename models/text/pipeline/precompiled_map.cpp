@@ -1,5 +1,7 @@
 #include "models/text/pipeline/precompiled_map.h"
 
+#include <algorithm>
+
 #include "models/text/pipeline/characters.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
@@ -8,7 +10,9 @@ namespace tessera::text {
 
 namespace {
 
-constexpr std::size_t kLongestCluster = 5;  // in bytes
+constexpr std::size_t kLongestCluster = 5;                // in bytes
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // XLM-R's has 310,000
+constexpr std::size_t kLongestText = 1000;                // each is read to its end again and again
 
 int base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -19,6 +23,9 @@ int base64_digit(char c) {
 
 std::string from_base64(const Json& json) {
   std::string_view text = json.text();
+  if (text.size() > kMostBytes) {
+    json.fail("a map of ", text.size(), " bytes, more than the ", kMostBytes, " that are read");
+  }
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
@@ -76,6 +83,13 @@ PrecompiledMap::PrecompiledMap(const Json& base64) {
   for (std::size_t at = 4; at < 4 + size; at += 4) trie_.push_back(unit_at(bytes, at));
   texts_ = bytes.substr(4 + size);
   if (find_invalid_utf8(texts_) != std::string::npos) base64.fail("its texts are not UTF-8");
+  for (std::size_t at = 0; at < texts_.size();) {
+    const std::size_t end = std::min(texts_.find('\0', at), texts_.size());
+    if (end - at > kLongestText) {
+      base64.fail("a text of ", end - at, " bytes, more than ", kLongestText);
+    }
+    at = end + 1;
+  }
 }
 
 std::optional<std::string_view> PrecompiledMap::find(std::string_view key) const {

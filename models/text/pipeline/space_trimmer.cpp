@@ -31,13 +31,19 @@ index_t back(std::string_view text, index_t at, index_t count, index_t begin) {
   return at;
 }
 
+/// Many tokens may come from the same long part of a text: unknown bytes.
+struct Trimmed {
+  Span before = {-1, -1};
+  Span after = {};
+};
+
 }  // namespace
 
-SpaceTrimmer::SpaceTrimmer(std::vector<PostProcessor::Trim> trims,
-                           const std::vector<std::string>& tokens)
+SpaceTrimmer::SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenList& tokens)
     : trims_(std::move(trims)) {
   if (trims_.empty()) return;
-  for (const std::string& token : tokens) blanks_.push_back(blanks_of(token));
+  blanks_.reserve(static_cast<std::size_t>(tokens.size()));
+  for (index_t id = 0; id < tokens.size(); ++id) blanks_.push_back(blanks_of(tokens[id]));
 }
 
 SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
@@ -58,19 +64,25 @@ SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
 void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
                          const AddedTokens& added) const {
   for (const PostProcessor::Trim& trim : trims_) {
+    Trimmed last;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       Span& bytes = pieces[i].bytes;
       Blanks blanks = blanks_[static_cast<std::size_t>(pieces[i].id)];
       const AddedToken* const token = added.find(pieces[i].id);
-      if (token != nullptr && (token->strips_left || token->strips_right)) {
-        blanks = blanks_of(text_at(text, bytes));
+      const bool strips = token != nullptr && (token->strips_left || token->strips_right);
+      if (strips && bytes == last.before) {
+        bytes = last.after;
+        continue;
       }
+      const Span before = bytes;
+      if (strips) blanks = blanks_of(text_at(text, bytes));
       if (blanks.left > 0) {
         const bool is_first = i == 0 || bytes.begin == 0;
         if (is_first && trim.keeps_first && blanks.left == 1) blanks.left = 0;
         bytes.begin = forward(text, bytes.begin, blanks.left, bytes.end);
       }
       bytes.end = back(text, bytes.end, blanks.right, bytes.begin);
+      if (strips && i > 0) last = {before, bytes};  // the first one is not like others
     }
   }
 }

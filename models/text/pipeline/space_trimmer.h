@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +16,7 @@ class SpaceTrimmer {
  public:
   SpaceTrimmer() = default;
   /// `tokens`: the token of each number.
-  SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const std::vector<std::string>& tokens);
+  SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenList& tokens);
 
   void apply(std::string_view text, std::span<Piece> pieces, const AddedTokens& added) const;
 

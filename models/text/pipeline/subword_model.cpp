@@ -31,37 +31,13 @@ std::string kind_without_type(const Json& json) {
   return json.has("continuing_subword_prefix") ? "WordPiece" : "WordLevel";
 }
 
-std::vector<Trie::Entry> trie_entries(const TokenNumbers& numbers) {
-  std::vector<Trie::Entry> entries;
-  entries.reserve(numbers.size());
-  for (const auto& [token, number] : numbers) entries.push_back({token, number});
-  return entries;
-}
-
-std::vector<std::string> tokens_by_number(const TokenNumbers& numbers, const char* op) {
-  const index_t most = token_number_range(std::ssize(numbers)).high;
-  index_t size = 0;
-  for (const auto& [token, number] : numbers) {
-    require(number >= 0 && number <= most, op, "the token ", printable(token), " has number ",
-            number, ", wanted 0 to ", most);
-    size = std::max(size, number + 1);
-  }
-  std::vector<std::string> tokens(static_cast<std::size_t>(size));
-  for (const auto& [token, number] : numbers) {
-    std::string& place = tokens[static_cast<std::size_t>(number)];
-    require(place.empty(), op, "number ", number, " has two tokens, ", printable(place), " and ",
-            printable(token));
-    place = token;
-  }
-  return tokens;
-}
-
 }  // namespace
 
-SubwordVocabulary::SubwordVocabulary(const TokenNumbers& numbers, const char* op)
-    : tokens(tokens_by_number(numbers, op)), trie(trie_entries(numbers)) {
-  for (const auto& [token, number] : numbers) {
-    require(trie.find(token) == number, op, "the token ", printable(token), " stands there twice");
+SubwordVocabulary::SubwordVocabulary(const TokenList& tokens, const char* op) : trie(tokens) {
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (tokens[id].empty()) continue;
+    require(trie.find(tokens[id]) == id, op, "the token ", printable(tokens[id]),
+            " stands there twice");
   }
 }
 
@@ -95,17 +71,31 @@ bool has_all(const ByteTokens& tokens, std::string_view text) {
 }
 
 JsonRange token_number_range(index_t tokens) {
-  return {0, 16 * tokens + (1 << 20)};
+  return {0, 2 * tokens + (1 << 18)};
 }
 
-TokenNumbers read_token_numbers(const Json& json) {
-  TokenNumbers numbers;
-  const JsonRange range = token_number_range(json.as_object().size());
-  numbers.reserve(static_cast<std::size_t>(json.size()));
-  for (const Json& number : json.items()) {
-    numbers.emplace_back(number.key(), number.integer(range));
+TokenList read_tokens(const Json& json, const char* op) {
+  constexpr std::size_t kLongestToken = 2000;  // decoding writes it again and again
+  index_t count = 0;
+  index_t bytes = 0;
+  for (const Json& number : json.as_object().items()) {
+    ++count;
+    bytes += std::ssize(number.key());
+    if (number.key().size() > kLongestToken) {
+      number.fail("a token of ", number.key().size(), " bytes, more than ", kLongestToken);
+    }
   }
-  return numbers;
+  if (count > kMostTokens) json.fail("wanted at most ", kMostTokens, " tokens, got ", count);
+  TokenList tokens;
+  tokens.reserve(count, bytes);
+  const JsonRange range = token_number_range(count);
+  for (const Json& number : json.items()) {
+    const index_t id = number.integer(range);
+    require(id >= tokens.size() || tokens[id].empty(), op, "number ", id, " has two tokens, ",
+            printable(id < tokens.size() ? tokens[id] : ""), " and ", printable(number.key()));
+    tokens.set(id, number.key());
+  }
+  return tokens;
 }
 
 std::unique_ptr<SubwordModel> read_subword_model(const Json& json) {

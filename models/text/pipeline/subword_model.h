@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/text/token_list.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"
 
@@ -27,18 +28,27 @@ class SubwordModel {
   virtual void tokenize(std::string_view word, std::vector<Piece>& pieces) const = 0;
 
   /// The token of each number; empty where a number has none.
-  virtual std::vector<std::string> tokens() const = 0;
-};
+  const TokenList& tokens() const { return tokens_; }
+  /// The same for whoever keeps them: tokens() has none from then on.
+  TokenList release_tokens() { return std::move(tokens_); }
 
-/// Tokens, each once, and their numbers, in any order and with holes.
-using TokenNumbers = std::vector<std::pair<std::string, index_t>>;
+ protected:
+  explicit SubwordModel(TokenList tokens) : tokens_(std::move(tokens)) {}
+
+ private:
+  TokenList tokens_;
+};
 
 /// The numbers that tokens of a vocabulary of this size may have: some holes, but none that a
 /// hostile file could fill memory with.
 JsonRange token_number_range(index_t tokens);
 
-/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place.
-TokenNumbers read_token_numbers(const Json& json);
+/// The most tokens that a subword model may have.
+inline constexpr index_t kMostTokens = 1 << 20;
+
+/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place;
+/// std::invalid_argument that names `op`: a number of two tokens.
+TokenList read_tokens(const Json& json, const char* op);
 
 /// The model that a tokenizer.json describes under "model".
 /// **Errors**: std::runtime_error that names the file and the place: a kind that is not known, a

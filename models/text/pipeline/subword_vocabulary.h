@@ -1,21 +1,19 @@
-// The tokens of a subword model, by text and by number.
+// What the subword models share: tokens as a trie, and those that stand for unknown text.
 #pragma once
 
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "models/text/pipeline/subword_model.h"
 #include "models/text/pipeline/trie.h"
 
 namespace tessera::text {
 
+/// Finds the numbers of tokens, each of which has one.
 struct SubwordVocabulary {
-  /// **Errors**: std::invalid_argument that names `op`: a token that stands there twice; a number
-  /// out of range or of two tokens.
-  SubwordVocabulary(const TokenNumbers& numbers, const char* op);
+  /// **Errors**: std::invalid_argument that names `op`: a token that stands there twice; as Trie.
+  SubwordVocabulary(const TokenList& tokens, const char* op);
 
   /// The number of a token, nothing if it has none.
   std::optional<index_t> number(std::string_view token) const {
@@ -23,8 +21,7 @@ struct SubwordVocabulary {
     return value == Trie::kNoValue ? std::nullopt : std::optional(value);
   }
 
-  std::vector<std::string> tokens;  // by number
-  Trie trie;                        // from token to number
+  Trie trie;  // from token to number
 };
 
 /// The number of a model's unknown token. **Errors**: std::invalid_argument: there is none.

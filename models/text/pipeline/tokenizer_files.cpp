@@ -108,19 +108,20 @@ TokenizerConfig config_of(const std::optional<Json>& config, const std::optional
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const fs::path& folder) {
-  return config_of(find_json(folder / "tokenizer_config.json"),
-                   find_json(folder / "special_tokens_map.json"));
+  return config_of(find_json(folder / "tokenizer_config.json", kSmallJson),
+                   find_json(folder / "special_tokens_map.json", kSmallJson));
 }
 
 PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
-  const std::optional<Json> config = find_json(folder / "tokenizer_config.json");
-  TokenizerConfig all = config_of(config, find_json(folder / "special_tokens_map.json"));
+  const std::optional<Json> config = find_json(folder / "tokenizer_config.json", kSmallJson);
+  TokenizerConfig all =
+      config_of(config, find_json(folder / "special_tokens_map.json", kSmallJson));
   if (const std::optional<Json> json = find_json(folder / "tokenizer.json")) {
     if (config) all.normalizer = normalizer_of(*json, *config);
     return PipelineTokenizer::from_json(*json, all);
   }
-  if (const std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
-    return PipelineTokenizer::from_json(parse_json(*text, folder.string()), all);
+  if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
+    return PipelineTokenizer::from_json(parse_own_json(std::move(*text), folder.string()), all);
   }
   fail_file(folder.string(),
             "no tokenizer here: wanted tokenizer.json, vocab.txt, or vocab.json and merges.txt");

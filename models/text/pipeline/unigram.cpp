@@ -12,16 +12,9 @@ namespace {
 
 constexpr double kUnknownPenalty = 10;
 
-std::vector<Trie::Entry> trie_entries(const ScoredPieces& pieces) {
-  std::vector<Trie::Entry> entries;
-  entries.reserve(pieces.size());
-  for (const auto& piece : pieces) entries.push_back({piece.first, std::ssize(entries)});
-  return entries;
-}
-
-double lowest_score(const ScoredPieces& pieces) {
+double lowest_of(const std::vector<double>& scores) {
   double lowest = std::numeric_limits<double>::infinity();
-  for (const auto& piece : pieces) lowest = std::min(lowest, piece.second);
+  for (const double score : scores) lowest = std::min(lowest, score);
   return lowest;
 }
 
@@ -36,17 +29,17 @@ struct Way {
 
 }  // namespace
 
-Unigram::Unigram(const ScoredPieces& pieces, const UnigramOptions& options)
-    : trie_(trie_entries(pieces)),
+Unigram::Unigram(ScoredPieces pieces, const UnigramOptions& options)
+    : SubwordModel(std::move(pieces.pieces)),
+      scores_(std::move(pieces.scores)),
+      trie_(tokens()),
       unknown_(options.unknown),
-      unknown_score_(lowest_score(pieces) - kUnknownPenalty) {
-  require(!unknown_ || (*unknown_ >= 0 && *unknown_ < std::ssize(pieces)), "Unigram",
-          "the unknown piece has number ", unknown_.value_or(0), " of ", pieces.size());
-  for (const auto& [piece, score] : pieces) {
-    check_walked(piece, "Unigram");
-    tokens_.push_back(piece);
-    scores_.push_back(score);
-  }
+      unknown_score_(lowest_of(scores_) - kUnknownPenalty) {
+  require(std::ssize(scores_) == tokens().size(), "Unigram", tokens().size(), " pieces have ",
+          scores_.size(), " scores");
+  require(!unknown_ || (*unknown_ >= 0 && *unknown_ < tokens().size()), "Unigram",
+          "the unknown piece has number ", unknown_.value_or(0), " of ", tokens().size());
+  for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "Unigram");
   bytes_ = byte_tokens(options.byte_fallback ? &trie_ : nullptr);
 }
 
@@ -111,19 +104,23 @@ void Unigram::tokenize(std::string_view word, std::vector<Piece>& pieces) const 
 
 std::unique_ptr<SubwordModel> read_unigram(const Json& json) {
   const Json list = json.at("vocab").as_list();
-  ScoredPieces pieces;
-  pieces.reserve(static_cast<std::size_t>(list.size()));
+  const index_t count = list.size();
+  if (count > kMostTokens) list.fail("wanted at most ", kMostTokens, " pieces, got ", count);
+  ScoredPieces scored;
+  scored.pieces.reserve(count, 0);
+  scored.scores.reserve(static_cast<std::size_t>(count));
   for (const Json& piece : list.items()) {
     if (!piece.is_list() || piece.size() != 2) {
       piece.fail("wanted a piece and its score, got ", piece.described());
     }
-    pieces.emplace_back(piece.item(0).text(), piece.item(1).number());
+    scored.pieces.add(piece.item(0).text());
+    scored.scores.push_back(piece.item(1).number());
   }
   UnigramOptions options{.unknown = {}, .byte_fallback = json.boolean("byte_fallback", false)};
   if (json.has("unk_id")) {
-    options.unknown = json.integer("unk_id", JsonRange{0, std::ssize(pieces) - 1});
+    options.unknown = json.integer("unk_id", JsonRange{0, count - 1});
   }
-  return std::make_unique<Unigram>(pieces, options);
+  return std::make_unique<Unigram>(std::move(scored), options);
 }
 
 }  // namespace tessera::text

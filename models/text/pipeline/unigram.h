@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,9 +10,12 @@
 
 namespace tessera::text {
 
-/// Pieces and the logarithms of their probabilities; places are numbers. Of equal pieces the last
-/// one counts.
-using ScoredPieces = std::vector<std::pair<std::string, double>>;
+/// Pieces, by number, and the logarithms of their probabilities. Of equal pieces the last one
+/// counts.
+struct ScoredPieces {
+  TokenList pieces;
+  std::vector<double> scores;  // one each
+};
 
 struct UnigramOptions {
   std::optional<index_t> unknown = {};
@@ -27,17 +29,15 @@ struct UnigramOptions {
 class Unigram final : public SubwordModel {
  public:
   /// **Errors**: std::invalid_argument: options.unknown is no piece's number.
-  explicit Unigram(const ScoredPieces& pieces, const UnigramOptions& options = {});
+  explicit Unigram(ScoredPieces pieces, const UnigramOptions& options = {});
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
-  std::vector<std::string> tokens() const override { return tokens_; }
 
  private:
   void cut(std::string_view word, std::vector<Piece>& pieces) const;
   std::vector<Piece> best_path(std::string_view word) const;
   void add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const;
 
-  std::vector<std::string> tokens_;
   std::vector<double> scores_;
   Trie trie_;
   std::optional<index_t> unknown_;

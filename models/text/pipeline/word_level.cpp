@@ -2,8 +2,10 @@
 
 namespace tessera::text {
 
-WordLevel::WordLevel(const TokenNumbers& vocabulary, std::string_view unknown)
-    : vocabulary_(vocabulary, "WordLevel"), unknown_(vocabulary_.number(unknown)) {}
+WordLevel::WordLevel(TokenList vocabulary, std::string_view unknown)
+    : SubwordModel(std::move(vocabulary)),
+      vocabulary_(tokens(), "WordLevel"),
+      unknown_(vocabulary_.number(unknown)) {}
 
 void WordLevel::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
   if (word.empty()) return;
@@ -12,7 +14,7 @@ void WordLevel::tokenize(std::string_view word, std::vector<Piece>& pieces) cons
 }
 
 std::unique_ptr<SubwordModel> read_word_level(const Json& json) {
-  return std::make_unique<WordLevel>(read_token_numbers(json.at("vocab")),
+  return std::make_unique<WordLevel>(read_tokens(json.at("vocab"), "WordLevel"),
                                      json.text("unk_token", "[UNK]"));
 }
 

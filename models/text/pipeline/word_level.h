@@ -2,8 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "models/text/pipeline/subword_vocabulary.h"
 
@@ -13,10 +13,9 @@ namespace tessera::text {
 class WordLevel final : public SubwordModel {
  public:
   /// **Errors**: as SubwordVocabulary.
-  explicit WordLevel(const TokenNumbers& vocabulary, std::string_view unknown = "[UNK]");
+  explicit WordLevel(TokenList vocabulary, std::string_view unknown = "[UNK]");
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
-  std::vector<std::string> tokens() const override { return vocabulary_.tokens; }
 
  private:
   SubwordVocabulary vocabulary_;

@@ -6,14 +6,15 @@
 
 namespace tessera::text {
 
-WordPiece::WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& options)
-    : vocabulary_(vocabulary, "WordPiece"),
+WordPiece::WordPiece(TokenList vocabulary, const WordPieceOptions& options)
+    : SubwordModel(std::move(vocabulary)),
+      vocabulary_(tokens(), "WordPiece"),
       unknown_(vocabulary_.number(options.unknown)),
       continuation_(vocabulary_.trie.walk(Trie::kRoot, options.prefix)),
       most_characters_(options.most_characters) {
   constexpr index_t kLongWord = 1000;  // shorter ones bound the walk themselves
   if (most_characters_ <= kLongWord) return;
-  for (const std::string& token : vocabulary_.tokens) check_walked(token, "WordPiece");
+  for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "WordPiece");
 }
 
 void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
@@ -42,7 +43,7 @@ std::unique_ptr<SubwordModel> read_word_piece(const Json& json) {
   options.prefix = json.text("continuing_subword_prefix", options.prefix);
   options.most_characters =
       json.integer("max_input_chars_per_word", JsonRange{.low = 0}, options.most_characters);
-  return std::make_unique<WordPiece>(read_token_numbers(json.at("vocab")), options);
+  return std::make_unique<WordPiece>(read_tokens(json.at("vocab"), "WordPiece"), options);
 }
 
 }  // namespace tessera::text

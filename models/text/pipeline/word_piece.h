@@ -3,7 +3,7 @@
 
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "models/text/pipeline/subword_vocabulary.h"
 
@@ -22,10 +22,9 @@ struct WordPieceOptions {
 class WordPiece final : public SubwordModel {
  public:
   /// **Errors**: as SubwordVocabulary.
-  explicit WordPiece(const TokenNumbers& vocabulary, const WordPieceOptions& options = {});
+  explicit WordPiece(TokenList vocabulary, const WordPieceOptions& options = {});
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
-  std::vector<std::string> tokens() const override { return vocabulary_.tokens; }
 
  private:
   SubwordVocabulary vocabulary_;

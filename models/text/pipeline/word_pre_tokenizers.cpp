@@ -87,7 +87,7 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
 /// Every byte of every text comes past here.
 void write_bytes(Words& words) {
   const AlignedText& text = words.text;
-  AlignedText written{.text = {}, .origins = {}, .begin = text.begin};
+  AlignedText written{.text = {}, .origins = {}, .begin = text.begin, .effort = text.effort};
   written.text.reserve(text.text.size() + text.text.size() / 4);
   written.origins.reserve(text.text.size() + text.text.size() / 4);
   for (Span& word : words.spans) {

@@ -42,6 +42,8 @@ void prepend_to_words(std::string_view prefix, Words& words, Wanted wanted) {
     return word.begin < word.end &&
            !words.text.text.substr(at, prefix.size()).starts_with(prefix) && wanted(word);
   };
+  check_growth(words.text,
+               std::ssize(words.text.text) + std::ssize(words.spans) * std::ssize(prefix));
   AlignedWriter writer(words.text);
   for (Span& word : words.spans) {
     const index_t begin = writer.size();

@@ -16,7 +16,7 @@ constexpr const char* kFour = "[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
 
 Texts tokens_of(const Vocabulary& vocabulary) {
   Texts tokens;
-  for (index_t id = 0; id < vocabulary.size(); ++id) tokens.push_back(vocabulary.token(id));
+  for (index_t id = 0; id < vocabulary.size(); ++id) tokens.emplace_back(vocabulary.token(id));
   return tokens;
 }
 

@@ -68,7 +68,7 @@ TEST(WordTokenizer, OffsetsAreTheWordsPlacesInTheText) {
       ASSERT_GE(at.begin, end) << text;
       ASSERT_GT(at.end, at.begin) << text;
       end = at.end;
-      ASSERT_EQ(split_words(text_at(text, at)), Texts{words.token(e.ids[i])}) << text;
+      ASSERT_EQ(split_words(text_at(text, at)), Texts{std::string(words.token(e.ids[i]))}) << text;
       covered.replace(static_cast<std::size_t>(at.begin), text_at(text, at).size(),
                       text_at(text, at));
     }

@@ -119,8 +119,8 @@ TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
 
 TEST(SubwordModel, KnowsItsTokensAndOldFiles) {
   EXPECT_EQ(model_of(kWordPiece)->tokens(),
-            (std::vector<std::string>{"", "un", "##believ", "##able", "unb", "##", "caf",
-                                      "##\xc3\xa9", "##a", "[UNK]", "", "", "a"}));
+            (TokenList{"", "un", "##believ", "##able", "unb", "##", "caf", "##\xc3\xa9", "##a",
+                       "[UNK]", "", "", "a"}));
   EXPECT_EQ(model_of(kUnigram)->tokens()[4], "abc");
   for (const char* json : {kWordLevel, kPairs, kUnigram}) {  // which did not name their kind
     const std::string text = json;
@@ -226,14 +226,14 @@ std::vector<std::string> naive_merges(const std::string& word, const Merges& mer
 TEST(BytePair, JoinsAsItsDefinitionSays) {
   Rng rng(1, 0);
   for (int round = 0; round < 60; ++round) {
-    TokenNumbers vocabulary = {{"a", 0}, {"b", 1}, {"c", 2}};
+    std::vector<std::string> vocabulary = {"a", "b", "c"};
     Merges merges;
     for (int i = 0; i < 12; ++i) {
-      const std::string left = vocabulary[rng.next_u32() % vocabulary.size()].first;
-      const std::string right = vocabulary[rng.next_u32() % vocabulary.size()].first;
-      const auto known = [&](const auto& token) { return token.first == left + right; };
-      if (std::any_of(vocabulary.begin(), vocabulary.end(), known)) continue;
-      vocabulary.emplace_back(left + right, std::ssize(vocabulary));
+      const std::string left = vocabulary[rng.next_u32() % vocabulary.size()];
+      const std::string right = vocabulary[rng.next_u32() % vocabulary.size()];
+      const std::string both = left + right;
+      if (std::find(vocabulary.begin(), vocabulary.end(), both) != vocabulary.end()) continue;
+      vocabulary.push_back(both);
       merges.emplace_back(left, right);
     }
     const BytePair model(vocabulary, merges);
@@ -243,7 +243,7 @@ TEST(BytePair, JoinsAsItsDefinitionSays) {
       model.tokenize(word, pieces);
       std::vector<std::string> parts;
       for (const Piece& piece : pieces) {
-        parts.push_back(model.tokens()[static_cast<std::size_t>(piece.id)]);
+        parts.emplace_back(model.tokens()[piece.id]);
       }
       EXPECT_EQ(parts, naive_merges(word, merges)) << word;
     }
@@ -260,12 +260,8 @@ TEST(Trie, FindsWhatAMapFinds) {
     keys.push_back(key);
   }
   std::map<std::string, index_t> map;
-  std::vector<Trie::Entry> entries;
-  for (const std::string& key : keys) {
-    map[key] = std::ssize(entries);
-    entries.push_back({key, std::ssize(entries)});
-  }
-  const Trie trie(entries);
+  for (std::size_t i = 0; i < keys.size(); ++i) map[keys[i]] = static_cast<index_t>(i);
+  const Trie trie{TokenList(keys)};
   for (const std::string& key : keys) {
     EXPECT_EQ(trie.find(key), map.at(key));
     const std::string more = key + "zz";
@@ -283,8 +279,8 @@ TEST(Trie, FindsWhatAMapFinds) {
     trie.each_prefix(more, [&](std::size_t, index_t) { --shorter; });
     EXPECT_EQ(shorter, 0u);
   }
-  EXPECT_EQ(Trie({}).find("a"), Trie::kNoValue);
-  EXPECT_EQ(Trie({}).find(""), Trie::kNoValue);
+  EXPECT_EQ(Trie(TokenList()).find("a"), Trie::kNoValue);
+  EXPECT_EQ(Trie(TokenList()).find(""), Trie::kNoValue);
 }
 
 /// Quadratic time would take minutes.
@@ -293,7 +289,7 @@ TEST(SubwordModel, TakesLinearTimeForALongWord) {
   const std::string word(kLong, 'a');
   const auto pairs = model_of(kPairs);
   const auto unigram = model_of(kUnigram);
-  const WordPiece pieces({{"a", 0}, {"##aa", 1}, {"##a", 2}}, {.most_characters = 2 * kLong});
+  const WordPiece pieces({"a", "##aa", "##a"}, {.most_characters = 2 * kLong});
   std::vector<Piece> tokens;
   pairs->tokenize(word, tokens);
   EXPECT_EQ(std::ssize(tokens), kLong / 2);
@@ -304,7 +300,7 @@ TEST(SubwordModel, TakesLinearTimeForALongWord) {
   pieces.tokenize(word, tokens);
   EXPECT_EQ(std::ssize(tokens), 1 + kLong / 2);
   const std::string key(100'000, 'b');  // as deep as a trie gets
-  EXPECT_EQ(Trie({{key, 7}}).find(key), 7);
+  EXPECT_EQ(Trie({"a", key}).find(key), 1);
 }
 
 TEST(SubwordModel, RemembersWordsForSeveralThreads) {

@@ -1,0 +1,229 @@
+// Files made to take all time or memory: each is read, or refused in a line, within a second and
+// 32 MiB beyond its own size.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/text/text.h"
+#include "tests/support/bounded.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+const std::string kTiny = R"({"type":"WordLevel","unk_token":"u","vocab":{"u":0,"a":1}})";
+
+std::string with(const std::string& parts, const std::string& model = kTiny) {
+  return "{" + parts + (parts.empty() ? "" : ",") + "\"model\":" + model + "}";
+}
+
+std::string repeated(const std::string& what, int times, const std::string& between = ",") {
+  std::string all = what;
+  for (int i = 1; i < times; ++i) all += between + what;
+  return all;
+}
+
+/// `item(i)` of each i below `count`, with commas between them.
+template <class Item>
+std::string listed(int count, const Item& item) {
+  std::string all;
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) all += ',';
+    all += item(i);
+  }
+  return all;
+}
+
+std::string number(int i) {
+  return std::to_string(i);
+}
+
+/// Short strings of every letter, another one for each i.
+std::string noise(int i, int size) {
+  std::string text;
+  std::uint64_t state = 0x9e3779b97f4a7c15 * static_cast<std::uint64_t>(i + 1);
+  for (int k = 0; k < size; ++k) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    text += static_cast<char>('a' + (state >> 40) % 26);
+  }
+  return text;
+}
+
+struct Case {
+  const char* what;
+  std::string file;
+  std::string text;
+  const char* error;  // a part of it; "": the file is read, and the text encoded
+};
+
+std::string sequence(const char* part, const char* list, const std::string& steps) {
+  return format('"', part, R"(":{"type":"Sequence",")", list, "\":[", steps, "]}");
+}
+
+std::string added(int count, const std::string& content, const std::string& more = "") {
+  return "\"added_tokens\":[" +
+         listed(count,
+                [&](int i) {
+                  return format(R"({"id":)", i + 9, R"(,"content":")", content, i, '"', more, '}');
+                }) +
+         "]";
+}
+
+std::vector<Case> cases() {
+  const std::string grows =
+      R"("normalizer":{"type":"Replace","pattern":{"String":"a"},"content":")";
+  const std::string chars = R"({"type":"Split","pattern":{"Regex":"."},"behavior":"Isolated"})";
+  const std::string tries =
+      R"({"type":"Split","pattern":{"Regex":"(?:a?){700}b"},"behavior":"Isolated"})";
+  const std::string many_a(20'000, 'a');
+  return {
+      {"values", "{\"model\":[" + repeated("0", 4'100'000) + "]}", "a", "more than 4000000 values"},
+      {"deep words",
+       with("", R"({"type":"WordLevel","vocab":{)" +
+                    listed(40'000, [](int i) { return '"' + noise(i, 60) + "\":" + number(i); }) +
+                    "}}"),
+       "a", "different beginnings"},
+      {"wide nodes",
+       with("", R"({"type":"WordLevel","unk_token":"aaa","vocab":{)" +
+                    listed(15'000,
+                           [](int i) {
+                             const std::string own = i == 0 ? "aaa" : noise(i, 4);
+                             return '"' + own + number(i == 0 ? 0 : i) + "\":" + number(i);
+                           }) +
+                    "}}"),
+       "a", "neither"},
+      {"a long token",
+       with("", "{\"type\":\"WordLevel\",\"vocab\":{\"" + std::string(1'000'000, 'x') + "\":0}}"),
+       "a", "a token of 1000000 bytes"},
+      {"a long piece",
+       with("", "{\"type\":\"Unigram\",\"vocab\":[[\"" + std::string(100'000, 'x') + "\",0]]}"),
+       "a", "at most 1000 bytes"},
+      {"a long prefix",
+       with("", R"({"type":"BPE","unk_token":"a","vocab":{"a":0},"merges":[],)"
+                "\"continuing_subword_prefix\":\"" +
+                    std::string(1'000'000, 'p') + "\"}"),
+       std::string(20'000, 'b'), "prefixes and suffixes"},
+      {"added tokens", with(added(100'000, "<t")), repeated("<t5>", 20'000, " "), ""},
+      {"too many", with(added(140'000, "t")), "a", "wanted at most 131072"},
+      {"added tokens that grow",
+       with(added(1000, "a", R"(,"normalized":true)") + "," + grows + std::string(9000, 'b') +
+            "\"}"),
+       "a", "added_tokens: "},
+      {"a text that grows in parts",
+       with(added(1, "<", R"(,"special":true,"normalized":false)") + "," + grows +
+            std::string(900, 'b') + "\"}"),
+       repeated("a", 20'000, "<0"), "bytes of text become"},
+      {"steps",
+       with(sequence("normalizer", "normalizers", repeated(R"({"type":"NFKC"})", 200'000))), "a",
+       "more than 100 steps"},
+      {"steps in steps",
+       with(sequence(
+           "decoder", "decoders",
+           repeated(R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Fuse"}]})", 51))),
+       "a", "more than 100 steps"},
+      {"words that take long",
+       with(sequence("pre_tokenizer", "pretokenizers", chars + "," + tries)), many_a,
+       "takes too many steps"},
+      {"a class of classes",
+       with(R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"[)" + repeated("[^a]", 500, "") +
+            R"(]"},"behavior":"Isolated"})"),
+       "a", "class of too many parts"},
+      {"ranges",
+       with(R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"[)" +
+            listed(2500, [](int i) { return format("\\\\u", 4000 + i); }) +
+            R"(]"},"behavior":"Isolated"})"),
+       repeated("\xc3\xa9", 300'000, ""), ""},
+      {"a template",
+       with(R"("post_processor":{"type":"TemplateProcessing","single":[)" +
+            repeated(R"({"SpecialToken":{"id":"t"}})", 2000) +
+            R"(,{"Sequence":{"id":"A"}}],"pair":[],"special_tokens":{"t":{"ids":[]}}})"),
+       "a", "wanted at most 1000 parts"},
+      {"unknown bytes that strip",
+       with(R"("added_tokens":[{"id":1,"content":"<0x20>","lstrip":true,"normalized":false}],)"
+            R"("post_processor":{"type":"ByteLevel"})",
+            R"({"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["u",0],["<0x20>",0]]})"),
+       std::string(100'000, ' '), ""},
+      {"a number without end", with("\"x\":" + std::string(5'000'000, '9')), "a", ""},
+      {"numbers with exponents", "{\"model\":[" + repeated("1e5", 500'000) + "]}", "a",
+       "an object"},
+  };
+}
+
+TEST(HostileFiles, TokenizersTakeLittle) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.what);
+    const std::string error = test::within_bounds(2 * c.file.size() + 64 * c.text.size(), [&] {
+      const auto tokenizer = tokenizer_from_text(c.file, "t.json");
+      tokenizer->decode(tokenizer->encode(c.text).ids);
+    });
+    EXPECT_TRUE(error.find(c.error) != std::string::npos && error.empty() == (*c.error == '\0'))
+        << error;
+    EXPECT_TRUE(error.size() < 400 && error.find('\n') == std::string::npos) << error;
+  }
+}
+
+/// The pairs that fell on the same places of a table whose hash everybody knew.
+TEST(HostileFiles, MergesCannotBeAimedAtATable) {
+  constexpr int kTokens = 1000;
+  constexpr std::size_t kMerges = 30'000;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;
+  for (std::uint64_t left = 0; left < kTokens; ++left) {
+    for (std::uint64_t right = 0; right < kTokens; ++right) {
+      const std::uint64_t pair = left << 32 | right;
+      pairs.emplace_back((pair ^ pair >> 29) * 0x9e3779b97f4a7c15 >> 47, pair);
+    }
+  }
+  std::nth_element(pairs.begin(), pairs.begin() + kMerges, pairs.end());
+  const auto token = [](std::uint64_t i) {
+    std::string text;
+    append_utf8(static_cast<char32_t>(0x4e00 + i), text);
+    return text;
+  };
+  TokenList tokens;
+  Merges merges;
+  for (std::uint64_t i = 0; i < kTokens; ++i) tokens.add(token(i));
+  std::string word;
+  for (std::size_t i = 0; i < kMerges; ++i) {
+    merges.emplace_back(token(pairs[i].second >> 32), token(pairs[i].second & 0xffffffff));
+    tokens.add(merges.back().first + merges.back().second);
+    word += merges.back().first + merges.back().second + "\xe4\xb8\x80";
+  }
+  EXPECT_EQ(test::within_bounds(std::size_t{16} << 20,
+                                [&] {
+                                  std::vector<Piece> pieces;
+                                  BytePair(tokens, merges).tokenize(word, pieces);
+                                }),
+            "");
+}
+
+TEST(HostileFiles, VocabulariesTakeLittle) {
+  const std::string own = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
+  const std::string bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  const struct {
+    const char* name;
+    std::string file;
+    const char* error;
+  } kFiles[] = {
+      {"v.txt", own + std::string(2'000'000, 'x') + "\n", "not one of the characters"},
+      {"v.txt", "words" + own.substr(10) + repeated("a", 1'000'000) + "\n", "not one of the words"},
+      {"v.txt", own + repeated("x", 1'100'000, "\n") + "\n", "more than 1048576 tokens"},
+      {"vocab.txt", bert + repeated("x", 1'100'000, "\n"), "more than 1048576 lines"},
+      {"vocab.txt", bert + std::string(2'000'000, 'x'), "a token of 2000000 bytes"},
+      {"vocab.txt", bert + repeated("x", 200'000, "\n"), ""},
+  };
+  for (const auto& c : kFiles) {
+    const test::TemporaryFolder folder;
+    const auto path = folder.write(c.name, c.file);
+    const bool is_own = std::string(c.name) == "v.txt";
+    const std::string error = test::within_bounds(
+        c.file.size(), [&] { load_tokenizer(is_own ? path : folder.path())->encode("x y"); });
+    EXPECT_TRUE(error.find(c.error) != std::string::npos && error.empty() == (*c.error == '\0'))
+        << error;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::text

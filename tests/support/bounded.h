@@ -1,0 +1,86 @@
+// What a stranger's file may take: a second, and 32 MiB beyond its own size.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <string>
+
+namespace tessera::test {
+
+/// A line of /proc/self/status in KiB; 0 where there is none.
+inline long status_kib(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key + ":")) return std::stol(line.substr(key.size() + 1));
+  }
+  return 0;
+}
+
+inline double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr long kTimesSlower = 20;
+#else
+inline constexpr long kTimesSlower = 1;
+#endif
+
+/// Runs `body` in a process of its own, and gives the error that it ends with, "" for none. Fails
+/// where it takes too long or more memory than `bytes`, the size of the file, and 32 MiB. A
+/// sanitizer's memory is its own affair.
+template <class Body>
+std::string within_bounds(std::size_t bytes, const Body& body) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const long before = status_kib("VmRSS");
+    const double start = processor_seconds();
+    std::string error;
+    try {
+      body();
+    } catch (const std::exception& caught) {
+      error = caught.what();
+    }
+    const double seconds = processor_seconds() - start;
+    const long taken = status_kib("VmHWM") - before;
+    const long allowed = 32 * 1024 + static_cast<long>(bytes / 1024);
+    std::string answer = "." + error;
+    if (seconds > static_cast<double>(kTimesSlower)) {
+      answer = "took " + std::to_string(seconds) + " seconds";
+    } else if (kTimesSlower == 1 && taken > allowed) {
+      answer = "took " + std::to_string(taken) + " KiB, not " + std::to_string(allowed);
+    }
+    if (write(ends[1], answer.data(), answer.size()) < 0) _exit(2);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string answer;
+  char part[512];
+  for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) > 0;) {
+    answer.append(part, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!answer.starts_with('.')) {
+    ADD_FAILURE() << (answer.empty() ? "it crashed" : answer);
+    return answer;
+  }
+  return answer.substr(1);
+}
+
+}  // namespace tessera::test
