@@ -21,6 +21,7 @@ using namespace tessera;
 
 struct Options {
   std::string model, file, question;
+  std::string weights = "float32";
   bool pair = false;
   models::AnsweringOptions answering;
   bool json = false;
@@ -52,7 +53,7 @@ std::string json_of(const std::vector<models::Answer>& answers) {
 
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
-  const models::QuestionAnswerer model = models::load_question_answerer(o.model);
+  const auto model = examples::frozen(models::load_question_answerer(o.model), o.weights);
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   const auto results = model(questions, o.answering);
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
   Options o;
   command.add_argument("FILE", o.file, "the text; standard input if absent");
   command.add("--model", o.model, "the model's folder", examples::Need::kRequired);
+  examples::add_weights_option(command, o.weights);
   command.add("--question", o.question, "a question about the whole text");
   command.add("--pair", o.pair, "instead: a line is a question and its text, with a tab between");
   command.add("--top", o.answering.count, "answers to a question", {1, kMany});

@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   command.add("--pair", pair, "a line is two texts with a tab between them");
   command.add("--top", top, "classes of each line, the likeliest first", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    const models::TextClassifier model = models::load_text_classifier(options.model);
+    const auto model =
+        examples::frozen(models::load_text_classifier(options.model), options.weights);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
     const models::TaskOptions task = examples::task_options(options, progress);

@@ -133,7 +133,7 @@ void embed(const Options& options) {
           "cannot stand beside --prompt-name");
   require(options.query_prompt.empty() || !options.query.empty(), "--query-prompt",
           "needs a --query");
-  const models::SentenceEncoder model = load(options);
+  const auto model = examples::frozen(load(options), options.model.weights);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
   require(!table || std::ssize(lines) <= kTableLines, "--output", "a table of ", lines.size(),

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
   command.add("--top", top, "fillings of each blank", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    const models::MaskFiller model = models::load_mask_filler(options.model);
+    const auto model = examples::frozen(models::load_mask_filler(options.model), options.weights);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     check_blanks(lines, model.mask(), examples::input_name(options.file));
     examples::CommandProgress progress("lines", std::ssize(lines));

@@ -5,26 +5,41 @@
 
 #include "examples/command.h"
 #include "examples/command_progress.h"
+#include "models/hugging_face/freeze.h"
 #include "models/hugging_face/task.h"
 
 namespace tessera::examples {
 
 struct ModelOptions {
   std::string model, file;
+  std::string weights = "float32";
   index_t max_length = 0;
   index_t batch_size = 32;
   bool plain_text = false;
   bool json = false;
 };
 
+inline void add_weights_option(Command& command, std::string& weights) {
+  command.add("--weights", weights, "how weights are held; bfloat16 takes half the memory",
+              {"float32", "bfloat16"});
+}
+
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
   command.add_argument("FILE", options.file, file_is);
   command.add("--model", options.model, "the model's folder", Need::kRequired);
+  add_weights_option(command, options.weights);
   command.add("--max-length", options.max_length, "most tokens of a text; the model's if absent",
               {1, kMany});
   command.add("--batch-size", options.batch_size, "texts computed together", {1, kMany});
   command.add("--plain-text", options.plain_text, "take a [SEP] that a text spells out as text");
   command.add("--json", options.json, "print JSON, one object a line");
+}
+
+/// The model as programs hold it that only infer: each weight once.
+template <class Model>
+Model frozen(Model model, const std::string& weights) {
+  models::freeze(model, weights == "bfloat16" ? WeightFormat::kBFloat16 : WeightFormat::kExact);
+  return model;
 }
 
 /// `progress` must live as long as the result.

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   command.add("--query", query, "what is looked for", examples::Need::kRequired);
   command.add("--top", top, "lines to print", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    const models::CrossEncoder model = models::load_cross_encoder(options.model);
+    const auto model = examples::frozen(models::load_cross_encoder(options.model), options.weights);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
     auto ranked = model.rank(query, lines, examples::task_options(options, progress));

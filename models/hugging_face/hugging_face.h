@@ -6,6 +6,7 @@
 #include "models/hugging_face/family.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/folder.h"
+#include "models/hugging_face/freeze.h"
 #include "models/hugging_face/heads.h"
 #include "models/hugging_face/labels.h"
 #include "models/hugging_face/mask_filler.h"
