@@ -78,7 +78,7 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
 
 nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
                          index_t nhead) {
-  constexpr index_t kMaxAngles = index_t{1} << 24;
+  constexpr index_t kMaxAngles = index_t{1} << 21;  // 24 MiB, whatever the weights are
   const index_t head = d_model / nhead;
   if (head % 2 != 0) {
     config.fail("heads of width ", head, " have no pairs of columns to turn, it must be even");

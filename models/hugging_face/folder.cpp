@@ -19,12 +19,28 @@ struct ModelFolder::Found {
 
 ModelFolder::ModelFolder(const fs::path& folder)
     : path(folder),
-      config(read_json(folder / "config.json").as_object()),
+      config(read_json(folder / "config.json", kSmallJson).as_object()),
       family(&family_of(config)),
       encoder(family->options(config)),
       files_(folder),
       group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
+  check_embeddings();
   check_layers();
+}
+
+/// So that no model is made for tables that are nowhere, as for layers.
+void ModelFolder::check_embeddings() const {
+  const index_t d_model = encoder.encoder.width();
+  const index_t width = encoder.embedding_width.value_or(d_model);
+  found_as("embeddings.word_embeddings.weight", {encoder.vocabulary_size, width});
+  if (encoder.positions == Positions::kLearned) {
+    const index_t before = encoder.padding_id ? *encoder.padding_id + 1 : 0;
+    found_as("embeddings.position_embeddings.weight", {encoder.max_tokens + before, width});
+  }
+  if (encoder.token_types > 0) {
+    found_as("embeddings.token_type_embeddings.weight", {encoder.token_types, width});
+  }
+  if (width != d_model) found_as("embeddings.projection.weight", {d_model, width});
 }
 
 /// So that no model is made for layers that are nowhere, or without a part of what they are.
@@ -32,8 +48,12 @@ void ModelFolder::check_layers() const {
   for (std::size_t i = 0; i < encoder.encoder.layers.size(); ++i) {
     const EncoderLayerOptions& layer = encoder.encoder.layers[i];
     const index_t rows = layer.dim_feedforward * (layer.feed_forward.gated ? 2 : 1);
-    found_as(format("encoder.layers.", i, ".linear1.weight"), {rows, layer.d_model});
-    check_biases(format("encoder.layers.", i, '.'), layer);
+    const std::string name = format("encoder.layers.", i, '.');
+    found_as(name + "linear1.weight", {rows, layer.d_model});
+    found_as(name + "linear2.weight", {layer.d_model, layer.dim_feedforward});
+    found_as(name + "self_attn.in_proj_weight", {3 * layer.d_model, layer.d_model});
+    found_as(name + "self_attn.out_proj.weight", {layer.d_model, layer.d_model});
+    check_biases(name, layer);
   }
 }
 

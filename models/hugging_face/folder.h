@@ -62,6 +62,7 @@ class ModelFolder {
   Found found_as(const std::string& name, const Shape& shape) const;
   std::optional<std::string> spelling_of(const std::string& theirs) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
+  void check_embeddings() const;
   void check_layers() const;
   void check_biases(const std::string& layer, const EncoderLayerOptions& options) const;
 

@@ -12,7 +12,7 @@ namespace tessera::models {
 
 namespace {
 
-constexpr index_t kMostLabels = 10'000'000;
+constexpr index_t kMostLabels = 100'000;
 constexpr index_t kDefaultLabels = 2;
 
 /// The number that a key of id2label writes, "0" or "12"; nothing if it is not one.
@@ -33,6 +33,7 @@ std::vector<std::string> numbered_labels(index_t count) {
 std::vector<std::string> labels_of(const Json& table) {
   const index_t count = table.size();
   if (count == 0) table.fail("wanted at least one label, got none");
+  if (count > kMostLabels) table.fail("wanted at most ", kMostLabels, " labels, got ", count);
   std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
   for (const Json& label : table.items()) {
     const std::optional<index_t> number = label_number(label.key());

@@ -25,6 +25,9 @@ namespace {
 
 using Path = std::filesystem::path;
 
+constexpr index_t kMostModules = 16;  // each may have a file of weights, and all name the same
+constexpr index_t kMostModes = 16;    // each makes embeddings longer
+
 /// The weights in a module's folder.
 class ModuleWeights {
  public:
@@ -97,7 +100,7 @@ constexpr std::array<NamedActivation, 5> kActivations = {{
 }};
 
 Dense read_dense(const Path& folder, index_t width) {
-  const Json config = read_json(folder / "config.json");
+  const Json config = read_json(folder / "config.json", kSmallJson);
   want_width(config, "in_features", width);
   const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
   for (const char* key : {"module_input_name", "module_output_name"}) {
@@ -123,7 +126,7 @@ Dense read_dense(const Path& folder, index_t width) {
 }
 
 nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
-  want_width(read_json(folder / "config.json"), "dimension", width);
+  want_width(read_json(folder / "config.json", kSmallJson), "dimension", width);
   const ModuleWeights weights(folder);
   nn::LayerNorm norm(width);
   norm.weight = weights.tensor("norm.weight", {width});
@@ -198,10 +201,11 @@ Tensor Normalize::operator()(const Tensor& x) const {
 
 std::vector<ModuleRow> read_module_rows(const Path& folder) {
   const Path file = folder / "modules.json";
-  const std::optional<Json> json = find_json(file);
+  const std::optional<Json> json = find_json(file, kSmallJson);
   if (!json) return {{"Transformer", folder, file.string()}};
   std::vector<ModuleRow> rows;
   for (const Json& row : json->as_list().items()) {
+    if (std::ssize(rows) == kMostModules) json->fail("more than ", kMostModules, " modules");
     rows.push_back({std::string(last_part(row.at("type").text())),
                     folder_inside(folder, row.at("path")), row.at("type").place()});
   }
@@ -210,7 +214,7 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
 }
 
 SentencePooling read_pooling(const Path& folder, index_t width) {
-  const Json config = read_json(folder / "config.json");
+  const Json config = read_json(folder / "config.json", kSmallJson);
   want_width(config, "word_embedding_dimension", width);
   want_width(config, "embedding_dimension", width);
   SentencePooling pooling;
@@ -220,7 +224,10 @@ SentencePooling read_pooling(const Path& folder, index_t width) {
   if (!mode) {
     pooling.modes = switched_modes(config);
   } else if (mode->is_list()) {
-    for (const Json& name : mode->items()) pooling.modes.push_back(mode_named(name));
+    for (const Json& name : mode->items()) {
+      if (std::ssize(pooling.modes) == kMostModes) mode->fail("more than ", kMostModes, " modes");
+      pooling.modes.push_back(mode_named(name));
+    }
     if (pooling.modes.empty()) mode->fail("wanted a mode, got none");
   } else {
     pooling.modes.push_back(mode_named(*mode));

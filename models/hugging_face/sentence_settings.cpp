@@ -18,7 +18,8 @@ constexpr index_t kLongestText = index_t{1} << 30;
 void read_lengths(const Path& folder, SentenceSettings& settings) {
   for (const char* family :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
-    const auto json = find_json(folder / (std::string("sentence_") + family + "_config.json"));
+    const auto json =
+        find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
     if (!json) continue;
     settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
     settings.lower_case = json->boolean("do_lower_case", false);
@@ -60,7 +61,7 @@ bool is_python_space(char32_t code) {
 SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder) {
   SentenceSettings settings;
   read_lengths(encoder_folder, settings);
-  if (const auto json = find_json(folder / "config_sentence_transformers.json")) {
+  if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
     read_prompts(*json, settings);
     if (const auto name = json->find("similarity_fn_name")) {
       settings.similarity = similarity_named(*name);

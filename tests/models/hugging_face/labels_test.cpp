@@ -52,6 +52,7 @@ TEST(Labels, WithGapsAndContradictionsAreErrors) {
       {R"({"id2label": {"0": 7}})", {"id2label.0", "7"}},
       {R"({"id2label": {"0": "a"}, "num_labels": 2})", {"num_labels", "wanted 1", "got 2"}},
       {R"({"num_labels": -1})", {"num_labels", "-1"}},
+      {R"({"num_labels": 100001})", {"num_labels", "100001"}},
       {R"({"id2label": {"0": "a", "1": "b"}, "label2id": {"a": 1, "b": 0}})",
        {"label2id.a", "number 1", "'b'"}},
       {R"({"id2label": {"0": "a", "1": "b"}, "label2id": {"a": 0}})", {"label2id", "lacks 'b'"}},

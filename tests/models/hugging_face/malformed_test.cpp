@@ -256,6 +256,36 @@ TEST(MalformedFolder, ShardsGetOneLine) {
   }
 }
 
+// A model of sizes that no weights have would take all memory: the folder is refused when it is
+// opened, before any model is made.
+TEST(MalformedFolder, SizesWithoutWeightsAreRefusedWhenItIsOpened) {
+  const Fault kSizes[] = {
+      {"bert", "\"vocab_size\": 92", "\"vocab_size\": 16000000", {"wanted shape (16000000, 12)"}},
+      {"bert",
+       "\"max_position_embeddings\": 40",
+       "\"max_position_embeddings\": 1048576",
+       {"wanted shape (1048576, 12)"}},
+      {"bert",
+       "\"type_vocab_size\": 2",
+       "\"type_vocab_size\": 60000",
+       {"wanted shape (60000, 12)"}},
+      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1024", {"no tensor", "layer.2"}},
+      {"electra", "\"embedding_size\": 8", "\"embedding_size\": 60000", {"wanted shape"}},
+      {"modernbert",
+       "\"max_position_embeddings\": 256",
+       "\"max_position_embeddings\": 1048576",
+       {"config.json", "rotary positions for 1048576 tokens"}},
+  };
+  for (const Fault& fault : kSizes) {
+    SCOPED_TRACE(fault.to);
+    const EditedFolder edited(fault.folder);
+    edited.replace("config.json", fault.from, fault.to);
+    std::vector<std::string> words = fault.words;
+    words.push_back(edited.path().string());
+    expect_one_line(file_error([&] { ModelFolder{edited.path()}; }), words);
+  }
+}
+
 // Any value under any key: a folder or an error of the file, never another exception.
 TEST(MalformedFolder, EveryKeyOfAConfigIsChecked) {
   int refused = 0;

@@ -179,10 +179,13 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
   const auto row = [&](const std::string& type, const std::string& path) {
     return rows + R"({"type": "x.)" + type + R"(", "path": ")" + path + "\"}]";
   };
+  std::string many = rows + R"({"type": "x.Normalize", "path": ""})";
+  for (int i = 0; i < 14; ++i) many += R"(, {"type": "x.Normalize", "path": ""})";
   const std::string type = "[2].type: wanted Normalize, Dense";
   const std::vector<Case> cases = {
       {"sentence", "modules.json", "{}", {"modules.json", "wanted a list"}},
       {"sentence", "modules.json", "[]", {"modules.json", "got none"}},
+      {"sentence", "modules.json", many + "]", {"modules.json", "more than 16 modules"}},
       {"sentence", "modules.json", row("WordWeights", ""), {type, "got WordWeights"}},
       {"sentence", "modules.json", row("Pooling", "1_Pooling"), {type, "got Pooling"}},
       {"sentence", "modules.json", row("Dense", "../x"), {"[2].path", "inside", "'../x'"}},
