@@ -76,14 +76,14 @@ std::vector<Case> cases() {
   const std::string grows =
       R"("normalizer":{"type":"Replace","pattern":{"String":"a"},"content":")";
   const std::string chars = R"({"type":"Split","pattern":{"Regex":"."},"behavior":"Isolated"})";
-  const std::string tries =
-      R"({"type":"Split","pattern":{"Regex":"(?:a?){700}b"},"behavior":"Isolated"})";
+  const std::string tries = R"({"type":"Split","pattern":{"Regex":")" + repeated("a?", 700, "") +
+                            R"(b"},"behavior":"Isolated"})";
   const std::string many_a(20'000, 'a');
   return {
       {"values", "{\"model\":[" + repeated("0", 4'100'000) + "]}", "a", "more than 4000000 values"},
       {"deep words",
        with("", R"({"type":"WordLevel","vocab":{)" +
-                    listed(40'000, [](int i) { return '"' + noise(i, 60) + "\":" + number(i); }) +
+                    listed(20'000, [](int i) { return '"' + noise(i, 60) + "\":" + number(i); }) +
                     "}}"),
        "a", "different beginnings"},
       {"wide nodes",
@@ -106,8 +106,8 @@ std::vector<Case> cases() {
                 "\"continuing_subword_prefix\":\"" +
                     std::string(1'000'000, 'p') + "\"}"),
        std::string(20'000, 'b'), "prefixes and suffixes"},
-      {"added tokens", with(added(100'000, "<t")), repeated("<t5>", 20'000, " "), ""},
-      {"too many", with(added(140'000, "t")), "a", "wanted at most 131072"},
+      {"added tokens", with(added(50'000, "<t")), repeated("<t5>", 5000, " "), ""},
+      {"too many", with(added(132'000, "t")), "a", "wanted at most 131072"},
       {"added tokens that grow",
        with(added(1000, "a", R"(,"normalized":true)") + "," + grows + std::string(9000, 'b') +
             "\"}"),
@@ -116,9 +116,8 @@ std::vector<Case> cases() {
        with(added(1, "<", R"(,"special":true,"normalized":false)") + "," + grows +
             std::string(900, 'b') + "\"}"),
        repeated("a", 20'000, "<0"), "bytes of text become"},
-      {"steps",
-       with(sequence("normalizer", "normalizers", repeated(R"({"type":"NFKC"})", 200'000))), "a",
-       "more than 100 steps"},
+      {"steps", with(sequence("normalizer", "normalizers", repeated(R"({"type":"NFKC"})", 20'000))),
+       "a", "more than 100 steps"},
       {"steps in steps",
        with(sequence(
            "decoder", "decoders",
@@ -135,7 +134,7 @@ std::vector<Case> cases() {
        with(R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"[)" +
             listed(2500, [](int i) { return format("\\\\u", 4000 + i); }) +
             R"(]"},"behavior":"Isolated"})"),
-       repeated("\xc3\xa9", 300'000, ""), ""},
+       repeated("\xc3\xa9", 50'000, ""), ""},
       {"a template",
        with(R"("post_processor":{"type":"TemplateProcessing","single":[)" +
             repeated(R"({"SpecialToken":{"id":"t"}})", 2000) +
@@ -145,9 +144,9 @@ std::vector<Case> cases() {
        with(R"("added_tokens":[{"id":1,"content":"<0x20>","lstrip":true,"normalized":false}],)"
             R"("post_processor":{"type":"ByteLevel"})",
             R"({"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["u",0],["<0x20>",0]]})"),
-       std::string(100'000, ' '), ""},
-      {"a number without end", with("\"x\":" + std::string(5'000'000, '9')), "a", ""},
-      {"numbers with exponents", "{\"model\":[" + repeated("1e5", 500'000) + "]}", "a",
+       std::string(60'000, ' '), ""},
+      {"a number without end", with("\"x\":0." + std::string(5'000'000, '9')), "a", ""},
+      {"numbers with exponents", "{\"model\":[" + repeated("1e5", 200'000) + "]}", "a",
        "an object"},
   };
 }
