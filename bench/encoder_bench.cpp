@@ -1,6 +1,7 @@
 // Encoders: inference, and a whole step of training.
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "bench/case.h"
 #include "models/encoder.h"
@@ -72,6 +73,28 @@ Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t 
   };
 }
 
+/// Every second sequence of `tokens`, the others of `few`, in one padded batch.
+Case mixed_case(const Size& size, index_t batch, index_t few, index_t tokens) {
+  models::Encoder encoder(options_of(size));
+  nn::eval(encoder);
+  const Tensor x = randn({batch, tokens, size.d_model});
+  std::vector<index_t> lengths;
+  for (index_t b = 0; b < batch; ++b) lengths.push_back(b % 2 == 0 ? tokens : few);
+  const AttentionMask mask = length_mask(lengths);
+  return {
+      [=] { return encoder(x, mask); },
+      [=](const Tensor& y) {
+        models::Encoder exact = encoder;
+        nn::convert(exact, kFloat64);
+        const Tensor expected = exact(x.slice(0, 1, 2).slice(1, 0, few).to(kFloat64)).contiguous();
+        const double* values = expected.data<double>();
+        return sampled_error(
+            y.slice(0, 1, 2).slice(1, 0, few), expected.count(),
+            [&](index_t e) { return values[e]; }, 1e-4);
+      },
+  };
+}
+
 /// The gradient of the first layer's projections, which all the others lead to.
 Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
   Tape tape;
@@ -120,6 +143,10 @@ double encoder_flops(const Size& s, index_t batch, index_t tokens) {
 }  // namespace
 
 void register_encoder() {
+  const Size small = {6, 384, 12, 1536};
+  register_case("encoder_mixed/L:6/D:384/H:12/F:1536/B:32/T:10,256",
+                {.flops = encoder_flops(small, 16, 10) + encoder_flops(small, 16, 256)},
+                [=] { return mixed_case(small, 32, 10, 256); });
   constexpr std::array<Size, 4> kSizes = {
       {{2, 128, 2, 512}, {4, 256, 4, 1024}, {6, 384, 12, 1536}, {12, 768, 12, 3072}}};
   constexpr std::array<std::array<index_t, 2>, 3> kBatches = {{{1, 128}, {8, 128}, {1, 512}}};

@@ -1,5 +1,6 @@
 #include "models/classifier.h"
 
+#include "models/padding.h"
 #include "nn/check.h"
 
 namespace tessera::models {
@@ -45,7 +46,9 @@ TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
   const Tensor encoded = encode(tokens);
-  return classifier(dropout(head ? (*head)(encoded) : encoded));
+  const Packing packing(tokens.lengths, encoded.size(1));
+  const Tensor x = packing.pack(encoded);
+  return packing.unpack(classifier(dropout(head ? (*head)(x) : x)));
 }
 
 }  // namespace tessera::models

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "models/padding.h"
 #include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
 
 namespace tessera::models {
 
@@ -20,6 +22,33 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
             count);
   }
   return chosen;
+}
+
+}  // namespace
+
+namespace {
+
+/// How the inputs are packed: where a mask of lengths fits them. What does not fit, attention refuses.
+Packing packing_of(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
+  const Tensor& lengths = inputs.mask.lengths();
+  const Tensor& x = inputs.x;
+  const bool can_pack = lengths.defined() && !inputs.mask.offsets().defined() && !layers.empty() &&
+                        layers.front().batch_first && x.defined() && x.rank() == 3 &&
+                        lengths.size(0) == x.size(0);
+  if (!can_pack) return {};
+  return {minimum(lengths, x.size(1)), x.size(1)};
+}
+
+EncoderInputs packed(const EncoderInputs& inputs, const Packing& packing,
+                     const std::vector<EncoderLayer>& layers) {
+  if (!packing) return inputs;
+  const bool turns = std::ranges::any_of(
+      layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
+  EncoderInputs result = inputs;
+  result.x = packing.pack(inputs.x);
+  result.mask = packing.mask(inputs.mask);
+  if (turns) result.positions = packing.positions(inputs.positions);
+  return result;
 }
 
 }  // namespace
@@ -98,8 +127,7 @@ Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order)
 /// The inputs of the first layer.
 EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
   if (!relative_position) return inputs;
-  require(inputs.x.defined() && inputs.x.rank() >= 2, "Encoder", "expected (B, T, D) or (T, D)");
-  const index_t tokens = inputs.x.size(-2);
+  const index_t tokens = tokens_of("Encoder", inputs, true);
   EncoderInputs result = inputs;
   result.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
   return result;
@@ -115,16 +143,18 @@ const EncoderLayer& Encoder::layer_at(index_t step) const {
 }
 
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {
-  EncoderInputs y = with_bias(inputs);
+  const Packing packing = packing_of(inputs, layers);
+  EncoderInputs y = with_bias(packed(inputs, packing, layers));
   for (index_t step = 0; step < depth(); ++step) y.x = layer_at(step)(y);
-  return norm ? (*norm)(y.x) : y.x;
+  return packing.unpack(norm ? (*norm)(y.x) : y.x);
 }
 
 EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
                                    const AttentionRequest& request) const {
   const std::vector<index_t> chosen = chosen_layers(request, depth());
   std::vector<Tensor> weights(chosen.size());
-  EncoderInputs y = with_bias(inputs);
+  const Packing packing = packing_of(inputs, layers);
+  EncoderInputs y = with_bias(packed(inputs, packing, layers));
   for (index_t i = 0; i < depth(); ++i) {
     const EncoderLayer& layer = layer_at(i);
     if (std::ranges::find(chosen, i) == chosen.end()) {
@@ -137,7 +167,8 @@ EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
       if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  return {norm ? (*norm)(y.x) : y.x, weights};
+  const Tensor output = packing.unpack(norm ? (*norm)(y.x) : y.x);
+  return {output, weights};
 }
 
 }  // namespace tessera::models

@@ -43,7 +43,10 @@ struct EncoderTrace {
 /// Each layer draws its own initial weights; torch.nn.TransformerEncoder starts every layer as a
 /// copy of one. Layers with equal rotary options share one table of angles, and with
 /// `relative_position` all share one bias, relative_attention_bias.weight, as T5's and MPNet's.
-/// Padded positions are computed like any other, but no real position sees them.
+/// With a mask of lengths, positions after a length are not computed: real tokens go through the
+/// layers one sequence after the other, and the output is 0 at padding, as requested weights are.
+/// Dropout then draws by a token's place among the real ones; nothing else depends on it. With the
+/// tokens first, or where another mask hides padding, it is computed, and no real position sees it.
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a shared
 /// bias of layers whose numbers of heads differ; a number in `order` that no layer has.
 /// **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.

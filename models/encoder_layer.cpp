@@ -67,6 +67,13 @@ nn::Norm make_norm(const EncoderLayerOptions& options) {
                    .bias = options.norm.bias.value_or(options.bias)});
 }
 
+index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first) {
+  const Tensor& x = inputs.x;
+  require(x.defined() && x.rank() >= 2, op, "expected (B, T, D) or (T, D)");
+  if (inputs.mask.offsets().defined()) return inputs.mask.tokens();
+  return x.size(batch_first || x.rank() == 2 ? -2 : 0);
+}
+
 EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
     : self_attn(attention_of(checked(options)), rng),
       feed_forward(feed_forward_of(options), rng),
@@ -118,9 +125,7 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   AttentionMask mask = inputs.mask;
   if (window) mask = mask & window_mask(*window);
   if (!relative_position && !alibi) return mask;
-  const Tensor& x = inputs.x;
-  require(x.defined() && x.rank() >= 2, "EncoderLayer", "expected (B, T, D) or (T, D)");
-  const index_t tokens = x.size(batch_first || x.rank() == 2 ? -2 : 0);
+  const index_t tokens = tokens_of("EncoderLayer", inputs, batch_first);
   if (relative_position) mask = mask & additive_mask((*relative_position)(tokens, tokens));
   if (alibi) mask = mask & additive_mask((*alibi)(tokens, tokens));
   return mask;

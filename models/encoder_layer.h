@@ -85,6 +85,10 @@ struct EncoderInputs {
   Tensor positions = {};  // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
 };
 
+/// How many queries and keys attention has: those of packed sequences where they are.
+/// **Errors**: fewer than two axes.
+index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first);
+
 /// Self-attention and a feed-forward network, each with a residual connection and a norm:
 ///
 ///   post-norm:  x = norm1(x + attn(x))        x = norm2(x + ff(x))

@@ -1,5 +1,6 @@
 #include "models/masked_lm.h"
 
+#include "models/padding.h"
 #include "tensor/create.h"
 #include "tensor/ops/indexing.h"
 
@@ -36,7 +37,9 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
   const Tensor x = encode(tokens);
-  return score(places.defined() ? index_select(x.flatten(0, 1), 0, places) : x);
+  if (places.defined()) return score(index_select(x.flatten(0, 1), 0, places));
+  const Packing packing(tokens.lengths, x.size(1));
+  return packing.unpack(score(packing.pack(x)));
 }
 
 Tensor MaskedLm::score(const Tensor& encoded) const {

@@ -28,7 +28,7 @@ struct MaskedLmOptions {
 /// parameter, which has one name and one gradient. Where embeddings are narrower than the encoder's
 /// vectors, as ALBERT's, dense goes to their width.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, V); with places (n) int64, numbers
+/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, numbers
 /// of tokens of the flattened batch, b T + t: (n, V), which spares the product with the whole
 /// vocabulary where nothing is asked. Parameters are TokenEncoder's, and
 /// cls.predictions.transform.dense.weight (E, D), .bias (E),

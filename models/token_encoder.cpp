@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/padding.h"
 #include "nn/check.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -16,9 +17,9 @@ namespace {
 constexpr const char* kOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
-AttentionMask checked_mask(const Tokens& tokens) {
+Packing checked_packing(const Tokens& tokens) {
   check_tokens(kOp, tokens);
-  return padding_mask(tokens);
+  return {tokens.lengths, tokens.ids.size(1)};
 }
 
 /// The row of each token and the one in front of it, (B, T); the first has none in front.
@@ -137,20 +138,25 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
   if (options.embedding_width) projection.emplace(width, options.encoder.width(), rng);
 }
 
-Tensor TokenEncoder::Embeddings::summed(const Tokens& tokens) const {
+TokenEncoder::Embeddings::Rows TokenEncoder::Embeddings::rows_of(const Tokens& tokens) const {
   require(type || !tokens.types.defined(), kOp, "types are given, but token_types is 0");
-  Tensor x = word(tokens.ids);
-  if (type) x = x + (tokens.types.defined() ? (*type)(tokens.types) : type->weight.select(0, 0));
-  if (pair) x = x + (*pair)(pair_rows(tokens.ids, pair->weight.size(0)));
-  if (sinusoidal) x = (*sinusoidal)(x, tokens.positions);
-  if (learned) x = (*learned)(x, positions_of(tokens));
-  return x;
+  Rows rows = {
+      .ids = tokens.ids, .types = tokens.types, .pairs = {}, .positions = tokens.positions};
+  if (pair) rows.pairs = pair_rows(tokens.ids, pair->weight.size(0));
+  if (padding_id && !tokens.positions.defined()) {
+    rows.positions =
+        counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
+  }
+  return rows;
 }
 
-/// The rows of learned positions that the tokens have; undefined: 0, 1, ...
-Tensor TokenEncoder::Embeddings::positions_of(const Tokens& tokens) const {
-  if (tokens.positions.defined() || !padding_id) return tokens.positions;
-  return counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
+Tensor TokenEncoder::Embeddings::sum_of(const Rows& rows) const {
+  Tensor x = word(rows.ids);
+  if (type) x = x + (rows.types.defined() ? (*type)(rows.types) : type->weight.select(0, 0));
+  if (pair) x = x + (*pair)(rows.pairs);
+  if (sinusoidal) x = (*sinusoidal)(x, rows.positions);
+  if (learned) x = (*learned)(x, rows.positions);
+  return x;
 }
 
 Tensor TokenEncoder::Embeddings::finished(const Tensor& sum) const {
@@ -158,23 +164,47 @@ Tensor TokenEncoder::Embeddings::finished(const Tensor& sum) const {
   return projection ? (*projection)(x) : x;
 }
 
+namespace {
+
+/// The embedded tokens, packed before they are looked up.
+Tensor embed(const TokenEncoder::Embeddings& embeddings, const Tokens& tokens,
+             const Packing& packing) {
+  TokenEncoder::Embeddings::Rows rows = embeddings.rows_of(tokens);
+  for (Tensor* each : {&rows.ids, &rows.types, &rows.pairs}) *each = packing.numbers(*each);
+  rows.positions = packing.positions(rows.positions);
+  return embeddings.finished(embeddings.sum_of(rows));
+}
+
+EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const Packing& packing) {
+  EncoderInputs inputs = {x};
+  inputs.mask = packing.mask({});
+  inputs.positions = packing.positions(tokens.positions);
+  return inputs;
+}
+
+}  // namespace
+
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
     : embeddings(options, rng), encoder(options.encoder, rng) {}
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
-  const AttentionMask mask = checked_mask(tokens);
-  return encoder({embeddings(tokens), mask, tokens.positions});
+  const Packing packing = checked_packing(tokens);
+  return packing.unpack(encoder(inputs_of(embed(embeddings, tokens, packing), tokens, packing)));
 }
 
 Tensor TokenEncoder::from_sum(const Tensor& sum, const Tokens& tokens) const {
-  const AttentionMask mask = checked_mask(tokens);
-  return encoder({embeddings.finished(sum), mask, tokens.positions});
+  const Packing packing = checked_packing(tokens);
+  const Tensor x = embeddings.finished(packing.pack(sum));
+  return packing.unpack(encoder(inputs_of(x, tokens, packing)));
 }
 
 EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
-  const AttentionMask mask = checked_mask(tokens);
-  return encoder.with_weights({embeddings(tokens), mask, tokens.positions}, request);
+  const Packing packing = checked_packing(tokens);
+  EncoderTrace trace =
+      encoder.with_weights(inputs_of(embed(embeddings, tokens, packing), tokens, packing), request);
+  trace.output = packing.unpack(trace.output);
+  return trace;
 }
 
 }  // namespace tessera::models

@@ -49,7 +49,7 @@ struct TokenEncoderOptions {
 /// `pair_embedding[hash(ids[t - 1], ids[t])]`, of a table that starts with zeros and in which some
 /// pairs share a row. From few examples attention learns less of a pair than such a row.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, D).
+/// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
 /// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
 /// (pair_rows, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and
@@ -76,8 +76,14 @@ struct TokenEncoder {
     std::optional<index_t> padding_id;
 
     Embeddings(const TokenEncoderOptions& options, Rng& rng);
-    /// The sum alone, before its norm and the dropout.
-    Tensor summed(const Tokens& tokens) const;
+    /// The rows that the tokens have in each table, (B, T) or (T); undefined: as Tokens says.
+    struct Rows {
+      Tensor ids, types, pairs, positions;
+    };
+    Rows rows_of(const Tokens& tokens) const;
+    /// The sum of these rows alone, before its norm and the dropout.
+    Tensor sum_of(const Rows& rows) const;
+    Tensor summed(const Tokens& tokens) const { return sum_of(rows_of(tokens)); }
     /// The vectors that the encoder reads, made of that sum.
     Tensor finished(const Tensor& sum) const;
     Tensor operator()(const Tokens& tokens) const { return finished(summed(tokens)); }
@@ -93,9 +99,6 @@ struct TokenEncoder {
       visitor("dropout", self.dropout);
       visitor("projection", self.projection);
     }
-
-   private:
-    Tensor positions_of(const Tokens& tokens) const;
   };
 
   Embeddings embeddings;

@@ -44,6 +44,7 @@ set(private
   models/hugging_face/family_files.h
   models/hugging_face/json_edit.h
   models/hugging_face/new_folder.h
+  models/padding.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h

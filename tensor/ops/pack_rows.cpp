@@ -11,9 +11,9 @@ namespace tessera {
 namespace {
 
 Tensor checked_offsets(const char* op, const Tensor& lengths) {
-  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, op,
-          "expected int64 lengths of shape (B)",
-          lengths.defined() ? format(", not ", lengths.dtype(), " of ", lengths.shape()) : "");
+  require(lengths.defined(), op, "the lengths are undefined");
+  require(lengths.dtype() == kInt64 && lengths.rank() == 1, op,
+          "expected int64 lengths of shape (B), not ", lengths.dtype(), " of ", lengths.shape());
   const Tensor each = lengths.contiguous();
   Tensor offsets = Tensor::empty({each.count() + 1}, kInt64);
   const index_t* const length = each.data<index_t>();
@@ -113,8 +113,8 @@ Tensor row_offsets(const Tensor& lengths) {
 
 Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
   constexpr const char* kOp = "pack_rows";
-  require(x.defined() && x.rank() >= 2, kOp, "expected (B, T, ...)",
-          x.defined() ? format(", not ", x.shape()) : "");
+  require(x.defined(), kOp, "the tensor is undefined");
+  require(x.rank() >= 2, kOp, "expected (B, T, ...), not ", x.shape());
   const Tensor offsets = offsets_within(kOp, lengths, x.size(1));
   require(offsets.count() - 1 == x.size(0), kOp, offsets.count() - 1, " lengths for a batch of ",
           x.size(0));
@@ -128,8 +128,8 @@ Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
 
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
   constexpr const char* kOp = "unpack_rows";
-  require(x.defined() && x.rank() >= 1, kOp, "expected (N, ...)",
-          x.defined() ? format(", not ", x.shape()) : "");
+  require(x.defined(), kOp, "the tensor is undefined");
+  require(x.rank() >= 1, kOp, "expected (N, ...), not ", x.shape());
   require(tokens >= 0, kOp, "a negative number of tokens: ", tokens);
   const Tensor offsets = offsets_within(kOp, lengths, tokens);
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];

@@ -42,7 +42,7 @@ TEST(MaskedLm, FollowsItsFormula) {
   const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at(kEmbedding), state.at("cls.predictions.bias"));
-  EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
+  EXPECT_TRUE(near(model({kTokens, kLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
 }
 
 TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
@@ -96,7 +96,7 @@ TEST(MaskedLm, MayHaveOtherPartsThanBert) {
   const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at("cls.predictions.decoder.weight"), {});
-  EXPECT_TRUE(near(model({kTokens, kLengths}), array(want), 0, 1e-11));
+  EXPECT_TRUE(near(model({kTokens, kLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
 }
 
 TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {

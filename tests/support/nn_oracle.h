@@ -18,6 +18,15 @@ inline Tensor wide(const Array& a) {
   return from_vector(a.values, a.shape);
 }
 
+/// x (B, T, ...) with zeros at padding, as models leave it.
+inline Tensor without_padding(const Tensor& x, const std::vector<index_t>& lengths) {
+  const Tensor y = x.clone();
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    y.select(0, static_cast<index_t>(b)).slice(0, lengths[b]).fill(0);
+  }
+  return y;
+}
+
 inline double sum_of(const std::vector<double>& values) {
   double sum = 0;
   for (double value : values) sum += value;

@@ -1,0 +1,254 @@
+// No padding is computed: a batch of mixed lengths has the bits of each sequence alone and of the
+// padded batch, whatever models are made of; and its gradients do not depend on how much padding
+// there is.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/classifier.h"
+#include "models/masked_lm.h"
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
+#include "tests/support/errors.h"
+#include "tests/support/nn_oracle.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+
+constexpr index_t kWidth = 24, kTokens = 66, kWords = 31;
+const std::vector<index_t> kLengths = {5, 66, 1, 49, 64};
+constexpr index_t kBatch = 5;
+
+using PaddingTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, PaddingTest, each_isa(), isa_name);
+
+struct Subject {
+  std::string name;
+  TokenEncoderOptions options;
+};
+
+/// Every way in which a token's result depends on its position or its neighbours.
+std::vector<Subject> subjects(double dropout, bool checkpoint = false) {
+  const EncoderLayerOptions plain = {.d_model = kWidth,
+                                     .nhead = 2,
+                                     .dim_feedforward = 20,
+                                     .dropout = dropout,
+                                     .gradient_checkpoint = checkpoint};
+  EncoderLayerOptions turned = plain;
+  turned.norm_first = true;
+  turned.attention = {.window = 9, .rotary = {{.base = 100}}};
+  turned.feed_forward.gated = true;
+  EncoderLayerOptions biased = plain;
+  biased.attention.relative_position = {.buckets = 8, .max_distance = 20};
+  EncoderLayerOptions sloped = plain;
+  sloped.attention.alibi = true;
+  const auto made = [&](const EncoderLayerOptions& layer, Positions positions) {
+    return TokenEncoderOptions{.vocabulary_size = kWords,
+                               .encoder = {.layers = repeat_layer(layer, 2)},
+                               .positions = positions,
+                               .max_tokens = 80,
+                               .dropout = dropout,
+                               .embedding_norm = true};
+  };
+  TokenEncoderOptions counted = made(plain, Positions::kLearned);
+  counted.padding_id = 1;
+  counted.token_types = 2;
+  TokenEncoderOptions pairs = made(turned, Positions::kNone);
+  pairs.pair_rows = 13;
+  pairs.embedding_width = 10;
+  TokenEncoderOptions shared = made(sloped, Positions::kNone);
+  shared.encoder.relative_position = {.buckets = 8, .max_distance = 20};
+  return {{"sinusoidal, bias of a layer", made(biased, Positions::kSinusoidal)},
+          {"learned", made(plain, Positions::kLearned)},
+          {"counted, types", counted},
+          {"rotary, window, pairs", pairs},
+          {"ALiBi, bias of all", shared}};
+}
+
+TokenEncoder make(const TokenEncoderOptions& options) {
+  Rng rng(3);
+  TokenEncoder model(options, rng);
+  if (model.embeddings.pair) {
+    model.embeddings.pair->weight =
+        random_tensor(model.embeddings.pair->weight.shape(), kFloat32, 9);
+  }
+  return model;
+}
+
+/// A batch whose rows have `tokens` places; what is in padding differs with `seed`.
+Tokens batch(bool types, index_t tokens = kTokens, std::uint64_t seed = 1) {
+  const Tensor ids = random_tensor({kBatch, tokens}, kInt64, seed, 2, kWords);
+  const Tensor real = random_tensor({kBatch, kTokens}, kInt64, 50, 2, kWords);
+  for (index_t b = 0; b < kBatch; ++b) {
+    const index_t length = kLengths[static_cast<std::size_t>(b)];
+    ids.select(0, b).slice(0, 0, length).copy_from(real.select(0, b).slice(0, 0, length));
+  }
+  Tokens result = {.ids = ids, .lengths = from_vector(kLengths)};
+  if (types) {
+    result.types = zeros({tokens}, kInt64);
+    result.types.slice(0, 3).fill(1);
+  }
+  return result;
+}
+
+/// Sequence b of a batch, without padding.
+Tokens alone(const Tokens& all, index_t b) {
+  const index_t length = kLengths[static_cast<std::size_t>(b)];
+  Tokens own = {.ids = all.ids.slice(0, b, b + 1).slice(1, 0, length)};
+  if (all.types.defined()) own.types = all.types.slice(0, 0, length);
+  return own;
+}
+
+TEST_P(PaddingTest, EachSequenceIsAsAlone) {
+  for (const Subject& subject : subjects(0)) {
+    SCOPED_TRACE(subject.name);
+    TokenEncoder model = make(subject.options);
+    nn::eval(model);
+    const Tokens tokens = batch(subject.options.token_types > 0);
+    const EncoderTrace got = model.with_weights(tokens);
+    for (const int threads : {1, 2, 3, 7}) {
+      set_thread_count(threads);
+      EXPECT_TRUE(same_bits(model(tokens), got.output)) << threads;
+    }
+    set_thread_count(0);
+    EXPECT_TRUE(same_bits(got.output, without_padding(got.output, kLengths)));
+    EXPECT_EQ(got.weights[1].shape(), (Shape{kBatch, 2, kTokens, kTokens}));
+    for (index_t b = 0; b < kBatch; ++b) {
+      const index_t length = kLengths[static_cast<std::size_t>(b)];
+      const EncoderTrace want = model.with_weights(alone(tokens, b));
+      EXPECT_TRUE(same_bits(got.output.slice(0, b, b + 1).slice(1, 0, length), want.output)) << b;
+      const Tensor weights = zeros({1, 2, kTokens, kTokens});
+      weights.slice(2, 0, length).slice(3, 0, length).copy_from(want.weights[1]);
+      EXPECT_TRUE(same_bits(got.weights[1].slice(0, b, b + 1), weights)) << b;
+    }
+    const Tensor sum = model.embeddings.summed(tokens);
+    EXPECT_TRUE(same_bits(model.from_sum(sum, tokens), got.output));
+  }
+}
+
+/// The output and the gradients of all parameters, by name.
+std::vector<std::pair<std::string, Tensor>> trained(TokenEncoder& model, const Tokens& tokens,
+                                                    index_t seen = kTokens) {
+  nn::zero_grad(model);
+  nn::set_requires_grad(model);
+  manual_seed(5);
+  Tape tape;
+  const Tensor y = model(tokens).slice(1, 0, seen);
+  const Tensor factors =
+      without_padding(random_tensor({kBatch, seen, kWidth}, kFloat32, 8), kLengths);
+  tape.backward(sum(y * factors));
+  std::vector<std::pair<std::string, Tensor>> found = {{"output", y.detach()}};
+  nn::for_each_parameter(model, [&](const std::string& name, Tensor& p) {
+    found.emplace_back(name, p.grad().defined() ? p.grad().clone() : zeros_like(p));
+  });
+  return found;
+}
+
+TEST_P(PaddingTest, GradientsDoNotDependOnPaddingOrThreadsOrCheckpoints) {
+  for (const double dropout : {0.0, 0.2}) {
+    const std::vector<Subject> plain = subjects(dropout);
+    const std::vector<Subject> checkpointed = subjects(dropout, true);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      SCOPED_TRACE(plain[i].name);
+      TokenEncoder model = make(plain[i].options);
+      const bool types = plain[i].options.token_types > 0;
+      const auto want = trained(model, batch(types));
+      const auto expect = [&](const auto& got, const char* what) {
+        for (std::size_t n = 0; n < want.size(); ++n) {
+          EXPECT_TRUE(same_bits(got[n].second, want[n].second)) << what << ", " << want[n].first;
+        }
+      };
+      expect(trained(model, batch(types, 75, 2)), "more padding");
+      for (const int threads : {2, 7}) {
+        set_thread_count(threads);
+        expect(trained(model, batch(types)), "threads");
+      }
+      set_thread_count(0);
+      TokenEncoder another = make(checkpointed[i].options);
+      expect(trained(another, batch(types)), "gradient_checkpoint");
+    }
+  }
+}
+
+// The padded way, which a mask of keys takes.
+TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
+  const Tensor x = random_tensor({kBatch, kTokens, kWidth}, kFloat32, 3);
+  const Tensor keep = random_tensor({kBatch, 1, kTokens, kTokens}, kBool, 4);
+  const Tensor bias = random_tensor({2, kTokens, kTokens}, kFloat32, 5);
+  const Tensor real = real_tokens(from_vector(kLengths), kTokens);
+  const Tensor positions = random_tensor({kBatch, kTokens}, kInt64, 6, 0, 80);
+  const auto computed = [&](Encoder& stack, const AttentionMask& mask, bool given) {
+    nn::zero_grad(stack);
+    nn::set_requires_grad(stack);
+    const Tensor in = x.clone().set_requires_grad();
+    Tape tape;
+    const Tensor y = stack({in, mask, given ? positions : Tensor()});
+    tape.backward(sum(y * without_padding(random_tensor(y.shape(), kFloat32, 8), kLengths)));
+    std::vector<Tensor> found = {without_padding(y.detach(), kLengths), in.grad()};
+    nn::for_each_parameter(stack, [&](const std::string& name, Tensor& p) {
+      // A sum over tokens by sixteen lanes, as of a bias, counts their places.
+      if (p.rank() == 2 && name.find("relative") == std::string::npos) found.push_back(p.grad());
+    });
+    return found;
+  };
+  for (const Subject& subject : subjects(0)) {
+    Rng rng(3);
+    Encoder stack(subject.options.encoder, rng);
+    for (const AttentionMask& also :
+         {AttentionMask(), keep_mask(keep), causal_mask() & additive_mask(bias)}) {
+      for (const bool given : {false, true}) {
+        SCOPED_TRACE(subject.name);
+        const auto want = computed(stack, also & keep_keys_mask(real), given);
+        const auto got = computed(stack, also & length_mask(kLengths), given);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          EXPECT_TRUE(same_bits(got[i], want[i])) << "number " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Padding, LengthsMayBeZeroOrTooLongForAStack) {
+  Rng rng(3);
+  Encoder stack(subjects(0)[1].options.encoder, rng);
+  nn::eval(stack);
+  const Tensor x = random_tensor({3, 7, kWidth}, kFloat32, 3);
+  const Tensor y = stack(x, length_mask({0, 9, 4}));
+  EXPECT_TRUE(same_bits(y.select(0, 0), zeros({7, kWidth})));
+  EXPECT_TRUE(same_bits(y.slice(0, 1, 2), stack(x.slice(0, 1, 2))));
+  EXPECT_TRUE(same_bits(y.slice(0, 2, 3).slice(1, 0, 4), stack(x.slice(0, 2, 3).slice(1, 0, 4))));
+  EXPECT_TRUE(same_bits(stack(x, length_mask({0, 0, 0})), zeros({3, 7, kWidth})));
+  EXPECT_TRUE(throws("attention", {"2 lengths", "batch of 3"}, [&] {
+    stack(x, length_mask({1, 2}));
+  }));
+}
+
+TEST(Padding, HeadsComputeNoneEither) {
+  const TokenEncoderOptions options = subjects(0)[1].options;
+  Rng rng(3);
+  MaskedLm lm({.tokens = options}, rng);
+  TokenClassifier classes({.tokens = options, .classes = 3}, rng);
+  nn::eval(lm);
+  nn::eval(classes);
+  const Tokens tokens = batch(false);
+  const auto expect = [&](const auto& model) {
+    const Tensor all = model(tokens);
+    EXPECT_TRUE(same_bits(all, without_padding(all, kLengths)));
+    for (index_t b = 0; b < kBatch; ++b) {
+      const Tensor want = model(alone(tokens, b));
+      EXPECT_TRUE(same_bits(all.slice(0, b, b + 1).slice(1, 0, want.size(1)), want));
+    }
+  };
+  expect(lm);
+  expect(classes);
+}
+
+}  // namespace
+}  // namespace tessera::models
