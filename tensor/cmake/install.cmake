@@ -54,6 +54,7 @@ set(private
   tensor/io/safetensors_header.h
   tensor/loop.h
   tensor/number_format.h
+  tensor/ops/attention_kernel.h
   tensor/ops/lookup.h
   tensor/ops/map.h
   tensor/ops/panels.h

@@ -7,9 +7,8 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/attention_kernel.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/pack_rows.h"
@@ -20,6 +19,9 @@ namespace tessera {
 namespace {
 
 constexpr const char* kOp = "attention";
+
+using Operands = detail::AttentionOperands;
+using Outputs = detail::AttentionOutputs;
 
 /// x with its last axis contiguous, as the kernel reads.
 Tensor with_whole_rows(const Tensor& x) {
@@ -67,17 +69,6 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
           v.dtype());
 }
 
-/// A mask expanded to (B, H, Tq, Tk).
-Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
-  bool fits = mask.rank() <= 4;
-  for (index_t i = 1; i <= mask.rank() && fits; ++i) {
-    fits = mask.size(-i) == 1 || mask.size(-i) == scores[4 - i];
-  }
-  require(fits, kOp, kind, " of shape ", mask.shape(),
-          " does not broadcast to (B, H, Tq, Tk) = ", scores);
-  return mask.expand(scores);
-}
-
 /// The mask with its additive part in the inputs' dtype.
 AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
   if (!mask.bias().defined() || mask.bias().dtype() == dtype) return mask;
@@ -88,47 +79,10 @@ AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
   return mask.with_tensors(tensors);
 }
 
-using Chosen = std::optional<std::vector<index_t>>;
-
-index_t count_of(const Chosen& chosen, index_t size) {
+/// How many numbers are chosen, of `size`.
+index_t count_of(const std::optional<std::vector<index_t>>& chosen, index_t size) {
   return chosen ? static_cast<index_t>(chosen->size()) : size;
 }
-
-kernels::Picked picked(const Chosen& chosen) {
-  if (!chosen) return {};
-  return {chosen->data(), static_cast<index_t>(chosen->size())};
-}
-
-void copy_strides(const Tensor& x, index_t* to, index_t count) {
-  for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
-}
-
-/// Those of (B, H, T, width); a batch of one, as packed sequences are, does not step along itself.
-void copy_token_strides(const Tensor& x, index_t (&to)[3]) {
-  copy_strides(x, to, 3);
-  if (x.size(0) == 1) to[0] = 0;
-}
-
-/// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
-struct Operands {
-  Tensor q, k, v;
-  AttentionMask mask;
-  double scale;
-  kernels::Dropout dropout;
-
-  bool is_packed() const { return mask.offsets().defined(); }
-  /// (B, H, Tq, Tk).
-  Shape scores() const {
-    if (!is_packed()) return {q.size(0), q.size(1), q.size(2), k.size(2)};
-    return {mask.offsets().count() - 1, q.size(1), mask.tokens(), mask.tokens()};
-  }
-  /// Of the forward's two products; the backward's five are two and a half times as many.
-  index_t flops() const {
-    const index_t keys = scores()[3];
-    const index_t seen = std::min(keys, 2 * std::min(mask.window().value_or(keys), keys) + 1);
-    return 2 * q.size(0) * q.size(1) * q.size(2) * seen * (q.size(3) + v.size(3));
-  }
-};
 
 /// Packed rows are one batch, whose sequences' shapes the masks know.
 void check_packed(const Operands& x) {
@@ -162,145 +116,13 @@ Tensor packed(const Operands& operands, const Tensor& x) {
   return pack_rows(x.transpose(1, 2), lengths).transpose(0, 1).unsqueeze(0);
 }
 
-/// (B, T, H, width) in memory, seen as (B, H, T, width): merging the heads is a view.
-Tensor empty_heads(const Tensor& x, index_t width) {
-  return Tensor::empty({x.size(0), x.size(2), x.size(1), width}, x.dtype()).transpose(1, 2);
-}
-
-template <class T>
-void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
-  const AttentionMask& mask = x.mask;
-  args.causal = mask.causal();
-  args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
-  if (x.is_packed()) args.offsets = mask.offsets().data<index_t>();
-  if (mask.lengths().defined()) {
-    require(mask.lengths().size(0) == args.batch, kOp, mask.lengths().size(0),
-            " lengths for a batch of ", args.batch);
-    args.lengths = mask.lengths().data<index_t>();
-  }
-  if (mask.keep().defined()) {
-    const Tensor keep = expand_mask("the bool mask", mask.keep(), x.scores());
-    args.keep = keep.data<bool>();
-    copy_strides(keep, args.keep_strides, 4);
-  }
-  if (mask.bias().defined()) {
-    const Tensor bias = expand_mask("the additive mask", mask.bias(), x.scores());
-    args.bias = bias.data<T>();
-    copy_strides(bias, args.bias_strides, 4);
-  }
-}
-
-template <class T>
-kernels::AttentionArgs<T> kernel_args(const Operands& x) {
-  const Shape scores = x.scores();
-  kernels::AttentionArgs<T> args = {
-      .batch = scores[0],
-      .heads = scores[1],
-      .queries = scores[2],
-      .keys = scores[3],
-      .width = x.q.size(3),
-      .v_width = x.v.size(3),
-      .q = x.q.data<T>(),
-      .q_strides = {},
-      .k = x.k.data<T>(),
-      .k_strides = {},
-      .v = x.v.data<T>(),
-      .v_strides = {},
-      .out = nullptr,
-      .out_strides = {},
-      .scale = static_cast<T>(x.scale),
-  };
-  copy_token_strides(x.q, args.q_strides);
-  copy_token_strides(x.k, args.k_strides);
-  copy_token_strides(x.v, args.v_strides);
-  set_masks(x, args);
-  args.dropout = x.dropout;
-  return args;
-}
-
-/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless
-/// requested.
-struct Outputs {
-  Tensor out, weights, statistics;
-};
-
-template <class T>
-void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
-  kernels::AttentionArgs<T> args = kernel_args<T>(x);
-  args.out = y.out.mutable_data<T>();
-  copy_token_strides(y.out, args.out_strides);
-  if (y.weights.defined() && y.weights.count() > 0) {
-    args.weights = y.weights.mutable_data<T>();
-    copy_strides(y.weights, args.weights_strides, 3);
-    args.weight_heads = picked(request.heads);
-    args.weight_queries = picked(request.queries);
-  }
-  if (y.statistics.defined()) {
-    args.maxima = y.statistics.mutable_data<T>();
-    args.scales = args.maxima + y.statistics.count() / 2;
-  }
-  const auto& kernel = kernels::table().of<T>();
-  args.workers = kernels::worker_count(args.batch * args.heads * args.queries,
-                                       x.flops() / kernels::kFlopsPerOperation);
-  Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
-  args.workspace = workspace.mutable_data<T>();
-  kernel.attention(args);
-}
-
-/// Where an op's inputs are among its gradients.
-enum Input : std::size_t { kQ, kK, kV, kBias };
-
-/// Flash attention's backward: weights are computed again, tile by tile.
-template <class T>
-void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Gradients& dx) {
-  Tensor dq = empty_heads(x.q, x.q.size(3));
-  Tensor dk = empty_heads(x.k, x.k.size(3));
-  Tensor dv = empty_heads(x.v, x.v.size(3));
-  Tensor d_bias = dx.wanted(kBias) ? zeros(x.mask.bias().shape(), x.q.dtype()) : Tensor();
-  kernels::AttentionBackwardArgs<T> args = {
-      .forward = kernel_args<T>(x),
-      .d_out = d_out.data<T>(),
-      .d_out_strides = {},
-      .dq = dq.mutable_data<T>(),
-      .dq_strides = {},
-      .dk = dk.mutable_data<T>(),
-      .dk_strides = {},
-      .dv = dv.mutable_data<T>(),
-      .dv_strides = {},
-  };
-  copy_token_strides(d_out, args.d_out_strides);
-  copy_token_strides(dq, args.dq_strides);
-  copy_token_strides(dk, args.dk_strides);
-  copy_token_strides(dv, args.dv_strides);
-  if (d_bias.defined()) {
-    args.d_bias = d_bias.mutable_data<T>();
-    copy_strides(d_bias.expand(x.scores()), args.d_bias_strides, 4);
-  }
-  kernels::AttentionArgs<T>& forward = args.forward;
-  forward.out = const_cast<T*>(y.out.data<T>());
-  copy_token_strides(y.out, forward.out_strides);
-  forward.maxima = const_cast<T*>(y.statistics.data<T>());
-  forward.scales = forward.maxima + y.statistics.count() / 2;
-  const auto& kernel = kernels::table().of<T>();
-  forward.workers = kernels::worker_count(forward.batch * forward.heads * forward.queries,
-                                          5 * x.flops() / (2 * kernels::kFlopsPerOperation));
-  Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(args)}, dtype_of<T>);
-  forward.workspace = workspace.mutable_data<T>();
-  kernel.attention_backward(args);
-  dx.add(kQ, dq);
-  dx.add(kK, dk);
-  dx.add(kV, dv);
-  dx.add(kBias, d_bias);
-}
-
 /// The weights before dropout, once more.
-template <class T>
 Tensor undropped_weights(Operands x) {
   x.dropout = {};
   Outputs y;
-  y.out = empty_heads(x.q, x.v.size(3));
+  y.out = detail::empty_heads(x.q, x.v.size(3));
   y.weights = weights_for(x, {});
-  run<T>(x, {}, y);
+  detail::run_attention(x, {}, y);
   return y.weights;
 }
 
@@ -315,17 +137,16 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
   if (x.dropout.threshold == 0) {
     d_scores = weights * (d_weights - along);
   } else {
-    visit_floating(x.q.dtype(), [&](auto kind) {
-      d_scores = weights * d_weights - undropped_weights<decltype(kind)>(x) * along;
-    });
+    d_scores = weights * d_weights - undropped_weights(x) * along;
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
   const auto read = [&](const Tensor& rows) {
     return finite(x.is_packed() ? unpacked(x, rows) : rows);
   };
-  const auto add = [&](Input input, const Tensor& gradient) {
+  const auto add = [&](detail::AttentionInput input, const Tensor& gradient) {
     dx.add(input, x.is_packed() ? packed(x, gradient) : gradient);
   };
+  using enum detail::AttentionInput;
   if (dx.wanted(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
   if (dx.wanted(kK)) add(kK, matmul(d_scores.transpose(-1, -2), read(x.q)) * x.scale);
   dx.add(kBias, d_scores);
@@ -370,20 +191,16 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
   // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
   // in one order, whatever its layout.
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
-  y.out = empty_heads(x.q, x.v.size(3));
+  y.out = detail::empty_heads(x.q, x.v.size(3));
   if (op) {
     const Shape scores = x.scores();
     y.statistics = Tensor::empty({2, scores[0], scores[1], scores[2]}, x.q.dtype());
   }
-  visit_floating(x.q.dtype(), [&](auto kind) { run<decltype(kind)>(x, request, y); });
+  detail::run_attention(x, request, y);
   const Tensor out = op.finish(y.out, [&] {
     return [kept = SavedOperands(op, x), out = op.save(y.out), statistics = y.statistics](
                const Tensor& d_out, Gradients& dx) {
-      const Outputs forward = {out, {}, statistics};
-      const Tensor rows = with_whole_rows(d_out);
-      visit_floating(rows.dtype(), [&](auto kind) {
-        run_backward<decltype(kind)>(kept.get(), forward, rows, dx);
-      });
+      detail::run_attention_backward(kept.get(), {out, {}, statistics}, with_whole_rows(d_out), dx);
     };
   });
   if (!y.weights.defined()) return {out, y.weights};

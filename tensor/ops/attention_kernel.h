@@ -1,0 +1,48 @@
+// What the attention op tells its kernels. Private to the ops.
+#pragma once
+
+#include "tensor/gradient.h"
+#include "tensor/kernels/table.h"
+#include "tensor/ops/attention_mask.h"
+#include "tensor/ops/attention_request.h"
+#include "tensor/tensor.h"
+
+namespace tessera::detail {
+
+/// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
+struct AttentionOperands {
+  Tensor q, k, v;
+  AttentionMask mask;
+  double scale;
+  kernels::Dropout dropout;
+
+  bool is_packed() const { return mask.offsets().defined(); }
+  /// (B, H, Tq, Tk).
+  Shape scores() const {
+    if (!is_packed()) return {q.size(0), q.size(1), q.size(2), k.size(2)};
+    return {mask.offsets().count() - 1, q.size(1), mask.tokens(), mask.tokens()};
+  }
+};
+
+/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless
+/// requested.
+struct AttentionOutputs {
+  Tensor out, weights, statistics;
+};
+
+/// (B, T, H, width) in memory, seen as (B, H, T, width): merging the heads is a view.
+Tensor empty_heads(const Tensor& x, index_t width);
+
+/// Computes what `y` has room for.
+void run_attention(const AttentionOperands& x, const AttentionRequest& request,
+                   AttentionOutputs& y);
+
+/// Where the op's inputs are among its gradients.
+enum AttentionInput : std::size_t { kQ, kK, kV, kBias };
+
+/// Flash attention's backward: weights are computed again, tile by tile. The last axis of d_out is
+/// contiguous.
+void run_attention_backward(const AttentionOperands& x, const AttentionOutputs& y,
+                            const Tensor& d_out, Gradients& dx);
+
+}  // namespace tessera::detail
