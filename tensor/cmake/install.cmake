@@ -38,7 +38,6 @@ set(private
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
   tensor/io/json_document.h
-  tensor/keyed_hash.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h
   models/hugging_face/family_files.h
