@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,14 +29,19 @@ JsonChanges label_changes(const Json& config, const std::vector<std::string>& la
                           const Tensor& classifier) {
   require(classifier.size(0) == std::ssize(labels), kOp, "wanted a label for each of the ",
           classifier.size(0), " rows of classifier.weight, got ", labels.size());
-  JsonChanges names;
-  std::map<std::string, std::string> numbers;  // labels may share a name, but not a key
+  JsonChanges names, numbers;
+  std::map<std::string_view, std::size_t> places;  // labels may share a name, but not a key
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    names.emplace_back(std::to_string(i), json_quoted(labels[i], kOp));
-    numbers.insert_or_assign(labels[i], std::to_string(i));
+    const std::string number = std::to_string(i);
+    names.emplace_back(number, json_quoted(labels[i], kOp));
+    const auto [place, is_new] = places.emplace(labels[i], numbers.size());
+    if (is_new) {
+      numbers.emplace_back(labels[i], number);
+    } else {
+      numbers[place->second].second = number;
+    }
   }
-  JsonChanges changes = {{"id2label", json_value(names)},
-                         {"label2id", json_value({numbers.begin(), numbers.end()})}};
+  JsonChanges changes = {{"id2label", json_value(names)}, {"label2id", json_value(numbers)}};
   if (config.has("num_labels")) {
     changes.emplace_back("num_labels", std::to_string(labels.size()));
   }

@@ -26,7 +26,7 @@ from reference.families import FAMILIES  # noqa: E402
 from reference.sentences import SentenceFolder, module  # noqa: E402
 
 TOLERANCE = 1e-5
-BERT_LIKE = {"sequence": heads.of_pooled("classifier", heads.labels), "tokens": heads.TOKENS}
+BERT_LIKE = {key: heads.BERT[key] for key in ("pooled", "sequence", "tokens")}
 ROBERTA_LIKE = dict(heads.ROBERTA, tokens=heads.TOKENS)
 
 # model_type: the prefix of the encoder in a model with a head, the begin of classes' names, heads.
@@ -78,6 +78,8 @@ class Model:
         wanted = dict(FAMILIES[self.config["model_type"]][1](self.config))
         if self.task:
             wanted.update(its_heads[self.task][0](self.config))
+        if self.task == "sequence" and "pooled" in its_heads:
+            wanted.update(its_heads["pooled"][0](self.config))
         for name, value in read_safetensors(folder / "model.safetensors").items():
             inside = bool(self.task) and name.startswith(prefix)
             plain = name[len(prefix):] if inside else name
@@ -115,17 +117,15 @@ def differences_of_classes(model, entry, result):
 
 
 def differences_of_tags(model, entry, result):
-    """Every tag has its token; each other token is an O."""
-    labels, scores = model.labels(), model.scores(entry)
-    tags = {(tag["begin"], tag["end"]): tag for tag in result["tags"]}
-    found = []
-    for place, text, row in zip(entry["offsets"], entry["texts"], scores.tolist()):
-        tag = tags.pop(tuple(place), None) if text is not None else None
+    """The tags are those of the tokens that are no O, in their order."""
+    labels, tags, found = model.labels(), list(result["tags"]), []
+    for place, text, row in zip(entry["offsets"], entry["texts"], model.scores(entry).tolist()):
         best = max(range(len(row)), key=row.__getitem__)
-        if tag:
-            found.append(abs(tag["score"] - row[best]))
-        assert text is None or (tag["label"] if tag else "O") == labels[best].split("-", 1)[-1] or \
-            (tag and tag["label"] == labels[best]), (place, tag, labels[best])
+        if text is None or labels[best] == "O":
+            continue
+        tag = tags.pop(0)
+        assert [tag["begin"], tag["end"]] == place and tag["label"] == labels[best], (place, tag)
+        found.append(abs(tag["score"] - row[best]))
     assert not tags, tags
     return found
 
