@@ -130,6 +130,7 @@ TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
   const Outcome second = run("fine_tune", files + "--resume cut --threads 2");
   ASSERT_EQ(second.status, 0) << second.errors;
   EXPECT_EQ(weights("again"), want);
+  EXPECT_EQ(second.output.find("epoch 1/4"), std::string::npos) << second.output;
   EXPECT_TRUE(fails("fine_tune", files + "--resume cut --head-lr 1", "another --head-lr"));
   EXPECT_TRUE(fails("fine_tune",
                     "--model " + golden("bert") +
