@@ -5,6 +5,7 @@
 #include <bit>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "tensor/error.h"
@@ -139,10 +140,8 @@ class Pool {
   Block* take(std::size_t bytes) {
     const SizeClass wanted = kRecycle ? size_class_of(bytes) : SizeClass{0, bytes};
     const std::lock_guard lock(mutex_);
-    Block*& head = free_[wanted.index];
-    Block* block = head;
+    Block* block = take_waiting(wanted);
     if (block != nullptr) {
-      head = block->next;
       cached_ -= block->bytes;
       block->references.store(1, std::memory_order_relaxed);
     } else {
@@ -182,6 +181,18 @@ class Pool {
   }
 
  private:
+  /// A waiting block of this class, or of one that is less than twice as large. Small blocks come
+  /// of their own class alone: they would fill the large ones' lists, and hold little memory.
+  Block* take_waiting(SizeClass wanted) {
+    constexpr std::size_t kLarge = std::size_t{1} << 16;
+    constexpr std::size_t kClassesPerTwo = 4;
+    const std::size_t more = kRecycle && wanted.bytes >= kLarge ? kClassesPerTwo - 1 : 0;
+    for (Block*& head : std::span(free_).subspan(wanted.index, more + 1)) {
+      if (head != nullptr) return std::exchange(head, head->next);
+    }
+    return nullptr;
+  }
+
   /// Keeps the process below twice the most that tensors ever held at once, `bytes` more included.
   /// Waiting blocks make room, not the newcomer: it is of a size that is in demand.
   void make_room(std::size_t bytes) {

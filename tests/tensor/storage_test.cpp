@@ -168,6 +168,18 @@ TEST(StorageTest, RecyclesByRoundedSize) {
   }
 }
 
+TEST(StorageTest, ALargeBlockServesSmallerRequestsDownToHalfItsSize) {
+  // Batches of shorter and shorter texts would otherwise leave a set of blocks for each length.
+  release_cached_memory();
+  const Storage large = Storage::allocate(50 << 20);  // so that the cache may hold what follows
+  { const Storage first = Storage::allocate(8 << 20); }
+  const auto before = memory_stats().system_allocations;
+  { const Storage less = Storage::allocate(5 << 20); }
+  EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 0 : 1);
+  { const Storage little = Storage::allocate(3 << 20); }
+  EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 1 : 2);
+}
+
 TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
   // Ask for every size around each class's boundaries, smallest first, so that freed smaller blocks
   // wait in the lists; the sanitizer and the fill find a block that is short.
