@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/encoder.h"
+#include "nn/freeze.h"
 #include "nn/module.h"
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
@@ -110,7 +111,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   nn::RelativePositionBias relative({.num_heads = kHeads}, rng);
   nn::convert(turn, dtype);
   nn::convert(relative, dtype);
-  return {
+  std::vector<Subject> all = {
       {"matmul",
        [=](const Tensor& x, const AttentionMask&) { return matmul(matmul(x, wide), tall); }},
       {"linear",
@@ -152,6 +153,12 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
       {"pre-norm encoder", make_encoder(true, dtype, mode), true, true},
       {"modern encoder", make_modern_encoder(dtype, mode), true, true},
   };
+  if (dtype == kFloat64) return all;
+  nn::Linear half(kWidth, 52, rng);
+  nn::freeze(half, WeightFormat::kBFloat16);
+  all.push_back(
+      {"bfloat16 linear", [=](const Tensor& x, const AttentionMask&) { return half(x); }});
+  return all;
 }
 
 Tensor batch_of_sequences(DType dtype, index_t tokens = kTokens) {
@@ -249,6 +256,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
     {"pre-norm encoder",
      {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
+    {"bfloat16 linear", {{"7aad485bae6e1fc8", ""}, {"5d6106c7ef7c8fe9", ""}}},
     {"modern encoder",
      {{"e903fc718918de95", "386a210435d89d48"}, {"83afd371be66a506", "9f29abbb24772335"}}},
 };
