@@ -279,6 +279,7 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(throws("attention", {"no query 4 among 4"}, [&] {
     attention(x, x, x, mask, {.weights = AttentionRequest{.queries = {{4}}}});
   }));
+  EXPECT_EQ((mask & packed_mask({4, 2})).tokens(), 4);
   EXPECT_TRUE(throws("packed_mask", {"different ways"}, [&] { mask& packed_mask({2, 4}); }));
   EXPECT_TRUE(throws("packed_mask", {"4", "3 tokens"}, [] { packed_mask({4, 2}, 3); }));
 }
