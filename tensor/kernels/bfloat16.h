@@ -7,8 +7,8 @@
 //     word i of row p   | element of column kLanes + i | element of column i |
 //                        31                          16 15                  0
 //
-// A load, a shift and a mask give both vectors. Few rows of A widen in the register tile; for more,
-// a chunk of B is widened into the workspace, where the caches keep it while all rows use it.
+// A load, a shift and a mask give both vectors, in the register tile and each time anew: beside a
+// tile's multiply-adds that costs little, and panels of half the size stay in the caches.
 #pragma once
 
 #include "tensor/kernels/tile.h"
@@ -24,28 +24,17 @@ inline Vectors<float, kTileVectors> widen(BitsVec<float> words) {
           reinterpret_cast<Vec<float>>(words & broadcast(kUpper))};
 }
 
-/// Rows [p, p + k) of panels, over all of B's `panel_rows` rows, as panels of float32 that follow
-/// each other; `halves` is row p of the first.
-inline void widen_panels(const std::uint32_t* halves, index_t panel_rows, index_t k, index_t count,
-                         float* panels) {
-  for (index_t panel = 0; panel < count; ++panel) {
-    const std::uint32_t* const from = halves + panel * panel_rows * kLanes<float>;
-    float* const to = panels + panel * k * kPanel<float>;
-    for (index_t p = 0; p < k; ++p) {
-      const auto row = widen(load(from + p * kLanes<float>));
-      store(to + p * kPanel<float>, row.at[0]);
-      store(to + p * kPanel<float> + kLanes<float>, row.at[1]);
-    }
-  }
-}
-
 /// Panels `panel_step` words apart: of a whole product, or beside a tile.
 struct HalfPanels {
   const std::uint32_t* data;
   index_t panel_step;
 };
 
-/// As of TileSource, A's rows being contiguous.
+/// A step reads one line of a panel, too slowly for the hardware to fetch far ahead: so many lines
+/// further on are prefetched.
+inline constexpr index_t kLinesAhead = 32;
+
+/// As of TileSource, A being a strip.
 template <int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_source(index_t k, const MatrixRef<float>& a,
                                                    const HalfPanels& source,
@@ -53,6 +42,10 @@ template <int kRows, int kVectors>
   const auto [b, panel_step] = source;
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; v += kTileVectors) {
+      prefetch(b, v / kTileVectors * panel_step + (p + kLinesAhead) * kLanes<float>);
+    }
     Vec<float> bp[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; v += kTileVectors) {
@@ -62,7 +55,7 @@ template <int kRows, int kVectors>
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const Vec<float> ar = broadcast(a.data[r * a.row + p]);
+      const Vec<float> ar = broadcast(a.data[p * kRows + r]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] += ar * bp[v];
     }
@@ -76,8 +69,7 @@ template <int kRows, int kVectors>
   compute_rows(rows, wide, k, a, b, out);
 }
 
-/// multiply_block of few rows in place, whose elements are adjacent. The last panel is whole too:
-/// zeros fill it.
+/// multiply_block of rows in strips. The last panel is whole too: zeros fill it.
 template <class Target, class Finish>
 inline void multiply_block(index_t m, index_t k, const TileRows<float>& a, const HalfPanels& b,
                            const Target& out, const Finish& finish) {

@@ -3,7 +3,7 @@
 //
 //     each thread:  a rectangle of C
 //       block of k
-//         chunk of B:  packed into panels, unless it came packed; widened if in bfloat16
+//         chunk of B:  packed into panels, unless it came packed
 //           block of rows:  their part of A stays in L2, in place or in strips
 //             panels, tiles:  multiply_block of tile.h
 //
@@ -137,13 +137,8 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
-/// B's panels in bfloat16, from row p and column j on.
-inline const std::uint32_t* halves_at(const GemmArgs<float>& args, index_t p, index_t j) {
-  return args.packed_halves + (j * args.k + p * kPanel<float>) / kTileVectors;
-}
-
 /// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in
-/// place but for the last, narrow panel, packed now, or widened.
+/// place but for the last, narrow panel, or packed now.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
@@ -157,10 +152,6 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
   } else if (plan.b_in_place) {
     panels = {b.data, kPanel<T>, b.row, buffer, kPanel<T>};
     if (full < n) pack_panel(b.at(0, full), k, n - full, buffer);
-  } else if (args.packed_halves != nullptr) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      widen_panels(halves_at(args, p, j), args.k, k, ceil_div(n, kPanel<T>), buffer);
-    }
   } else if (args.gated) {
     const index_t first = j / kTileVectors;
     const index_t count = at_most(n / kTileVectors, args.n - first);
@@ -171,6 +162,12 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
   }
   choose_prefetching(args, plan, panels);
   return panels;
+}
+
+/// B's panels in bfloat16, from row p and column j on.
+inline HalfPanels take_halves(const GemmArgs<float>& args, index_t p, index_t j) {
+  return {args.packed_halves + j / kTileVectors * args.k + p * kLanes<float>,
+          args.k * kLanes<float>};
 }
 
 /// A's rows [i, i + m) and columns [p, p + k): in place, or as strips where there is a buffer.
@@ -229,19 +226,19 @@ inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, in
     const index_t k = at_most(args.k - p, plan.block_k);
     for (index_t j = column; j < column_end; j += plan.chunk) {
       const index_t n = at_most(column_end - j, plan.chunk);
+      const auto multiply = [&](const auto& b) {
+        for (index_t i = row; i < row_end; i += plan.block_rows) {
+          const index_t m = at_most(row_end - i, plan.block_rows);
+          multiply_chunk(args, take_a(args, i, m, p, k, strips), b, i, m, j, n, p, k);
+        }
+      };
       if constexpr (sizeof(T) == sizeof(float)) {
-        if (plan.in_halves) {
-          const HalfPanels b = {halves_at(args, p, j), kLanes<T> * args.k};
-          const index_t m = row_end - row;
-          multiply_chunk(args, take_a(args, row, m, p, k, strips), b, row, m, j, n, p, k);
+        if (args.packed_halves != nullptr) {
+          multiply(take_halves(args, p, j));
           continue;
         }
       }
-      const Panels<T> b = take_b(args, plan, p, k, j, n, panels);
-      for (index_t i = row; i < row_end; i += plan.block_rows) {
-        const index_t m = at_most(row_end - i, plan.block_rows);
-        multiply_chunk(args, take_a(args, i, m, p, k, strips), b, i, m, j, n, p, k);
-      }
+      multiply(take_b(args, plan, p, k, j, n, panels));
     }
     p += k;
   } while (p < args.k);

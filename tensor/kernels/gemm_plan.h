@@ -34,9 +34,6 @@ inline constexpr index_t kLinesWorthTurning = 256;
 // A B in place is read once for each tile of rows, packing it costs about as much as so many reads.
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
-// So many rows read a B in bfloat16 as it is; for more it is widened first, once for all.
-inline constexpr index_t kRowsOfHalves = 16;
-
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
@@ -64,7 +61,6 @@ struct Split {
 struct GemmPlan {
   bool b_in_place;  // B is neither packed ahead nor now
   bool small_b;     // in place, and L1 keeps it
-  bool in_halves;   // B came packed in bfloat16, and tiles widen it
   Split split;
   // What a thread takes of its rectangle at a time:
   index_t block_k;     // steps of k
@@ -170,8 +166,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  plan.in_halves = args.packed_halves != nullptr && args.m <= kRowsOfHalves && args.a_col == 1;
-  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place && !plan.in_halves;
+  const bool halves = args.packed_halves != nullptr;
+  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place && !halves;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
   if (args.gated) plan.block_k = args.k;  // nothing keeps sums that are not complete
@@ -179,8 +175,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
-  const bool has_strips = !plan.in_halves && packs_a(args, plan.split.rows, plan.chunk);
-  plan.room_a = has_strips ? strips : 0;
+  plan.room_a = halves || packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
   const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);
   return plan;

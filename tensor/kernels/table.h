@@ -50,7 +50,8 @@ struct GemmArgs {
   index_t c_row;                // C's columns are contiguous
   bool accumulate = false;      // false never reads C
   const T* packed_b = nullptr;  // B by pack_b, gated by pack_gated_b, read instead of b
-  // The same panels in bfloat16, as bfloat16.h has them, also read instead of b. Not of double.
+  // The same panels in bfloat16, as bfloat16.h has them, also read instead of b: of float alone, and
+  // of an A whose rows or columns are contiguous.
   const std::uint32_t* packed_halves = nullptr;
   const T* bias = nullptr;
   bool gated = false;

@@ -29,7 +29,8 @@ void run(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation a
          const PackedWeight* packed, Tensor& out, Tensor& halves) {
   const WeightPanels panels =
       packed != nullptr ? packed->panels(weight, PanelOrder::kGated) : WeightPanels();
-  kernels::GemmArgs<T> args = detail::gemm_args<T>(x, weight, panels, out);
+  const Tensor rows = detail::rows_for(panels, x);
+  kernels::GemmArgs<T> args = detail::gemm_args<T>(rows, weight, panels, out);
   args.gated = true;
   args.activation = activation;
   if (halves.defined()) args.activated = halves.mutable_data<T>();

@@ -192,7 +192,8 @@ void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                 Tensor& activated) {
   const WeightPanels panels =
       epilogue.packed != nullptr ? epilogue.packed->panels(weight) : WeightPanels();
-  kernels::GemmArgs<T> args = gemm_args<T>(x, weight, panels, out);
+  const Tensor rows = detail::rows_for(panels, x);
+  kernels::GemmArgs<T> args = gemm_args<T>(rows, weight, panels, out);
   args.activation = epilogue.activation;
   if (activated.defined()) args.activated = activated.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;

@@ -37,6 +37,13 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
   };
 }
 
+/// x as panels multiply it: for those of bfloat16 its rows or its columns are contiguous.
+inline Tensor rows_for(const WeightPanels& panels, const Tensor& x) {
+  const bool is_fit =
+      panels.format == WeightFormat::kExact || x.strides()[0] == 1 || x.strides()[1] == 1;
+  return is_fit ? x : x.contiguous();
+}
+
 /// x weight^T, by the weight's panels where there are any: then its elements are not read, and may
 /// not be there.
 template <class T>
