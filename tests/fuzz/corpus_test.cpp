@@ -13,9 +13,12 @@ namespace {
 
 const std::map<std::string, void (*)(std::string_view)> kTargets = {
     {"checkpoint", fuzz_checkpoint},
+    {"config", fuzz_config},
     {"npy", fuzz_npy},
     {"npz", fuzz_npz},
-    {"safetensors", fuzz_safetensors}};
+    {"safetensors", fuzz_safetensors},
+    {"tokenizer", fuzz_tokenizer},
+    {"vocabulary", fuzz_vocabulary}};
 
 std::string read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
