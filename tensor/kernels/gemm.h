@@ -123,15 +123,16 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
 
 /// What of B is prefetched: in place some rows down, unless it is small. In packed panels the same
 /// line of the next one, if a panel fits into L1, else in each tile a share of the next
-/// panel, where there are tiles for most shares.
+/// panel, where there are tiles enough to spread it.
 template <class T>
 inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
+  constexpr index_t kFewestFetching = 8;
   constexpr index_t kElementsOfL1 = kL1Bytes / static_cast<index_t>(sizeof(T));
   if (plan.b_in_place) {
     panels.ahead = plan.small_b ? 0 : kRowsAhead * args.b_row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {
-    panels.fetches_next = args.m >= kPrefetchers / 2 * kTileRows;
+    panels.fetches_next = args.m >= kFewestFetching * kTileRows;
   } else if (args.m >= 2 * kTileRows) {
     panels.ahead = panels.panel_step;
   }

@@ -24,16 +24,18 @@ constexpr int tile_panels(int rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
-/// The panels of B beside a tile, as in Panels, and where its share of the next panel starts.
+/// The panels of B beside a tile, as in Panels, and its share of the next panel: of each
+/// kFetchedRows rows those in [share, share_end).
 template <class T>
 struct TileSource {
   const T* b;
   index_t panel_step, row_step, ahead;
   const T* next = nullptr;
+  index_t share = 0, share_end = 0;
 };
 
-/// This many tiles share a panel's prefetching: each prefetches one row in so many.
-inline constexpr index_t kPrefetchers = 16;
+/// So many rows of the next panel are prefetched together, by all tiles beside a panel.
+inline constexpr index_t kFetchedRows = 16;
 
 /// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
 /// and that A's elements are adjacent, those of a row or, as in strips, those of a column.
@@ -46,7 +48,7 @@ enum class Layout { kAny, kRows, kColumns };
 template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
-  const auto [b, panel_step, any_row_step, ahead, next] = source;
+  const auto [b, panel_step, any_row_step, ahead, next, share, share_end] = source;
   const index_t row_step = kLayout == Layout::kAny ? any_row_step : kPanel<T>;
   if constexpr (kLayout == Layout::kRows) a.col = 1;
   if constexpr (kLayout == Layout::kColumns) a.row = 1;
@@ -70,18 +72,45 @@ template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
   }
 }
 
-/// All steps of a tile, with what it prefetches: a line ahead in each, or a line of its share of
-/// the next panel in every sixteenth.
+/// Prefetches a tile's share of the next panel's rows [p, p + kFetchedRows).
+template <class T>
+[[gnu::always_inline]] inline void prefetch_share(const TileSource<T>& source, index_t p) {
+  constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
+  for (index_t row = p + source.share; row < p + source.share_end; ++row) {
+    for (index_t line = 0; line < kPanel<T>; line += kLine) {
+      prefetch<Fetch::kForL2>(source.next, row * source.row_step + line);
+    }
+  }
+}
+
+/// All steps of a tile, with what it prefetches: a line ahead in each, or its share of the next
+/// panel in every sixteenth.
 template <Layout kLayout, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                  Vec<T> (&sum)[kRows][kVectors]) {
   if (source.ahead != 0) return multiply_steps<kLayout, true>(k, a, source, sum);
   const T* const first = source.b;
-  const index_t steps = source.next == nullptr ? k : kPrefetchers;
+  const index_t steps = source.next == nullptr ? k : kFetchedRows;
   for (index_t p = 0; p < k; p += steps) {
-    if (source.next != nullptr) prefetch<Fetch::kForL2>(source.next, p * source.row_step);
+    if (source.next != nullptr) prefetch_share(source, p);
     source.b = first + p * source.row_step;
     multiply_steps<kLayout, false>(at_most(k - p, steps), a.at(0, p), source, sum);
+  }
+}
+
+/// Prefetches the lines of C that a tile will write: stores that miss fill the queue in front of the
+/// next tile. A tile of few steps would take as long to prefetch them as to wait.
+template <int kRows, int kVectors, class T>
+[[gnu::always_inline]] inline void prefetch_target(index_t k, T* c, index_t c_row) {
+  constexpr index_t kStepsWorthFetching = 128;
+  constexpr int kVectorsOfLine = 64 / kVectorBytes;
+  if (k < kStepsWorthFetching) return;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; v += kVectorsOfLine) {
+      prefetch<Fetch::kForWriting>(c, r * c_row + v * kLanes<T>);
+    }
   }
 }
 
@@ -123,6 +152,7 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const Source& source,
     const index_t left = out.columns - v * kLanes<T>;
     return left < 0 ? 0 : at_most(left, kLanes<T>);
   };
+  if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row);
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -229,13 +259,13 @@ inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Pan
     }
     TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step,
                             b.ahead};
-    const bool fetches_next = b.fetches_next && j + kPanel<T> < n;
+    if (b.fetches_next && j + kPanel<T> < n) source.next = source.b + source.panel_step;
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
       rows = next_rows(m - i);
-      if (fetches_next) {
-        const index_t share = i / kTileRows % kPrefetchers;
-        source.next = source.b + source.panel_step + share * source.row_step;
+      if (source.next != nullptr) {
+        source.share = i * kFetchedRows / m;
+        source.share_end = (i + rows) * kFetchedRows / m;
       }
       compute_rows(rows, wide, k, a.tile(i, rows, k), source, tile_of(out, i, j, columns));
       finish(i, j, rows, columns);
