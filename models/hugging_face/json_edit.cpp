@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "models/text/pipeline/json_text.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json_writer.h"
 
 namespace tessera::models {
 
@@ -33,7 +33,7 @@ std::string edited(const Json& object, const JsonChanges& changes) {
   JsonChanges values;
   for (const Json& value : object.items()) {
     values.emplace_back(value.key(), "");
-    text::write_json(value, values.back().second);
+    write_json(value, values.back().second);
   }
   for (const auto& [key, value] : changes) {
     const auto old = std::ranges::find(values, key, &JsonChanges::value_type::first);

@@ -25,7 +25,6 @@ set(private
   models/text/pipeline/code_set.h
   models/text/pipeline/decoder.h
   models/text/pipeline/expression.h
-  models/text/pipeline/json_text.h
   models/text/pipeline/older_files.h
   models/text/pipeline/pattern.h
   models/text/pipeline/post_processor.h
@@ -38,6 +37,7 @@ set(private
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
   tensor/io/json_document.h
+  tensor/io/json_writer.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h
   models/hugging_face/family_files.h

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "models/text/pipeline/json_text.h"
 #include "models/text/pipeline/subword_model.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json_writer.h"
 
 namespace tessera::text {
 

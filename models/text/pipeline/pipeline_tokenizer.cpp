@@ -6,13 +6,13 @@
 
 #include "models/text/pipeline/added_tokens.h"
 #include "models/text/pipeline/decoder.h"
-#include "models/text/pipeline/json_text.h"
 #include "models/text/pipeline/normalizer.h"
 #include "models/text/pipeline/post_processor.h"
 #include "models/text/pipeline/pre_tokenizer.h"
 #include "models/text/pipeline/space_trimmer.h"
 #include "models/text/pipeline/subword_model.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json_writer.h"
 
 namespace tessera::text {
 

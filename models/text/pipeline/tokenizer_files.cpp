@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "models/text/pipeline/json_text.h"
 #include "models/text/pipeline/older_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/text/pipeline/json_text.h"
+#include "tensor/io/json_writer.h"
 #include "tests/support/errors.h"
 #include "tests/support/pretrained.h"
 
@@ -137,7 +137,7 @@ std::map<std::string, std::string> contents(const Path& folder) {
 
 std::string json_at(const Json& object, const std::string& key) {
   std::string text;
-  if (const auto value = object.find(key)) text::write_json(*value, text);
+  if (const auto value = object.find(key)) write_json(*value, text);
   return text;
 }
 
@@ -396,7 +396,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       for (const Json& file : one.at("files").items()) {
         std::string text;
         std::filesystem::remove(from.path() / file.key());
-        if (!file.is_null()) text::write_json(file, text);
+        if (!file.is_null()) write_json(file, text);
         if (!file.is_null()) from.write(std::string(file.key()), text);
       }
       const SentenceEncoder model = load_sentence_encoder(from.path());

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/text/pipeline/json_text.h"
 #include "tensor/io/json.h"
+#include "tensor/io/json_writer.h"
 #include "tensor/io/npz.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/errors.h"
@@ -84,7 +84,7 @@ TEST_F(SentenceEncoderTest, AgreesWithTorch) {
       ScratchFolder scratch(name);
       for (const Json& file : one.at("files").items()) {
         std::string text;
-        if (!file.is_null()) text::write_json(file, text);
+        if (!file.is_null()) write_json(file, text);
         scratch.put(std::string(file.key()), text);
       }
       const SentenceEncoder model = load_sentence_encoder(scratch.path());

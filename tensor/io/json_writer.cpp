@@ -1,11 +1,9 @@
-#include "models/text/pipeline/json_text.h"
-
-#include "models/text/pipeline/step_list.h"
+#include "tensor/io/json_writer.h"
 
 #include <array>
 #include <charconv>
 
-namespace tessera::text {
+namespace tessera {
 
 namespace {
 
@@ -56,26 +54,4 @@ void write_json(const Json& json, std::string& out) {
   out += json.is_list() ? ']' : '}';
 }
 
-namespace {
-
-void add_steps(const Json& sequence, std::string_view key, std::vector<Json>& steps) {
-  constexpr std::ptrdiff_t kMostSteps = 100;
-  for (const Json& step : sequence.at(key).items()) {
-    if (step.is_object() && step.text("type", "") == "Sequence") {
-      add_steps(step, key, steps);
-      continue;
-    }
-    if (std::ssize(steps) == kMostSteps) sequence.fail("more than ", kMostSteps, " steps");
-    steps.push_back(step);
-  }
-}
-
-}  // namespace
-
-std::vector<Json> step_list(const Json& sequence, std::string_view key) {
-  std::vector<Json> steps;
-  add_steps(sequence, key, steps);
-  return steps;
-}
-
-}  // namespace tessera::text
+}  // namespace tessera
