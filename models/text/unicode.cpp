@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/text/unicode_tables.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -23,22 +24,8 @@ std::int32_t number(char32_t code) {
 }  // namespace
 
 void append_utf8(char32_t code, std::string& text) {
-  const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xc0 | code >> 6);
-    add(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    add(0xe0 | code >> 12);
-    add(0x80 | (code >> 6 & 0x3f));
-    add(0x80 | (code & 0x3f));
-  } else {
-    add(0xf0 | code >> 18);
-    add(0x80 | (code >> 12 & 0x3f));
-    add(0x80 | (code >> 6 & 0x3f));
-    add(0x80 | (code & 0x3f));
-  }
+  char bytes[4];
+  text.append(bytes, tessera::detail::write_utf8(code, bytes));
 }
 
 std::string_view unicode_version() {

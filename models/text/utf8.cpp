@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tensor/io/utf8.h"
+
 namespace tessera::text {
 
 namespace {
@@ -21,22 +23,7 @@ bool begins_with_ascii(std::string_view text) {
 }  // namespace
 
 std::size_t code_point_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  const std::size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if (!continues_code_point(text[i])) return 0;
-  }
-  // The second byte excludes overlong forms, surrogates and what lies above U+10FFFF.
-  const unsigned second = byte(1);
-  if (first == 0xe0 && second < 0xa0) return 0;
-  if (first == 0xed && second > 0x9f) return 0;
-  if (first == 0xf0 && second < 0x90) return 0;
-  if (first == 0xf4 && second > 0x8f) return 0;
-  return size;
+  return tessera::detail::code_point_size(text);
 }
 
 index_t code_point_count(std::string_view text) {

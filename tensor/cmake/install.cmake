@@ -51,6 +51,7 @@ set(private
   tensor/io/elements.h
   tensor/io/npy_header.h
   tensor/io/safetensors_header.h
+  tensor/io/utf8.h
   tensor/loop.h
   tensor/number_format.h
   tensor/ops/attention_kernel.h

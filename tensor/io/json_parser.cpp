@@ -8,6 +8,7 @@
 
 #include "tensor/io/file.h"
 #include "tensor/io/json_document.h"
+#include "tensor/io/utf8.h"
 #include "tensor/keyed_hash.h"
 
 namespace tessera {
@@ -16,44 +17,6 @@ namespace {
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-/// The bytes of the UTF-8 code point at `text`, 0 if these are none; there are `left` of them.
-/// **Source**: The Unicode Standard, table 3-7.
-std::size_t code_point_bytes(const char* text, std::size_t left) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0xc2 || first > 0xf4) return 0;
-  const std::size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (left < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  return second >= low && second <= high ? size : 0;
-}
-
-/// Writes a code point as UTF-8 at `to`, and returns where the next one goes.
-char* write_utf8(std::uint32_t code, char* to) {
-  const auto put = [&](std::uint32_t byte) { *to++ = static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6);
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
-  return to;
 }
 
 }  // namespace
@@ -233,9 +196,8 @@ struct Json::Builder {
       } else if (c == '\\') {
         to = read_escape(to);
       } else {
-        const std::size_t size =
-            at < text.size() ? code_point_bytes(text.data() + at, text.size() - at) : 0;
-        if (size == 0) refuse();
+        const std::size_t size = detail::code_point_size(std::string_view(text).substr(at));
+        if (size < 2) refuse();  // no UTF-8, or a control character
         for (const std::size_t stop = at + size; at < stop; ++at) *to++ = text[at];
       }
     }
@@ -265,7 +227,7 @@ struct Json::Builder {
     } else if (code >= 0xdc00 && code <= 0xdfff) {
       refuse();
     }
-    return write_utf8(code, to);
+    return detail::write_utf8(code, to);
   }
   /// uXXXX
   std::uint32_t read_unit() {

@@ -1,0 +1,51 @@
+// UTF-8, a code point at a time. Private: models/text/utf8.h is the public one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tessera::detail {
+
+/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8,
+/// or there are none. **Source**: The Unicode Standard, table 3-7.
+inline std::size_t code_point_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text.empty()) return 0;
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const std::size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // The second byte excludes overlong forms, surrogates and what lies above U+10FFFF.
+  const unsigned second = byte(1);
+  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  return second >= low && second <= high ? size : 0;
+}
+
+/// Writes a code point at `to`, and returns where the next one goes.
+inline char* write_utf8(char32_t code, char* to) {
+  const auto put = [&](char32_t byte) { *to++ = static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6);
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+  return to;
+}
+
+}  // namespace tessera::detail
