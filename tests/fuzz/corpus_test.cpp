@@ -1,9 +1,10 @@
 // Every fuzz target on its corpus: what was found once stays mended.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <map>
+#include <string>
+#include <string_view>
 
 #include "tests/fuzz/target.h"
 #include "tests/support/file_support.h"
@@ -20,17 +21,12 @@ const std::map<std::string, void (*)(std::string_view)> kTargets = {
     {"tokenizer", fuzz_tokenizer},
     {"vocabulary", fuzz_vocabulary}};
 
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(FuzzCorpus, HoldsNoFinding) {
   for (const auto& [name, target] : kTargets) {
     int files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(
              std::filesystem::path(TESSERA_SOURCE_DIR) / "tests/fuzz/corpus" / name)) {
-      EXPECT_EQ(finding(target, read(entry.path())), "") << entry.path();
+      EXPECT_EQ(finding(target, file_text(entry.path())), "") << entry.path();
       ++files;
     }
     EXPECT_GT(files, 0) << name;

@@ -8,10 +8,26 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 
 namespace tessera::test {
+
+inline std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The files of a folder and of those in it, by their names.
+inline std::map<std::string, std::string> folder_contents(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = file.path().lexically_relative(folder).string();
+    files[name] = file.is_directory() ? "a folder" : file_text(file.path());
+  }
+  return files;
+}
 
 class TemporaryFolder {
  public:
@@ -36,10 +52,7 @@ class TemporaryFolder {
     std::ofstream(path_ / name, std::ios::binary) << bytes;
     return path_ / name;
   }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string read(const std::string& name) const { return file_text(path_ / name); }
   int file_count() const {
     return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
   }

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -119,20 +118,6 @@ Shapes of_task(const Shapes& all, const HeadNames& names, const std::string& hea
     }
   }
   return chosen;
-}
-
-std::string file_text(const Path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::map<std::string, std::string> contents(const Path& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
-    const std::string name = file.path().lexically_relative(folder).string();
-    files[name] = file.is_directory() ? "a folder" : file_text(file.path());
-  }
-  return files;
 }
 
 std::string json_at(const Json& object, const std::string& key) {
@@ -253,9 +238,9 @@ TEST(SaveFolder, GivesTheSameBytes) {
     const MaskFiller task = load_mask_filler(folders() / name);
     save_folder(once, folders() / name, task);
     save_folder(twice, folders() / name, task);
-    EXPECT_EQ(contents(once), contents(twice));
+    EXPECT_EQ(folder_contents(once), folder_contents(twice));
     save_folder(twice, once, load_mask_filler(once), {.overwrite = true});
-    EXPECT_EQ(contents(once), contents(twice));
+    EXPECT_EQ(folder_contents(once), folder_contents(twice));
   }
 }
 
@@ -410,7 +395,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       EXPECT_EQ(again.pooling.include_prompt, model.pooling.include_prompt);
       if (one.text("name") != "as_it_is") continue;
       save_folder(twice, once, again);
-      EXPECT_EQ(contents(once), contents(twice));
+      EXPECT_EQ(folder_contents(once), folder_contents(twice));
     }
   }
 }
@@ -431,67 +416,6 @@ TEST(SaveFolder, WritesNewSentenceEncoders) {
   EXPECT_TRUE(throws("save_folder", {"activation"},
                      [&] { save_folder(scratch.path() / "other", folders() / "mpnet", model); }));
   EXPECT_EQ(scratch.file_count(), 1);
-}
-
-class SaveTarget : public ::testing::Test {
- protected:
-  const Path from = folders() / "bert";
-  const TokenEncoder encoder = load_encoder(ModelFolder(from));
-  const TemporaryFolder scratch;
-  const Path to = scratch.path() / "to";
-
-  std::string error(const Path& target, const SaveOptions& options = {}) const {
-    const std::string text = file_error([&] { save_folder(target, from, encoder, options); });
-    EXPECT_NE(text.find(target.string()), std::string::npos) << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    return text;
-  }
-  void refuse(const Path& target, const std::string& why, const SaveOptions& options = {}) const {
-    const auto before = contents(scratch.path());
-    const std::string text = error(target, options);
-    EXPECT_NE(text.find(why), std::string::npos) << text;
-    EXPECT_EQ(contents(scratch.path()), before);
-  }
-};
-
-TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
-  std::filesystem::create_directory(to);
-  save_folder(to, from, encoder);
-  refuse(to, "not empty");
-  expect_refused([&] { check_save_target(to); }, "not empty");
-  check_save_target(to, {.overwrite = true});
-  check_save_target(scratch.path() / "another");
-  const auto before = contents(to);
-  save_folder(to, to, load_encoder(ModelFolder(to)), {.overwrite = true});  // onto itself
-  EXPECT_EQ(contents(to), before);
-  EXPECT_EQ(scratch.file_count(), 1);
-  std::ofstream(to / "notes.txt") << "mine";
-  refuse(to, "'notes.txt'", {.overwrite = true});
-  std::filesystem::remove(to / "notes.txt");
-  std::filesystem::create_directory_symlink("to", scratch.path() / "link");
-  save_folder(scratch.path() / "link", from, encoder, {.overwrite = true});
-  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "link"));
-}
-
-TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
-  scratch.write("file", "x");
-  refuse(scratch.path() / "file", "a file is in its place");
-  refuse(scratch.path() / "file", "a file is in its place", {.overwrite = true});
-  refuse(scratch.path() / "file/to", "is no folder");
-  refuse(scratch.path() / "no/such/to", "is no folder");
-  error("/proc/no_such_folder");
-  expect_refused([&] { check_save_target(scratch.path() / "file"); }, "a file is in its place");
-}
-
-TEST_F(SaveTarget, StaysAsItWasWhereSavingFails) {
-  const EditedFolder edited("bert");
-  std::filesystem::create_directory(edited.path() / "merges.txt");
-  expect_refused([&] { save_folder(to, edited.path(), encoder); }, "merges.txt");
-  EXPECT_TRUE(throws("save_folder", {"word_embeddings", "not the folder"},
-                     [&] { save_folder(to, folders() / "bert_old", encoder); }));
-  EXPECT_TRUE(throws("save_folder", {"distilbert", "token_type_embeddings"},
-                     [&] { save_folder(to, folders() / "distilbert", encoder); }));
-  EXPECT_EQ(scratch.file_count(), 0);
 }
 
 }  // namespace

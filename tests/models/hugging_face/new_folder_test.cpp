@@ -1,0 +1,82 @@
+// Where a folder may be saved, and that nothing is lost there.
+#include "models/hugging_face/new_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "models/hugging_face/save_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+using Path = std::filesystem::path;
+
+class SaveTarget : public ::testing::Test {
+ protected:
+  const Path from = folders() / "bert";
+  const TokenEncoder encoder = load_encoder(ModelFolder(from));
+  const TemporaryFolder scratch;
+  const Path to = scratch.path() / "to";
+
+  std::string error(const Path& target, const SaveOptions& options = {}) const {
+    const std::string text = file_error([&] { save_folder(target, from, encoder, options); });
+    EXPECT_NE(text.find(target.string()), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+  }
+  void refuse(const Path& target, const std::string& why, const SaveOptions& options = {}) const {
+    const auto before = folder_contents(scratch.path());
+    const std::string text = error(target, options);
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_EQ(folder_contents(scratch.path()), before);
+  }
+};
+
+TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
+  std::filesystem::create_directory(to);
+  save_folder(to, from, encoder);
+  refuse(to, "not empty");
+  expect_refused([&] { check_save_target(to); }, "not empty");
+  check_save_target(to, {.overwrite = true});
+  check_save_target(scratch.path() / "another");
+  const auto before = folder_contents(to);
+  save_folder(to, to, load_encoder(ModelFolder(to)), {.overwrite = true});  // onto itself
+  EXPECT_EQ(folder_contents(to), before);
+  EXPECT_EQ(scratch.file_count(), 1);
+  std::ofstream(to / "notes.txt") << "mine";
+  refuse(to, "'notes.txt'", {.overwrite = true});
+  std::filesystem::remove(to / "notes.txt");
+  std::filesystem::create_directory_symlink("to", scratch.path() / "link");
+  save_folder(scratch.path() / "link", from, encoder, {.overwrite = true});
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "link"));
+}
+
+TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
+  scratch.write("file", "x");
+  refuse(scratch.path() / "file", "a file is in its place");
+  refuse(scratch.path() / "file", "a file is in its place", {.overwrite = true});
+  refuse(scratch.path() / "file/to", "is no folder");
+  refuse(scratch.path() / "no/such/to", "is no folder");
+  error("/proc/no_such_folder");
+  expect_refused([&] { check_save_target(scratch.path() / "file"); }, "a file is in its place");
+}
+
+TEST_F(SaveTarget, StaysAsItWasWhereSavingFails) {
+  const EditedFolder edited("bert");
+  std::filesystem::create_directory(edited.path() / "merges.txt");
+  expect_refused([&] { save_folder(to, edited.path(), encoder); }, "merges.txt");
+  EXPECT_TRUE(throws("save_folder", {"word_embeddings", "not the folder"},
+                     [&] { save_folder(to, folders() / "bert_old", encoder); }));
+  EXPECT_TRUE(throws("save_folder", {"distilbert", "token_type_embeddings"},
+                     [&] { save_folder(to, folders() / "distilbert", encoder); }));
+  EXPECT_EQ(scratch.file_count(), 0);
+}
+
+}  // namespace
+}  // namespace tessera::models
