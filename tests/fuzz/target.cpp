@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <ctime>
 #include <stdexcept>
 #include <system_error>
 
 #include "tensor/error.h"
+#include "tests/support/limits.h"
 
 // Where a sanitizer is linked it calls these hooks at each malloc and free.
 extern "C" {
@@ -23,9 +23,6 @@ extern "C" {
 namespace tessera::test {
 
 namespace {
-
-constexpr double kSeconds = 1;
-constexpr std::ptrdiff_t kMemory = std::ptrdiff_t{32} << 20;
 
 std::atomic<std::ptrdiff_t> held{0};  // bytes of memory now, and the most of them at once
 std::atomic<std::ptrdiff_t> peak{0};
@@ -41,12 +38,6 @@ void on_free(const volatile void* memory) {
   if (memory != nullptr) {
     held -= static_cast<std::ptrdiff_t>(__sanitizer_get_allocated_size(memory));
   }
-}
-
-double processor_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 bool is_one_line(std::string_view text) {
@@ -128,8 +119,8 @@ std::string finding(void (*target)(std::string_view), std::string_view bytes) {
   const double seconds = processor_seconds() - begin;
   const std::ptrdiff_t memory = peak - before;
   if (!error.empty()) return error;
-  if (seconds > kSeconds) return format("it took ", seconds, " seconds");
-  if (counted && memory > kMemory + std::ssize(bytes))
+  if (seconds > kMostSeconds) return format("it took ", seconds, " seconds");
+  if (counted && memory > kMostBytes + std::ssize(bytes))
     return format("it took ", memory, " bytes of memory");
   return {};
 }

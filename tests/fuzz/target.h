@@ -6,8 +6,8 @@
 //   }
 //
 // A target may throw a std::runtime_error of one printable line: that is how a bad file is refused.
-// Everything else is a finding: another exception, an abort, more than a second of the processor,
-// more memory than the bytes and 32 MiB. Targets keep no state from one input to the next.
+// Everything else is a finding: another exception, an abort, more of the processor or
+// of memory than tests/support/limits.h allows. Targets keep no state from one input to the next.
 #pragma once
 
 #include <filesystem>

@@ -1,16 +1,15 @@
-// What a stranger's file may take: a second, and 32 MiB beyond its own size.
+// Reading a file in a process of its own, which is measured.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <string>
+
+#include "tests/support/limits.h"
 
 namespace tessera::test {
 
@@ -23,24 +22,15 @@ inline long status_kib(const std::string& key) {
   return 0;
 }
 
-inline double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr long kTimesSlower = 20;
+#if defined(TESSERA_SANITIZED)
+inline constexpr bool kIsSanitized = true;
 #else
-inline constexpr long kTimesSlower = 1;
+inline constexpr bool kIsSanitized = false;
 #endif
 
 /// Runs `body` in a process of its own, and gives the error that it ends with, "" for none. Fails
-/// where it takes too long or more memory than `bytes`, the size of the file, and 32 MiB. A
-/// sanitizer's memory is its own affair.
+/// where it takes more than `bytes`, the size of the file, and limits.h allow. A sanitizer is slower,
+/// and its memory is its own affair.
 template <class Body>
 std::string within_bounds(std::size_t bytes, const Body& body) {
   int ends[2];
@@ -57,11 +47,12 @@ std::string within_bounds(std::size_t bytes, const Body& body) {
     }
     const double seconds = processor_seconds() - start;
     const long taken = status_kib("VmHWM") - before;
-    const long allowed = 32 * 1024 + static_cast<long>(bytes / 1024);
+    const long allowed = (kMostBytes + static_cast<long>(bytes)) / 1024;
+    constexpr double kSlower = kIsSanitized ? 20 : 1;
     std::string answer = "." + error;
-    if (seconds > static_cast<double>(kTimesSlower)) {
+    if (seconds > kSlower * kMostSeconds) {
       answer = "took " + std::to_string(seconds) + " seconds";
-    } else if (kTimesSlower == 1 && taken > allowed) {
+    } else if (!kIsSanitized && taken > allowed) {
       answer = "took " + std::to_string(taken) + " KiB, not " + std::to_string(allowed);
     }
     if (write(ends[1], answer.data(), answer.size()) < 0) _exit(2);

@@ -1,0 +1,20 @@
+// What a stranger's file may take.
+#pragma once
+
+#include <cstddef>
+#include <ctime>
+
+namespace tessera::test {
+
+/// Of the processor, in seconds, and of memory, in bytes beyond the file's own size.
+inline constexpr double kMostSeconds = 1;
+inline constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{32} << 20;
+
+/// What this process has taken of the processor.
+inline double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace tessera::test
