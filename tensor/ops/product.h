@@ -20,8 +20,9 @@ inline Tensor as_matrix(const Tensor& x) {
   return x.reshape({rows, x.size(-1)});
 }
 
+/// The arguments but for the second operand.
 template <class T>
-kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
+kernels::GemmArgs<T> gemm_args(const Tensor& a, Tensor& out) {
   return {
       .m = out.size(-2),
       .n = out.size(-1),
@@ -29,12 +30,22 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
       .a = a.data<T>(),
       .a_row = a.strides()[a.rank() - 2],
       .a_col = a.strides().back(),
-      .b = b.data<T>(),
-      .b_row = b.strides()[b.rank() - 2],
-      .b_col = b.strides().back(),
+      .b = nullptr,
+      .b_row = 0,
+      .b_col = 0,
       .c = out.mutable_data<T>(),
       .c_row = out.size(-1),
   };
+}
+
+/// a b.
+template <class T>
+kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
+  kernels::GemmArgs<T> args = gemm_args<T>(a, out);
+  args.b = b.data<T>();
+  args.b_row = b.strides()[b.rank() - 2];
+  args.b_col = b.strides().back();
+  return args;
 }
 
 /// x as panels multiply it: for those of bfloat16 its rows or its columns are contiguous.
@@ -50,19 +61,7 @@ template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& x, const Tensor& weight, const WeightPanels& panels,
                                Tensor& out) {
   if (!panels) return gemm_args<T>(x, weight.t(), out);
-  kernels::GemmArgs<T> args = {
-      .m = out.size(-2),
-      .n = out.size(-1),
-      .k = x.size(-1),
-      .a = x.data<T>(),
-      .a_row = x.strides()[x.rank() - 2],
-      .a_col = x.strides().back(),
-      .b = nullptr,
-      .b_row = 0,
-      .b_col = 0,
-      .c = out.mutable_data<T>(),
-      .c_row = out.size(-1),
-  };
+  kernels::GemmArgs<T> args = gemm_args<T>(x, out);
   const std::byte* const first = panels.memory.data() + panels.offset;
   if (panels.format == WeightFormat::kBFloat16) {
     args.packed_halves = reinterpret_cast<const std::uint32_t*>(first);
