@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kOp = "save_folder";
-constexpr const char* kSequence = "ForSequenceClassification";
 
 /// The changes that give a config these labels; none if it has them.
 JsonChanges label_changes(const Json& config, const std::vector<std::string>& labels,
@@ -50,7 +49,7 @@ JsonChanges label_changes(const Json& config, const std::vector<std::string>& la
 
 /// The problem_type that makes transformers' text classification score so, where the config's does
 /// not: for a new head it is that of another model.
-void add_problem_type(const Json& config, const TextClassifier& task, JsonChanges& changes) {
+void add_scoring(const Json& config, const TextClassifier& task, JsonChanges& changes) {
   if (text_scoring(config, std::ssize(task.labels)) == task.scoring) return;
   changes.emplace_back("problem_type", task.scoring == Scoring::kNone ? "\"regression\""
                                        : task.scoring == Scoring::kSigmoid
@@ -59,7 +58,7 @@ void add_problem_type(const Json& config, const TextClassifier& task, JsonChange
 }
 
 /// The same for a CrossEncoder, which has a key of its own.
-void add_activation(const Json& config, const CrossEncoder& task, JsonChanges& changes) {
+void add_scoring(const Json& config, const CrossEncoder& task, JsonChanges& changes) {
   if (pair_scoring(config, std::ssize(task.labels)) == task.scoring) return;
   const char* const type = task.scoring == Scoring::kNone ? "\"torch.nn.modules.linear.Identity\""
                            : task.scoring == Scoring::kSigmoid
@@ -79,6 +78,19 @@ void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
   folder.take_the_place();
 }
 
+/// Of a classifier of texts or of pairs.
+template <class Task>
+void save_classifier(const fs::path& to, const fs::path& from, const Task& task,
+                     const SaveOptions& options) {
+  const ModelFolder folder(from);
+  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  add_scoring(folder.config, task, config);
+  const SavedModel model = {.task = "ForSequenceClassification",
+                            .parameters = nn::state_dict(task.model),
+                            .config = std::move(config)};
+  save(to, folder, model, options);
+}
+
 /// The encoder alone, with the folder's pooler, which other models of the family may read.
 SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
   SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
@@ -94,22 +106,12 @@ SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
 
 void save_folder(const fs::path& to, const fs::path& from, const TextClassifier& task,
                  const SaveOptions& options) {
-  const ModelFolder folder(from);
-  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
-  add_problem_type(folder.config, task, config);
-  save(to, folder,
-       {.task = kSequence, .parameters = nn::state_dict(task.model), .config = std::move(config)},
-       options);
+  save_classifier(to, from, task, options);
 }
 
 void save_folder(const fs::path& to, const fs::path& from, const CrossEncoder& task,
                  const SaveOptions& options) {
-  const ModelFolder folder(from);
-  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
-  add_activation(folder.config, task, config);
-  save(to, folder,
-       {.task = kSequence, .parameters = nn::state_dict(task.model), .config = std::move(config)},
-       options);
+  save_classifier(to, from, task, options);
 }
 
 void save_folder(const fs::path& to, const fs::path& from, const TokenTagger& task,
