@@ -362,7 +362,8 @@ int main(int argc, char** argv) {
   program.add("--valid-share", o.valid_share, "share of --train that is held out instead",
               {0, 0.9});
   program.add("--patience", program.options.patience,
-              "end after so many epochs that are no better on them; 0: never", {0, 1'000'000});
+              "end after so many epochs that are no better on held-out lines; 0: never",
+              {0, 1'000'000});
   program.add("--head-lr", o.head_lr, "highest learning rate of what is new", {0, 1e9});
   program.add("--layer-decay", o.layer_decay, "a layer's learning rate by that of the one above",
               {0, 1});
@@ -371,6 +372,7 @@ int main(int argc, char** argv) {
               "so many of the lowest layers do, and the embeddings", {0, examples::kMany});
   program.add("--max-length", o.max_length, "most tokens of a text; 0: the model's",
               {0, examples::kMany});
-  program.add("--temperature", o.temperature, "of pairs' cosines", {1e-6, 1e6});
+  program.add("--temperature", o.temperature, "what the cosines of pairs are divided by",
+              {1e-6, 1e6});
   return program.run(argc, argv, [&] { run(program, o); });
 }

@@ -360,7 +360,8 @@ int main(int argc, char** argv) {
   program.add("--valid-share", c.valid_share, "share of --train that is held out instead",
               {0, 0.9});
   program.add("--patience", program.options.patience,
-              "end after so many epochs that are no better on them; 0: never", {0, 1'000'000});
+              "end after so many epochs that are no better on held-out lines; 0: never",
+              {0, 1'000'000});
   program.add_for_call("--baseline", c.baseline,
                        "test a linear model of --train's words and pairs of words too");
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
