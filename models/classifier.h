@@ -72,8 +72,9 @@ struct TokenClassifierOptions {
 /// With two classes it answers questions: the scores say where an answer begins and where it ends.
 /// With one class and a head it is ELECTRA's discriminator: was the token replaced.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding. Parameters are TokenEncoder's, head's
-/// as those of Head, and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
+/// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding. Parameters are TokenEncoder's,
+/// head's as those of Head, and classifier.weight (C, D), classifier.bias (C). **Errors**: as
+/// TokenEncoder; no class.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {

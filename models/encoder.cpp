@@ -24,11 +24,8 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-}  // namespace
-
-namespace {
-
-/// How the inputs are packed: where a mask of lengths fits them. What does not fit, attention refuses.
+/// How the inputs are packed: where a mask of lengths fits them. What does not fit, attention
+/// refuses.
 Packing packing_of(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;

@@ -12,8 +12,8 @@ namespace tessera::models {
 
 /// Sequences of tokens, by their numbers in a vocabulary. Only `ids` must be there.
 ///
-/// Positions after a length are padding: no real token sees them, they change no bit, and models do not
-/// compute them but leave zeros there.
+/// Positions after a length are padding: no real token sees them, they change no bit, and models do
+/// not compute them but leave zeros there.
 struct Tokens {
   Tensor ids = {};        // (B, T) int64
   Tensor lengths = {};    // (B) int64, from 1 to T; absent: T
