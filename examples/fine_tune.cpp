@@ -352,18 +352,13 @@ int main(int argc, char** argv) {
                             examples::Trains::kPretrained);
   program.add_for_call("--model", o.model, "folder of the pretrained model");
   program.add_file("--train", o.train, "file of lines to learn from");
-  program.add_file("--valid", o.valid, "file of held-out lines, tested after each epoch");
   program.add_file("--test", o.test, "file of lines to be tested on at the end");
   program.add_for_call("--save", o.save, "folder for the trained model");
   program.add_for_call("--overwrite", o.overwrite, "replace a model in the folder of --save");
   program.add("--task", o.task, "what the lines are; auto: classes, numbers or words with labels",
               {"auto", "classification", "regression", "tokens", "pairs"});
   program.add_for_call("--pair", o.pair, "a line is a label and two texts, with tabs between them");
-  program.add("--valid-share", o.valid_share, "share of --train that is held out instead",
-              {0, 0.9});
-  program.add("--patience", program.options.patience,
-              "end after so many epochs that are no better on held-out lines; 0: never",
-              {0, 1'000'000});
+  program.add_held_out(o.valid, o.valid_share);
   program.add("--head-lr", o.head_lr, "highest learning rate of what is new", {0, 1e9});
   program.add("--layer-decay", o.layer_decay, "a layer's learning rate by that of the one above",
               {0, 1});

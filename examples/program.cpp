@@ -137,6 +137,13 @@ void Program::add_file(const char* flag, std::string& value, const char* what) {
   files_.emplace_back(flag, &value);
 }
 
+void Program::add_held_out(std::string& file, double& share) {
+  add_file("--valid", file, "file of held-out lines, tested after each epoch");
+  add("--valid-share", share, "share of --train that is held out instead", {0, 0.9});
+  add("--patience", options.patience,
+      "end after so many epochs that are no better on held-out lines; 0: never", {0, 1'000'000});
+}
+
 void Program::add_model_options() {
   add("--layers", options.layers, "layers of the encoder", {0, kMany});
   add("--width", options.width, "width of the model", {1, kMany});

@@ -74,6 +74,8 @@ class Program {
   void add_for_call(const char* flag, bool& value, const char* what);
   /// Adds one that names a file or folder, which --log may not overwrite.
   void add_file(const char* flag, std::string& value, const char* what);
+  /// Adds the options of programs that evaluate: which lines are held out, and --patience.
+  void add_held_out(std::string& file, double& share);
 
   /// Parses the command line, loads the checkpoint that --resume names, takes the run's options
   /// from it, and calls `body`.

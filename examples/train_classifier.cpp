@@ -356,12 +356,7 @@ int main(int argc, char** argv) {
                              .clip = 0.5});
   program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
   program.add_file("--test", c.test, "file of lines to be tested on at the end");
-  program.add_file("--valid", c.valid, "file of held-out lines, tested after each epoch");
-  program.add("--valid-share", c.valid_share, "share of --train that is held out instead",
-              {0, 0.9});
-  program.add("--patience", program.options.patience,
-              "end after so many epochs that are no better on held-out lines; 0: never",
-              {0, 1'000'000});
+  program.add_held_out(c.valid, c.valid_share);
   program.add_for_call("--baseline", c.baseline,
                        "test a linear model of --train's words and pairs of words too");
   program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
