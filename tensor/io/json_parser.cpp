@@ -1,246 +1,101 @@
-// Text to a JSON document, in one pass without recursion.
+// Text to a JSON document: nlohmann's parser, and what is kept of its events.
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tensor/io/file.h"
 #include "tensor/io/json_document.h"
-#include "tensor/io/utf8.h"
 #include "tensor/keyed_hash.h"
 
 namespace tessera {
 
-namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-}  // namespace
-
-struct Json::Builder {
+/// Keeps what a parser, which knows no recursion, tells of the document's own bytes: each value
+/// there where the parser has read already, since no value is longer than what stands for it. The
+/// functions that return bool are the events, under the library's names.
+struct Json::Builder : nlohmann::json::json_sax_t {
   Document& document;
   const JsonLimits& limits;
-  std::string& text = document.bytes;
-  std::size_t at = 0;
+  std::size_t kept = 0;                  // bytes of the document that are values now
   std::vector<std::uint32_t> open = {};  // the lists and objects around the next value
+  bool keyed = false;                    // a key came, and its value is next
 
-  [[noreturn]] void refuse() const {
-    constexpr std::size_t kShown = 20;
-    const std::string_view rest = std::string_view(text).substr(std::min(at, text.size()), kShown);
-    fail_file(document.file, "byte ", at, ": not JSON, ",
-              rest.empty() ? "the text ends" : "at " + printable(rest));
-  }
-  char peek() const { return at < text.size() ? text[at] : '\0'; }
-  void skip_space() {
-    while (at < text.size() &&
-           (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) {
-      ++at;
-    }
-  }
-  void want(char c) {
-    skip_space();
-    if (peek() != c) refuse();
-    ++at;
-  }
-
-  std::uint32_t add(bool keyed) {
-    if (std::ssize(document.nodes) >= limits.values) {
-      fail_file(document.file, "more than ", limits.values, " values");
-    }
-    document.nodes.emplace_back(at, keyed);
-    return static_cast<std::uint32_t>(document.nodes.size() - 1);
-  }
-  void end(std::uint32_t node, std::size_t size) {
-    document.nodes[node].size = static_cast<std::uint32_t>(size);
-  }
-
-  /// All of the document.
-  void read() {
-    if (text.starts_with("\xef\xbb\xbf")) at = 3;  // a byte order mark
-    reserve();
-    read_value(false);
-    while (!open.empty()) read_next();
-    skip_space();
-    if (at < text.size()) refuse();
-  }
+  Builder(Document& into, const JsonLimits& most) : document(into), limits(most) { reserve(); }
 
   /// Room for all values, at once: growing would take it twice. There are fewer than one in two
   /// bytes, and what is not touched takes no memory.
   void reserve() {
-    const auto seen = std::count_if(text.begin(), text.end(), [](char c) {
+    const auto seen = std::count_if(document.bytes.begin(), document.bytes.end(), [](char c) {
       return c == ',' || c == ':' || c == '[' || c == '{';
     });
     document.nodes.reserve(
         static_cast<std::size_t>(std::clamp<index_t>(seen + 1, 0, limits.values)));
   }
 
-  /// What comes next in the innermost list or object: a value, or its end.
-  void read_next() {
-    const std::uint32_t around = open.back();
-    const bool object = document.first(around) == '{';
-    const bool first = document.nodes.size() == around + std::size_t{1};
-    skip_space();
-    if (peek() == (object ? '}' : ']')) {
-      ++at;
-      end(around, document.nodes.size());
-      open.pop_back();
-      if (object) refuse_equal_keys(around);
-      return;
+  void keep(std::string_view text) {
+    std::copy(text.begin(), text.end(), document.bytes.data() + kept);
+    kept += text.size();
+  }
+  /// A node at the next byte that is kept.
+  Node& add() {
+    if (std::ssize(document.nodes) >= limits.values) {
+      fail_file(document.file, "more than ", limits.values, " values");
     }
-    if (!first) want(',');
-    if (!object) return read_value(false);
-    skip_space();
-    if (peek() != '"') refuse();
-    read_text(add(false));
-    want(':');
-    read_value(true);
+    return document.nodes.emplace_back(kept, std::exchange(keyed, false));
+  }
+  /// A number or a word, as it is written.
+  bool plain(std::string_view text) {
+    add().size = static_cast<std::uint32_t>(text.size());
+    keep(text);
+    return true;
+  }
+  bool quoted(std::string_view text) {
+    add().size = static_cast<std::uint32_t>(text.size());
+    keep("\"");
+    keep(text);
+    return true;
   }
 
-  void read_value(bool keyed) {
-    skip_space();
-    const char c = peek();
-    if (c == '[' || c == '{') {
-      if (std::ssize(open) >= limits.depth) {
-        fail_file(document.file, "lists and objects inside each other more than ", limits.depth,
-                  " deep");
-      }
-      open.push_back(add(keyed));
-      ++at;
-    } else if (c == '"') {
-      read_text(add(keyed));
-    } else if (c == '-' || is_digit(c)) {
-      read_number(add(keyed));
-    } else {
-      read_word(keyed);
-    }
+  bool null() override { return plain("null"); }
+  bool boolean(bool truth) override { return plain(truth ? "true" : "false"); }
+  bool number_integer(std::int64_t number) override {  // with a sign
+    return plain(number == 0 ? "-0" : std::to_string(number));
+  }
+  bool number_unsigned(std::uint64_t number) override { return plain(std::to_string(number)); }
+  bool number_float(double, const std::string& text) override { return plain(text); }
+  bool string(std::string& text) override { return quoted(text); }
+  bool key(std::string& text) override {
+    quoted(text);
+    return keyed = true;
   }
 
-  void read_word(bool keyed) {
-    for (const std::string_view word : {"true", "false", "null"}) {
-      if (!std::string_view(text).substr(at).starts_with(word)) continue;
-      end(add(keyed), word.size());
-      at += word.size();
-      return;
+  bool start(std::string_view bracket) {
+    if (std::ssize(open) >= limits.depth) {
+      fail_file(document.file, "lists and objects inside each other more than ", limits.depth,
+                " deep");
     }
-    refuse();
+    add();
+    keep(bracket);
+    open.push_back(static_cast<std::uint32_t>(document.nodes.size() - 1));
+    return true;
   }
-
-  void read_number(std::uint32_t node) {
-    const std::size_t begin = at;
-    const auto digits = [&] {
-      if (!is_digit(peek())) refuse();
-      while (is_digit(peek())) ++at;
-    };
-    if (peek() == '-') ++at;
-    const bool zero = peek() == '0';
-    const std::size_t whole = at;
-    digits();
-    if (zero && at > whole + 1) {
-      at = whole + 1;
-      refuse();
-    }
-    if (peek() == '.') {
-      ++at;
-      digits();
-    }
-    const bool scaled = peek() == 'e' || peek() == 'E';
-    if (scaled) {
-      ++at;
-      if (peek() == '+' || peek() == '-') ++at;
-      digits();
-    }
-    end(node, at - begin);
-    if (!scaled && at - begin <= kShortNumber) return;
-    double value = 0;
-    const auto error = std::from_chars(text.data() + begin, text.data() + at, value).ec;
-    if (error == std::errc::result_out_of_range && !is_below_one(begin, at)) {
-      at = begin;
-      refuse();  // infinite
-    }
+  std::uint32_t end() {
+    const std::uint32_t ended = open.back();
+    document.nodes[ended].size = static_cast<std::uint32_t>(document.nodes.size());
+    open.pop_back();
+    return ended;
   }
-  static constexpr std::size_t kShortNumber = 300;  // without an exponent it is finite
-
-  /// Whether a number out of range is so because it is tiny.
-  bool is_below_one(std::size_t begin, std::size_t end) const {
-    const std::string_view number = std::string_view(text).substr(begin, end - begin);
-    const std::size_t e = std::min(number.find_first_of("eE"), number.size());
-    const std::string_view mantissa = number.substr(0, e);
-    const std::size_t dot = std::min(mantissa.find('.'), mantissa.size());
-    const std::size_t first = mantissa.find_first_of("123456789");
-    if (first == std::string_view::npos) return true;
-    index_t exponent = 0;
-    if (e < number.size()) {
-      const std::size_t sign = number[e + 1] == '+' ? 1 : 0;
-      const char* const from = number.data() + e + 1 + sign;
-      const auto error = std::from_chars(from, number.data() + number.size(), exponent).ec;
-      if (error != std::errc()) return *from == '-';
-    }
-    const index_t digits = static_cast<index_t>(dot) - static_cast<index_t>(first);
-    return digits + exponent <= 0;  // far from 1, so the digit more or less of a dot is no matter
-  }
-
-  void read_text(std::uint32_t node) {
-    ++at;
-    const std::size_t begin = at;
-    while (at < text.size() && is_plain(text[at])) ++at;
-    char* to = text.data() + at;
-    while (peek() != '"') {
-      const char c = peek();
-      if (is_plain(c)) {
-        *to++ = c;
-        ++at;
-      } else if (c == '\\') {
-        to = read_escape(to);
-      } else {
-        const std::size_t size = detail::code_point_size(std::string_view(text).substr(at));
-        if (size < 2) refuse();  // no UTF-8, or a control character
-        for (const std::size_t stop = at + size; at < stop; ++at) *to++ = text[at];
-      }
-    }
-    ++at;
-    end(node, static_cast<std::size_t>(to - text.data()) - begin);
-  }
-  static bool is_plain(char c) { return c >= ' ' && c != '"' && c != '\\'; }
-
-  /// What an escape stands for is never longer than the escape.
-  char* read_escape(char* to) {
-    constexpr std::string_view kLetters = "\"\\/bfnrt";
-    constexpr std::string_view kMeant = "\"\\/\b\f\n\r\t";
-    ++at;
-    const std::size_t simple = at < text.size() ? kLetters.find(text[at]) : std::string::npos;
-    if (simple != std::string::npos) {
-      ++at;
-      *to++ = kMeant[simple];
-      return to;
-    }
-    std::uint32_t code = read_unit();
-    if (code >= 0xd800 && code <= 0xdbff) {
-      if (peek() != '\\') refuse();
-      ++at;
-      const std::uint32_t low = read_unit();
-      if (low < 0xdc00 || low > 0xdfff) refuse();
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    } else if (code >= 0xdc00 && code <= 0xdfff) {
-      refuse();
-    }
-    return detail::write_utf8(code, to);
-  }
-  /// uXXXX
-  std::uint32_t read_unit() {
-    if (peek() != 'u') refuse();
-    ++at;
-    std::uint32_t unit = 0;
-    for (int i = 0; i < 4; ++i, ++at) {
-      const char c = peek();
-      const char lower = static_cast<char>(c | 0x20);
-      if (!is_digit(c) && !(lower >= 'a' && lower <= 'f')) refuse();
-      unit = unit << 4 | static_cast<std::uint32_t>(is_digit(c) ? c - '0' : lower - 'a' + 10);
-    }
-    return unit;
+  bool start_array(std::size_t) override { return start("["); }
+  bool end_array() override { return end(), true; }
+  bool start_object(std::size_t) override { return start("{"); }
+  bool end_object() override { return refuse_equal_keys(end()), true; }
+  bool binary(nlohmann::json::binary_t&) override { return false; }  // no event of JSON text
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::json::exception&) override {
+    fail_file(document.file, "byte ", position - 1, ": not JSON, at ", printable(token));
   }
 
   void refuse_equal_keys(std::uint32_t object) const {
@@ -262,17 +117,44 @@ struct Json::Builder {
   }
 };
 
+namespace {
+
+/// A parser holds a text several times over while it reads it, so one that is long is refused.
+void refuse_long_texts(std::string_view json, const std::string& file) {
+  constexpr std::size_t kLongest = std::size_t{4} << 20;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= json.size(); ++at) {
+    const char c = at < json.size() ? json[at] : ',';
+    const bool ends = c == '"' || (!quoted && (c == ',' || c == ' ' || c == '\n'));
+    if (ends || at == json.size()) {
+      if (at - begin > kLongest) {
+        fail_file(file, "byte ", begin, ": a text of more than ", kLongest, " bytes");
+      }
+      begin = at + 1;
+      quoted = quoted != (c == '"');
+    }
+    if (quoted && c == '\\') ++at;
+  }
+}
+
+}  // namespace
+
 Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits) {
   const index_t most = std::min<index_t>(limits.bytes, std::numeric_limits<std::int32_t>::max());
   if (std::ssize(text) > most) {
     fail_file(file, text.size(), " bytes, more than the ", most, " that are read");
   }
-  const std::size_t zero = text.find('\0');
+  const std::size_t zero = text.find('\0');  // which a parser may take for the end
   if (zero != std::string::npos) fail_file(file, "byte ", zero, ": a zero byte");
+  refuse_long_texts(text, file);
   auto document = std::make_shared<Json::Document>();
   document->file = file;
   document->bytes = std::move(text);
-  Json::Builder{*document, limits}.read();
+  Json::Builder builder(*document, limits);
+  const std::string_view bytes = document->bytes;
+  nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &builder);
+  document->bytes.resize(builder.kept);
   return {std::move(document), 0};
 }
 

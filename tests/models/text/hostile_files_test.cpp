@@ -145,7 +145,8 @@ std::vector<Case> cases() {
             R"("post_processor":{"type":"ByteLevel"})",
             R"({"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["u",0],["<0x20>",0]]})"),
        std::string(60'000, ' '), ""},
-      {"a number without end", with("\"x\":0." + std::string(5'000'000, '9')), "a", ""},
+      {"a number without end", with("\"x\":0." + std::string(5'000'000, '9')), "a",
+       "a text of more than 4194304 bytes"},
       {"numbers with exponents", "{\"model\":[" + repeated("1e5", 200'000) + "]}", "a",
        "an object"},
   };
