@@ -90,8 +90,8 @@ const Pooling& Pooling::named(std::string_view name) {
 
 Tensor Pooling::operator()(const Tensor& x, const Tokens& tokens) const {
   require(function != nullptr, "pool", "no such pooling");
-  require(x.defined() && x.rank() == 3, "pool", "expected (B, T, D)",
-          x.defined() ? format(", not ", x.shape()) : "");
+  require(x.defined(), "pool", "expected (B, T, D)");
+  require(x.rank() == 3, "pool", "expected (B, T, D), not ", x.shape());
   require(x.size(1) > 0, "pool", "no token in ", x.shape());
   check_tokens("pool", tokens, {x.size(0), x.size(1)});
   return function(x, tokens);

@@ -1,5 +1,8 @@
 #include "models/tokens.h"
 
+#include <cstddef>
+#include <span>
+
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
@@ -12,7 +15,8 @@ void check_lengths(const char* op, const Tensor& lengths, const Shape& batch) {
   require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == batch[0], op,
           "expected lengths ", Shape{batch[0]}, " of int64, not ", lengths.shape(), " of ",
           lengths.dtype());
-  for (index_t length : lengths.to_vector<index_t>()) {
+  const Tensor each = lengths.contiguous();
+  for (index_t length : std::span(each.data<index_t>(), static_cast<std::size_t>(each.count()))) {
     require(1 <= length && length <= batch[1], op, "a length of ", length, " in a batch with ",
             batch[1], " tokens a row");
   }
@@ -38,8 +42,8 @@ void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
 
 void check_tokens(const char* op, const Tokens& tokens) {
   const Tensor& ids = tokens.ids;
-  require(ids.defined() && ids.rank() == 2, op, "expected tokens (B, T)",
-          ids.defined() ? format(", not ", ids.shape()) : "");
+  require(ids.defined(), op, "expected tokens (B, T)");
+  require(ids.rank() == 2, op, "expected tokens (B, T), not ", ids.shape());
   check_tokens(op, tokens, ids.shape());
 }
 

@@ -37,8 +37,8 @@ RotaryColumns Rotary::columns(index_t heads, DType dtype, const Tensor& position
 }
 
 Tensor Rotary::operator()(const Tensor& x, const Tensor& positions) const {
-  require(x.defined() && is_floating(x.dtype()), "Rotary", "expected floating heads",
-          x.defined() ? format(", not ", x.dtype()) : ", got an undefined tensor");
+  require(x.defined(), "Rotary", "expected floating heads, got an undefined tensor");
+  require(is_floating(x.dtype()), "Rotary", "expected floating heads, not ", x.dtype());
   require(x.size(-1) == head_width, "Rotary", "expected heads of width ", head_width, ", not ",
           x.shape());
   return rotary(x, rotation(x.dtype(), positions));

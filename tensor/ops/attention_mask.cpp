@@ -1,6 +1,7 @@
 #include "tensor/ops/attention_mask.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -24,8 +25,8 @@ Tensor for_all_queries(const char* op, const Tensor& keys) {
 }
 
 void require_bool(const char* op, const Tensor& mask) {
-  require(mask.defined() && mask.dtype() == kBool, op, "expected a bool tensor",
-          mask.defined() ? format(", not ", mask.dtype()) : ", got an undefined one");
+  require(mask.defined(), op, "expected a bool tensor, got an undefined one");
+  require(mask.dtype() == kBool, op, "expected a bool tensor, not ", mask.dtype());
 }
 
 void require_same_packing(const AttentionMask& a, const AttentionMask& b) {
@@ -88,14 +89,15 @@ AttentionMask window_mask(index_t window) {
 }
 
 AttentionMask length_mask(const Tensor& lengths) {
-  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, "length_mask",
-          "expected int64 lengths of shape (B)",
-          lengths.defined() ? format(", not ", lengths.dtype(), " of ", lengths.shape()) : "");
-  for (index_t length : lengths.to_vector<index_t>()) {
-    require(length >= 0, "length_mask", "a length is negative: ", length);
-  }
+  require(lengths.defined(), "length_mask", "expected int64 lengths of shape (B)");
+  require(lengths.dtype() == kInt64 && lengths.rank() == 1, "length_mask",
+          "expected int64 lengths of shape (B), not ", lengths.dtype(), " of ", lengths.shape());
   AttentionMask mask;
   mask.lengths_ = lengths.contiguous();
+  const auto count = static_cast<std::size_t>(lengths.count());
+  for (index_t length : std::span(mask.lengths_.data<index_t>(), count)) {
+    require(length >= 0, "length_mask", "a length is negative: ", length);
+  }
   return mask;
 }
 

@@ -194,8 +194,8 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
 
 Tensor normalize(const Norm& norm, const Tensor& x, const Shape& normalized_shape,
                  const Tensor& weight, const Tensor& bias, double eps) {
-  require(x.defined() && is_floating(x.dtype()), norm.op, "needs a float32 or float64 tensor",
-          x.defined() ? format(", not ", x.dtype()) : "");
+  require(x.defined(), norm.op, "needs a float32 or float64 tensor");
+  require(is_floating(x.dtype()), norm.op, "needs a float32 or float64 tensor, not ", x.dtype());
   const Axes axes = normalized_axes(norm.op, x, normalized_shape);
   Recording op(norm.op, {&x, &weight, &bias});
   const Tensor scale = check_parameter(norm.op, "weight", weight, x, normalized_shape);

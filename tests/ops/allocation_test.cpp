@@ -7,12 +7,15 @@
 #include <new>
 
 #include "models/encoder.h"
+#include "models/token_encoder.h"
+#include "nn/freeze.h"
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/create.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"
 #include "tensor/storage.h"
@@ -88,6 +91,31 @@ TEST(Allocation, NorDoesOneOfTodaysLayers) {
                          .norm = {.kind = nn::NormKind::kRmsNorm},
                          .attention = {.window = 8, .rotary = {{.base = 10000}}},
                          .feed_forward = {.gated = true}});
+}
+
+TEST(Allocation, NorDoesAModelOfTokensOrItsFrozenCopy) {
+  models::TokenEncoder encoder(
+      {.vocabulary_size = 50,
+       .encoder = {.layers = models::repeat_layer({.d_model = 64, .nhead = 4}, 2)},
+       .positions = models::Positions::kLearned,
+       .max_tokens = 40,
+       .embedding_norm = true});
+  nn::eval(encoder);
+  models::TokenEncoder frozen = encoder;
+  nn::freeze(frozen, WeightFormat::kBFloat16);
+  const Tensor ids = zeros({3, 20}, kInt64);
+  for (const models::Tokens& tokens :
+       {models::Tokens{ids}, models::Tokens{ids, from_vector<index_t>({20, 3, 7})}}) {
+    for (const models::TokenEncoder* model : {&encoder, &frozen}) {
+      (*model)(tokens);
+      (*model)(tokens);
+      const long before = allocations;
+      const index_t blocks_before = memory_stats().system_allocations;
+      for (int call = 0; call < 3; ++call) (*model)(tokens);
+      EXPECT_EQ(allocations, before);
+      EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+    }
+  }
 }
 
 TEST(Allocation, AnOptimizerAllocatesNothingAfterItsFirstStep) {
