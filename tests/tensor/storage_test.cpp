@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -110,6 +111,7 @@ TEST(StorageTest, DeferredIsMadeOnceAndWhenItIsRead) {
   const auto held = std::make_shared<int>(0);
   const auto make = [&made, held] {
     if (++made == 1) throw std::runtime_error("not yet");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // while the others arrive
     const Storage storage = Storage::allocate(1 << 16);
     std::fill_n(storage.data(), 1 << 16, std::byte{3});
     return storage;
