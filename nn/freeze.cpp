@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/module.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 
@@ -38,6 +39,7 @@ std::vector<Found> tied_to(const FoundWeights& found, std::size_t first) {
 /// Freezes weights that are one tensor, and keeps them one.
 void freeze_tied(const std::vector<Found>& tied, WeightFormat format) {
   const Found& first = tied.front();
+  for (const Found& weight : tied) mark_replaced(weight.values);
   first.packed.freeze(first.values, format, first.order);
   for (std::size_t i = 1; i < tied.size(); ++i) {
     tied[i].values = first.values;

@@ -22,7 +22,7 @@ struct GradSlot {
   DType dtype = kFloat32;
   std::uint64_t recording = 0;  // by which the tensor was computed; 0: a leaf, set by the user
   Tensor gradient = {};         // undefined until one arrives
-  bool is_replaced = false;     // convert put another in its place, in one copy of its module
+  bool is_replaced = false;     // convert or freeze put another in its place, in a module
 };
 
 using GradSlots = std::vector<std::shared_ptr<GradSlot>>;

@@ -164,9 +164,9 @@ void Optimizer::check_step() const {
   for (const Group& group : groups_) {
     for (const auto& [name, tensor] : group.parameters) {
       require(!tensor.grad_slot()->is_replaced, name_, name,
-              " was converted after this optimiser was made, which holds what it was before; ",
-              "make the optimiser after nn::convert, or, if it was a copy that was converted, ",
-              "convert nn::clone(module)");
+              " was converted or frozen after this optimiser was made, which holds what it was "
+              "before; make the optimiser after nn::convert or nn::thaw, or, if it was a copy that "
+              "was changed, freeze or convert nn::clone(module)");
       const Tensor& gradient = tensor.grad_slot()->gradient;
       require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
               " is not contiguous");

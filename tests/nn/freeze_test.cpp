@@ -9,6 +9,7 @@
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/module.h"
+#include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/panels.h"
@@ -216,6 +217,19 @@ TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
   Tape tape;
   tape.backward(sum(layer(x)));
   EXPECT_TRUE(layer.weight.grad().defined());
+}
+
+TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
+  Linear layer(8, 4);
+  set_requires_grad(layer);
+  SGD optimizer(layer);
+  Linear copy = clone(layer);
+  freeze(copy);
+  EXPECT_NO_THROW(optimizer.step());
+  freeze(layer);
+  thaw(layer);
+  EXPECT_FALSE(layer.weight.requires_grad());
+  EXPECT_TRUE(throws("SGD", {"weight was converted or frozen"}, [&] { optimizer.step(); }));
 }
 
 TEST(Freeze, TakesFloat32MatricesOnly) {
