@@ -129,9 +129,17 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     EXPECT_TRUE(same_bits(model(kIds), want));
     EXPECT_TRUE(same_bits(clone(model)(kIds), want));
     EXPECT_TRUE(same_bits(Model(model)(kIds), want));
+    Model assigned(width, Rng(6));
+    assigned = model;
+    set_weight_packing(false);  // the table's panels are no cache either: they round
+    EXPECT_TRUE(same_bits(assigned(kIds), want));
+    set_weight_packing(true);
     freeze(model);  // in another format: what the weights have become, and the table as it is
     EXPECT_TRUE(same_bits(model.plain(x), rounded.plain(x)));
     EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x)));
+    freeze(model, WeightFormat::kBFloat16);
+    thaw(model);
+    EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x))) << "the table is as it was";
   }
 }
 
@@ -205,6 +213,29 @@ TEST(Freeze, NoGradientPasses) {
     tape.backward(sum(layer(x)));
     EXPECT_EQ(x.grad().shape(), x.shape());
   }
+}
+
+TEST(Freeze, NoGradientPassesRoundedPanelsOfAWeightThatStays) {
+  Model model(36);
+  freeze(model, WeightFormat::kBFloat16);
+  const Tensor x = ones({2, 36}).set_requires_grad();
+  Tape tape;
+  EXPECT_TRUE(throws("linear", {"(50, 36)", "frozen"}, [&] { model.output(x); }));
+}
+
+TEST(Freeze, PanelsServeWholeRowsAlone) {
+  Linear layer({.in_features = 8, .out_features = 8, .bias = false});
+  freeze(layer);
+  const Tensor x = ones({2, 8});
+  const auto by_panels = [&](const Tensor& in, const Tensor& weight) {
+    linear(in, weight, {}, {.packed = &layer.packed});
+  };
+  EXPECT_NO_THROW(by_panels(x, layer.weight.slice(0, 3, 5)));
+  for (const Tensor& other : {layer.weight.t(), layer.weight.slice(0, {}, {}, 2)}) {
+    EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { by_panels(x, other); }));
+  }
+  EXPECT_TRUE(throws("storage", {kGivenUp},
+                     [&] { by_panels(x.slice(1, 0, 4), layer.weight.slice(1, 0, 4)); }));
 }
 
 TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
