@@ -180,6 +180,10 @@ TEST(StorageTest, ALargeBlockServesSmallerRequestsDownToHalfItsSize) {
   EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 0 : 1);
   { const Storage little = Storage::allocate(3 << 20); }
   EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 1 : 2);
+  // Small blocks serve their own size alone.
+  { const Storage small = Storage::allocate(8 << 10); }
+  { const Storage smaller = Storage::allocate(5 << 10); }
+  EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 3 : 4);
 }
 
 TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
