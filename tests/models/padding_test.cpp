@@ -229,6 +229,22 @@ TEST(Padding, LengthsMayBeZeroOrTooLongForAStack) {
   }));
 }
 
+// As many tokens as sequences, so that the axes are told apart by batch_first alone.
+TEST(Padding, TokensFirstHaveTheSameBits) {
+  EncoderOptions options = subjects(0)[1].options.encoder;
+  Rng rng(3);
+  Encoder stack(options, rng);
+  for (EncoderLayerOptions& layer : options.layers) layer.batch_first = false;
+  Rng again(3);
+  Encoder turned(options, again);
+  nn::eval(stack);
+  nn::eval(turned);
+  const std::vector<index_t> lengths = {5, 1, 3, 4, 2};
+  const Tensor x = random_tensor({5, 5, kWidth}, kFloat32, 3);
+  const Tensor y = turned(x.transpose(0, 1), length_mask(lengths)).transpose(0, 1);
+  EXPECT_TRUE(same_bits(without_padding(y, lengths), stack(x, length_mask(lengths))));
+}
+
 TEST(Padding, HeadsComputeNoneEither) {
   const TokenEncoderOptions options = subjects(0)[1].options;
   Rng rng(3);
