@@ -11,6 +11,7 @@
 // tile's multiply-adds that costs little, and panels of half the size stay in the caches.
 #pragma once
 
+#include "tensor/kernels/lockstep.h"
 #include "tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
