@@ -1,9 +1,14 @@
 #include "models/hugging_face/new_folder.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -27,6 +32,30 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
+/// Whether another file system begins with this folder: it cannot get another name.
+bool is_mounted(const fs::path& folder) {
+  struct stat inside {
+  }, outside{};
+  return ::stat(folder.c_str(), &inside) == 0 &&
+         ::stat(folder.parent_path().c_str(), &outside) == 0 && inside.st_dev != outside.st_dev;
+}
+
+/// Gives `a` the name of `b`, which is there, and `b` that of `a`. At no time is there no `b`, unless
+/// the file system cannot exchange names.
+bool exchange(const fs::path& a, const fs::path& b) {
+#if defined(RENAME_EXCHANGE)
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+#endif
+  const std::string old = a.string() + "-old";
+  if (::rename(b.c_str(), old.c_str()) != 0) return false;
+  const bool moved = ::rename(a.c_str(), b.c_str()) == 0;
+  const int error = errno;
+  ::rename(old.c_str(), moved ? a.c_str() : b.c_str());
+  errno = error;
+  return moved;
+}
+
 }  // namespace
 
 void NewFolder::check_target(const fs::path& target, bool overwrite) {
@@ -40,6 +69,10 @@ void NewFolder::check_target(const fs::path& target, bool overwrite) {
   }
   if (!fs::is_directory(path, error)) {
     fail_file(target.string(), "cannot save a folder there: a file is in its place");
+  }
+  if (is_mounted(path)) {
+    fail_file(target.string(),
+              "cannot save a folder there: a file system is mounted there, save to a folder in it");
   }
   const bool empty = fs::is_empty(path, error);
   if (error) fail_file(target.string(), "cannot be read: ", error.message());
@@ -87,24 +120,23 @@ void NewFolder::check_that_nothing_is_lost() const {
   if (error) fail_file(target_.string(), "cannot be read: ", error.message());
 }
 
-void NewFolder::take_the_place() {
+void NewFolder::check_place() const {
   check_target(target_, overwrite_);  // it may have been made meanwhile
-  std::error_code error;
-  const bool replaces = fs::is_directory(target_, error) && !fs::is_empty(target_, error);
-  const fs::path old = path_.string() + "-old";
-  if (replaces) {
-    check_that_nothing_is_lost();
-    fs::rename(target_, old, error);
-    if (error) fail_file(target_.string(), "cannot be replaced: ", error.message());
+  if (is_there(target_)) check_that_nothing_is_lost();
+}
+
+void NewFolder::take_the_place() {
+  check_place();
+  const bool moved =
+      is_there(target_) ? exchange(path_, target_) : ::rename(path_.c_str(), target_.c_str()) == 0;
+  const std::error_code error(errno, std::generic_category());
+  const fs::path old = std::exchange(path_, {});
+  if (!moved) {
+    fail_file(target_.string(), "cannot give the new folder this name: ", error.message(),
+              "; it stays ", printable(old.string()));
   }
-  fs::rename(path_, target_, error);
-  if (error) {
-    std::error_code ignored;
-    if (replaces) fs::rename(old, target_, ignored);
-    fail_file(target_.string(), "cannot give the new folder this name: ", error.message());
-  }
-  path_.clear();
-  if (replaces) fs::remove_all(old, error);
+  std::error_code ignored;
+  fs::remove_all(old, ignored);
 }
 
 }  // namespace tessera::models

@@ -10,8 +10,9 @@ namespace tessera::models {
 ///
 /// Whatever goes wrong, `target` stays as it was; a process that is killed leaves the other folder,
 /// `.NAME.saving-...`, which may be removed.
-/// **Errors**: std::runtime_error that names the target: a file, or a folder that is not empty
-/// unless `overwrite` is set; a place in which no folder can be made.
+/// **Errors**: std::runtime_error that names the target: a file, a folder that is not empty unless
+/// `overwrite` is set, or one where a file system is mounted; a place in which no folder can be
+/// made.
 class NewFolder {
  public:
   NewFolder(const std::filesystem::path& target, bool overwrite);
@@ -23,7 +24,10 @@ class NewFolder {
   const std::filesystem::path& path() const { return path_; }
   /// A folder in it, made if it is not there.
   std::filesystem::path subfolder(const std::string& name) const;
-  /// **Errors**: the target has something that the new folder lacks, which would be lost.
+  /// **Errors**: the constructor's, about the target as it is now; it has something that the new
+  /// folder lacks, which would be lost.
+  void check_place() const;
+  /// **Errors**: as check_place; the name cannot be given: the new folder stays under the other.
   void take_the_place();
 
   /// The constructor's errors about the target, but nothing is made.

@@ -19,7 +19,7 @@ foreach(name IN ITEMS tensor nn text models hugging_face)
   set(seen 0)
   foreach(symbol IN LISTS symbols)
     # Names of lambdas inside templates are too much for some nm: they stay mangled.
-    if(NOT symbol MATCHES "^[0-9a-f]+ [A-Za-z] (([a-z ]+ for )?(.* )?tessera::|_ZN7tessera)" OR
+    if(NOT symbol MATCHES "^[0-9a-f]+ [A-Za-z] (([a-z ]+ for )?(.* )?tessera::|_ZZ?N7tessera)" OR
        symbol MATCHES "tessera::kernels::(baseline|avx|sse|neon)|nlohmann")
       message(SEND_ERROR "${library} exports ${symbol}")
     endif()

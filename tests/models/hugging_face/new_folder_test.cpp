@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "models/hugging_face/save_folder.h"
 #include "tests/support/errors.h"
@@ -57,6 +59,26 @@ TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
   EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "link"));
 }
 
+// So that who is killed in between has a model there, the old one or the new one.
+TEST_F(SaveTarget, IsThereAtAllTimes) {
+  std::filesystem::create_directory(to);
+  std::atomic<bool> ends = false;
+  int missed = 0;
+  std::thread watcher([&] {
+    while (!ends) missed += std::filesystem::exists(to) ? 0 : 1;
+  });
+  for (int i = 0; i < 100; ++i) {
+    NewFolder folder(to, true);
+    std::ofstream(folder.path() / "config.json") << i;
+    folder.take_the_place();
+  }
+  ends = true;
+  watcher.join();
+  EXPECT_EQ(missed, 0);
+  EXPECT_EQ(folder_contents(to).size(), 1U);
+  EXPECT_EQ(scratch.file_count(), 1);
+}
+
 TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
   scratch.write("file", "x");
   refuse(scratch.path() / "file", "a file is in its place");
@@ -64,6 +86,7 @@ TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
   refuse(scratch.path() / "file/to", "is no folder");
   refuse(scratch.path() / "no/such/to", "is no folder");
   error("/proc/no_such_folder");
+  EXPECT_NE(error("/proc", {.overwrite = true}).find("mounted"), std::string::npos);
   expect_refused([&] { check_save_target(scratch.path() / "file"); }, "a file is in its place");
 }
 
