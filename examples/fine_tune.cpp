@@ -9,7 +9,6 @@
 #include <functional>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -145,34 +144,12 @@ bool train(const examples::Program& program, const Options& o, const Task& task,
   return true;
 }
 
-/// Saves the untrained model beside the place where the trained one shall be, and removes it again:
-/// what would go wrong at the end goes wrong before the training.
-template <class Learner>
-void try_to_save(const Options& o, const Learner& learner) {
-  namespace fs = std::filesystem;
-  models::check_save_target(o.save, {.overwrite = o.overwrite});
-  fs::path trial = fs::absolute(o.save).lexically_normal();
-  if (!trial.has_filename()) trial = trial.parent_path();
-  trial += ".trial";
-  models::save_folder(trial, o.model, learner);
-  std::string lost;  // the first file of the target that the model has not
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(o.save, none)) {
-    const std::string name = entry.path().filename().string();
-    if (!fs::exists(trial / name) && (lost.empty() || name < lost)) lost = name;
-  }
-  fs::remove_all(trial);
-  if (!lost.empty()) {
-    fail_file(o.save, "not overwritten: it has ", printable(lost), ", which the model has not");
-  }
-}
-
 /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
 template <class Learner, class Model>
 void run_task(const examples::Program& program, const Options& o, const Task& task,
               const Learner& learner, Model& model, models::TokenEncoder& encoder,
               const Files& files) {
-  try_to_save(o, learner);
+  models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite, .rehearse = true});
   if (!train(program, o, task, model, encoder, files)) return;
   models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite});
   std::cout << "saved " << o.save << std::endl;

@@ -70,12 +70,20 @@ void add_scoring(const Json& config, const CrossEncoder& task, JsonChanges& chan
                                                     : json_value({{"activation_fn", type}}));
 }
 
+void finish(NewFolder& folder, const SaveOptions& options) {
+  if (options.rehearse) {
+    folder.check_place();
+  } else {
+    folder.take_the_place();
+  }
+}
+
 /// A folder of one model of a family.
 void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
           const SaveOptions& options) {
   NewFolder folder(to, options.overwrite);
   write_model(folder.path(), from, model);
-  folder.take_the_place();
+  finish(folder, options);
 }
 
 /// Of a classifier of texts or of pairs.
@@ -204,7 +212,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   }
   write_sentence_settings(folder.path(), place, model.settings, from);
   write_text(folder.path() / "modules.json", modules.text());
-  folder.take_the_place();
+  finish(folder, options);
 }
 
 void check_save_target(const fs::path& to, const SaveOptions& options) {

@@ -21,6 +21,7 @@ namespace tessera::models {
 
 struct SaveOptions {
   bool overwrite = false;  // a folder that is there, if nothing in it but the new one's files
+  bool rehearse = false;   // write all beside `to` and remove it again: what would fail fails now
 };
 
 /// Writes the model as the folder `to`: beside it first, under another name, which becomes `to`
@@ -50,7 +51,7 @@ void save_folder(const std::filesystem::path& to, const std::filesystem::path& f
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TokenEncoder& encoder, const SaveOptions& options = {});
 
-/// The errors of save_folder that are about `to`, before a long training. Nothing is written.
+/// The errors of save_folder that are about `to` alone. Nothing is written.
 void check_save_target(const std::filesystem::path& to, const SaveOptions& options = {});
 
 }  // namespace tessera::models

@@ -171,12 +171,16 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
   write("full/notes.txt", "mine");
   write("file", "mine");
   fs::copy(fs::path(TESSERA_GOLDEN_DIR) / "folders/bert", folder_ / "old");
+  ASSERT_EQ(run("fine_tune", bert("--train pairs.tsv --task pairs --epochs 1 --save deep")).status,
+            0);
+  write("deep/1_Pooling/notes.txt", "mine");
   const std::string train = "--train classes.tsv ";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {train + "--save full", "full"},
       {train + "--save full --overwrite", "full"},
       {train + "--save old", "old"},
       {train + "--save old/ --overwrite", "not overwritten: it has 'expected.npz'"},
+      {"--train pairs.tsv --task pairs --save deep --overwrite", "it has '1_Pooling/notes.txt'"},
       {train + "--save file", "file"},
       {train + "--save file/new", "file"},
       {train + "--save new --log new/log.csv", "--log new/log.csv is in the folder of --save"},
@@ -194,6 +198,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
     EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos) << arguments;
   }
   EXPECT_EQ(contents(folder_ / "full/notes.txt"), "mine");
+  EXPECT_EQ(contents(folder_ / "deep/1_Pooling/notes.txt"), "mine");
   EXPECT_TRUE(fails("fine_tune", "--model absent --train classes.tsv --save new", "absent"));
   EXPECT_TRUE(fails("fine_tune",
                     "--model " + golden("static") + " --train pairs.tsv --task pairs --save new",

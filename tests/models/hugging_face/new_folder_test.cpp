@@ -79,6 +79,19 @@ TEST_F(SaveTarget, IsThereAtAllTimes) {
   EXPECT_EQ(scratch.file_count(), 1);
 }
 
+TEST_F(SaveTarget, IsRehearsed) {
+  save_folder(to, from, encoder, {.rehearse = true});
+  EXPECT_EQ(scratch.file_count(), 0);
+  save_folder(to, from, encoder);
+  refuse(to, "not empty", {.rehearse = true});
+  const auto before = folder_contents(scratch.path());
+  save_folder(to, from, encoder, {.overwrite = true, .rehearse = true});
+  EXPECT_EQ(folder_contents(scratch.path()), before);
+  std::filesystem::create_directory(to / "more");
+  std::ofstream(to / "more/notes.txt") << "mine";
+  refuse(to, "'more", {.overwrite = true, .rehearse = true});
+}
+
 TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
   scratch.write("file", "x");
   refuse(scratch.path() / "file", "a file is in its place");
