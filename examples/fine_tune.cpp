@@ -310,7 +310,7 @@ void check(const examples::Program& program, const Options& o) {
 void run(const examples::Program& program, const Options& o) {
   check(program, o);
   manual_seed(program.options.seed);
-  const std::string task = o.task == "auto" ? examples::guessed_task(o.train) : o.task;
+  const std::string task = o.task == "auto" ? examples::guessed_task(o.train, o.pair) : o.task;
   if (task == "classification") return learn_classes(program, o);
   if (task == "regression") return learn_values(program, o);
   require(!o.pair, kProgram, "--pair goes with --task classification and regression");

@@ -21,7 +21,7 @@ namespace {
 bool is_number(std::string_view text) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && rest == text.data() + text.size();
+  return error != std::errc::invalid_argument && rest == text.data() + text.size();
 }
 
 /// What stands in front of a line's first tab.
@@ -40,6 +40,10 @@ bool looks_tagged(const std::vector<std::string>& lines) {
     }
   }
   return has_empty;
+}
+
+bool has_two_texts(std::string_view line) {
+  return std::ranges::count(line, '\t') == 2;
 }
 
 std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodings,
@@ -97,9 +101,13 @@ TextData hold_out(TextData& data, double share, std::uint64_t seed) {
   return held;
 }
 
-std::string guessed_task(const std::string& file) {
+std::string guessed_task(const std::string& file, bool pair) {
   const std::vector<std::string> lines = text::read_lines(file);
   if (looks_tagged(lines)) return "tokens";
+  if (!pair && std::ranges::all_of(lines, has_two_texts)) {
+    fail_file(file, "every line has two tabs; --pair takes it as a label and two texts, --task as ",
+              "one text with a tab in it");
+  }
   std::set<std::string_view> labels;
   bool all_numbers = true;
   for (const std::string& line : lines) {

@@ -35,8 +35,9 @@ TextData hold_out(TextData& data, double share, std::uint64_t seed);
 
 /// The task that a file seems to be for: "tokens" where empty lines stand between its lines,
 /// "regression" where it begins its lines with numbers that have fractions, else "classification".
-/// **Errors**: also lines that begin with a text each, not with one of a few labels.
-std::string guessed_task(const std::string& file);
+/// **Errors**: also lines that begin with a text each, not with one of a few labels; lines with two
+/// tabs each, where `pair` does not say that two texts are meant.
+std::string guessed_task(const std::string& file, bool pair);
 
 /// Texts, or pairs of them, with a label each.
 struct LabelledFile {

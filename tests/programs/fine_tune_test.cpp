@@ -145,6 +145,7 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
   write("one.tsv", "place\tparis\nplace\tcity\n");
   write("words.tsv", "1.5\tparis\nmany\tparis\n");
   write("no_tag.tsv", "paris\tB-LOC\n\nis\n");
+  write("large.tsv", "1.5\tparis\n1e400\tcity\n");
   write("no_pair.tsv", "paris\tcity\nparis\t \n");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--train no_tab.tsv", "no_tab.tsv: line 2: no tab"},
@@ -154,6 +155,8 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
       {"--train no_tag.tsv --task tokens", "no_tag.tsv: line 3: no tab"},
       {"--train no_pair.tsv --task pairs", "no_pair.tsv: line 2: a text of the pair is empty"},
       {"--train no_tab.tsv --task pairs", "no_tab.tsv: line 2: wanted two texts"},
+      {"--train both.tsv", "both.tsv: every line has two tabs; --pair"},
+      {"--train large.tsv", "large.tsv: line 2: wanted a number, got '1e400'"},
       {"--train classes.tsv --pair", "classes.tsv: line 1: 1 tab; wanted a label, a tab, a text"},
       {"--train absent.tsv", "absent.tsv"}};
   for (const auto& [arguments, words] : cases) {
