@@ -35,6 +35,9 @@ struct Candidate {
   }
 };
 
+/// No model takes longer tokens than this (subword_model.cpp), and none would be found in a text.
+constexpr std::size_t kLongestToken = 1000;
+
 class Learner {
  public:
   explicit Learner(const SubwordLearning& options) : options_(options) {
@@ -55,6 +58,7 @@ class Learner {
         continue;
       }
       if (top.count < std::max<index_t>(options_.min_count, 1)) break;
+      if (joined(top.pair).size() > kLongestToken) continue;
       merge(top);
       queue_touched();
     }
@@ -129,13 +133,18 @@ class Learner {
     ++order_;
   }
 
+  /// The token that the pair would become.
+  std::string joined(Pair pair) const {
+    const std::string& right = tokens_[static_cast<Symbol>(pair)];
+    const std::size_t prefix = right.starts_with(options_.prefix) ? options_.prefix.size() : 0;
+    return tokens_[pair >> 32] + right.substr(prefix);
+  }
+
   void merge(const Candidate& candidate) {
     const auto left = static_cast<Symbol>(candidate.pair >> 32);
     const auto right = static_cast<Symbol>(candidate.pair);
     merges_.emplace_back(tokens_[left], tokens_[right]);
-    std::string rest = tokens_[right];
-    if (rest.starts_with(options_.prefix)) rest.erase(0, options_.prefix.size());
-    const Symbol merged = number(tokens_[left] + rest);
+    const Symbol merged = number(joined(candidate.pair));
     for (const std::size_t word : candidate.words) merge_in(word, left, right, merged);
   }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <string>
 
 #include "tests/support/errors.h"
 
@@ -58,6 +60,13 @@ TEST(LearnSubwords, StopsWhereTheOptionsSay) {
       learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}});
   EXPECT_EQ(listed(small.tokens), "[X] a b e h l n o r s t y");
   EXPECT_TRUE(small.merges.empty());
+  // Models would not read longer ones again.
+  std::size_t longest = 0;
+  for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {}).tokens) {
+    longest = std::max(longest, token.size());
+  }
+  EXPECT_GT(longest, 500U);
+  EXPECT_LE(longest, 1000U);
 }
 
 TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
