@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/unary.h"
 
@@ -38,7 +39,7 @@ std::vector<std::string> labels_of(const Json& table) {
   for (const Json& label : table.items()) {
     const std::optional<index_t> number = label_number(label.key());
     if (!number)
-      label.fail("wanted a class's number as the key, 0, 1, ..., got '", label.key(), "'");
+      label.fail("wanted a class's number as the key, 0, 1, ..., got ", printable(label.key()));
     if (*number >= count) {
       label.fail("wanted the numbers 0 to ", count - 1, " of ", count, " labels, got ", *number);
     }
@@ -60,12 +61,12 @@ void check_inverse(const Json& inverse, const std::vector<std::string>& labels) 
     }
     const std::string& label = labels[static_cast<std::size_t>(number)];
     if (label != value.key()) {
-      value.fail("gives the number ", number, ", which is '", label, "' in id2label");
+      value.fail("gives the number ", number, ", which is ", printable(label), " in id2label");
     }
     numbers.emplace(value.key(), number);
   }
   for (const std::string& label : labels) {
-    if (!numbers.contains(label)) inverse.fail("lacks '", label, "', a label of id2label");
+    if (!numbers.contains(label)) inverse.fail("lacks ", printable(label), ", a label of id2label");
   }
 }
 
@@ -100,8 +101,8 @@ Scoring text_scoring(const Json& config, index_t classes) {
   if (type == "multi_label_classification") return Scoring::kSigmoid;
   if (type != "single_label_classification" && !type.empty()) {
     config.at("problem_type")
-        .fail("wanted regression, single_label_classification or multi_label_classification, got '",
-              type, "'");
+        .fail("wanted regression, single_label_classification or multi_label_classification, got ",
+              printable(type));
   }
   return classes == 1 ? Scoring::kSigmoid : Scoring::kSoftmax;
 }
@@ -118,7 +119,7 @@ Scoring pair_scoring(const Json& config, index_t classes) {
   if (name == "Identity") return Scoring::kNone;
   if (name == "Sigmoid") return Scoring::kSigmoid;
   if (name == "Softmax") return Scoring::kSoftmax;
-  function->fail("wanted Identity, Sigmoid or Softmax, got '", name, "'");
+  function->fail("wanted Identity, Sigmoid or Softmax, got ", printable(name));
 }
 
 Tensor scored(Scoring scoring, const Tensor& logits) {

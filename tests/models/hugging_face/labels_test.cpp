@@ -58,6 +58,9 @@ TEST(Labels, WithGapsAndContradictionsAreErrors) {
       {R"({"id2label": {"0": "a", "1": "b"}, "label2id": {"a": 0}})", {"label2id", "lacks 'b'"}},
       {R"({"id2label": {"0": "a"}, "label2id": {"a": 5}})", {"label2id.a", "got 5"}},
       {R"({"id2label": {"0": "a"}, "label2id": {"a": "0"}})", {"label2id.a", "text '0'"}},
+      {R"({"id2label": {"0": "a", "x\ny": "b"}})", {R"('x\x0ay')"}},
+      {R"({"id2label": {"0": "a\nb"}, "label2id": {"a": 0}})", {R"('a\x0ab')"}},
+      {R"({"id2label": {"0": "a\nb"}, "label2id": {}})", {R"(lacks 'a\x0ab')"}},
   };
   for (const auto& [text, parts] : cases) {
     const std::string error = error_of(text);
