@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-
 namespace tessera::models {
 
 namespace {
