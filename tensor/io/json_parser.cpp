@@ -124,18 +124,22 @@ void refuse_long_texts(std::string_view json, const std::string& file) {
   constexpr std::size_t kLongest = std::size_t{4} << 20;
   bool quoted = false;
   std::size_t begin = 0;
-  for (std::size_t at = 0; at <= json.size(); ++at) {
-    const char c = at < json.size() ? json[at] : ',';
-    const bool ends = c == '"' || (!quoted && (c == ',' || c == ' ' || c == '\n'));
-    if (ends || at == json.size()) {
-      if (at - begin > kLongest) {
-        fail_file(file, "byte ", begin, ": a text of more than ", kLongest, " bytes");
-      }
-      begin = at + 1;
-      quoted = quoted != (c == '"');
+  const auto end_text = [&](std::size_t end) {
+    if (end - begin > kLongest) {
+      fail_file(file, "byte ", begin, ": a text of more than ", kLongest, " bytes");
     }
-    if (quoted && c == '\\') ++at;
+    begin = end + 1;
+  };
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"' || (!quoted && (c == ',' || c == ' ' || c == '\n'))) {
+      end_text(at);
+      quoted = quoted != (c == '"');
+    } else if (quoted && c == '\\') {
+      ++at;
+    }
   }
+  end_text(json.size());
 }
 
 }  // namespace

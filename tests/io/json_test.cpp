@@ -146,6 +146,10 @@ TEST(Json, KeepsToItsLimits) {
   EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "more than 3 values");
   EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "more than 4 values");
   EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "3 bytes, more than the 2 that are read");
+  const std::string endless = "[\"" + std::string((4 << 20) + 1, 'a');
+  for (const char* end : {"\"]", "", "\\"}) {
+    EXPECT_EQ(parse_error(endless + end), "byte 2: a text of more than 4194304 bytes") << end;
+  }
 }
 
 TEST(Json, ReadsFiles) {
