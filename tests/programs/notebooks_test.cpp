@@ -96,7 +96,7 @@ std::string between(const std::string& text, const std::string& before, const st
 
 // The loop by hand and the trainer print the same, and so do a step by hand and the optimiser.
 TEST(AModelLearns, ByHandAndByTheTrainer) {
-  const std::string output = output_of("005_a_model_learns");
+  const std::string output = output_of("010_a_model_learns");
   const std::string by_hand = between(output, "the mean loss\n", "\n\n");
   EXPECT_NE(by_hand.find("epoch 8, loss 0."), std::string::npos) << output;
   EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand + '\n') << output;

@@ -140,7 +140,7 @@ void trainer(const Rows& rows, const Rows& unseen) {
 }  // namespace
 
 int main() {
-  return examples::run_example("005_a_model_learns", [] {
+  return examples::run_example("010_a_model_learns", [] {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);
