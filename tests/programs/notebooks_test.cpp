@@ -1,4 +1,5 @@
-// The numbered examples print what their notebooks print.
+// The numbered examples print what their notebooks print, or what NumPy computes from the formulas,
+// and their pages show what they print and draw.
 //
 // notebooks/NNN_name.txt holds the arrays that examples/NNN_name must print, in this order, each on
 // lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
@@ -7,7 +8,9 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -81,7 +84,7 @@ TEST_P(NotebookTest, IsPrinted) {
 INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
                          ::testing::Values("000_three_inputs", "001_ten_steps", "002_hello_world",
                                            "003_the_cat_chased_the_mouse",
-                                           "004_encoder_decoder_attention"),
+                                           "004_encoder_decoder_attention", "005_a_layer_by_hand"),
                          [](const auto& test) { return std::string(test.param); });
 
 #if !defined(TESSERA_SANITIZED)  // half a minute there, for what the trainer's own tests run too
@@ -113,16 +116,44 @@ TEST(AModelLearns, ByHandAndByTheTrainer) {
 }
 #endif
 
-TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
-  const std::string readme = read_file(kRoot + "/examples/README.md");
+/// The blocks of a page that show what a program prints.
+std::vector<std::string> shown_in(const std::string& page) {
   const std::string start = "```text\n";
-  const std::size_t begin = readme.find(start);
-  const std::size_t end = readme.find("```", begin + start.size());
-  ASSERT_NE(end, std::string::npos);
-  const std::string block = readme.substr(begin + start.size(), end - begin - start.size());
+  std::vector<std::string> blocks;
+  for (std::size_t at = 0; (at = page.find(start, at)) != std::string::npos;) {
+    at += start.size();
+    const std::size_t end = page.find("```", at);
+    blocks.push_back(page.substr(at, end - at));
+    at = end;
+  }
+  return blocks;
+}
+
+TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
+  const std::vector<std::string> blocks = shown_in(read_file(kRoot + "/examples/README.md"));
   const std::string output = output_of("000_three_inputs");
-  EXPECT_GE(block.size(), 500u);
-  EXPECT_NE(output.find(block), std::string::npos) << output;
+  ASSERT_FALSE(blocks.empty());
+  EXPECT_GE(blocks[0].size(), 500u);
+  EXPECT_NE(output.find(blocks[0]), std::string::npos) << output;
+}
+
+// examples/NNN_name.md is the page of the program NNN_name.
+TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
+  int pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/examples")) {
+    const std::string lesson = entry.path().stem();
+    if (entry.path().extension() != ".md" || !std::isdigit(lesson[0])) continue;
+    ++pages;
+    const std::string output = output_of(lesson);
+    const std::vector<std::string> blocks = shown_in(read_file(entry.path()));
+    EXPECT_FALSE(blocks.empty()) << entry.path();
+    for (const std::string& block : blocks) {
+      EXPECT_NE(output.find(block), std::string::npos) << entry.path() << " shows\n"
+                                                       << block << "but its program prints\n"
+                                                       << output;
+    }
+  }
+  EXPECT_GE(pages, 1);
 }
 
 }  // namespace

@@ -233,4 +233,5 @@ def main():
         (folder / f"{i:03}_{example.__name__}.txt").write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()
