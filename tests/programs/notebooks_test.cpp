@@ -6,6 +6,7 @@
 // separate them; what the example prints in between is free.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cctype>
@@ -28,9 +29,10 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-/// What the example prints.
-std::string output_of(const std::string& example) {
-  const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'";
+/// What the example prints, called without arguments or with one.
+std::string output_of(const std::string& example, const std::string& argument = "") {
+  const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'" +
+                              (argument.empty() ? "" : " '" + argument + "'");
   std::FILE* pipe = popen(command.c_str(), "r");
   EXPECT_NE(pipe, nullptr) << command;
   if (pipe == nullptr) return {};
@@ -84,7 +86,8 @@ TEST_P(NotebookTest, IsPrinted) {
 INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
                          ::testing::Values("000_three_inputs", "001_ten_steps", "002_hello_world",
                                            "003_the_cat_chased_the_mouse",
-                                           "004_encoder_decoder_attention", "005_a_layer_by_hand"),
+                                           "004_encoder_decoder_attention", "005_a_layer_by_hand",
+                                           "006_masks", "009_positions"),
                          [](const auto& test) { return std::string(test.param); });
 
 #if !defined(TESSERA_SANITIZED)  // half a minute there, for what the trainer's own tests run too
@@ -116,9 +119,8 @@ TEST(AModelLearns, ByHandAndByTheTrainer) {
 }
 #endif
 
-/// The blocks of a page that show what a program prints.
-std::vector<std::string> shown_in(const std::string& page) {
-  const std::string start = "```text\n";
+/// The blocks of a page that show what a program prints, which begin with `start`.
+std::vector<std::string> shown_in(const std::string& page, const std::string& start) {
   std::vector<std::string> blocks;
   for (std::size_t at = 0; (at = page.find(start, at)) != std::string::npos;) {
     at += start.size();
@@ -130,12 +132,16 @@ std::vector<std::string> shown_in(const std::string& page) {
 }
 
 TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
-  const std::vector<std::string> blocks = shown_in(read_file(kRoot + "/examples/README.md"));
+  const std::vector<std::string> blocks =
+      shown_in(read_file(kRoot + "/examples/README.md"), "```text\n");
   const std::string output = output_of("000_three_inputs");
   ASSERT_FALSE(blocks.empty());
   EXPECT_GE(blocks[0].size(), 500u);
   EXPECT_NE(output.find(blocks[0]), std::string::npos) << output;
 }
+
+/// Above a block of a lesson's page that its program prints; other blocks are formulas.
+const std::string kPrinted = "<!-- printed -->\n```text\n";
 
 // examples/NNN_name.md is the page of the program NNN_name.
 TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
@@ -145,7 +151,7 @@ TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
     if (entry.path().extension() != ".md" || !std::isdigit(lesson[0])) continue;
     ++pages;
     const std::string output = output_of(lesson);
-    const std::vector<std::string> blocks = shown_in(read_file(entry.path()));
+    const std::vector<std::string> blocks = shown_in(read_file(entry.path()), kPrinted);
     EXPECT_FALSE(blocks.empty()) << entry.path();
     for (const std::string& block : blocks) {
       EXPECT_NE(output.find(block), std::string::npos) << entry.path() << " shows\n"
@@ -153,7 +159,32 @@ TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
                                                        << output;
     }
   }
-  EXPECT_GE(pages, 1);
+  EXPECT_GE(pages, 3);
+}
+
+// The pictures of the pages are those that the lessons draw.
+TEST(LessonPagesTest, ShowWhatTheLessonDraws) {
+  namespace fs = std::filesystem;
+  const fs::path folder =
+      fs::temp_directory_path() / ("tessera_pictures_" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  for (const char* lesson : {"006_masks", "009_positions"}) {
+    const std::string output = output_of(lesson, folder);
+    const std::string page = read_file(kRoot + "/examples/" + lesson + ".md");
+    int pictures = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(std::string(lesson, 3))) continue;
+      ++pictures;
+      EXPECT_NE(page.find("(pictures/" + name + ")"), std::string::npos) << lesson << ": " << name;
+      EXPECT_NE(output.find("wrote " + entry.path().string()), std::string::npos) << output;
+      EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/pictures/" + name))
+          << "build/release/examples/" << lesson << " examples/pictures  draws " << name
+          << " again";
+    }
+    EXPECT_GE(pictures, 1) << lesson;
+  }
+  fs::remove_all(folder);
 }
 
 }  // namespace

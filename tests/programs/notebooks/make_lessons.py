@@ -72,9 +72,58 @@ def a_layer_by_hand():
     return cells
 
 
+def masks():
+    q = np.array([[1, 0], [0, 1], [1, 1], [-1, 0.5], [0.5, 2], [2, -1]])
+    k = np.array([[1, 1], [2, 0], [0, 1], [-1, 1], [3, 3], [-2, 4.0]])
+    v = np.array([[1, 0], [0, 1], [1, 1], [2, -1], [9, 9], [-9, 9.0]])
+    i, j = np.mgrid[:6, :6]
+    maps = [j < 4, j <= i, abs(i - j) <= 1, (j <= i) & (i - j <= 2)]
+    rows = ["          ".join(" ".join("@" if seen else "." for seen in m[row]) for m in maps)
+            for row in range(6)]
+    scores = q[1:2] @ k.T / np.sqrt(2)
+    padding = np.arange(6) >= 4
+    masked = np.where(padding, -np.inf, scores)
+    a = softmax(masked)
+    cells = ["\n".join(rows), scores, softmax(scores), masked, a]
+    cells += ["\n".join(f"{n:6g}: {softmax(scores + np.where(padding, n, 0))[0, 4:].sum():.2e}"
+                        for n in (-1, -10, -100, -1000, -np.inf))]
+    out = a[:, :4] @ v[:4]
+    cells += [a, np.full((1, 2), np.nan), out, softmax(scores - 1e9), np.full((1, 6), np.nan),
+              np.zeros((1, 6)), np.zeros((1, 2))]
+    cells += [f"{f'{text} ='} {number:.17g}" for text, number in [
+        ("(0.1 + 0.2) + 0.3", (0.1 + 0.2) + 0.3), ("0.1 + (0.2 + 0.3)", 0.1 + (0.2 + 0.3)),
+        ("((0.1 + 0.2) + 0.3) + 0", (0.1 + 0.2) + 0.3)]]
+    return cells + [out, out, out]
+
+
+def positions():
+    def angles(places, width):
+        return np.outer(places, 10000 ** (-np.arange(0, width, 2) / width))
+
+    def sines(places, width):
+        return np.stack([f(angles(places, width)) for f in (np.sin, np.cos)], 2).reshape(-1, width)
+
+    def turned(x, places):
+        pairs = (x[:2] + 1j * x[2:]) * np.exp(1j * angles(places, 4))
+        return np.hstack([pairs.real, pairs.imag])
+
+    picture = "\n".join("".join(" .:+@"[int(round((v + 1) * 2))] for v in row)
+                        for row in sines(np.arange(24), 64))
+    first, d = np.array([0, 7, 30]), np.arange(6)
+    by_distance = np.repeat(np.cos(angles(d, 8)).sum(1)[:, None], 3, 1)
+    query, key = np.array([1, 0.5, 0, -1]), np.array([0.5, 1, 1, 0])
+    rotary = np.array([[turned(query, [m])[0] @ turned(key, [m + n])[0] for m in first] for n in d])
+    added = np.array([[(query + sines([m], 4)[0]) @ (key + sines([m + n], 4)[0]) for m in first]
+                      for n in d])
+    five = np.arange(5)
+    lengths = np.linalg.norm([turned(query, five), query + sines(five, 4)], axis=2)
+    return [sines(np.arange(6), 8), picture, by_distance, by_distance, query[None],
+            turned(query, five), key[None], rotary, added, lengths]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    for number, lesson in (5, a_layer_by_hand),:
+    for number, lesson in (5, a_layer_by_hand), (6, masks), (9, positions):
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")
 

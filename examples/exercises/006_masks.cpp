@@ -1,0 +1,25 @@
+// Yours to write. What each function shall do stands in 006_masks.h. Then
+//
+//     cmake --build build/release --target exercise_006
+#include "examples/exercises/006_masks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "examples/exercises/unsolved.h"
+
+namespace tessera::exercises {
+
+Matrix packed_keep(const std::vector<index_t>& lengths) {
+  unsolved("006.1", lengths);
+}
+
+Matrix masked_softmax(const Matrix& scores, const Matrix& keep) {
+  unsolved("006.2", scores, keep);
+}
+
+Matrix global_and_window(index_t tokens, index_t window, const std::vector<index_t>& globals) {
+  unsolved("006.3", tokens, window, globals);
+}
+
+}  // namespace tessera::exercises
