@@ -1,7 +1,8 @@
 // A model learns: what stands between random weights and right answers.
 //
 // Most lessons had their weights from somebody. Here the library finds them, as 008 does by loops.
-// Does the first of six digits come again? A model of one encoder layer is shown 6000 rows of digits, 50 at a time. For each batch
+// Does the first of six digits come again? A model of one encoder layer is shown 6000 rows of digits,
+// 50 at a time. For each batch
 //
 //     loss      L = sum_i -log p_i / n          p_i: what the model gives the right answer
 //     gradient  g = dL / dw                     of every weight, by the tape, backwards;
