@@ -7,6 +7,7 @@
 
 #include "examples/exercises/unsolved.h"
 #include "tensor/error.h"
+#include "tensor/number_format.h"
 
 namespace tessera::exercises {
 
@@ -18,7 +19,8 @@ bool close(double found, double wanted, double tolerance) {
 }
 
 void fail_number(const std::string& what, double found, double wanted) {
-  throw std::runtime_error(format(what, ": wanted ", wanted, ", found ", found));
+  throw std::runtime_error(
+      format(what, ": wanted ", format_scalar(wanted), ", found ", format_scalar(found)));
 }
 
 /// Runs one check, prints what came of it, and says whether it is solved.

@@ -228,6 +228,11 @@ TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
   EXPECT_TRUE(in_our_words("--log train.tsv/log.csv", "train.tsv/log.csv: "));
 }
 
+TEST_F(ProgramErrors, PicturesWithoutAFolder) {
+  EXPECT_TRUE(fails("006_masks", "nowhere", "nowhere/006_masks.svg: "));
+  EXPECT_TRUE(fails("009_positions", "nowhere", "nowhere/009_sines.svg: "));
+}
+
 TEST_F(ProgramErrors, AnUnknownInstructionSet) {
   const std::string before = "TESSERA_ISA=mmx";
   EXPECT_TRUE(fails("train_reverse", kReverse, "TESSERA_ISA: 'mmx'", before));
