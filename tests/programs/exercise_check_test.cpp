@@ -1,0 +1,57 @@
+// What a learner sees of an exercise that is wrong. (The unsolved ones are run by exercises_test.cmake.)
+#include "examples/exercises/check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "examples/exercises/unsolved.h"
+
+namespace tessera::exercises {
+namespace {
+
+/// The error of a check, or nothing.
+template <class Check>
+std::string error_of(const Check& check) {
+  try {
+    check();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(ExerciseCheckTest, NamesTheFirstWrongNumber) {
+  const double nan = std::nan("");
+  const auto error = [](const Matrix& found, const Matrix& wanted) {
+    return error_of([&] { expect_close("y", found, wanted); });
+  };
+  EXPECT_EQ(error({{1, nan, INFINITY}}, {{1 + 1e-13, nan, INFINITY}}), "");
+  EXPECT_EQ(error({{1, 2}, {3, 5}}, {{1, 2}, {3, 4}}), "y, row 1, column 1: wanted 4.0, found 5.0");
+  EXPECT_EQ(error({{nan}}, {{7087872}}), "y, row 0, column 0: wanted 7087872.0, found nan");
+  EXPECT_EQ(error({{INFINITY}}, {{1}}), "y, row 0, column 0: wanted 1.0, found inf");
+  EXPECT_EQ(error({{1, 2}}, {{1}, {2}}), "y: wanted a matrix of (2, 1), found one of (1, 2)");
+  EXPECT_THROW((Matrix(2, 3)(2, 0)), std::invalid_argument);
+}
+
+TEST(ExerciseCheckTest, IsRedUntilAllAreSolved) {
+  const Exercise solved = {"000.1 solved", "none", [] {}};
+  const Exercise wrong = {"000.2 wrong", "look again", [] { expect_close("y", 1, 2); }};
+  const Exercise open = {"000.3 open", "none", [] { unsolved("000.3", 1, 2.0); }};
+  EXPECT_EQ(run_checks("000_lesson", {solved}), 0);
+  EXPECT_EQ(run_checks("000_lesson", {solved, open}), 1);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_checks("000_lesson", {wrong, solved, open}), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "Exercises of 000_lesson\n"
+            "  000.2 wrong: wrong: y: wanted 2.0, found 1.0\n"
+            "      Hint: look again\n"
+            "  000.1 solved: solved\n"
+            "  000.3 open: not solved yet; write it in examples/exercises/000_lesson.cpp\n"
+            "1 of 3 solved\n");
+}
+
+}  // namespace
+}  // namespace tessera::exercises
