@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/padding.h"
+#include "nn/observer.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -139,11 +140,20 @@ const EncoderLayer& Encoder::layer_at(index_t step) const {
   return layers[order.empty() ? i : static_cast<std::size_t>(order[i])];
 }
 
+/// What the encoder returns, `y` being the last layer's output.
+Tensor Encoder::output_of(const Tensor& y, const Packing& packing) const {
+  return nn::observed("", packing.unpack(norm ? nn::observed("norm", (*norm)(y)) : y));
+}
+
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {
   const Packing packing = packing_of(inputs, layers);
   EncoderInputs y = with_bias(packed(inputs, packing, layers));
-  for (index_t step = 0; step < depth(); ++step) y.x = layer_at(step)(y);
-  return packing.unpack(norm ? (*norm)(y.x) : y.x);
+  nn::observe("input", y.x);
+  for (index_t i = 0; i < depth(); ++i) {
+    const nn::ObservedPath path("layers", i);
+    y.x = layer_at(i)(y);
+  }
+  return output_of(y.x, packing);
 }
 
 EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
@@ -152,7 +162,9 @@ EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
   std::vector<Tensor> weights(chosen.size());
   const Packing packing = packing_of(inputs, layers);
   EncoderInputs y = with_bias(packed(inputs, packing, layers));
+  nn::observe("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
+    const nn::ObservedPath path("layers", i);
     const EncoderLayer& layer = layer_at(i);
     if (std::ranges::find(chosen, i) == chosen.end()) {
       y.x = layer(y);
@@ -164,7 +176,7 @@ EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
       if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  const Tensor output = packing.unpack(norm ? (*norm)(y.x) : y.x);
+  const Tensor output = output_of(y.x, packing);
   return {output, weights};
 }
 

@@ -8,6 +8,8 @@
 
 namespace tessera::models {
 
+class Packing;
+
 /// A stack as data: the options of each layer. A family of models is a function that makes such
 /// options, not a class.
 struct EncoderOptions {
@@ -81,6 +83,7 @@ struct Encoder {
   /// How many layers are applied, and the one applied in a place of the order.
   index_t depth() const;
   const EncoderLayer& layer_at(index_t step) const;
+  Tensor output_of(const Tensor& y, const Packing& packing) const;
 };
 
 }  // namespace tessera::models

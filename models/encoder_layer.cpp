@@ -5,6 +5,7 @@
 
 #include "nn/check.h"
 #include "nn/module.h"
+#include "nn/observer.h"
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
@@ -131,24 +132,40 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   return mask;
 }
 
+/// Self-attention of `query`. Without dropout between a branch and its sum, the branch's last product
+/// adds the residual itself.
+AttentionResult EncoderLayer::attend(const Tensor& query, const EncoderInputs& inputs,
+                                     const std::optional<AttentionRequest>& request) const {
+  const Tensor residual = dropout1.active() ? Tensor() : inputs.x;
+  AttentionResult result;
+  {
+    const nn::ObservedPath path("self_attn");
+    result = self_attn({.query = query,
+                        .mask = mask_of(inputs),
+                        .weights = request,
+                        .residual = residual,
+                        .positions = inputs.positions});
+  }
+  nn::observe(residual.defined() ? "self_attn+residual" : "self_attn", result.output);
+  return result;
+}
+
 AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
                                       const std::optional<AttentionRequest>& request) const {
+  using nn::observed;
   const Tensor& x = inputs.x;
   const bool post = placement == NormPlacement::kPost;
-  // Without dropout between a branch and its sum, the branch's last product adds the residual
-  // itself.
-  const AttentionResult attended = self_attn({.query = norm1 && !post ? (*norm1)(x) : x,
-                                              .mask = mask_of(inputs),
-                                              .weights = request,
-                                              .residual = dropout1.active() ? Tensor() : x,
-                                              .positions = inputs.positions});
-  Tensor y = dropout1.active() ? dropout1(attended.output, x) : attended.output;
-  if (post) y = (*norm1)(y);
+  const AttentionResult attended =
+      attend(norm1 && !post ? observed("norm1", (*norm1)(x)) : x, inputs, request);
+  Tensor y = attended.output;
+  if (dropout1.active()) y = observed("dropout1+residual", dropout1(y, x));
+  if (post) y = observed("norm1", (*norm1)(y));
 
-  const Tensor input = post ? y : norm2(y);
-  y = dropout2.active() ? dropout2(feed_forward(input), y) : feed_forward(input, y);
-  if (post) y = norm2(y);
-  return {y, attended.weights};
+  const Tensor input = post ? y : observed("norm2", norm2(y));
+  y = dropout2.active() ? observed("dropout2+residual", dropout2(feed_forward(input), y))
+                        : feed_forward(input, y);
+  if (post) y = observed("norm2", norm2(y));
+  return {observed("", y), attended.weights};
 }
 
 }  // namespace tessera::models

@@ -149,6 +149,8 @@ struct EncoderLayer {
 
  private:
   AttentionMask mask_of(const EncoderInputs& inputs) const;
+  AttentionResult attend(const Tensor& query, const EncoderInputs& inputs,
+                         const std::optional<AttentionRequest>& request) const;
   AttentionResult compute(const EncoderInputs& inputs,
                           const std::optional<AttentionRequest>& request) const;
   Tensor compute_checkpointed(const EncoderInputs& inputs) const;

@@ -4,6 +4,7 @@
 
 #include "nn/check.h"
 #include "nn/init.h"
+#include "nn/observer.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/matmul.h"
@@ -150,6 +151,7 @@ std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
   const Tensor qkv =
       linear(x, in_proj_weight, in_proj_bias,
              {.packed = &packed_in_proj, .rotary = turned(2 * num_heads, x, positions)});
+  observe(rotary ? "in_proj+rotary" : "in_proj", qkv);
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }
 
@@ -164,7 +166,8 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   AttentionResult result =
       attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads),
              x.mask, {.scale = scale, .weights = x.weights});
-  result.output = out_proj(merge_heads(result.output), Activation::kNone, x.residual);
+  const Tensor heads = observed("heads", merge_heads(result.output));
+  result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);
 }
 

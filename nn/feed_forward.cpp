@@ -1,6 +1,7 @@
 #include "nn/feed_forward.h"
 
 #include "nn/check.h"
+#include "nn/observer.h"
 #include "tensor/ops/gated_linear.h"
 
 namespace tessera::nn {
@@ -35,7 +36,9 @@ Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
   const Tensor hidden =
       gated ? gated_linear(x, linear1.weight, linear1.bias, activation, &linear1.packed)
             : linear1(x, activation);
-  return linear2(dropout(hidden), Activation::kNone, residual);
+  observe("linear1+activation", hidden);
+  return observed(residual.defined() ? "linear2+residual" : "linear2",
+                  linear2(dropout(hidden), Activation::kNone, residual));
 }
 
 }  // namespace tessera::nn

@@ -15,6 +15,7 @@
 #include "nn/loss.h"
 #include "nn/module.h"
 #include "nn/norm.h"
+#include "nn/observer.h"
 #include "nn/positional_encoding.h"
 #include "nn/relative_position.h"
 #include "nn/rms_norm.h"
