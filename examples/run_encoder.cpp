@@ -16,8 +16,10 @@
 #include "examples/command.h"
 #include "examples/command_progress.h"
 #include "examples/console.h"
+#include "examples/trace.h"
 #include "models/encoder.h"
 #include "nn/module.h"
+#include "nn/observer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/npy.h"
@@ -40,6 +42,7 @@ struct Options {
   std::string key_padding_mask, attn_mask;
   bool causal = false;
   std::string attention_output;
+  std::string trace;
 };
 
 /// The shapes of one layer's parameters, by what follows "layers.N.".
@@ -226,7 +229,8 @@ struct Result {
   Tensor attention;  // (L, B, H, T, T), if it is wanted
 };
 
-/// Some sequences at a time: the bits do not depend on which others are computed with one.
+/// Some sequences at a time: the bits do not depend on which others are computed with one. A trace is
+/// of all of them, so they are then computed at once.
 Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, const Options& o) {
   const index_t batch = x.size(0);
   const index_t tokens = x.size(1);
@@ -236,8 +240,9 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
         Tensor::empty({std::ssize(encoder.layers), batch, o.heads, tokens, tokens}, x.dtype());
   }
   examples::CommandProgress progress("sequences", batch);
-  for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
-    const index_t end = std::min(begin + kSequencesAtOnce, batch);
+  const index_t at_once = o.trace.empty() ? kSequencesAtOnce : std::max<index_t>(batch, 1);
+  for (index_t begin = 0; begin < batch; begin += at_once) {
+    const index_t end = std::min(begin + at_once, batch);
     const AttentionMask mask = masks.part(begin, end);
     const models::EncoderInputs inputs = {x.slice(0, begin, end), mask};
     if (result.attention.defined()) {
@@ -256,6 +261,19 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
   return result;
 }
 
+/// The same, with a line a step in the file of --trace.
+Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& masks,
+                  const Options& o) {
+  examples::Trace trace;
+  const nn::Observer observer([&](const std::string& name, const Tensor& y) {
+    trace.push_back(examples::trace_step(name, y));
+  });
+  Result result = run(encoder, x, masks, o);
+  examples::write_trace(o.trace, trace);
+  std::cout << o.trace << ": " << trace.size() << " steps\n";
+  return result;
+}
+
 void run_encoder(const Options& o) {
   models::Encoder encoder = load_encoder(o);
   const Tensor given =
@@ -263,7 +281,8 @@ void run_encoder(const Options& o) {
   const bool is_batch = given.rank() == 3;
   const Tensor x = is_batch ? given : given.unsqueeze(0);
   nn::convert(encoder, x.dtype());
-  const Result result = run(encoder, x, read_masks(o, x, is_batch), o);
+  const auto run_it = o.trace.empty() ? run : run_traced;
+  const Result result = run_it(encoder, x, read_masks(o, x, is_batch), o);
   save_npy(o.output, is_batch ? result.output : result.output.squeeze(0));
   std::cout << o.output << ": " << given.shape() << '\n';
   if (!result.attention.defined()) return;
@@ -297,5 +316,6 @@ int main(int argc, char** argv) {
   command.add("--causal", o.causal, "each position sees those before it and itself");
   command.add("--attention-output", o.attention_output,
               "attention weights of all layers, (L, B, H, T, T), .npy");
+  command.add("--trace", o.trace, "name, shape, mean, deviation, first values of each step, text");
   return command.run(argc, argv, [&] { run_encoder(o); });
 }

@@ -1,0 +1,66 @@
+// A trace: what an encoder computes on its way, a line a step, to be compared with another one's.
+//
+//   # name                        shape   mean     deviation  first values
+//   input                         2x9x32  -0.0123  0.987      0.25 -1.5 ...
+//   layers.0.self_attn.in_proj    2x9x96  ...
+//
+// The columns are separated by blanks. Numbers have all their digits, means and deviations are those
+// of all elements, and the first values are in the order of the elements. compare_trace reads it;
+// trace_encoder.py writes the same from PyTorch.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace tessera::examples {
+
+struct TraceStep {
+  std::string name;
+  std::string shape;  // "2x9x32"
+  double mean = 0;
+  double deviation = 0;  // root of the mean of the squared distances from the mean
+  std::vector<double> first;
+  DType dtype = kFloat64;  // as which the first values are written
+};
+
+using Trace = std::vector<TraceStep>;
+
+/// What a trace says of `y`. Sums are in double, from the first element to the last.
+TraceStep trace_step(const std::string& name, const Tensor& y);
+
+/// A number with as few digits as read back as it.
+std::string trace_number(double value);
+
+/// Writes the file as a whole or not at all. **Errors**: as write_file.
+void write_trace(const std::string& file, const Trace& trace);
+/// **Errors**: a line that is none of a trace; no line at all. The message names file and line.
+Trace read_trace(const std::string& file);
+
+/// How far a number of one trace may be from the other's: |a - b| <= atol + rtol |b|.
+struct Tolerance {
+  double atol = 0;
+  double rtol = 0;
+};
+
+/// One number of two traces.
+struct TraceDifference {
+  std::size_t step = 0;
+  std::string what;  // "mean", "first value 3"
+  double a = 0;
+  double b = 0;
+  double by = 0;       // |a - b|, 0 where both are NaN or the same infinity
+  double allowed = 0;  // by the tolerance
+  bool parts() const { return by != 0 && !(by <= allowed); }
+};
+
+/// The first step of which a number is further apart than allowed, by the number that is furthest
+/// beyond; if there is none, the number of all steps that comes nearest to it.
+/// **Errors**: std::runtime_error for steps of other names or shapes, before any that parts; names of
+/// both files stand in the message.
+TraceDifference compare(const std::string& a_file, const Trace& a, const std::string& b_file,
+                        const Trace& b, const Tolerance& tolerance);
+
+}  // namespace tessera::examples

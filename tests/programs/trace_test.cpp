@@ -1,0 +1,118 @@
+// run_encoder --trace writes PyTorch's steps, and compare_trace finds where two traces part.
+#include <string>
+
+#include "tensor/io/npy.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/ops/arithmetic.h"
+#include "tests/programs/programs.h"
+#include "tests/support/golden_models.h"
+
+namespace tessera::test {
+namespace {
+
+const std::string kPost = "encoder_post_relu_none_36";
+const std::string kPre = "encoder_pre_gelu_causal_padding_8";
+
+class Traces : public Programs {
+ protected:
+  /// Writes weights and inputs of a golden encoder, and returns the options that name them.
+  std::string arguments_of(const std::string& name, const std::string& changed = "") const {
+    const GoldenCase golden(name);
+    std::map<std::string, Tensor> state = golden.state();
+    if (!changed.empty()) state.at(changed) = state.at(changed) + 0.01;
+    save_safetensors(folder_ / "w.safetensors", state);
+    save_npy(folder_ / "x.npy", golden.input("src"));
+    std::string arguments = "--weights w.safetensors --input x.npy --output y.npy --heads " +
+                            std::to_string(golden.option("nhead"));
+    if (golden.has_input("mask")) {
+      save_npy(folder_ / "mask.npy", golden.input("mask"));
+      save_npy(folder_ / "padding.npy", golden.input("src_key_padding_mask"));
+      arguments += " --attn-mask mask.npy --key-padding-mask padding.npy";
+    }
+    if (golden.option("gelu")) arguments += " --activation gelu";
+    return arguments + (golden.option("norm_first") ? " --norm-first" : "");
+  }
+
+  void trace(const std::string& arguments, const std::string& file) const {
+    const Outcome outcome = run("run_encoder", arguments + " --trace " + file);
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  }
+
+  static std::string pytorchs(const std::string& name) {
+    return "'" TESSERA_GOLDEN_DIR "/" + name + ".trace.txt'";
+  }
+};
+
+TEST_F(Traces, AreThoseOfPyTorch) {
+  for (const std::string& name : {kPost, kPre}) {
+    const std::string arguments = arguments_of(name);
+    trace(arguments + " --threads 2", "ours.txt");
+    const Outcome compared = run("compare_trace", "ours.txt " + pytorchs(name));
+    EXPECT_EQ(compared.status, 0) << compared.output << compared.errors;
+    EXPECT_NE(compared.output.find(" steps agree; nearest to the tolerance is "),
+              std::string::npos);
+
+    // The same text on any number of threads, and an output with the bits that it has untraced.
+    const std::string text = contents(folder_ / "ours.txt");
+    const std::string output = contents(folder_ / "y.npy");
+    trace(arguments + " --threads 1", "ours.txt");
+    EXPECT_TRUE(contents(folder_ / "ours.txt") == text) << name;
+    ASSERT_EQ(run("run_encoder", arguments).status, 0);
+    EXPECT_TRUE(contents(folder_ / "y.npy") == output) << name;
+  }
+}
+
+TEST_F(Traces, PartWhereAWeightDiffers) {
+  trace(arguments_of(kPre, "layers.1.linear2.bias"), "ours.txt");
+  const Outcome parted = run("compare_trace", "ours.txt " + pytorchs(kPre));
+  EXPECT_EQ(parted.status, 1) << parted.errors;
+  EXPECT_EQ(parted.output.find("layers.1.linear2+residual: the traces part here, at step 16 of 26"),
+            0u)
+      << parted.output;
+  EXPECT_NE(parted.output.find("  all steps before it agree, up to layers.1.linear1+activation\n"),
+            std::string::npos)
+      << parted.output;
+  EXPECT_EQ(run("compare_trace", "--atol 1 --rtol 1 ours.txt " + pytorchs(kPre)).status, 0);
+}
+
+TEST_F(Traces, WhatCompareTraceSaysAndRefuses) {
+  const std::string input = "input 2x3 0 1 1 2 3\n";
+  write("a.txt", "# name\n" + input + "norm 2x3 0.5 nan 1 inf -inf\n");
+  const auto with = [&](const std::string& text) {
+    return "a.txt " + write("b.txt", text).string();
+  };
+  EXPECT_EQ(run("compare_trace", with(input + "norm 2x3 0.5 nan 1 inf -inf\n")).status, 0);
+  // NaN beside a number, and other infinities, part; so does what is out of the tolerance by a hair.
+  for (const char* norm : {"norm 2x3 0.5 1 1 inf -inf\n", "norm 2x3 0.5 nan 1 inf inf\n",
+                           "norm 2x3 0.5 nan 1 7 -inf\n", "norm 2x3 0.50002 nan 1 inf -inf\n",
+                           "norm 2x3 inf nan 1 inf -inf\n"}) {
+    const Outcome parted = run("compare_trace", with(input + norm));
+    EXPECT_EQ(parted.status, 1) << norm << parted.errors;
+    EXPECT_EQ(parted.output.find("norm: the traces part here, at step 2 of 2\n"), 0u);
+  }
+  const std::string near = input + "norm 2x3 0.5000000000000001 nan 1 inf -inf\n";
+  const Outcome told = run("compare_trace", "--atol 0 --rtol 0 " + with(near));
+  EXPECT_EQ(told.output,
+            "norm: the traces part here, at step 2 of 2\n  mean: 0.5 in a.txt, "
+            "0.5000000000000001 in " +
+                path("b.txt") +
+                "\n  1.11022e-16 apart, 0 allowed\n"
+                "  all steps before it agree, up to input\n");
+  const auto refused = [&](const std::string& text, const std::string& words) {
+    EXPECT_TRUE(fails("compare_trace", with(text), words)) << text;
+  };
+  refused(input, "b.txt: it ends after step 1, but a.txt goes on with 'norm'");
+  refused(input + "layers.0 2x3 0 1 1 2 3\n",
+          "b.txt: step 2 is 'layers.0', but in a.txt it is 'no");
+  refused("input 3x3 0 1 1 2 3\n", "b.txt: 'input' has the shape '3x3' and 3 first values, but in");
+  refused("input 2x3 0 1 1 2\n", "b.txt: 'input' has the shape '2x3' and 2 first values, but in a");
+  refused(input + "norm 2x3 0\n", "b.txt: line 2: wanted name, shape, mean, deviation and first");
+  refused("input 2x3 0 1 1 2 x3\n", "b.txt: line 1: wanted a number, got 'x3'");
+  refused("\n# nothing\n", "b.txt: no step of a trace in it");
+  EXPECT_TRUE(fails("compare_trace", "a.txt", "wanted the files of two traces"));
+  EXPECT_TRUE(fails("compare_trace", "a.txt absent.txt", "absent.txt"));
+  EXPECT_TRUE(fails("run_encoder", arguments_of(kPost) + " --trace absent/t.txt", "absent/t.txt"));
+}
+
+}  // namespace
+}  // namespace tessera::test
