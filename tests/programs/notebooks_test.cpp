@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
                          ::testing::Values("000_three_inputs", "001_ten_steps", "002_hello_world",
                                            "003_the_cat_chased_the_mouse",
                                            "004_encoder_decoder_attention", "005_a_layer_by_hand",
-                                           "006_masks", "009_positions"),
+                                           "006_masks", "007_backward_by_hand", "009_positions"),
                          [](const auto& test) { return std::string(test.param); });
 
 #if !defined(TESSERA_SANITIZED)  // half a minute there, for what the trainer's own tests run too

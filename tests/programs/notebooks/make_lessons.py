@@ -96,6 +96,47 @@ def masks():
     return cells + [out, out, out]
 
 
+def backward_by_hand():
+    def gradient(f, x, dy):
+        """d sum(f(x) dy) / dx without a formula: a step along the imaginary axis has no rounding."""
+        dx = np.zeros(x.shape)
+        for at in np.ndindex(*x.shape):
+            moved = x.astype(complex)
+            moved[at] += 1e-30j
+            dx[at] = (f(moved) * dy).sum().imag / 1e-30
+        return dx
+
+    def soft(x):
+        return np.exp(x) / np.exp(x).sum(1, keepdims=True)
+
+    def norm(x, gamma=1, beta=0):
+        centred = x - x.mean(1, keepdims=True)
+        return centred / np.sqrt((centred ** 2).mean(1, keepdims=True) + 1e-5) * gamma + beta
+
+    def weights(q, k):
+        return soft(q @ k.T / np.sqrt(q.shape[1]))
+
+    x, dy = np.array([[1, 2, -1], [0, 0.5, 3]]), np.array([[1, -1, 0.5], [2, 0, -1]])
+    w = np.array([[1, 0, 2], [-1, 1, 0], [0.5, 0.5, -0.5]])
+    b, gamma, beta = np.array([[0.1, 0, -0.1]]), np.array([[1, 2, 0.5]]), np.array([[0, 0.1, -0.1]])
+    linear = lambda x, w, b: x @ w.T + b
+    cells = [linear(x, w, b), dy, gradient(lambda m: linear(m, w, b), x, dy),
+             gradient(lambda m: linear(x, m, b), w, dy), gradient(lambda m: linear(x, w, m), b, dy),
+             soft(x), gradient(soft, x, dy), norm(x, gamma, beta),
+             gradient(lambda m: norm(m, gamma, beta), x, dy),
+             gradient(lambda m: norm(x, m, beta), gamma, dy),
+             gradient(lambda m: norm(x, gamma, m), beta, dy)]
+    q, k = np.array([[1, 0], [0, 2], [-1, 1.0]]), np.array([[1, 1], [0, -1], [2, 0.0]])
+    v, d_o = np.array([[1, 0], [0, 1], [2, -1.0]]), np.array([[1, 0.5], [-1, 0], [0, 2]])
+    cells += [weights(q, k), gradient(lambda m: m @ v, weights(q, k), d_o),
+              gradient(lambda m: weights(q, k) @ m, v, d_o),
+              gradient(lambda m: weights(m, k) @ v, q, d_o),
+              gradient(lambda m: weights(q, m) @ v, k, d_o)]
+    total = lambda m: m + weights(m, m) @ m
+    return cells + [norm(total(x)), gradient(norm, total(x), dy),
+                    gradient(lambda m: norm(total(m)), x, dy)]
+
+
 def positions():
     def angles(places, width):
         return np.outer(places, 10000 ** (-np.arange(0, width, 2) / width))
@@ -123,7 +164,8 @@ def positions():
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    for number, lesson in (5, a_layer_by_hand), (6, masks), (9, positions):
+    lessons = {5: a_layer_by_hand, 6: masks, 7: backward_by_hand, 9: positions}
+    for number, lesson in lessons.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")
 
