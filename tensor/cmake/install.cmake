@@ -11,7 +11,8 @@ if(NOT TESSERA_INSTALL)
   list(APPEND rules EXCLUDE_FROM_ALL)
 endif()
 
-install(TARGETS tessera_tensor tessera_nn tessera_text tessera_models tessera_hugging_face EXPORT tessera ${rules})
+install(TARGETS tessera_tensor tessera_nn tessera_text tessera_models tessera_hugging_face tessera_pages
+        EXPORT tessera ${rules})
 install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-targets.cmake ${rules})
 
 # Headers are public, but for those that only the library's own files include. Of the kernels' these

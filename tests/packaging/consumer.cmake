@@ -138,7 +138,7 @@ project_test(fetch_content "${fixture}" ${packaging}/consumer ${consumer}/from_s
   RUN ${run_both})
 set_tests_properties(consumer.fetch_content PROPERTIES FIXTURES_SETUP fetched COST 1000)
 project_test(add_subdirectory "fetched" ${packaging}/consumer ${consumer}/from_source
-  TARGETS consumer host tessera_hugging_face
+  TARGETS consumer host tessera_hugging_face tessera_pages
   OPTIONS ${from_source} -DCONSUMER_USES=add_subdirectory -DBUILD_SHARED_LIBS=ON
   RUN ${run_both})
 set_tests_properties(consumer.add_subdirectory PROPERTIES FIXTURES_SETUP subdirectory)
