@@ -1,0 +1,155 @@
+#include "models/pages/axis_ticks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace tessera::pages {
+
+namespace {
+
+// Spans of doubles may exceed the largest double.
+using Wide = long double;
+
+/// "1.5e+07" as "1.5e7".
+std::string without_zeros_of_exponent(const std::string& text) {
+  const std::size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  std::size_t digit = e + 2;
+  while (digit + 1 < text.size() && text[digit] == '0') ++digit;
+  return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(digit);
+}
+
+/// `value` with digits down to those of `step`.
+std::string text_of(double value, double step, double largest) {
+  constexpr double kMostPlain = 1e6;
+  constexpr double kLeastPlain = 1e-4;
+  std::array<char, 64> text{};
+  const int place = static_cast<int>(std::floor(std::log10(step) + 1e-9));
+  if (largest < kMostPlain && step >= kLeastPlain) {
+    std::snprintf(text.data(), text.size(), "%.*f", std::max(0, -place), value == 0 ? 0.0 : value);
+    return text.data();
+  }
+  if (value == 0) return "0";
+  const int digits = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)) - place;
+  std::snprintf(text.data(), text.size(), "%.*e", std::clamp(digits, 0, 16), value);
+  return without_zeros_of_exponent(text.data());
+}
+
+/// The smallest of 1, 2, 5, 10, 20, ... times a power of 10 that cuts the span into `most` - 1
+/// parts or fewer.
+Wide step_of(const Interval& interval, int most) {
+  const Wide raw = (static_cast<Wide>(interval.high) - interval.low) / std::max(1, most - 1);
+  const Wide power = std::pow(Wide{10}, std::floor(std::log10(raw)));
+  for (const Wide factor : {Wide{1}, Wide{2}, Wide{5}}) {
+    if (factor * power >= raw * (1 - 1e-9L)) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::vector<Tick> linear_ticks(const Interval& interval, int most) {
+  const Wide step = step_of(interval, most);
+  const Wide first = std::ceil(interval.low / step - 1e-6L);
+  const Wide last = std::floor(interval.high / step + 1e-6L);
+  const double largest = std::max(std::abs(interval.low), std::abs(interval.high));
+  std::vector<Tick> result;
+  for (Wide i = first; i <= last && std::ssize(result) < most; ++i) {
+    const auto value = static_cast<double>(i * step);
+    if (!result.empty() && value == result.back().value) break;  // the step is below a double's
+    result.push_back({value, text_of(value, static_cast<double>(step), largest)});
+  }
+  return result;
+}
+
+/// A number by itself: a power of 10, or 2 or 5 times one.
+Tick round_tick(double value) {
+  return {value, text_of(value, std::pow(10, std::floor(std::log10(value) + 1e-9)), value)};
+}
+
+std::vector<Tick> log_ticks(const Interval& interval, int most) {
+  const int first = static_cast<int>(std::floor(std::log10(interval.low) + 1e-9));
+  const int last = static_cast<int>(std::floor(std::log10(interval.high) + 1e-9));
+  const auto within = [&](double value) {
+    return value >= interval.low * (1 - 1e-9) && value <= interval.high * (1 + 1e-9);
+  };
+  std::vector<Tick> fine, powers;
+  for (int power = first; power <= last; ++power) {
+    const double ten = std::pow(10, power);
+    if (within(ten)) powers.push_back(round_tick(ten));
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      if (within(factor * ten)) fine.push_back(round_tick(factor * ten));
+    }
+  }
+  if (std::ssize(fine) < 2) return linear_ticks(interval, most);
+  if (std::ssize(fine) <= most) return fine;
+  std::vector<Tick> result;
+  const std::ptrdiff_t stride = (std::ssize(powers) + most - 1) / most;
+  for (std::ptrdiff_t i = 0; i < std::ssize(powers); i += stride) {
+    result.push_back(powers[static_cast<std::size_t>(i)]);
+  }
+  return result;
+}
+
+}  // namespace
+
+bool is_drawable(double value, Scale scale) {
+  return std::isfinite(value) && (scale == Scale::kLinear || value > 0);
+}
+
+double position(double value, const Interval& interval, Scale scale) {
+  if (scale == Scale::kLog10) {
+    const double low = std::log10(interval.low);
+    return (std::log10(value) - low) / (std::log10(interval.high) - low);
+  }
+  const Wide low = interval.low;
+  return static_cast<double>((value - low) / (interval.high - low));
+}
+
+Interval interval_of(std::span<const double> values, Scale scale) {
+  Interval found{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (const double value : values) {
+    if (!is_drawable(value, scale)) continue;
+    found.low = std::min(found.low, value);
+    found.high = std::max(found.high, value);
+  }
+  const bool is_log = scale == Scale::kLog10;
+  if (found.low > found.high) return is_log ? Interval{1, 10} : Interval{0, 1};
+  // What is nearly one value is drawn as if it were: rounding is no curve.
+  const double size = std::max(std::abs(found.low), std::abs(found.high));
+  if (found.high / 2 - found.low / 2 > size * 1e-12) return found;
+  constexpr double kLeast = 1e-300;
+  if (size < kLeast) return is_log ? Interval{kLeast, 10 * kLeast} : Interval{0, 1};
+  const double most = std::numeric_limits<double>::max();
+  const double margin = size * 0.05;
+  return {std::max(found.low - margin, -most), std::min(found.high + margin, most)};
+}
+
+Interval rounded(const Interval& interval, Scale scale, int most) {
+  if (scale == Scale::kLog10) {
+    const double margin = std::pow(interval.high / interval.low, 0.04);
+    const double low = interval.low / margin, high = interval.high * margin;
+    return low > 0 && std::isfinite(high) ? Interval{low, high} : interval;
+  }
+  const Wide step = step_of(interval, most);
+  const auto low = static_cast<double>(step * std::floor(interval.low / step + 1e-6L));
+  const auto high = static_cast<double>(step * std::ceil(interval.high / step - 1e-6L));
+  return low < high && std::isfinite(low) && std::isfinite(high) ? Interval{low, high} : interval;
+}
+
+std::vector<Tick> ticks(const Interval& interval, Scale scale, int most) {
+  return scale == Scale::kLinear ? linear_ticks(interval, most) : log_ticks(interval, most);
+}
+
+std::vector<Tick> ticks_at(std::span<const double> values) {
+  std::vector<Tick> result;
+  for (const double value : values) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.15g", value == 0 ? 0.0 : value);
+    result.push_back({value, without_zeros_of_exponent(text.data())});
+  }
+  return result;
+}
+
+}  // namespace tessera::pages

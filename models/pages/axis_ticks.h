@@ -1,0 +1,45 @@
+// Where an axis of a chart begins and ends, and where its numbers stand.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera::pages {
+
+enum class Scale { kLinear, kLog10 };
+
+/// The values between which an axis is drawn; `low < high`, and `low > 0` on a logarithmic one.
+struct Interval {
+  double low;
+  double high;
+};
+
+/// A place on an axis that has a number.
+struct Tick {
+  double value;
+  std::string text;
+};
+
+/// Whether a value has a place on such an axis: it is finite, and positive on a logarithmic one.
+bool is_drawable(double value, Scale scale);
+
+/// Where `value` lies between the ends of the axis: 0 is `low`, 1 is `high`.
+double position(double value, const Interval& interval, Scale scale);
+
+/// An interval that holds all drawable values and is never empty; [0, 1] (logarithmic: [1, 10])
+/// where there are none.
+Interval interval_of(std::span<const double> values, Scale scale);
+
+/// The interval with its ends moved outwards to round numbers, at which ticks stand.
+Interval rounded(const Interval& interval, Scale scale, int most);
+
+/// At most `most` (at least 2) round numbers of the interval, in rising order: multiples of 1, 2 or
+/// 5 times a power of 10; on a logarithmic axis powers of 10, with 2 and 5 times them where there
+/// is room, and linear ones where it is shorter than that.
+std::vector<Tick> ticks(const Interval& interval, Scale scale, int most);
+
+/// The texts of given places, with as many digits as tell them apart.
+std::vector<Tick> ticks_at(std::span<const double> values);
+
+}  // namespace tessera::pages
