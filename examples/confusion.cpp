@@ -4,21 +4,38 @@
 #include <ostream>
 
 #include "tensor/error.h"
+#include "tensor/ops/ops.h"
 
 namespace tessera::examples {
 
+Confusion::Confusion(index_t classes)
+    : counts_(static_cast<std::size_t>(classes),
+              std::vector<index_t>(static_cast<std::size_t>(classes))) {}
+
 Confusion::Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
                      index_t classes)
-    : counts_(static_cast<std::size_t>(classes),
-              std::vector<index_t>(static_cast<std::size_t>(classes))) {
+    : Confusion(classes) {
   require(examples.size() == answers.size(), "Confusion", answers.size(), " answers for ",
           examples.size(), " examples");
+  for (std::size_t i = 0; i < examples.size(); ++i) count(text::class_of(examples[i]), answers[i]);
+}
+
+void Confusion::count(index_t label, index_t answer) {
   const auto place = [&](index_t number) {
+    const index_t classes = std::ssize(counts_);
     require(0 <= number && number < classes, "Confusion", "class ", number, " of ", classes);
     return static_cast<std::size_t>(number);
   };
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    ++counts_[place(text::class_of(examples[i]))][place(answers[i])];
+  ++counts_[place(label)][place(answer)];
+}
+
+void Confusion::add(const Tensor& labels, const Tensor& scores) {
+  const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
+  const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
+  require(wanted.size() == answers.size(), "Confusion", answers.size(), " answers for ",
+          wanted.size(), " labels");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] >= 0) count(wanted[i], answers[i]);
   }
 }
 

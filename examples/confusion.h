@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/pages/training_page.h"
 #include "models/text/batches.h"
+#include "tensor/tensor.h"
 
 namespace tessera::examples {
 
@@ -18,6 +20,12 @@ class Confusion {
   Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
             index_t classes);
 
+  /// None yet.
+  explicit Confusion(index_t classes);
+  /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of the
+  /// labels (...) but those below 0, which no class has. **Errors**: as above.
+  void add(const Tensor& labels, const Tensor& scores);
+
   /// The share of answers that are right.
   double accuracy() const;
 
@@ -26,10 +34,18 @@ class Confusion {
   /// count. **Source**: sklearn.metrics.f1_score, average "macro".
   double macro_f1() const;
 
+  /// The counts for a page.
+  pages::ClassCounts for_page(const std::string& title,
+                              const std::vector<std::string>& names) const {
+    return {title, names, counts_};
+  }
+
   /// The counts with the names of the classes, a label a row, unless that is too wide to be read.
   void print(std::ostream& out, const std::vector<std::string>& names) const;
 
  private:
+  void count(index_t label, index_t answer);
+
   std::vector<std::vector<index_t>> counts_;  // [label][answer]
 };
 

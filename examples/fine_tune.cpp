@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "examples/attention_file.h"
+#include "examples/confusion.h"
 #include "examples/console.h"
 #include "examples/fine_tuning_data.h"
 #include "examples/training.h"
@@ -44,6 +46,7 @@ struct Options {
   index_t freeze_layers = 0;
   index_t max_length = 0;
   double temperature = 0.05;
+  examples::AttentionOptions attention;
 };
 
 /// The examples of the files of one call.
@@ -53,12 +56,17 @@ struct Files {
 
 using Chosen = std::span<const index_t>;
 using LossOf = std::function<nn::LossSum(const TextData& data, Chosen chosen)>;
+using ScoresOf = std::function<Tensor(const text::Batch& batch)>;
 
 /// What a task is to the trainer.
 struct Task {
   std::string name;
   LossOf loss;
   bool is_regression = false;  // no answer is right or wrong
+  // Of a task that chooses among classes, for --report:
+  std::vector<std::string> labels = {};
+  ScoresOf scores = {};
+  text::BatchOptions padding = {};
 };
 
 Files read_files(const examples::Program& program, const Options& o,
@@ -116,6 +124,22 @@ void announce(const Task& task, const Model& model, const Files& files) {
             << std::endl;
 }
 
+/// Tells --report which classes a trained model says for which.
+void report(examples::Training& training, const Task& task, const Files& files) {
+  constexpr index_t kBatch = 32;
+  for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
+                                    std::pair(&files.test, "Examples of --test")}) {
+    if (data->examples.empty()) continue;
+    examples::Confusion counts(std::ssize(task.labels));
+    nn::BatchSampler sampler(data->lengths(), {.batch_size = kBatch, .shuffle = false});
+    while (sampler.epoch() == 0) {
+      const text::Batch batch = text::make_batch(data->examples, sampler.next(), task.padding);
+      counts.add(batch.labels, task.scores(batch));
+    }
+    training.report(counts.for_page(title, task.labels));
+  }
+}
+
 /// Trains to the end and takes the best weights; false if it was stopped before.
 template <class Model>
 bool train(const examples::Program& program, const Options& o, const Task& task, Model& model,
@@ -129,6 +153,7 @@ bool train(const examples::Program& program, const Options& o, const Task& task,
   examples::Lesson lesson = {
       .train = examples_of(files.train, task.loss),
       .digest = files.train.digest(),
+      .has_accuracy = !task.is_regression,
       .best_by = task.is_regression ? nn::BestBy::kLoss : nn::BestBy::kAccuracy,
       .summary = [&](const nn::EpochReport& report) { return summary_of(task, report); }};
   lesson.notes.set("task", task.name);
@@ -141,7 +166,30 @@ bool train(const examples::Program& program, const Options& o, const Task& task,
   if (!training.run()) return false;
   training.take_trained(model);
   nn::eval(model);
+  if (training.has_report() && task.scores) report(training, task, files);
   return true;
+}
+
+template <class Learner>
+const text::Tokenizer& tokenizer_of(const Learner& learner) {
+  if constexpr (requires { learner.reader; }) {
+    return *learner.reader.tokenizer;
+  } else {
+    return *learner.tokenizer;
+  }
+}
+
+/// What --attention asks for, of the texts to be tested on, else of those held out or learned.
+template <class Learner>
+void write_attention(const examples::AttentionFile& file, const Learner& learner,
+                     const models::TokenEncoder& encoder, const Files& files) {
+  const TextData& shown = !files.test.empty()    ? files.test
+                          : !files.valid.empty() ? files.valid
+                                                 : files.train;
+  file.write(std::ssize(shown.examples), tokenizer_of(learner), encoder, [&](index_t i) {
+    const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
+    return examples::ReadText{example.ids, example.types};
+  });
 }
 
 /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
@@ -149,10 +197,12 @@ template <class Learner, class Model>
 void run_task(const examples::Program& program, const Options& o, const Task& task,
               const Learner& learner, Model& model, models::TokenEncoder& encoder,
               const Files& files) {
+  const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
   models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite, .rehearse = true});
   if (!train(program, o, task, model, encoder, files)) return;
   models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite});
   std::cout << "saved " << o.save << std::endl;
+  write_attention(attention, learner, encoder, files);
   if (files.test.empty()) return;
   std::cout << "test " << said(task, nn::evaluate(model, examples_of(files.test, task.loss)))
             << std::endl;
@@ -174,6 +224,21 @@ text::BatchOptions padding_of(const text::Tokenizer& tokenizer) {
   return {.pad = tokenizer.special().pad.value_or(0)};
 }
 
+/// A task whose model scores classes.
+Task choice(const std::string& name, const std::vector<std::string>& labels, const ScoresOf& scores,
+            const text::BatchOptions& padding) {
+  Task task;
+  task.name = name;
+  task.loss = [scores, padding](const TextData& data, Chosen chosen) {
+    const text::Batch batch = text::make_batch(data.examples, chosen, padding);
+    return nn::summed_cross_entropy(scores(batch), batch.labels);
+  };
+  task.labels = labels;
+  task.scores = scores;
+  task.padding = padding;
+  return task;
+}
+
 void learn_classes(const examples::Program& program, const Options& o) {
   const examples::LabelledFile lines = examples::read_labelled_file(o.train, o.pair);
   const std::vector<std::string> labels = text::distinct_labels(lines.lines);
@@ -187,12 +252,9 @@ void learn_classes(const examples::Program& program, const Options& o) {
     return examples::classified_texts(examples::read_labelled_file(file, o.pair), labels, encode);
   });
   const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
-  const LossOf loss = [&](const TextData& data, Chosen chosen) {
-    const text::Batch batch = text::make_batch(data.examples, chosen, padding);
-    return nn::summed_cross_entropy(learner.model(tokens_of(batch)), batch.labels);
-  };
-  run_task(program, o, {"classification", loss}, learner, learner.model, learner.model.encode,
-           files);
+  const ScoresOf scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
+  const Task task = choice("classification", labels, scores, padding);
+  run_task(program, o, task, learner, learner.model, learner.model.encode, files);
 }
 
 /// The mean of what is to be predicted, with which an untrained model begins.
@@ -228,11 +290,9 @@ void learn_tags(const examples::Program& program, const Options& o) {
     return examples::tagged_texts(text::read_tagged_tokens(file), labels, file, encode);
   });
   const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
-  const LossOf loss = [&](const TextData& data, Chosen chosen) {
-    const text::Batch batch = text::make_batch(data.examples, chosen, padding);
-    return nn::summed_cross_entropy(learner.model(tokens_of(batch)), batch.labels);
-  };
-  run_task(program, o, {"tokens", loss}, learner, learner.model, learner.model.encode, files);
+  const ScoresOf scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
+  const Task task = choice("tokens", labels, scores, padding);
+  run_task(program, o, task, learner, learner.model, learner.model.encode, files);
 }
 
 /// The limit in tokens of a sentence, by the options and the model; 0: none.
@@ -301,7 +361,9 @@ void check(const examples::Program& program, const Options& o) {
   require(!o.pair || o.task == "classification" || o.task == "regression" || o.task == "auto",
           kProgram, "--pair goes with --task classification and regression");
   for (const auto& [flag, path] :
-       {std::pair("--log", program.options.log), std::pair("--checkpoint", program.options.save)}) {
+       {std::pair("--log", program.options.log), std::pair("--report", program.options.report),
+        std::pair("--checkpoint", program.options.save),
+        std::pair("--attention", o.attention.file)}) {
     require(path.empty() || !is_inside(path, o.save), kProgram, flag, ' ', path,
             " is in the folder of --save, which has nothing but the model");
   }
@@ -346,5 +408,6 @@ int main(int argc, char** argv) {
               {0, examples::kMany});
   program.add("--temperature", o.temperature, "what the cosines of pairs are divided by",
               {1e-6, 1e6});
+  examples::add_attention_options(program, o.attention);
   return program.run(argc, argv, [&] { run(program, o); });
 }

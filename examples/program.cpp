@@ -176,6 +176,7 @@ void Program::add_common_options() {
   add_file(save_flag_.c_str(), options.save, "folder for the checkpoint; --resume's if absent");
   add_file("--resume", options.resume, "folder of a checkpoint to go on from");
   add_file("--log", options.log, "file for a line of numbers a step, as CSV");
+  add_file("--report", options.report, "file for the run's curves, a page written as it goes on");
 }
 
 void Program::resume() {
@@ -203,16 +204,28 @@ void Program::resume() {
   if (options.save.empty()) options.save = options.resume;
 }
 
-/// A log on top of a file that is read, or of a checkpoint, would destroy it.
-void Program::check_log() const {
-  if (options.log.empty()) return;
-  for (const auto& [flag, name] : files_) {
-    if (name == &options.log || name->empty()) continue;
+/// A log or a report on top of a file that is read, or of a checkpoint, would destroy it.
+void Program::check_written(const char* flag, const std::string& file) const {
+  if (file.empty()) return;
+  for (const auto& [other, name] : files_) {
+    if (other == flag || name->empty()) continue;
     const bool is_folder = name == &options.save || name == &options.resume;
-    const fs::path file = is_folder ? fs::path(*name) / kCheckpointFile : fs::path(*name);
-    require(!is_same_file(options.log, file), name_.c_str(), "--log ", options.log,
-            " would overwrite ", is_folder ? "the checkpoint of " : "the file of ", flag);
+    const fs::path read = is_folder ? fs::path(*name) / kCheckpointFile : fs::path(*name);
+    require(!is_same_file(file, read), name_.c_str(), flag, ' ', file, " would overwrite ",
+            is_folder ? "the checkpoint of " : "the file of ", other);
   }
+}
+
+std::vector<std::pair<std::string, std::string>> Program::values() const {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const CLI::Option* option : line_->app.get_options()) {
+    if (option->get_name() == "--help") continue;
+    std::string value = option->get_default_str();
+    if (!option->results().empty()) value = option->results().back();
+    if (value.empty()) value = option->get_expected_max() == 0 ? "false" : "-";
+    values.emplace_back(option->get_name(), value);
+  }
+  return values;
 }
 
 nn::Checkpoint Program::settings() const {
@@ -230,7 +243,8 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
   return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
     set_thread_count(static_cast<int>(threads_));
     if (!options.resume.empty()) resume();
-    check_log();
+    check_written("--log", options.log);
+    check_written("--report", options.report);
     body();
   });
 }

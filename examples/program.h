@@ -42,6 +42,7 @@ struct TrainingOptions {
   std::string save = "";
   std::string resume = "";
   std::string log = "";
+  std::string report = "";
 };
 
 /// The file in the folders that --save and --resume name.
@@ -65,14 +66,14 @@ class Program {
   void add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, std::string& value, const char* what,
            const std::vector<std::string>& choices);
-  /// Adds one that is a name, or a file that --log may not overwrite.
+  /// Adds one that is a name, or a file that --log and --report may not overwrite.
   void add(const char* flag, std::string& value, const char* what);
 
   /// Adds an option of this call alone. An empty text is refused: a script's unset variable gives
   /// one.
   void add_for_call(const char* flag, std::string& value, const char* what);
   void add_for_call(const char* flag, bool& value, const char* what);
-  /// Adds one that names a file or folder, which --log may not overwrite.
+  /// Adds one that names a file or folder, which --log and --report may not overwrite.
   void add_file(const char* flag, std::string& value, const char* what);
   /// Adds the options of programs that evaluate: which lines are held out, and --patience.
   void add_held_out(std::string& file, double& share);
@@ -83,6 +84,9 @@ class Program {
 
   /// The start of a checkpoint: whose it is, and the run's options.
   nn::Checkpoint settings() const;
+
+  /// All options of this call by their flags, defaults too.
+  std::vector<std::pair<std::string, std::string>> values() const;
 
   const std::string& name() const { return name_; }
   /// The option that names the checkpoint's folder.
@@ -97,7 +101,7 @@ class Program {
   void add_model_options();
   void add_common_options();
   void resume();
-  void check_log() const;
+  void check_written(const char* flag, const std::string& file) const;
 
   std::string name_;
   std::string save_flag_;

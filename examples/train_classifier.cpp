@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "examples/attention_file.h"
 #include "examples/confusion.h"
 #include "examples/named_tokenizer.h"
 #include "examples/plan.h"
@@ -48,6 +49,7 @@ struct ClassifierOptions {
   index_t min_count = 1;
   index_t vocabulary = 0;
   index_t max_words = 256;
+  examples::AttentionOptions attention;
 };
 
 /// What a line of text means to the model: the names of its words and classes.
@@ -229,31 +231,50 @@ nn::LossSum training_loss_of(const models::SequenceClassifier& model, const Clas
   });
 }
 
+/// The examples of the files of one call.
+struct Files {
+  std::vector<text::Example> train, valid, test;
+};
+
+/// Tells --report how the trained model answers.
+void report(examples::Training& training, const models::SequenceClassifier& model,
+            const Names& names, const Files& files) {
+  const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
+    if (examples.empty()) return;
+    const examples::Confusion counts(examples, classes_of(model, examples),
+                                     std::ssize(names.labels));
+    training.report(counts.for_page(title, names.labels));
+  };
+  count(files.valid, "Held-out lines");
+  count(files.test, "Lines of --test");
+}
+
 /// Trains to the end and takes the best weights; false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
-           const std::vector<text::Example>& examples, const std::vector<text::Example>& valid,
-           models::SequenceClassifier& model) {
-  std::cout << examples.size() << " lines, " << names.words->size() << " words, "
+           const Files& files, models::SequenceClassifier& model) {
+  std::cout << files.train.size() << " lines, " << names.words->size() << " words, "
             << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
-  if (!valid.empty()) std::cout << "; " << valid.size() << " lines are held out";
+  if (!files.valid.empty()) std::cout << "; " << files.valid.size() << " lines are held out";
   std::cout << std::endl;
-  examples::Lesson lesson = {.train = {text::lengths_of(examples),
+  examples::Lesson lesson = {.train = {text::lengths_of(files.train),
                                        [&](std::span<const index_t> chosen) {
                                          return training_loss_of(
                                              model, c, names.words->special(),
-                                             text::make_batch(examples, chosen));
+                                             text::make_batch(files.train, chosen));
                                        }},
-                             .digest = examples::digest_of(examples),
+                             .digest = examples::digest_of(files.train),
                              .notes = notes_of(names)};
-  if (!valid.empty()) {
-    lesson.held_out = {text::lengths_of(valid), [&](std::span<const index_t> chosen) {
-                         return loss_of(model, text::make_batch(valid, chosen));
+  if (!files.valid.empty()) {
+    lesson.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
+                         return loss_of(model, text::make_batch(files.valid, chosen));
                        }};
-    lesson.digest ^= examples::digest_of(valid) * 3;
+    lesson.digest ^= examples::digest_of(files.valid) * 3;
   }
   examples::Training training(program, model, std::move(lesson));
   if (!training.run()) return false;
   training.take_trained(model);
+  nn::eval(model);
+  if (training.has_report()) report(training, model, names, files);
   return true;
 }
 
@@ -302,6 +323,10 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
           "--valid and --valid-share say twice what is held out");
   require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
           "--baseline learns from --train FILE and is tested on --test FILE");
+  require(!c.train.empty() || program.options.report.empty(), "train_classifier",
+          "--report tells of a training, which needs --train FILE");
+  require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
+          "--attention shows lines of --test FILE or --train FILE");
   require(!c.probabilities || c.predict, "train_classifier", "--probabilities goes with --predict");
 }
 
@@ -315,27 +340,35 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
   const Names names = program.resumed ? names_from(*program.resumed)
                                       : names_of(lines, text::distinct_labels(all_lines), c);
-  std::vector<text::Example> tested;
+  Files files;
   if (!c.test.empty()) {
-    tested = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
+    files.test = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);
+  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
-  const std::vector<text::Example> learned = examples_of(lines, c.train, names, c.max_words);
-  const std::vector<text::Example> valid = examples_of(valid_lines, c.valid, names, c.max_words);
+  files.train = examples_of(lines, c.train, names, c.max_words);
+  files.valid = examples_of(valid_lines, c.valid, names, c.max_words);
   const index_t classes = std::ssize(names.labels);
   std::optional<examples::Confusion> baseline;
   if (c.baseline) {
-    baseline.emplace(tested, examples::word_pair_answers(learned, tested, classes), classes);
+    baseline.emplace(files.test, examples::word_pair_answers(files.train, files.test, classes),
+                     classes);
   }
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
-  } else if (!train(program, c, names, learned, valid, model)) {
+  } else if (!train(program, c, names, files, model)) {
     return;
   }
   nn::eval(model);
   if (c.predict) predict(model, names, c);
-  if (!tested.empty()) test(model, tested, names.labels, baseline);
+  if (!files.test.empty()) test(model, files.test, names.labels, baseline);
+  const auto& shown = !files.test.empty()    ? files.test
+                      : !files.valid.empty() ? files.valid
+                                             : files.train;
+  attention.write(std::ssize(shown), *names.words, model.encode, [&](index_t i) {
+    return examples::ReadText{shown[static_cast<std::size_t>(i)].ids};
+  });
 }
 
 }  // namespace
@@ -380,5 +413,6 @@ int main(int argc, char** argv) {
               "most tokens that are told apart; 0: all words, or 8000 parts of words",
               {0, 10'000'000});
   program.add("--max-words", c.max_words, "a line is cut after so many words", {1, 100'000});
+  examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });
 }

@@ -4,15 +4,17 @@
 // look there: after training, attention lies on the anti-diagonal of the map. Nobody told it so.
 //
 // The words are random letters; those of the test are never trained on. Options: --help.
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "examples/attention_file.h"
+#include "examples/confusion.h"
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "models/models.h"
+#include "models/pages/attention_map.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
@@ -52,22 +54,19 @@ index_t count_correct(const Tensor& scores, const Tensor& words) {
   return sum(eq(argmax(scores, {-1}), words.slice(1, {}, {}, -1))).item<index_t>();
 }
 
-/// A row of shades for each letter: what the place in front attends to, in percent.
-void print_map(const std::string& word, const Tensor& weights) {
-  constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
-  const index_t length = std::ssize(word);
-  std::printf("    ");
-  for (char c : word) std::printf("     %c", c);
-  std::printf("\n");
-  for (index_t i = 0; i < length; ++i) {
-    std::printf("  %c ", word[static_cast<std::size_t>(i)]);
-    for (index_t j = 0; j < length; ++j) {
-      const double weight = weights.item_at({i, j});
-      const char* shade = kShades[std::min(4, static_cast<int>(5 * weight))];
-      std::printf(" %s%s%3.0f", shade, shade, 100 * weight);
-    }
-    std::printf("\n");
-  }
+/// How often the model says which letter for which, for --report.
+pages::ClassCounts letter_counts(const models::TokenClassifier& model, const Tensor& words) {
+  examples::Confusion counts(kLetters);
+  counts.add(words.slice(1, {}, {}, -1), model(words));
+  std::vector<std::string> names;
+  for (char letter = 'a'; letter <= 'z'; ++letter) names.emplace_back(1, letter);
+  return counts.for_page("Letters of unseen words", names);
+}
+
+std::vector<std::string> letters_alone(const std::string& word) {
+  std::vector<std::string> letters;
+  for (const char c : word) letters.emplace_back(1, c);
+  return letters;
 }
 
 /// What the trained model makes of one word, and where it looks.
@@ -82,7 +81,7 @@ void show(const models::TokenClassifier& model, const std::string& word) {
   const Tensor map = trace.weights[0].select(0, 0);
   const double mirrored = mean(map.slice(1, {}, {}, -1).diagonal()).item();
   std::printf("\nAttention of the last layer in percent (rows look at columns):\n\n");
-  print_map(word, map);
+  std::printf("%s", pages::attention_text(map, letters_alone(word)).c_str());
   std::printf("\non the anti-diagonal: %.0f %%\n", 100 * mirrored);
   std::fflush(stdout);
 }
@@ -102,6 +101,8 @@ int main(int argc, char** argv) {
                              .learning_rate = 3e-3});
   program.add("--length", length, "letters of a word", {2, 64});
   program.add("--words", count, "words to train on", {1, 1'000'000});
+  examples::AttentionOptions attention;
+  examples::add_attention_options(program, attention);
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
     examples::check_plan(program, examples::plan_of(program, kLetters));
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
 
     manual_seed(o.seed);
     models::TokenClassifier model({.tokens = tokens, .classes = kLetters, .dropout = o.dropout});
+    const examples::AttentionFile attention_file(attention, model.encode.encoder, program.name());
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
@@ -133,6 +135,13 @@ int main(int argc, char** argv) {
     std::printf("%.2f %% of the letters of %lld unseen words are right\n",
                 100 * static_cast<double>(count_correct(model(unseen), unseen)) / places,
                 static_cast<long long>(kTestWords));
-    show(model, length == 12 ? kShownWord : word_of(test.front().ids));
+    if (training.has_report()) training.report(letter_counts(model, unseen));
+    const std::string shown = length == 12 ? kShownWord : word_of(test.front().ids);
+    show(model, shown);
+    attention_file.write(
+        1, [&](index_t) { return letters_alone(shown); },
+        [&](index_t, const AttentionRequest& request) {
+          return examples::weights_of(model.encode, {letters_of(shown)}, request);
+        });
   });
 }

@@ -2,21 +2,27 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "examples/machine.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
 
 namespace {
 
-constexpr const char* kLogHeader = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds";
+constexpr double kSecondsBetweenReports = 5;
+constexpr double kSecondsBetweenEpochs = 0.5;  // where an epoch takes less
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -41,17 +47,31 @@ class InterruptScope {
   std::array<struct sigaction, 2> before_ = {};
 };
 
-/// The lines of a log up to the one of `step`; nothing where there is none, or no file.
+/// The lines of a log up to the one of `step`; nothing where it has not our header. One without the
+/// last columns, as older versions wrote it, gets them empty.
+std::string kept_lines(std::istream& log, index_t step) {
+  std::string kept, more;
+  for (std::string line; std::getline(log, line);) {
+    if (!kept.empty() && std::atoll(line.c_str()) > step) break;
+    if (kept.empty()) {
+      if (line.empty() || !pages::kRunLogHeader.starts_with(line)) break;
+      const std::string_view rest = pages::kRunLogHeader.substr(line.size());
+      if (!rest.empty() && rest.front() != ',') break;
+      more.assign(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), ',')), ',');
+      kept += std::string(pages::kRunLogHeader) + '\n';
+      continue;
+    }
+    kept += line + more + '\n';
+  }
+  return kept;
+}
+
+/// The same of a file; nothing where there is none.
 std::string kept_log(const std::string& path, index_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream file(path);
-  std::string kept;
-  for (std::string line; std::getline(file, line);) {
-    if (kept.empty() ? line != kLogHeader : std::atoll(line.c_str()) > step) break;
-    kept += line + '\n';
-  }
-  return kept;
+  return kept_lines(file, step);
 }
 
 /// Makes the folder in which checkpoints will be written.
@@ -137,7 +157,50 @@ void Training::resume(const Program& program) {
     trainer_->load_state(*program.resumed);
   }
   if (!options_.save.empty()) make_folder(options_.save);
-  if (!options_.log.empty()) open_log();
+}
+
+/// What log and report begin with: a header, and the lines up to where this call goes on.
+std::string Training::earlier_lines() const {
+  const index_t step = trainer_->step();
+  std::string kept;
+  if (step > 0) {
+    if (!options_.log.empty()) kept = kept_log(options_.log, step);
+    if (const auto earlier = kept.empty() ? report_.earlier_log() : std::nullopt) {
+      std::istringstream lines(*earlier);
+      kept = kept_lines(lines, step);
+    }
+  }
+  return kept.empty() ? std::string(pages::kRunLogHeader) + '\n' : kept;
+}
+
+void Training::begin_report(const Program& program, index_t parameters) {
+  pages::TrainingReport facts;
+  facts.title = program.name();
+  facts.run = format(program.name(), " ", lesson_.digest, " ", options_.seed);
+  facts.options = program.values();
+  facts.machine = machine_facts();
+  facts.machine.emplace_back("parameters", format(parameters));
+  facts.machine.emplace_back("examples", format(lesson_.train.lengths.size()));
+  facts.machine.emplace_back("held-out examples", format(lesson_.held_out.lengths.size()));
+  report_ = Report(options_.report, std::move(facts));
+  if (options_.log.empty() && !report_.is_wanted()) return;
+  std::string lines = earlier_lines();
+  const std::string& name = options_.log.empty() ? options_.report : options_.log;
+  const std::vector<pages::LoggedStep> steps = pages::read_run_log(lines, name);
+  if (!steps.empty()) seconds_before_ = pages::elapsed(steps).back();
+  if (!options_.log.empty()) {
+    log_.open(options_.log, std::ios::trunc);
+    log_ << lines << std::flush;
+    if (!log_) fail_file(options_.log, "cannot write it");
+  }
+  if (!report_.is_wanted()) return;
+  lines_ = std::move(lines);
+  report_.write("begins", lines_, true);
+}
+
+void Training::report(pages::ClassCounts classes) {
+  report_.add(std::move(classes));
+  report_.write("finished", lines_, false);
 }
 
 void Training::save() const {
@@ -154,11 +217,7 @@ bool Training::run() {
   const InterruptScope scope;
   start_ = std::chrono::steady_clock::now();
   first_step_ = trainer_->step();
-  nn::TrainerHooks hooks = {
-      .step = [this](const nn::StepReport& report) { after_step(report); },
-      .epoch = [this](const nn::EpochReport& report) { after_epoch(report); }};
-  if (!options_.save.empty()) hooks.save = [this] { save(); };
-  const nn::RunEnd end = trainer_->run(hooks);
+  const nn::RunEnd end = run_trainer();
   const std::string where =
       format("after step ", trainer_->step(), " of ", trainer_->total_steps());
   if (end == nn::RunEnd::kPatience) {
@@ -169,20 +228,73 @@ bool Training::run() {
                           options_.save.empty() ? "; nothing is saved without " + save_flag_
                                                 : "; go on with --resume " + options_.save));
   }
+  report_.write((end == nn::RunEnd::kStopped ? "stopped " : "finished ") + where, lines_, false);
   return end != nn::RunEnd::kStopped;
+}
+
+/// Trains, and leaves a report that says so where it fails.
+nn::RunEnd Training::run_trainer() {
+  nn::TrainerHooks hooks = {
+      .step = [this](const nn::StepReport& report) { after_step(report); },
+      .evaluation = [this](const nn::EvaluationReport& report) { after_evaluation(report); },
+      .epoch = [this](const nn::EpochReport& report) { after_epoch(report); }};
+  if (!options_.save.empty()) hooks.save = [this] { save(); };
+  try {
+    return trainer_->run(hooks);
+  } catch (const std::exception& error) {
+    const std::string state = format("failed after step ", trainer_->step(), ": ", error.what());
+    try {
+      report_.write(state, lines_, false);
+    } catch (const std::exception&) {
+      // the first error says more
+    }
+    throw;
+  }
 }
 
 void Training::after_step(const nn::StepReport& report) {
   tokens_ += report.length;
-  if (log_.is_open()) {
-    log_ << format(report.step, ",", report.epoch + 1, ",", report.totals.mean(), ",", report.lr,
-                   ",", report.gradient_norm, ",", report.length, ",", fixed(seconds(), 3), "\n")
-         << std::flush;
-    if (!log_) fail_file(options_.log, "cannot write it");
+  pages::LoggedStep step = {.step = report.step,
+                            .epoch = report.epoch + 1,
+                            .loss = report.totals.mean(),
+                            .learning_rate = report.lr,
+                            .gradient_norm = report.gradient_norm,
+                            .tokens = static_cast<double>(report.length),
+                            .seconds = seconds_before_ + seconds()};
+  if (lesson_.has_accuracy) step.accuracy = report.totals.accuracy();
+  const bool ends_epoch = report.step % trainer_->steps_per_epoch() == 0;
+  if (ends_epoch && !lesson_.held_out.lengths.empty()) {
+    pending_ = step;  // written with its evaluation
+  } else {
+    write(step);
   }
+  report_.write_after(kSecondsBetweenReports, standing(), lines_);
   show(report.totals.mean());
   const bool limited = options_.max_steps > 0 && report.step - first_step_ >= options_.max_steps;
   if (interrupted != 0 || limited) trainer_->stop();
+}
+
+void Training::after_evaluation(const nn::EvaluationReport& report) {
+  if (!pending_) return;  // of a step that an earlier call has written
+  pending_->held_out_loss = report.totals.mean();
+  if (lesson_.has_accuracy) pending_->held_out_accuracy = report.totals.accuracy();
+  write(*pending_);
+  pending_.reset();
+}
+
+/// Adds a line to the log, and to what the report will show.
+void Training::write(const pages::LoggedStep& step) {
+  if (!log_.is_open() && !report_.is_wanted()) return;
+  const std::string line = pages::run_log_line(step);
+  if (report_.is_wanted()) lines_ += line;
+  if (!log_.is_open()) return;
+  log_ << line << std::flush;
+  if (!log_) fail_file(options_.log, "cannot write it");
+}
+
+std::string Training::standing() const {
+  return format("epoch ", std::min(trainer_->epoch() + 1, options_.epochs), " of ", options_.epochs,
+                ", step ", trainer_->step(), " of ", trainer_->total_steps());
 }
 
 void Training::after_epoch(const nn::EpochReport& report) {
@@ -197,6 +309,7 @@ void Training::after_epoch(const nn::EpochReport& report) {
   progress_.line(format("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",
                         fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
                         clock_time(seconds())));
+  report_.write_after(kSecondsBetweenEpochs, standing(), lines_);
   if (interrupted != 0) trainer_->stop();  // while the held-out examples were asked about
 }
 
@@ -212,14 +325,6 @@ void Training::show(double loss) {
                   .loss = loss,
                   .tokens_per_second = static_cast<double>(tokens_) / seconds(),
                   .seconds_left = seconds() / done * left});
-}
-
-void Training::open_log() {
-  const index_t step = trainer_->step();
-  const std::string kept = step > 0 ? kept_log(options_.log, step) : std::string();
-  log_.open(options_.log, std::ios::trunc);
-  log_ << (kept.empty() ? format(kLogHeader, '\n') : kept) << std::flush;
-  if (!log_) fail_file(options_.log, "cannot write it");
 }
 
 }  // namespace tessera::examples

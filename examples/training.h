@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@
 
 #include "examples/program.h"
 #include "examples/progress.h"
+#include "examples/report.h"
+#include "models/pages/run_log.h"
 #include "models/text/batches.h"
 #include "models/token_encoder.h"
 #include "nn/training/checkpoint.h"
@@ -39,6 +42,7 @@ struct Lesson {
   std::uint64_t digest = 0;    // stands for all examples: a resumed run must have the same
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
+  bool has_accuracy = true;    // an answer is right or wrong
   nn::BestBy best_by = nn::BestBy::kLoss;
   /// What the line at an epoch's end says.
   std::function<std::string(const nn::EpochReport&)> summary = {};
@@ -71,6 +75,11 @@ class Training {
     nn::load_trained(trainer_->state(), model);
   }
 
+  /// Whether --report asks for a page.
+  bool has_report() const { return report_.is_wanted(); }
+  /// Adds how a trained model answers to the page.
+  void report(pages::ClassCounts classes);
+
  private:
   Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson);
   template <class Model>
@@ -82,14 +91,20 @@ class Training {
   void begin(const Program& program, Model& model) {
     trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
     resume(program);
+    begin_report(program, nn::parameter_count(model));
   }
 
   nn::TrainerOptions trainer_options() const;
   void resume(const Program& program);
   void save() const;
-  void open_log();
+  void begin_report(const Program& program, index_t parameters);
+  std::string earlier_lines() const;
+  nn::RunEnd run_trainer();
   void after_step(const nn::StepReport& report);
+  void after_evaluation(const nn::EvaluationReport& report);
   void after_epoch(const nn::EpochReport& report);
+  void write(const pages::LoggedStep& step);
+  std::string standing() const;
   void show(double loss);
   double seconds() const;
 
@@ -104,6 +119,10 @@ class Training {
   index_t tokens_ = 0;      // of this call
   index_t first_step_ = 0;  // of this call
   std::ofstream log_;
+  Report report_;
+  std::string lines_;                         // of the log, kept for the report
+  double seconds_before_ = 0;                 // of earlier calls, as the log has them
+  std::optional<pages::LoggedStep> pending_;  // its evaluation comes
 };
 
 /// A number that changes with every element of the examples, for Lesson.

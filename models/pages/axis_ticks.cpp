@@ -1,10 +1,10 @@
 #include "models/pages/axis_ticks.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
+
+#include "models/pages/numbers.h"
 
 namespace tessera::pages {
 
@@ -13,29 +13,25 @@ namespace {
 // Spans of doubles may exceed the largest double.
 using Wide = long double;
 
-/// "1.5e+07" as "1.5e7".
-std::string without_zeros_of_exponent(const std::string& text) {
-  const std::size_t e = text.find('e');
-  if (e == std::string::npos) return text;
-  std::size_t digit = e + 2;
-  while (digit + 1 < text.size() && text[digit] == '0') ++digit;
-  return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(digit);
+/// `value` with so many digits after the point, times a power of 10: "1.5e7".
+std::string scientific(double value, int digits) {
+  const int power = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
+  const Wide factor = std::pow(Wide{10}, power);
+  return decimals(static_cast<double>(value / factor), digits) + "e" + std::to_string(power);
 }
 
 /// `value` with digits down to those of `step`.
 std::string text_of(double value, double step, double largest) {
   constexpr double kMostPlain = 1e6;
   constexpr double kLeastPlain = 1e-4;
-  std::array<char, 64> text{};
+  constexpr int kMostDigits = 16;
+  if (value == 0 && (largest >= kMostPlain || step < kLeastPlain)) return "0";
   const int place = static_cast<int>(std::floor(std::log10(step) + 1e-9));
   if (largest < kMostPlain && step >= kLeastPlain) {
-    std::snprintf(text.data(), text.size(), "%.*f", std::max(0, -place), value == 0 ? 0.0 : value);
-    return text.data();
+    return decimals(value == 0 ? 0 : value, std::max(0, -place));
   }
-  if (value == 0) return "0";
-  const int digits = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)) - place;
-  std::snprintf(text.data(), text.size(), "%.*e", std::clamp(digits, 0, 16), value);
-  return without_zeros_of_exponent(text.data());
+  const int power = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
+  return scientific(value, std::clamp(power - place, 0, kMostDigits));
 }
 
 /// The smallest of 1, 2, 5, 10, 20, ... times a power of 10 that cuts the span into `most` - 1
@@ -145,9 +141,9 @@ std::vector<Tick> ticks(const Interval& interval, Scale scale, int most) {
 std::vector<Tick> ticks_at(std::span<const double> values) {
   std::vector<Tick> result;
   for (const double value : values) {
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%.15g", value == 0 ? 0.0 : value);
-    result.push_back({value, without_zeros_of_exponent(text.data())});
+    const std::string text =
+        value == std::trunc(value) && std::abs(value) < 1e15 ? decimals(value, 0) : format(value);
+    result.push_back({value, text == "-0" ? "0" : text});
   }
   return result;
 }

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "models/pages/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 
@@ -23,9 +22,7 @@ constexpr double kLeft = 74, kRight = 28, kTop = 12, kBottom = 46;
 
 /// A place in the picture, to a tenth of a unit.
 std::string at(double value) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
+  return decimals(value, 1);
 }
 
 std::string attribute(std::string_view name, double value) {
@@ -136,19 +133,12 @@ std::string axes(const Plot& plot) {
   return svg + '\n';
 }
 
-/// A number as logs have it: six digits, and whole numbers whole.
-std::string number(double value) {
-  constexpr double kMostWhole = 1e15;
-  if (std::abs(value) >= kMostWhole || value != std::trunc(value)) return format(value);
-  return format(static_cast<std::int64_t>(value));
-}
-
 /// What is said of a point that is pointed at.
 std::string said(const Chart& chart, const Series& series, const ChartPoint& point) {
   std::string text = series.name;
   if (!point.label.empty()) text += (text.empty() ? "" : ", ") + point.label;
-  return format(text, text.empty() ? "" : ": ", chart.x.label, " ", number(point.x), ", ",
-                chart.y.label, " ", number(point.y));
+  return format(text, text.empty() ? "" : ": ", chart.x.label, " ", number_text(point.x), ", ",
+                chart.y.label, " ", number_text(point.y));
 }
 
 /// The line through the points, which begins anew behind each that cannot be drawn. A point alone
@@ -246,9 +236,10 @@ std::string in_words(const Plot& plot) {
     if (first == nullptr) {
       say(format(series.name, ": no values."));
     } else {
-      say(format(series.name, ": from ", number(first->y), " at ", number(first->x), " to ",
-                 number(last->y), " at ", number(last->x), "; smallest ", number(low->y), " at ",
-                 number(low->x), ", largest ", number(high->y), " at ", number(high->x), "."));
+      say(format(series.name, ": from ", number_text(first->y), " at ", number_text(first->x),
+                 " to ", number_text(last->y), " at ", number_text(last->x), "; smallest ",
+                 number_text(low->y), " at ", number_text(low->x), ", largest ",
+                 number_text(high->y), " at ", number_text(high->x), "."));
     }
     if (missing > 0) say(format(missing, " values cannot be drawn."));
   }

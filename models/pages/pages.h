@@ -5,4 +5,8 @@
 #include "models/pages/attention_page.h"
 #include "models/pages/axis_ticks.h"
 #include "models/pages/chart.h"
+#include "models/pages/comparison_page.h"
 #include "models/pages/page.h"
+#include "models/pages/run_charts.h"
+#include "models/pages/run_log.h"
+#include "models/pages/training_page.h"

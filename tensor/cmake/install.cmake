@@ -45,6 +45,8 @@ set(private
   models/hugging_face/json_edit.h
   models/hugging_face/new_folder.h
   models/padding.h
+  models/pages/facts.h
+  models/pages/numbers.h
   nn/check.h
   nn/differences.h
   nn/training/multi_tensor.h

@@ -1,0 +1,26 @@
+// Tables of HTML that several pages have.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/pages/run_log.h"
+#include "models/pages/training_page.h"
+
+namespace tessera::pages {
+
+/// A table of texts, the first row of which is its header. It may be scrolled where it is too wide.
+std::string table_html(const std::string& caption,
+                       const std::vector<std::vector<std::string>>& rows);
+
+/// Two columns: names and values.
+std::string facts_html(const std::string& caption, const Facts& facts);
+
+/// "0.4321 (step 120)", or "-".
+std::string at_step_text(const std::optional<AtStep>& value);
+
+/// "1:05:09", "0:21", or "-".
+std::string time_text(const std::optional<double>& seconds);
+
+}  // namespace tessera::pages

@@ -1,0 +1,26 @@
+// Learning curves: the charts of one run or of several.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/pages/chart.h"
+#include "models/pages/run_log.h"
+
+namespace tessera::pages {
+
+struct NamedRun {
+  std::string name;
+  std::vector<LoggedStep> steps = {};
+};
+
+/// Loss, accuracy, rate, norm of the gradient and speed over steps, each where the logs tell it. Of
+/// one run a chart holds what was learned and what was held out; of several, one curve for each run,
+/// and the loss over time.
+std::vector<Chart> run_charts(std::span<const NamedRun> runs);
+
+/// The tokens a second of a run, each over a stretch of at least a hundredth of its time.
+std::vector<ChartPoint> speeds(std::span<const LoggedStep> steps);
+
+}  // namespace tessera::pages

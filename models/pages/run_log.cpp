@@ -1,0 +1,194 @@
+#include "models/pages/run_log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include "models/pages/numbers.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::pages {
+
+namespace {
+
+using Cells = std::vector<std::string_view>;
+using Value = std::optional<double> LoggedStep::*;
+
+constexpr std::pair<std::string_view, Value> kValues[] = {
+    {"learning_rate", &LoggedStep::learning_rate},
+    {"gradient_norm", &LoggedStep::gradient_norm},
+    {"tokens", &LoggedStep::tokens},
+    {"seconds", &LoggedStep::seconds},
+    {"accuracy", &LoggedStep::accuracy},
+    {"held_out_loss", &LoggedStep::held_out_loss},
+    {"held_out_accuracy", &LoggedStep::held_out_accuracy},
+};
+
+Cells cells_of(std::string_view line) {
+  Cells cells;
+  for (;;) {
+    const std::size_t comma = line.find(',');
+    cells.push_back(line.substr(0, comma));
+    if (comma == std::string_view::npos) return cells;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+/// One line of a log, and what errors call it.
+struct Line {
+  Cells cells;
+  const std::string& file;
+  index_t number;
+
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    fail_file(file, "line ", number, ": ", parts...);
+  }
+
+  double value(std::string_view name, std::size_t at) const {
+    const std::string_view cell = cells[at];
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (cell.empty() || error != std::errc() || end != cell.data() + cell.size()) {
+      refuse(name, ": wanted a number, found ", printable(cell));
+    }
+    return value;
+  }
+
+  index_t whole(std::string_view name, std::size_t at) const {
+    constexpr double kMost = 1e15;
+    const double found = value(name, at);
+    if (!(found >= 0 && found <= kMost) || found != std::trunc(found)) {
+      refuse(name, ": wanted a whole number, found ", printable(cells[at]));
+    }
+    return static_cast<index_t>(found);
+  }
+};
+
+/// Where a log's columns stand.
+class Columns {
+ public:
+  explicit Columns(const Line& header) : names_(header.cells) {
+    if (find("step") && find("loss")) return;
+    std::string line;
+    for (const std::string_view name : names_)
+      line += (line.empty() ? "" : ",") + std::string(name);
+    header.refuse("wanted a header with the columns step and loss, found ", printable(line));
+  }
+
+  LoggedStep read(const Line& line) const {
+    if (line.cells.size() != names_.size()) {
+      line.refuse("wanted ", names_.size(), " cells as in the header, found ", line.cells.size());
+    }
+    LoggedStep step;
+    step.step = line.whole("step", *find("step"));
+    step.loss = line.value("loss", *find("loss"));
+    const std::optional<std::size_t> epoch = find("epoch");
+    if (epoch && !line.cells[*epoch].empty()) step.epoch = line.whole("epoch", *epoch);
+    for (const auto& [name, member] : kValues) {
+      const std::optional<std::size_t> at = find(name);
+      if (at && !line.cells[*at].empty()) step.*member = line.value(name, *at);
+    }
+    return step;
+  }
+
+ private:
+  std::optional<std::size_t> find(std::string_view name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found == names_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+  Cells names_;
+};
+
+/// Takes the value over where it is a number that `is_better`.
+template <class IsBetter>
+void take_best(std::optional<AtStep>& best, index_t step, double value, const IsBetter& is_better) {
+  if (std::isnan(value) || (best && !is_better(value, best->value))) return;
+  best = AtStep{step, value};
+}
+
+}  // namespace
+
+std::string run_log_line(const LoggedStep& step) {
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? "," + number_text(*value) : std::string(",");
+  };
+  return format(step.step, ",", step.epoch, ",", number_text(step.loss), cell(step.learning_rate),
+                cell(step.gradient_norm), cell(step.tokens), ",",
+                step.seconds ? decimals(*step.seconds, 3) : std::string(), cell(step.accuracy),
+                cell(step.held_out_loss), cell(step.held_out_accuracy), "\n");
+}
+
+std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file) {
+  std::vector<LoggedStep> steps;
+  std::optional<Columns> columns;
+  for (index_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos && columns) break;
+    std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(row.size() + 1, text.size()));
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    const Line line = {cells_of(row), file, number};
+    if (!columns) {
+      columns.emplace(line);
+      continue;
+    }
+    const LoggedStep step = columns->read(line);
+    if (!steps.empty() && step.step <= steps.back().step) {
+      line.refuse("step ", step.step, " comes after step ", steps.back().step);
+    }
+    steps.push_back(step);
+  }
+  if (!columns)
+    fail_file(file, "line 1: wanted a header with the columns step and loss, but it is empty");
+  return steps;
+}
+
+RunSummary summary_of(std::span<const LoggedStep> steps) {
+  RunSummary summary;
+  const bool has_held_out = std::any_of(steps.begin(), steps.end(), [](const LoggedStep& step) {
+    return step.held_out_accuracy.has_value();
+  });
+  double tokens = 0;
+  for (const LoggedStep& step : steps) {
+    summary.steps = step.step;
+    summary.epochs = step.epoch;
+    summary.last_loss = AtStep{step.step, step.loss};
+    take_best(summary.best_loss, step.step, step.loss, std::less<>());
+    if (step.held_out_loss) {
+      summary.last_held_out = AtStep{step.step, *step.held_out_loss};
+      take_best(summary.best_held_out, step.step, *step.held_out_loss, std::less<>());
+    }
+    if (const auto& accuracy = has_held_out ? step.held_out_accuracy : step.accuracy) {
+      summary.last_accuracy = AtStep{step.step, *accuracy};
+      take_best(summary.best_accuracy, step.step, *accuracy, std::greater<>());
+    }
+    tokens += step.tokens.value_or(0);
+  }
+  if (steps.empty() || !steps.back().seconds) return summary;
+  summary.seconds = elapsed(steps).back();
+  if (tokens > 0 && *summary.seconds > 0) summary.tokens_per_second = tokens / *summary.seconds;
+  return summary;
+}
+
+std::vector<double> elapsed(std::span<const LoggedStep> steps) {
+  std::vector<double> times;
+  double before = 0;  // of former calls
+  double last = 0;
+  for (const LoggedStep& step : steps) {
+    const double seconds = step.seconds.value_or(last);
+    if (seconds < last) before += last;
+    last = seconds;
+    times.push_back(before + last);
+  }
+  return times;
+}
+
+}  // namespace tessera::pages

@@ -1,0 +1,167 @@
+#include "models/pages/training_page.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "models/pages/facts.h"
+#include "models/pages/numbers.h"
+#include "models/pages/run_charts.h"
+#include "tensor/error.h"
+#include "tensor/io/json.h"
+
+namespace tessera::pages {
+
+namespace {
+
+constexpr std::string_view kLogId = "run";
+
+std::string cell(const std::optional<double>& value) {
+  return value ? number_text(*value) : "";
+}
+
+std::string summary_html(const TrainingReport& report, const RunSummary& summary) {
+  Facts facts = {{"state", report.state},
+                 {"steps", format(summary.steps)},
+                 {"loss, last", at_step_text(summary.last_loss)},
+                 {"loss, smallest", at_step_text(summary.best_loss)}};
+  if (summary.last_held_out) {
+    facts.emplace_back("loss of held-out examples, last", at_step_text(summary.last_held_out));
+    facts.emplace_back("loss of held-out examples, smallest", at_step_text(summary.best_held_out));
+  }
+  if (summary.last_accuracy) {
+    facts.emplace_back("accuracy, last", at_step_text(summary.last_accuracy));
+    facts.emplace_back("accuracy, largest", at_step_text(summary.best_accuracy));
+  }
+  if (summary.tokens_per_second) {
+    facts.emplace_back("tokens a second", decimals(*summary.tokens_per_second, 0));
+  }
+  if (summary.seconds) facts.emplace_back("time", time_text(summary.seconds));
+  return facts_html("Summary", facts);
+}
+
+/// The last step of each epoch, where the evaluations are too; at most so many, evenly chosen.
+std::string epochs_html(const std::vector<LoggedStep>& steps) {
+  constexpr std::size_t kMost = 200;
+  std::vector<const LoggedStep*> ends;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool ends_epoch = i + 1 == steps.size() || steps[i + 1].epoch != steps[i].epoch;
+    if (ends_epoch || steps[i].held_out_loss) ends.push_back(&steps[i]);
+  }
+  const std::vector<double> times = elapsed(steps);
+  std::vector<std::vector<std::string>> rows = {{"step", "epoch", "loss", "accuracy",
+                                                 "learning rate", "gradient norm", "held-out loss",
+                                                 "held-out accuracy", "time"}};
+  const std::size_t shown = std::min(ends.size(), kMost);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const LoggedStep& step = *ends[shown == 1 ? 0 : i * (ends.size() - 1) / (shown - 1)];
+    const auto place = static_cast<std::size_t>(&step - steps.data());
+    rows.push_back({format(step.step), format(step.epoch), number_text(step.loss),
+                    cell(step.accuracy), cell(step.learning_rate), cell(step.gradient_norm),
+                    cell(step.held_out_loss), cell(step.held_out_accuracy),
+                    step.seconds ? time_text(times[place]) : ""});
+  }
+  const char* const caption = ends.size() > shown ? "The last steps of some epochs, evenly chosen"
+                                                  : "The last step of each epoch";
+  return table_html(caption, rows);
+}
+
+/// The most frequent mistakes of a table that is too large to be read.
+std::string mistakes_html(const ClassCounts& classes) {
+  constexpr std::size_t kMost = 30;
+  struct Mistake {
+    index_t count;
+    std::size_t label, answer;
+  };
+  std::vector<Mistake> mistakes;
+  for (std::size_t i = 0; i < classes.counts.size(); ++i) {
+    for (std::size_t j = 0; j < classes.counts[i].size(); ++j) {
+      if (i != j && classes.counts[i][j] > 0) mistakes.push_back({classes.counts[i][j], i, j});
+    }
+  }
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const Mistake& a, const Mistake& b) { return a.count > b.count; });
+  mistakes.resize(std::min(mistakes.size(), kMost));
+  std::vector<std::vector<std::string>> rows = {{"label", "answer", "times"}};
+  for (const Mistake& mistake : mistakes) {
+    rows.push_back(
+        {classes.labels[mistake.label], classes.labels[mistake.answer], format(mistake.count)});
+  }
+  return table_html(classes.title + ": the most frequent mistakes", rows);
+}
+
+/// Labels in rows and answers in columns, darker where more of a row are.
+std::string classes_html(const ClassCounts& classes) {
+  constexpr std::size_t kMostShown = 60;
+  if (classes.labels.size() > kMostShown) return mistakes_html(classes);
+  const std::string title = escape(classes.title);
+  std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"" + title +
+                     "\"><table class=\"classes\"><caption>" + title +
+                     " (rows: the label, columns: the answer)</caption>\n<tr><td></td>";
+  for (const std::string& label : classes.labels) {
+    html += "<th scope=\"col\">" + escape(label) + "</th>";
+  }
+  html += "<th scope=\"col\">right</th></tr>\n";
+  for (std::size_t i = 0; i < classes.counts.size(); ++i) {
+    const std::vector<index_t>& row = classes.counts[i];
+    double all = 0;
+    for (const index_t count : row) all += static_cast<double>(count);
+    const auto share = [&](index_t count) {
+      return all > 0 ? static_cast<double>(count) / all : 0.0;
+    };
+    html += "<tr><th scope=\"row\">" + escape(classes.labels[i]) + "</th>";
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      html += format("<td class=\"", i == j ? "right" : "wrong",
+                     "\" style=\"--share:", decimals(share(row[j]), 3), "\">", row[j], "</td>");
+    }
+    html += "<td>" + (all > 0 ? decimals(100 * share(row[i]), 1) + " %" : "-") + "</td></tr>\n";
+  }
+  return html + "</table></div>\n";
+}
+
+}  // namespace
+
+Page training_page(const TrainingReport& report) {
+  NamedRun run;
+  run.steps = read_run_log(report.log, "the log");
+  std::string body = "<main>\n<h1>" + escape(report.title) + "</h1>\n";
+  body +=
+      "<p class=\"screen-only\" id=\"follow\" hidden><label><input type=\"checkbox\"> load this "
+      "page again every 5 seconds</label></p>\n";
+  body += summary_html(report, summary_of(run.steps));
+  if (run.steps.empty()) body += "<p>No step is done yet.</p>\n";
+  body += "<h2>Curves</h2>\n<div class=\"charts\">\n";
+  for (const Chart& chart : run_charts(std::span(&run, 1))) body += chart_html(chart);
+  body += "</div>\n";
+  if (!report.classes.empty()) body += "<h2>Classes</h2>\n";
+  for (const ClassCounts& classes : report.classes) body += classes_html(classes);
+  if (!run.steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(run.steps);
+  body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" +
+          facts_html("Options", report.options) + facts_html("Machine", report.machine) +
+          "</div>\n</main>";
+  std::string data =
+      format("{\"running\":", report.is_running ? "true" : "false",
+             ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
+  Page page;
+  page.title = report.title + ": " + report.state;
+  page.body = std::move(body);
+  page.styles = {std::string(asset("chart.css")), std::string(asset("training.css"))};
+  page.data = {{std::string(kLogId), std::move(data)}};
+  page.scripts = {std::string(asset("training.js"))};
+  return page;
+}
+
+std::optional<std::string> log_in_page(std::string_view html, const std::string& run) {
+  const std::string start = format("<script type=\"application/json\" id=\"", kLogId, "\">");
+  const std::size_t begin = html.find(start);
+  if (begin == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = html.substr(begin + start.size());
+  try {
+    const Json data = parse_json(std::string(rest.substr(0, rest.find("</script"))), "the report");
+    if (data.text("run") != run) return std::nullopt;
+    return data.text("log");
+  } catch (const std::exception&) {
+    return std::nullopt;  // somebody else's page
+  }
+}
+
+}  // namespace tessera::pages

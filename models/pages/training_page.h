@@ -1,0 +1,43 @@
+// The report of a training run, finished or not.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/pages/page.h"
+#include "tensor/kernels/types.h"
+
+namespace tessera::pages {
+
+/// How often a model said which class of examples of which class.
+struct ClassCounts {
+  std::string title;
+  std::vector<std::string> labels;
+  std::vector<std::vector<index_t>> counts;  // [label][answer]
+};
+
+/// Names and values, each as it stands on the page.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+struct TrainingReport {
+  std::string title;        // the program
+  std::string state;        // "finished", "epoch 2 of 8"
+  bool is_running = false;  // the page offers to load itself again
+  std::string log;          // CSV, as run_log.h has it: the numbers of the page are its numbers
+  std::string run;          // stands for the run: another one's report is not gone on with
+  Facts options;
+  Facts machine;
+  std::vector<ClassCounts> classes;
+};
+
+/// State, best values, curves, epochs, classes and options as a page. The page holds the log.
+/// **Errors**: as read_run_log, of "the log".
+Page training_page(const TrainingReport& report);
+
+/// The log in such a page's HTML, if it is one of the same run.
+std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
+
+}  // namespace tessera::pages
