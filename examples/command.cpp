@@ -78,11 +78,16 @@ void Command::add_argument(const char* name, std::string& value, const char* wha
   line_->app.add_option(name, value, what)->check(not_empty());
 }
 
-void Command::add_arguments(const char* name, std::vector<std::string>& values, const char* what) {
-  line_->app.add_option(name, values, what)
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-      ->check(not_empty())
-      ->required();
+void Command::add_arguments(const char* name, std::vector<std::string>& values, const char* what,
+                            Need need) {
+  CLI::Option* option = line_->app.add_option(name, values, what)
+                            ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+                            ->check(not_empty());
+  line_->must_if(need, option);
+}
+
+void Command::add_footer(const std::string& text) {
+  line_->app.footer(text);
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {

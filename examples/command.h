@@ -43,7 +43,11 @@ class Command {
 
   /// What stands on the line without a flag.
   void add_argument(const char* name, std::string& value, const char* what);
-  void add_arguments(const char* name, std::vector<std::string>& values, const char* what);
+  void add_arguments(const char* name, std::vector<std::string>& values, const char* what,
+                     Need need = Need::kRequired);
+
+  /// Text below the options that --help prints.
+  void add_footer(const std::string& text);
 
   /// Parses the command line, sets the threads, calls `body` and writes what it has printed.
   /// Returns what main() returns: 0, or 2 after one line on standard error.
