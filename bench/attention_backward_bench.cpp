@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/case.h"
+#include "bench/registry.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -20,10 +21,14 @@ struct Size {
 
   bool has_window() const { return window < tokens; }
   /// Of the keys that a window leaves alone: w + 1 + w for each query, less those beyond the ends.
-  double flops() const {
+  /// Five products over them; what is read and written: q, k, v, their gradients, the output's
+  /// gradient, and two numbers of each query.
+  Cost cost() const {
     const index_t pairs =
         has_window() ? tokens * (2 * window + 1) - window * (window + 1) : tokens * tokens;
-    return 10.0 * static_cast<double>(batch * heads * pairs * width);
+    const auto rows = static_cast<double>(batch * heads * tokens);
+    return {.flops = 10.0 * static_cast<double>(batch * heads * pairs * width),
+            .bytes = bytes_of(rows * (7 * static_cast<double>(width) + 2))};
   }
 };
 
@@ -113,6 +118,21 @@ class Backward {
   kernels::AttentionBackwardArgs<float> args_ = {};
 };
 
+Case backward_case(const Size& s) {
+  const auto backward = std::make_shared<Backward>(s);
+  const auto error = [=](const Tensor& found) {
+    const auto expected = [&](index_t e) { return backward->expected(found, e); };
+    return sampled_error(found, 100, expected, 1e-5);
+  };
+  return {[=] { return backward->run(); }, error};
+}
+
+Work backward_work(Parameters& p) {
+  Size s = {p.size("B", 1), p.size("H", 1), p.size("T"), p.size("d")};
+  s.window = p.size("window", kernels::kNoWindow, 0);
+  return {s.cost(), [s] { return backward_case(s); }};
+}
+
 }  // namespace
 
 void register_attention_backward() {
@@ -123,19 +143,16 @@ void register_attention_backward() {
                                            {1, 1, 2048, 64},
                                            {1, 12, 8192, 64},
                                            {1, 12, 8192, 64, 128}}};
+  Kind kind = {.name = "attention_backward",
+               .pattern = "attention_backward/B:/H:/T:/d:[/window:]",
+               .what = "the backward kernel alone",
+               .work = backward_work};
   for (const Size& s : kSizes) {
-    const std::string name =
-        format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens, "/d:", s.width,
-               s.has_window() ? format("/window:", s.window) : "");
-    register_case(name, {.flops = s.flops()}, [=] {
-      const auto backward = std::make_shared<Backward>(s);
-      return Case{[=] { return backward->run(); },
-                  [=](const Tensor& found) {
-                    const auto expected = [&](index_t e) { return backward->expected(found, e); };
-                    return sampled_error(found, 100, expected, 1e-5);
-                  }};
-    });
+    kind.names.push_back(format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens,
+                                "/d:", s.width,
+                                s.has_window() ? format("/window:", s.window) : ""));
   }
+  register_kind(std::move(kind));
 }
 
 }  // namespace tessera::bench

@@ -2,101 +2,39 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
-#include "bench/case.h"
+#include "bench/attention_inputs.h"
+#include "bench/registry.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/softmax.h"
-#include "tensor/random.h"
 #include "tensor/storage.h"
 
 namespace tessera::bench {
 
 namespace {
 
-struct Size {
-  index_t batch, heads, queries, keys, width;
-  std::optional<index_t> window = {};
-
-  /// Of the keys that a window leaves alone: w + 1 + w for each query, less those beyond the ends.
-  double flops() const {
-    const index_t pairs =
-        window ? queries * (2 * *window + 1) - *window * (*window + 1) : queries * keys;
-    return 4.0 * static_cast<double>(batch * heads * pairs * width);
-  }
-  AttentionMask mask() const { return window ? window_mask(*window) : AttentionMask(); }
-};
-
-/// Queries, keys and values with the heads side by side, as a projection leaves them.
-struct Inputs {
-  Tensor q, k, v;
-
-  explicit Inputs(const Size& s)
-      : q(heads_of(s, s.queries)), k(heads_of(s, s.keys)), v(heads_of(s, s.keys)) {}
-
- private:
-  static Tensor heads_of(const Size& s, index_t tokens) {
-    return uniform({s.batch, tokens, s.heads * s.width}, -1, 1)
-        .unflatten(2, {s.heads, s.width})
-        .transpose(1, 2);
-  }
-};
-
-/// Element (query, column) of one head's attention, in double.
-double attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v, index_t query,
-                        index_t column, index_t window) {
-  const index_t first = std::max<index_t>(query - window, 0);
-  const index_t stop = std::min(query + window + 1, k.size(0));
-  const index_t width = q.size(1);
-  const auto at = [](const Tensor& x, index_t i, index_t j) {
-    return static_cast<double>(x.data<float>()[i * x.strides()[0] + j * x.strides()[1]]);
-  };
-  double sum = 0;
-  double weighted = 0;
-  for (index_t j = first; j < stop; ++j) {
-    double score = 0;
-    for (index_t p = 0; p < width; ++p) score += at(q, query, p) * at(k, j, p);
-    const double weight = std::exp(score / std::sqrt(static_cast<double>(width)));
-    sum += weight;
-    weighted += weight * at(v, j, column);
-  }
-  return weighted / sum;
+Case fused_case(const AttentionSize& s) {
+  const AttentionInputs x(s);
+  const AttentionMask mask = x.mask();
+  return {[=] { return attention(x.q, x.k, x.v, mask, x.options()).output; },
+          [=](const Tensor& out) { return x.error(out); }};
 }
 
-double error_of(const Inputs& x, const Size& s, const Tensor& out) {
-  const auto expected = [&](index_t e) {
-    const index_t head = e / (s.queries * s.width);
-    const auto of_head = [&](const Tensor& all) {
-      return all.select(0, head / s.heads).select(0, head % s.heads);
-    };
-    return attend_in_double(of_head(x.q), of_head(x.k), of_head(x.v), e / s.width % s.queries,
-                            e % s.width, s.window.value_or(s.keys + s.queries));
-  };
-  return sampled_error(out, 50, expected, 1e-5);
-}
-
-Case fused_case(const Size& s) {
-  const Inputs x(s);
-  return {[=] { return attention(x.q, x.k, x.v, s.mask()).output; },
-          [=](const Tensor& out) { return error_of(x, s, out); }};
-}
-
-Case unfused_case(const Size& s) {
-  const Inputs x(s);
+Case unfused_case(const AttentionSize& s) {
+  const AttentionInputs x(s);
   const double scale = 1 / std::sqrt(static_cast<double>(s.width));
   return {[=] {
             const Tensor scores = matmul(mul(x.q, scale), x.k.transpose(-1, -2));
             return matmul(softmax(scores, -1), x.v);
           },
-          [=](const Tensor& out) { return error_of(x, s, out); }};
+          [=](const Tensor& out) { return x.error(out); }};
 }
 
 /// Counts memory beyond the inputs and the output as an error where it passes 64 MB.
-Case long_case(const Size& s) {
-  const Inputs x(s);
+Case long_case(const AttentionSize& s) {
+  const AttentionInputs x(s);
   return {[=] { return attention(x.q, x.k, x.v).output; },
           [=](const Tensor& out) {
             const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
@@ -104,38 +42,32 @@ Case long_case(const Size& s) {
             const index_t before = held();
             const Tensor again = attention(x.q, x.k, x.v).output;
             const index_t extra = held() - before - again.count() * index_t{sizeof(float)};
-            return std::max(error_of(x, s, out), static_cast<double>(extra) / 64e6);
+            return std::max(x.error(out), static_cast<double>(extra) / 64e6);
           }};
 }
 
-void register_fused_and_unfused() {
-  // Lengths from one query on, then head widths.
-  constexpr std::array<Size, 14> kSizes = {{{1, 12, 1, 128, 64},
-                                            {1, 12, 1, 2048, 64},
-                                            {1, 12, 8, 8, 64},
-                                            {1, 1, 8, 8, 64},
-                                            {1, 12, 17, 33, 64},
-                                            {1, 12, 64, 64, 64},
-                                            {1, 1, 128, 128, 64},
-                                            {1, 12, 512, 512, 64},
-                                            {1, 12, 128, 128, 1},
-                                            {1, 12, 128, 128, 3},
-                                            {1, 12, 128, 128, 32},
-                                            {1, 12, 128, 128, 128},
-                                            {1, 12, 128, 128, 256},
-                                            {1, 2, 512, 512, 256}}};
-  for (const Size& s : kSizes) {
-    const std::string name =
-        format("/B:", s.batch, "/H:", s.heads, "/Tq:", s.queries, "/Tk:", s.keys, "/d:", s.width);
-    register_case("attention_fused" + name, {.flops = s.flops()}, [=] { return fused_case(s); });
-    register_case("attention_unfused" + name, {.flops = s.flops()},
-                  [=] { return unfused_case(s); });
-  }
+Work fused_work(Parameters& p) {
+  const AttentionSize s = AttentionSize::of(p);
+  return {s.cost(), [s] { return fused_case(s); }};
 }
 
-}  // namespace
+Work unfused_work(Parameters& p) {
+  const AttentionSize s = AttentionSize::of(p);
+  const bool plain = !s.window && !s.causal && !s.length && s.mask.empty() && s.dropout == 0;
+  require(plain, "tessera_bench", "'", p.name(),
+          "': attention_unfused has no masks and no dropout");
+  return {s.cost(), [s] { return unfused_case(s); }};
+}
 
-void register_attention() {
+Work long_work(Parameters& p) {
+  AttentionSize s;
+  s.heads = p.size("H", 1);
+  s.queries = s.keys = p.size("T");
+  s.width = p.size("d");
+  return {s.cost(), [s] { return long_case(s); }};
+}
+
+std::vector<std::string> attention_names() {
   constexpr std::array<std::array<index_t, 4>, 8> kSizes = {{{1, 2, 128, 64},
                                                              {1, 12, 128, 32},
                                                              {1, 12, 128, 64},
@@ -144,19 +76,66 @@ void register_attention() {
                                                              {8, 12, 512, 64},
                                                              {1, 12, 2048, 64},
                                                              {1, 12, 4096, 64}}};
+  std::vector<std::string> names;
   for (const auto& [b, h, t, d] : kSizes) {
-    const Size s = {b, h, t, t, d};
-    register_case(format("attention/B:", b, "/H:", h, "/T:", t, "/d:", d), {.flops = s.flops()},
-                  [=] { return fused_case(s); });
+    names.push_back(format("attention/B:", b, "/H:", h, "/T:", t, "/d:", d));
   }
-  for (const Size& s : {Size{1, 12, 8192, 8192, 64}, Size{1, 12, 8192, 8192, 64, 128}}) {
-    register_case(format("attention/B:1/H:12/T:8192/d:64", s.window ? "/window:128" : ""),
-                  {.flops = s.flops()}, [=] { return fused_case(s); });
+  for (const char* masks : {"/window:128", ""}) {
+    names.push_back(format("attention/B:1/H:12/T:8192/d:64", masks));
   }
-  const Size longest = {1, 1, 32768, 32768, 64};
-  register_case("attention_long/T:32768/d:64", {.flops = longest.flops()},
-                [=] { return long_case(longest); });
-  register_fused_and_unfused();
+  for (const char* masks : {"/causal:1", "/length:400", "/mask:keep", "/mask:additive",
+                            "/dropout:0.1", "/dtype:float64"}) {
+    names.push_back(format("attention/B:1/H:12/T:512/d:64", masks));
+  }
+  return names;
+}
+
+/// Sizes from one query on, then head widths.
+std::vector<std::string> fused_names(const char* kind) {
+  constexpr std::array<std::array<index_t, 4>, 14> kSizes = {{{12, 1, 128, 64},
+                                                              {12, 1, 2048, 64},
+                                                              {12, 8, 8, 64},
+                                                              {1, 8, 8, 64},
+                                                              {12, 17, 33, 64},
+                                                              {12, 64, 64, 64},
+                                                              {1, 128, 128, 64},
+                                                              {12, 512, 512, 64},
+                                                              {12, 128, 128, 1},
+                                                              {12, 128, 128, 3},
+                                                              {12, 128, 128, 32},
+                                                              {12, 128, 128, 128},
+                                                              {12, 128, 128, 256},
+                                                              {2, 512, 512, 256}}};
+  std::vector<std::string> names;
+  for (const auto& [h, queries, keys, d] : kSizes) {
+    names.push_back(format(kind, "/B:1/H:", h, "/Tq:", queries, "/Tk:", keys, "/d:", d));
+  }
+  return names;
+}
+
+void add(const char* kind, const char* pattern, const char* what, std::vector<std::string> names,
+         Work (*work)(Parameters&)) {
+  register_kind({.name = kind,
+                 .pattern = std::string(kind) + pattern,
+                 .what = what,
+                 .names = std::move(names),
+                 .work = work});
+}
+
+}  // namespace
+
+void register_attention() {
+  add("attention", AttentionSize::kPattern,
+      "softmax(Q K^T / root d + mask) V, fused; Tq:1 is one query against a cache of keys; only "
+      "pairs that causal, window and length leave count as work",
+      attention_names(), fused_work);
+  add("attention_long", "/T:/d:[/H:]", "the same; more than 64 MB beside its output are an error",
+      {"attention_long/T:32768/d:64"}, long_work);
+  add("attention_fused", AttentionSize::kPattern, "as attention, to stand beside the next",
+      fused_names("attention_fused"), fused_work);
+  add("attention_unfused", "/B:/H:/T: or /Tq:/Tk:/d:[/dtype:float64]",
+      "the same made of products and softmax, with all scores in memory",
+      fused_names("attention_unfused"), unfused_work);
 }
 
 }  // namespace tessera::bench

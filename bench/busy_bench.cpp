@@ -2,7 +2,6 @@
 //
 // Each copy is a process, as a second experiment would be: this program started again with
 // kBusyWorker, which trains an encoder for some steps and ends.
-#include <benchmark/benchmark.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "bench/case.h"
+#include "bench/registry.h"
 #include "models/encoder.h"
 #include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
@@ -90,20 +90,30 @@ class BusyLoops {
   std::vector<std::thread> threads_;
 };
 
-void measure(benchmark::State& state, index_t copies, index_t loops) {
-  constexpr int kTurns = 3;  // the two in turn; the best of each
+/// The two in turn: with the default threads, and with one for each copy.
+OwnTimes measure_busy(index_t copies, index_t loops) {
+  constexpr int kTurns = 3;
   const BusyLoops busy(loops);
+  OwnTimes times;
   double one = HUGE_VAL;
-  double many = HUGE_VAL;
-  for ([[maybe_unused]] auto iteration : state) {
-    for (int turn = 0; turn < kTurns; ++turn) {
-      one = std::min(one, seconds_of_copies(copies, true));
-      many = std::min(many, seconds_of_copies(copies, false));
-    }
-    state.SetIterationTime(many);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    one = std::min(one, seconds_of_copies(copies, true));
+    times.seconds.push_back(seconds_of_copies(copies, false));
   }
-  state.counters["one_thread_ms"] = 1e3 * one;
-  state.counters["ratio"] = many / one;
+  const double best = *std::min_element(times.seconds.begin(), times.seconds.end());
+  times.figures = {{"one_thread_ms", 1e3 * one}, {"ratio", best / one}};
+  return times;
+}
+
+Work busy_work(Parameters& p) {
+  const index_t copies = p.size("copies", 1);
+  const index_t loops = p.size("loops", 0, 0);
+  const auto make = [=] {
+    Case busy;
+    busy.measure = [=] { return measure_busy(copies, loops); };
+    return busy;
+  };
+  return {{}, make};
 }
 
 }  // namespace
@@ -126,15 +136,13 @@ void run_busy_worker() {
 }
 
 void register_busy() {
-  const auto add = [](const std::string& name, index_t copies, index_t loops) {
-    benchmark::RegisterBenchmark(name.c_str(),
-                                 [=](benchmark::State& state) { measure(state, copies, loops); })
-        ->Iterations(1)
-        ->UseManualTime()
-        ->Unit(benchmark::kMillisecond);
-  };
-  for (const index_t copies : {1, 2, 4}) add(format("busy/copies:", copies), copies, 0);
-  add("busy/loops:4", 1, 4);
+  register_kind({.name = "busy",
+                 .pattern = "busy[/copies:][/loops:]",
+                 .what =
+                     "so many processes that train at once, beside so many busy loops; ratio is "
+                     "the time with default threads over that with one thread each",
+                 .names = {"busy/copies:1", "busy/copies:2", "busy/copies:4", "busy/loops:4"},
+                 .work = busy_work});
 }
 
 }  // namespace tessera::bench

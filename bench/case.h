@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -13,30 +15,58 @@ namespace tessera::bench {
 struct Cost {
   double flops = 0;
   double bytes = 0;
+  DType dtype = kFloat32;  // of the operations: the peak differs
+};
+
+/// A number of a case's own, by name.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+/// The seconds of each call, of a case that takes its time itself.
+struct OwnTimes {
+  std::vector<double> seconds;
+  Figures figures;
 };
 
 /// The call to be timed, and the largest error of its result against the definition in double,
-/// relative to what float32 allows: at most 1 is right. The label is printed after the figures.
+/// relative to what rounding allows: at most 1 is right. The label is printed after the figures.
 struct Case {
   std::function<Tensor()> run;
   std::function<double(const Tensor& result)> error;
   std::string label = {};
+  std::function<OwnTimes()> measure = {};  // in place of `run` and `error`
 };
 
-/// Registers a benchmark under `name`. `make` is called when it is about to run, so that memory is
-/// taken only then.
-///
-/// The time reported is the wall time of the best call of those in 0.4 seconds, five at least: what
-/// is measured is the code, not the machine's other tenants. Counters: FLOP/s and bytes/s, and each
-/// as a fraction of the peak that probe.h measured in this run.
+/// Makes a benchmark that has this one name and no parameters. `make` is called when it is about to
+/// run, so that memory is taken only then. Kinds with parameters: registry.h.
 void register_case(const std::string& name, const Cost& cost, std::function<Case()> make);
 
+/// The elements of a float32 or float64 tensor as double, by their place in memory.
+class Elements {
+ public:
+  explicit Elements(const Tensor& x)
+      : single_(x.dtype() == kFloat32 ? x.data<float>() : nullptr),
+        twice_(x.dtype() == kFloat64 ? x.data<double>() : nullptr) {}
+  double operator[](index_t place) const {
+    return twice_ != nullptr ? twice_[place] : static_cast<double>(single_[place]);
+  }
+
+ private:
+  const float* single_;
+  const double* twice_;
+};
+
 /// The largest |result - expected| / tolerance, over the elements that `expected(index)`
-/// is computed for: `samples` of them, spread over the result.
+/// is computed for: `samples` of them, spread over the result. The tolerance is float32's, and
+/// 1e-8 of it for a result in float64.
 double sampled_error(const Tensor& result, index_t samples,
                      const std::function<double(index_t)>& expected, double tolerance);
 
-// One function per subject registers its cases, by the names of the comparison with other
+/// The bytes of so many elements.
+inline double bytes_of(double elements, DType dtype = kFloat32) {
+  return elements * static_cast<double>(item_size(dtype));
+}
+
+// One function per subject registers its kinds, by the names of the comparison with other
 // libraries.
 void register_matmul();
 void register_linear();

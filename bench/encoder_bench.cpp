@@ -1,9 +1,11 @@
 // Encoders: inference, and a whole step of training.
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "bench/case.h"
+#include "bench/registry.h"
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "nn/training/optim.h"
@@ -22,7 +24,8 @@ struct Size {
   index_t layers, d_model, heads, feedforward;
 };
 
-/// The width of a gated network beside a plain one's, a multiple of 16.
+/// The width of a gated network that multiplies about as often as a plain one, 2/3 of that one's and
+/// a multiple of 16.
 index_t gated_width(index_t plain) {
   return (2 * plain + 24) / 48 * 16;
 }
@@ -38,12 +41,10 @@ models::EncoderOptions options_of(const Size& size, double dropout = 0) {
   };
 }
 
-/// Layers with rotary positions, RMS norms and a gated feed-forward network of 2/3 the width: as
-/// many multiplications as the plain layer has, where 16 divides that.
+/// Layers with rotary positions, RMS norms and a gated feed-forward network.
 models::EncoderOptions modern_options_of(const Size& size) {
   models::EncoderOptions options = options_of(size);
   for (models::EncoderLayerOptions& layer : options.layers) {
-    layer.dim_feedforward = gated_width(size.feedforward);
     layer.norm_first = true;
     layer.bias = false;
     layer.norm.kind = nn::NormKind::kRmsNorm;
@@ -140,42 +141,110 @@ double encoder_flops(const Size& s, index_t batch, index_t tokens) {
                              4 * tokens * s.d_model);
 }
 
-}  // namespace
+/// The weights of the products; the others are few.
+double encoder_weights(const Size& s) {
+  return static_cast<double>(s.layers) *
+         static_cast<double>(4 * s.d_model * s.d_model + 2 * s.d_model * s.feedforward);
+}
 
-void register_encoder() {
-  const Size small = {6, 384, 12, 1536};
-  register_case("encoder_mixed/L:6/D:384/H:12/F:1536/B:32/T:10,256",
-                {.flops = encoder_flops(small, 16, 10) + encoder_flops(small, 16, 256)},
-                [=] { return mixed_case(small, 32, 10, 256); });
+/// Weights are read; rows go in and out.
+Cost inference_cost(const Size& s, index_t batch, index_t tokens) {
+  const double rows = static_cast<double>(batch * tokens) * static_cast<double>(s.d_model);
+  return {.flops = encoder_flops(s, batch, tokens),
+          .bytes = bytes_of(encoder_weights(s) + 2 * rows)};
+}
+
+Size size_of(Parameters& p) {
+  const Size s = {p.size("L"), p.size("D"), p.size("H"), p.size("F")};
+  require(s.d_model % s.heads == 0, "tessera_bench", "'", p.name(),
+          "': H: wanted a divisor of D = ", s.d_model, ", got ", s.heads);
+  return s;
+}
+
+Work encoder_work(Parameters& p) {
+  const Size s = size_of(p);
+  const index_t batch = p.size("B", 1);
+  const index_t tokens = p.size("T");
+  return {inference_cost(s, batch, tokens),
+          [=] { return encoder_case(options_of(s), batch, tokens); }};
+}
+
+/// F is the width of the gated network, as wide as a plain one of 3/2 F in its cost.
+Work modern_work(Parameters& p) {
+  Size s = size_of(p);
+  const index_t batch = p.size("B", 1);
+  const index_t tokens = p.size("T");
+  const models::EncoderOptions options = modern_options_of(s);
+  s.feedforward = s.feedforward * 3 / 2;
+  return {inference_cost(s, batch, tokens), [=] { return encoder_case(options, batch, tokens); }};
+}
+
+Work mixed_work(Parameters& p) {
+  const Size s = size_of(p);
+  const index_t batch = p.size("B", {}, 2);
+  const std::vector<index_t> tokens = p.sizes("T", 2);
+  require(tokens[0] <= tokens[1], "tessera_bench", "'", p.name(),
+          "': T: wanted the shorter length first");
+  const index_t longer = (batch + 1) / 2;
+  const double rows = static_cast<double>((batch - longer) * tokens[0] + longer * tokens[1]) *
+                      static_cast<double>(s.d_model);
+  const Cost cost = {
+      .flops = encoder_flops(s, batch - longer, tokens[0]) + encoder_flops(s, longer, tokens[1]),
+      .bytes = bytes_of(encoder_weights(s) + 2 * rows)};
+  return {cost, [=] { return mixed_case(s, batch, tokens[0], tokens[1]); }};
+}
+
+/// A backward is two products for each of the forward's. A step reads the weights and both moments
+/// and writes them, and writes the gradients and reads them.
+Work train_work(Parameters& p, double dropout) {
+  const Size s = size_of(p);
+  const index_t batch = p.size("B", 1);
+  const index_t tokens = p.size("T");
+  dropout = p.fraction("dropout", dropout);
+  const double rows = static_cast<double>(batch * tokens) * static_cast<double>(s.d_model);
+  const Cost cost = {.flops = 3 * encoder_flops(s, batch, tokens),
+                     .bytes = bytes_of(8 * encoder_weights(s) + 2 * rows)};
+  return {cost, [=] { return train_case(s, batch, tokens, dropout); }};
+}
+
+/// A kind over the sizes of encoders that are measured; `gated` where F is a gated network's.
+Kind encoder_kind(const std::string& name, const std::string& what, const std::string& more,
+                  bool gated, std::function<Work(Parameters&)> work) {
   constexpr std::array<Size, 4> kSizes = {
       {{2, 128, 2, 512}, {4, 256, 4, 1024}, {6, 384, 12, 1536}, {12, 768, 12, 3072}}};
   constexpr std::array<std::array<index_t, 2>, 3> kBatches = {{{1, 128}, {8, 128}, {1, 512}}};
+  Kind kind = {.name = name,
+               .pattern = name + "/L:/D:/H:/F:[/B:]/T:" + more,
+               .what = what,
+               .work = std::move(work)};
   for (const Size& s : kSizes) {
     for (const auto& [batch, tokens] : kBatches) {
-      register_case(format("encoder/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
-                           "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
-                    {.flops = encoder_flops(s, batch, tokens)},
-                    [=, batch = batch, tokens = tokens] {
-                      return encoder_case(options_of(s), batch, tokens);
-                    });
-      Size modern = s;
-      modern.feedforward = gated_width(s.feedforward) * 3 / 2;
-      register_case(format("modern/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
-                           "/F:", gated_width(s.feedforward), "/B:", batch, "/T:", tokens),
-                    {.flops = encoder_flops(modern, batch, tokens)},
-                    [=, batch = batch, tokens = tokens] {
-                      return encoder_case(modern_options_of(s), batch, tokens);
-                    });
-      // A backward is two products for each of the forward's.
-      for (const double dropout : {0.0, 0.1}) {
-        register_case(
-            format(dropout > 0 ? "dropout" : "train", "/L:", s.layers, "/D:", s.d_model,
-                   "/H:", s.heads, "/F:", s.feedforward, "/B:", batch, "/T:", tokens),
-            {.flops = 3 * encoder_flops(s, batch, tokens)},
-            [=, batch = batch, tokens = tokens] { return train_case(s, batch, tokens, dropout); });
-      }
+      kind.names.push_back(format(name, "/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
+                                  "/F:", gated ? gated_width(s.feedforward) : s.feedforward,
+                                  "/B:", batch, "/T:", tokens));
     }
   }
+  return kind;
+}
+
+}  // namespace
+
+void register_encoder() {
+  register_kind({.name = "encoder_mixed",
+                 .pattern = "encoder_mixed/L:/D:/H:/F:/B:/T:short,long",
+                 .what = "a padded batch whose sequences have two lengths in turn",
+                 .names = {"encoder_mixed/L:6/D:384/H:12/F:1536/B:32/T:10,256"},
+                 .work = mixed_work});
+  register_kind(
+      encoder_kind("encoder", "inference of L post-norm layers", "", false, encoder_work));
+  register_kind(encoder_kind("modern",
+                             "the same with rotary positions, RMS norm and gated layers, in about "
+                             "as many operations",
+                             "", true, modern_work));
+  register_kind(encoder_kind("train", "forward, backward and a step of AdamW", "[/dropout:]", false,
+                             [](Parameters& p) { return train_work(p, 0); }));
+  register_kind(encoder_kind("dropout", "the same with dropout 0.1", "[/dropout:]", false,
+                             [](Parameters& p) { return train_work(p, 0.1); }));
 }
 
 }  // namespace tessera::bench

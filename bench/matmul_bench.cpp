@@ -1,11 +1,11 @@
-// matmul and linear.
+// matmul, with its operands as they lie or turned, one product or a batch.
 #include <array>
 #include <cmath>
 
 #include "bench/case.h"
-#include "nn/linear.h"
+#include "bench/product_oracle.h"
+#include "bench/registry.h"
 #include "tensor/error.h"
-#include "tensor/ops/gated_linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/random.h"
 
@@ -13,79 +13,56 @@ namespace tessera::bench {
 
 namespace {
 
-/// sum_k a[i, k] b[k, j] in double.
-double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
-  const float* x = a.data<float>() + i * a.strides()[0];
-  const float* y = b.data<float>() + j * b.strides()[1];
-  double sum = 0;
-  for (index_t k = 0; k < a.size(1); ++k) {
-    sum += static_cast<double>(x[k * a.strides()[1]]) * static_cast<double>(y[k * b.strides()[0]]);
+/// C (B, M, N) = A (B, M, K) B (B, K, N); a turned operand lies as its transpose.
+struct Product {
+  index_t batch, m, n, k;
+  bool turn_a, turn_b;
+  DType dtype;
+
+  Cost cost() const {
+    const auto of = [](index_t rows, index_t columns) {
+      return static_cast<double>(rows) * static_cast<double>(columns);
+    };
+    const auto products = static_cast<double>(batch);
+    return {.flops = 2 * products * of(m, n) * static_cast<double>(k),
+            .bytes = bytes_of(products * (of(m, k) + of(k, n) + of(m, n)), dtype),
+            .dtype = dtype};
   }
-  return sum;
-}
+  Tensor operand(index_t rows, index_t columns, bool turned) const {
+    Shape shape = turned ? Shape{columns, rows} : Shape{rows, columns};
+    if (batch > 1) shape.insert(0, batch);
+    const Tensor x = uniform(shape, -1, 1, dtype);
+    return turned ? x.transpose(-1, -2) : x;
+  }
+};
 
-/// What rounding may do to a sum of k products of numbers up to 1: a random walk of k steps.
-double tolerance(index_t k) {
-  return 1e-6 * std::sqrt(static_cast<double>(k) + 1) * 4;
-}
-
-constexpr index_t kSamples = 1000;
-
-Case matmul_case(index_t m, index_t n, index_t k) {
-  const Tensor a = uniform({m, k}, -1, 1);
-  const Tensor b = uniform({k, n}, -1, 1);
-  return {
-      [=] { return matmul(a, b); },
-      [=](const Tensor& c) {
-        return sampled_error(
-            c, kSamples, [&](index_t e) { return dot(a, b, e / n, e % n); }, tolerance(k));
-      },
+Case matmul_case(const Product& p) {
+  const Tensor a = p.operand(p.m, p.k, p.turn_a);
+  const Tensor b = p.operand(p.k, p.n, p.turn_b);
+  const auto error = [=](const Tensor& c) {
+    const auto expected = [&](index_t e) {
+      const index_t product = e / (p.m * p.n);
+      const auto one = [&](const Tensor& x) { return p.batch > 1 ? x.select(0, product) : x; };
+      return dot(one(a), one(b), e / p.n % p.m, e % p.n);
+    };
+    return sampled_error(c, 1000, expected, product_tolerance(p.k));
   };
+  return {[=] { return matmul(a, b); }, error};
 }
 
-double gelu_in_double(double x) {
-  return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-}
-
-Case linear_case(index_t m, index_t k, index_t n, bool gelu) {
-  const Tensor x = uniform({m, k}, -1, 1);
-  const nn::Linear layer(k, n);
-  return {
-      [=] { return layer(x, gelu ? Activation::kGelu : Activation::kNone); },
-      [=](const Tensor& y) {
-        return sampled_error(
-            y, kSamples,
-            [&](index_t e) {
-              const double sum =
-                  dot(x, layer.weight.t(), e / n, e % n) + layer.bias.item_at({e % n});
-              return gelu ? gelu_in_double(sum) : sum;
-            },
-            tolerance(1));
-      },
+Kind matmul_kind(const std::string& name, const std::string& what, bool turn_a, bool turn_b) {
+  const auto work = [=](Parameters& parameters) {
+    const Product p = {parameters.size("B", 1),
+                       parameters.size("M"),
+                       parameters.size("N"),
+                       parameters.size("K"),
+                       turn_a,
+                       turn_b,
+                       parameters.dtype()};
+    return Work{p.cost(), [p] { return matmul_case(p); }};
   };
-}
-
-/// SwiGLU or GeGLU of a layer k -> 2 n; the product is that of linear k -> 2 n.
-Case gated_case(index_t m, index_t k, index_t n, Activation activation) {
-  const Tensor x = uniform({m, k}, -1, 1);
-  const nn::Linear layer(k, 2 * n);
   return {
-      [=] { return gated_linear(x, layer.weight, layer.bias, activation, &layer.packed); },
-      [=](const Tensor& y) {
-        return sampled_error(
-            y, kSamples,
-            [&](index_t e) {
-              const auto half = [&](index_t j) {
-                return dot(x, layer.weight.t(), e / n, j) + layer.bias.item_at({j});
-              };
-              const double u = half(e % n);
-              const double active =
-                  activation == Activation::kGelu ? gelu_in_double(u) : u / (1 + std::exp(-u));
-              return active * half(n + e % n);
-            },
-            tolerance(1));
-      },
-  };
+      .name = name, .pattern = name + "/M:/N:/K:[/B:][/dtype:float64]", .what = what, .work = work};
 }
 
 }  // namespace
@@ -109,45 +86,19 @@ void register_matmul() {
       {2048, 64, 2048},
       {2048, 2048, 64},
   }};
+  Kind plain = matmul_kind("matmul", "C = A B, B packed inside the call", false, false);
   for (const auto& [m, n, k] : kSizes) {
-    register_case(format("matmul/M:", m, "/N:", n, "/K:", k),
-                  {.flops = 2.0 * static_cast<double>(m * n * k)},
-                  [=, m = m, n = n, k = k] { return matmul_case(m, n, k); });
+    plain.names.push_back(format("matmul/M:", m, "/N:", n, "/K:", k));
   }
-}
-
-void register_linear() {
-  struct Size {
-    index_t k, n;
-    bool gelu;
-  };
-  constexpr std::array<Size, 5> kSizes = {{{128, 512, true},
-                                           {384, 1536, true},
-                                           {768, 768, false},
-                                           {768, 3072, true},
-                                           {3072, 768, false}}};
-  for (const auto& [k, n, gelu] : kSizes) {
-    for (const index_t m : {1, 8, 128, 1024}) {
-      register_case(format("linear/M:", m, "/K:", k, "/N:", n, "/gelu:", gelu ? 1 : 0),
-                    {.flops = 2.0 * static_cast<double>(m * n * k)},
-                    [=, k = k, n = n, gelu = gelu] { return linear_case(m, k, n, gelu); });
-    }
-  }
-  for (const index_t m : {1, 8, 128, 1024}) {
-    const Cost cost = {.flops = 2.0 * static_cast<double>(m * 768 * 4096)};
-    register_case(format("linear/M:", m, "/K:768/N:4096/gelu:1"), cost,
-                  [=] { return linear_case(m, 768, 4096, true); });
-    register_case(format("gated/M:", m, "/K:768/N:4096/gelu:1"), cost,
-                  [=] { return gated_case(m, 768, 2048, Activation::kGelu); });
-    register_case(format("gated/M:", m, "/K:768/N:4096/silu:1"), cost,
-                  [=] { return gated_case(m, 768, 2048, Activation::kSilu); });
-  }
-  // No cliff: neighbouring widths cost alike.
-  for (index_t width = 32; width <= 128; ++width) {
-    register_case(format("linear_width/M:512/K:", width, "/N:", width),
-                  {.flops = 2.0 * static_cast<double>(512 * width * width)},
-                  [=] { return linear_case(512, width, width, false); });
-  }
+  plain.names.push_back("matmul/M:512/N:512/K:512/dtype:float64");
+  plain.names.push_back("matmul/M:64/N:64/K:64/B:8");
+  register_kind(std::move(plain));
+  Kind nt = matmul_kind("matmul_nt", "C = A B^T, as gradients of inputs and scores", false, true);
+  nt.names = {"matmul_nt/M:512/N:768/K:768"};
+  register_kind(std::move(nt));
+  Kind tn = matmul_kind("matmul_tn", "C = A^T B, as gradients of weights", true, false);
+  tn.names = {"matmul_tn/M:768/N:768/K:512"};
+  register_kind(std::move(tn));
 }
 
 }  // namespace tessera::bench

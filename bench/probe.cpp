@@ -1,11 +1,16 @@
 #include "bench/probe.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
-#include <string>
+#include <memory>
+#include <new>
 
-#include "tensor/create.h"
+#include "bench/machine.h"
+#include "bench/probe_loops.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 
@@ -13,108 +18,156 @@ namespace tessera::bench {
 
 namespace {
 
-double best_seconds(int times, const std::function<void()>& run) {
-  double best = 1e30;
-  for (int i = 0; i < times; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+/// The shortest of all runs in so many seconds, of three at least.
+double best_seconds(double seconds, const std::function<void()>& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  double best = HUGE_VAL;
+  const auto start = Clock::now();
+  for (int i = 0; i < 3 || since(start) < seconds; ++i) {
+    const auto begin = Clock::now();
     run();
-    const auto stop = std::chrono::steady_clock::now();
-    best = std::min(best, std::chrono::duration<double>(stop - start).count());
+    best = std::min(best, since(begin));
   }
   return best;
 }
 
-constexpr index_t kSteps = 1 << 16;
-
-/// A dozen chains of multiply-adds, enough to hide their latency: x = x * a + b on whole registers.
-/// No chain starts at b / (1 - a): the compiler sees that it would stay there, and drops it.
-template <class Vec>
-[[gnu::always_inline]] inline float multiply_add_chains() {
-  constexpr int kChains = 12;
-  Vec x[kChains];
-#pragma GCC unroll 12
-  for (int i = 0; i < kChains; ++i) x[i] = Vec{} + static_cast<float>(i);
-  const Vec a = Vec{} + 0.999F;
-  const Vec b = Vec{} + 0.0013F;
-  for (index_t step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) x[i] = x[i] * a + b;
+/// Three arrays of one thread. Pages come into being when that thread writes to them first, and so
+/// near it where memory is nearer to some processors than to others.
+class Arrays {
+ public:
+  explicit Arrays(index_t each) : each_(each) {
+    void* const memory =
+        mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, bytes(), MADV_HUGEPAGE);  // as a hint: it may fail
+    a_ = static_cast<float*>(memory);
   }
-  Vec sum = x[0];
-#pragma GCC unroll 12
-  for (int i = 1; i < kChains; ++i) sum = sum + x[i];
-  return sum[0];
-}
+  ~Arrays() { munmap(a_, bytes()); }
+  Arrays(const Arrays&) = delete;
+  Arrays& operator=(const Arrays&) = delete;
 
-template <int kBytes>
-struct Vector {
-  typedef float type __attribute__((vector_size(kBytes)));
+  void run(const ProbeLoops& loops, index_t times) {
+    if (!touched_) std::fill_n(a_, 3 * each_, 1.0F);
+    touched_ = true;
+    loops.triad(a_, a_ + each_, a_ + 2 * each_, each_, times);
+  }
+
+ private:
+  std::size_t bytes() const { return 3 * static_cast<std::size_t>(each_) * sizeof(float); }
+
+  index_t each_;
+  float* a_ = nullptr;
+  bool touched_ = false;
 };
 
-#if defined(__x86_64__)
-[[gnu::target("avx512f")]] float chains_avx512() {
-  return multiply_add_chains<Vector<64>::type>();
-}
-[[gnu::target("avx2,fma")]] float chains_avx2() {
-  return multiply_add_chains<Vector<32>::type>();
-}
-#endif
-float chains_baseline() {
-  return multiply_add_chains<Vector<16>::type>();
-}
+/// The arrays of all threads, by the worker's number.
+class Team {
+ public:
+  Team(index_t bytes, index_t threads)
+      : threads_(threads),
+        each_(std::max<index_t>(bytes / threads / 3 / index_t{sizeof(float)} / kWidest, 1) *
+              kWidest) {
+    for (index_t thread = 0; thread < threads; ++thread) {
+      arrays_.push_back(std::make_unique<Arrays>(each_));
+    }
+  }
 
-struct Probe {
-  float (*run)();
-  int lanes;
+  /// One pass of every thread, or so many that it takes long beside starting the threads.
+  double best_bandwidth(double seconds) {
+    constexpr index_t kMoved = index_t{16} << 20;
+    const ProbeLoops loops = probe_loops(current_isa());
+    const index_t moved = 3 * each_ * index_t{sizeof(float)};
+    const index_t times = std::max<index_t>(kMoved / moved, 1);
+    const auto pass = [&] {
+      kernels::parallel_tasks(threads_, threads_, [&](index_t, index_t worker) {
+        arrays_[static_cast<std::size_t>(worker)]->run(loops, times);
+      });
+    };
+    pass();  // touches the arrays
+    return static_cast<double>(moved * times * threads_) / best_seconds(seconds, pass);
+  }
+
+ private:
+  static constexpr index_t kWidest = 64;  // floats: whole steps of every loop
+
+  index_t threads_;
+  index_t each_;
+  std::vector<std::unique_ptr<Arrays>> arrays_;
 };
 
-Probe probe_for(const std::string& isa) {
-#if defined(__x86_64__)
-  if (isa == "avx512") return {chains_avx512, 16};
-  if (isa == "avx2") return {chains_avx2, 8};
-#endif
-  return {chains_baseline, 4};
+/// The last level of the caches.
+index_t largest_cache() {
+  index_t bytes = index_t{1} << 20;
+  for (const CacheLevel& cache : data_caches()) bytes = std::max(bytes, cache.bytes);
+  return bytes;
 }
 
-double measure_flops() {
-  const Probe probe = probe_for(current_isa());
-  const index_t threads = thread_count();
-  Tensor sink = zeros({threads});
-  float* const out = sink.mutable_data<float>();
-  const double seconds = best_seconds(500, [&] {
-    kernels::parallel_tasks(threads, threads,
-                            [&](index_t task, index_t) { out[task] = probe.run(); });
-  });
-  constexpr double kFlopsPerLane = 12.0 * 2.0 * kSteps;
-  return kFlopsPerLane * probe.lanes * static_cast<double>(threads) / seconds;
-}
-
-double measure_stream() {
-  constexpr index_t kCount = index_t{1} << 25;  // 128 MB an array
-  Tensor target = zeros({kCount});
-  const Tensor b = ones({kCount});
-  const Tensor c = ones({kCount});
-  float* const out = target.mutable_data<float>();
-  const float* const x = b.data<float>();
-  const float* const y = c.data<float>();
-  const double seconds = best_seconds(5, [&] {
-    kernels::parallel_for(kCount, 1, [&](index_t begin, index_t end) {
-      for (index_t i = begin; i < end; ++i) out[i] = x[i] + 3.0F * y[i];
-    });
-  });
-  return 3 * sizeof(float) * static_cast<double>(kCount) / seconds;
+/// Three arrays that are four times as large together as the last cache, so that little of one pass
+/// is there for the next.
+index_t beyond_caches() {
+  constexpr index_t kMost = index_t{1} << 30;
+  constexpr index_t kLeast = index_t{192} << 20;
+  return std::clamp(4 * largest_cache(), kLeast, kMost);
 }
 
 }  // namespace
 
-double peak_flops() {
-  static const double measured = measure_flops();
-  return measured;
+double peak_flops(DType dtype, double seconds) {
+  const ProbeLoops loops = probe_loops(current_isa());
+  const index_t threads = thread_count();
+  const bool twice = dtype == kFloat64;
+  std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line each
+  const double best = best_seconds(seconds, [&] {
+    kernels::parallel_tasks(threads, threads, [&](index_t task, index_t) {
+      sink[static_cast<std::size_t>(task) * 8] = twice ? loops.chains_double() : loops.chains();
+    });
+  });
+  const double flops = twice ? loops.flops_double : loops.flops;
+  return flops * static_cast<double>(threads) / best;
 }
 
-double stream_bandwidth() {
-  static const double measured = measure_stream();
-  return measured;
+double triad_bandwidth(index_t bytes, double seconds) {
+  return Team(bytes, thread_count()).best_bandwidth(seconds);
+}
+
+double memory_bandwidth(double seconds) {
+  // Kept: the pages of so large arrays take longer to come than a pass.
+  static std::unique_ptr<Team> team;
+  static index_t threads = 0;
+  if (threads != thread_count()) {
+    threads = thread_count();
+    team = std::make_unique<Team>(beyond_caches(), threads);
+  }
+  return team->best_bandwidth(seconds);
+}
+
+std::vector<LevelBandwidth> level_bandwidths(double seconds) {
+  std::vector<LevelBandwidth> found;
+  for (const CacheLevel& cache : data_caches()) {
+    const index_t users = std::max<index_t>(std::min<index_t>(cache.shared_by, thread_count()), 1);
+    const index_t copies = (thread_count() + users - 1) / users;
+    const index_t bytes = cache.bytes / 2 * copies;
+    found.push_back({"L" + std::to_string(cache.level), bytes, triad_bandwidth(bytes, seconds)});
+  }
+  found.push_back({"memory", beyond_caches(), memory_bandwidth(seconds)});
+  return found;
+}
+
+double clock_ghz() {
+  constexpr int kTimes = 3;
+  double best = HUGE_VAL;
+  for (int i = 0; i < kTimes; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const index_t cycles = addition_chain();
+    const auto stop = std::chrono::steady_clock::now();
+    if (cycles == 0) return 0;
+    best = std::min(
+        best, std::chrono::duration<double>(stop - start).count() / static_cast<double>(cycles));
+  }
+  return 1e-9 / best;
 }
 
 }  // namespace tessera::bench

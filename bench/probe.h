@@ -1,14 +1,36 @@
-// What this machine can do at most, measured in this run, with the threads this run uses.
+// What this machine can do at most, measured with the threads and the instruction set in use.
 #pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
 
 namespace tessera::bench {
 
-/// Floating point operations per second of float32 fused multiply-adds on registers alone, with the
-/// vectors of the instruction set in use, on all threads of the budget. Measured once.
-double peak_flops();
+/// Floating point operations per second of fused multiply-adds on registers alone, on all threads of
+/// the budget: the best moment of so many seconds.
+double peak_flops(DType dtype, double seconds);
 
-/// Bytes per second of a = b + s c over arrays that no cache holds, counting two reads and a write.
-/// Measured once. **Source**: McCalpin's STREAM, the triad.
-double stream_bandwidth();
+/// Bytes per second of a = b + s c, two reads and a write, over three arrays of `bytes` in all: each
+/// thread has its part of them, which it touched first. The best pass of so many seconds.
+/// **Source**: McCalpin's STREAM, the triad.
+double triad_bandwidth(index_t bytes, double seconds);
+
+/// The same over arrays that no cache holds.
+double memory_bandwidth(double seconds);
+
+/// Bandwidth where the arrays fit into a level of the caches.
+struct LevelBandwidth {
+  std::string level;  // "L1", ..., "memory"
+  index_t bytes;      // of all arrays together
+  double bytes_per_second;
+};
+/// Half of each level of the machine's caches, then memory.
+std::vector<LevelBandwidth> level_bandwidths(double seconds);
+
+/// The clock of the calling thread's core at this moment, in GHz: a chain of additions, one a cycle.
+/// 0 where such a chain is not known for the processor.
+double clock_ghz();
 
 }  // namespace tessera::bench

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "bench/case.h"
+#include "bench/registry.h"
 #include "nn/layer_norm.h"
+#include "nn/module.h"
 #include "nn/rms_norm.h"
 #include "tensor/error.h"
 #include "tensor/ops/softmax.h"
@@ -16,79 +18,92 @@ namespace {
 constexpr index_t kSamples = 500;
 constexpr double kTolerance = 1e-5;
 
-Case softmax_case(index_t rows, index_t columns) {
-  const Tensor x = uniform({rows, columns}, -3, 3);
-  return {
-      [=] { return softmax(x, -1); },
-      [=](const Tensor& y) {
-        const auto expected = [&](index_t e) {
-          const float* row = x.data<float>() + e / columns * columns;
-          double sum = 0;
-          for (index_t j = 0; j < columns; ++j) sum += std::exp(static_cast<double>(row[j]));
-          return std::exp(static_cast<double>(row[e % columns])) / sum;
-        };
-        return sampled_error(y, kSamples, expected, kTolerance);
-      },
+struct Size {
+  index_t rows, columns;
+  DType dtype;
+};
+
+/// The error of y against `expected(x, first, column)`, whose row begins at element `first` of x.
+template <class Expected>
+double rows_error(const Size& s, const Tensor& x, const Tensor& y, const Expected& expected) {
+  const Elements elements(x);
+  const auto at = [&](index_t e) {
+    return expected(elements, e / s.columns * s.columns, e % s.columns);
   };
+  return sampled_error(y, kSamples, at, kTolerance);
 }
 
-Case layer_norm_case(index_t rows, index_t columns) {
-  const Tensor x = uniform({rows, columns}, -3, 3);
-  const nn::LayerNorm norm(columns);
-  return {
-      [=] { return norm(x); },
-      [=](const Tensor& y) {
-        const auto expected = [&](index_t e) {
-          const float* row = x.data<float>() + e / columns * columns;
-          const auto n = static_cast<double>(columns);
-          double mean = 0;
-          for (index_t j = 0; j < columns; ++j) mean += static_cast<double>(row[j]) / n;
-          double variance = 0;
-          for (index_t j = 0; j < columns; ++j) {
-            const double deviation = static_cast<double>(row[j]) - mean;
-            variance += deviation * deviation / n;
-          }
-          return (static_cast<double>(row[e % columns]) - mean) / std::sqrt(variance + norm.eps);
-        };
-        return sampled_error(y, kSamples, expected, kTolerance);
-      },
+Case softmax_case(const Size& s) {
+  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
+  const auto expected = [=](const Elements& row, index_t first, index_t column) {
+    double sum = 0;
+    for (index_t j = 0; j < s.columns; ++j) sum += std::exp(row[first + j]);
+    return std::exp(row[first + column]) / sum;
   };
+  return {[=] { return softmax(x, -1); },
+          [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
 }
 
-Case rms_norm_case(index_t rows, index_t columns) {
-  const Tensor x = uniform({rows, columns}, -3, 3);
-  const nn::RmsNorm norm(columns);
-  return {
-      [=] { return norm(x); },
-      [=](const Tensor& y) {
-        const auto expected = [&](index_t e) {
-          const float* row = x.data<float>() + e / columns * columns;
-          double square = 0;
-          for (index_t j = 0; j < columns; ++j) {
-            square += static_cast<double>(row[j]) * static_cast<double>(row[j]);
-          }
-          return static_cast<double>(row[e % columns]) /
-                 std::sqrt(square / static_cast<double>(columns) + norm.eps);
-        };
-        return sampled_error(y, kSamples, expected, kTolerance);
-      },
+Case layer_norm_case(const Size& s) {
+  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
+  nn::LayerNorm norm(s.columns);
+  nn::convert(norm, s.dtype);
+  const auto expected = [=](const Elements& row, index_t first, index_t column) {
+    const auto n = static_cast<double>(s.columns);
+    double mean = 0;
+    for (index_t j = 0; j < s.columns; ++j) mean += row[first + j] / n;
+    double variance = 0;
+    for (index_t j = 0; j < s.columns; ++j) {
+      const double deviation = row[first + j] - mean;
+      variance += deviation * deviation / n;
+    }
+    return (row[first + column] - mean) / std::sqrt(variance + norm.eps);
   };
+  return {[=] { return norm(x); }, [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
+}
+
+Case rms_norm_case(const Size& s) {
+  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
+  nn::RmsNorm norm(s.columns);
+  nn::convert(norm, s.dtype);
+  const auto expected = [=](const Elements& row, index_t first, index_t column) {
+    double square = 0;
+    for (index_t j = 0; j < s.columns; ++j) square += row[first + j] * row[first + j];
+    return row[first + column] / std::sqrt(square / static_cast<double>(s.columns) + norm.eps);
+  };
+  return {[=] { return norm(x); }, [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
+}
+
+/// A kind whose definition takes `flops` operations an element, an exponential counted as one.
+Kind rows_kind(const std::string& name, const std::string& what, double flops,
+               Case (*make)(const Size&)) {
+  constexpr std::array<std::array<index_t, 2>, 3> kSizes = {
+      {{1536, 128}, {49152, 128}, {49152, 512}}};
+  const auto work = [=](Parameters& p) {
+    const Size s = {p.size("rows"), p.size("cols"), p.dtype()};
+    const double elements = static_cast<double>(s.rows) * static_cast<double>(s.columns);
+    const Cost cost = {
+        .flops = flops * elements, .bytes = bytes_of(2 * elements, s.dtype), .dtype = s.dtype};
+    return Work{cost, [=] { return make(s); }};
+  };
+  Kind kind = {
+      .name = name, .pattern = name + "/rows:/cols:[/dtype:float64]", .what = what, .work = work};
+  for (const auto& [rows, columns] : kSizes) {
+    kind.names.push_back(format(name, "/rows:", rows, "/cols:", columns));
+  }
+  return kind;
 }
 
 }  // namespace
 
 void register_rows() {
-  constexpr std::array<std::array<index_t, 2>, 3> kSizes = {
-      {{1536, 128}, {49152, 128}, {49152, 512}}};
-  for (const auto& [rows, columns] : kSizes) {
-    const Cost cost = {.bytes = 8.0 * static_cast<double>(rows * columns)};
-    register_case(format("softmax/rows:", rows, "/cols:", columns), cost,
-                  [=, rows = rows, columns = columns] { return softmax_case(rows, columns); });
-    register_case(format("layer_norm/rows:", rows, "/cols:", columns), cost,
-                  [=, rows = rows, columns = columns] { return layer_norm_case(rows, columns); });
-    register_case(format("rms_norm/rows:", rows, "/cols:", columns), cost,
-                  [=, rows = rows, columns = columns] { return rms_norm_case(rows, columns); });
-  }
+  // The largest, a difference, an exponential, a sum, a quotient.
+  register_kind(rows_kind("softmax", "exp(x) / sum exp(x) of each row", 5, softmax_case));
+  // Two sums, a square, a difference, three operations to scale and shift.
+  register_kind(
+      rows_kind("layer_norm", "(x - mean) / deviation, scaled and shifted", 7, layer_norm_case));
+  // A square, a sum, two factors.
+  register_kind(rows_kind("rms_norm", "x / root of the mean square, scaled", 4, rms_norm_case));
 }
 
 }  // namespace tessera::bench

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/case.h"
+#include "bench/registry.h"
 #include "nn/loss.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/optim.h"
@@ -18,11 +19,22 @@ namespace tessera::bench {
 
 namespace {
 
-/// The parameters of `layers` encoder layers of width 768, each with a gradient of ones.
-nn::Parameters encoder_parameters(index_t layers) {
-  constexpr index_t kWidth = 768;
-  const std::array<Shape, 4> matrices = {Shape{3 * kWidth, kWidth}, Shape{kWidth, kWidth},
-                                         Shape{4 * kWidth, kWidth}, Shape{kWidth, 4 * kWidth}};
+/// So many encoder layers of one width.
+struct Stack {
+  index_t layers, width;
+
+  /// The elements of encoder_parameters.
+  double elements() const {
+    const auto d = static_cast<double>(width);
+    return static_cast<double>(layers) * (12 * d * d + 9 * d);
+  }
+};
+
+/// The parameters of encoder layers, each with a gradient of ones.
+nn::Parameters encoder_parameters(const Stack& stack) {
+  const index_t d = stack.width;
+  const std::array<Shape, 4> matrices = {Shape{3 * d, d}, Shape{d, d}, Shape{4 * d, d},
+                                         Shape{d, 4 * d}};
   nn::Parameters parameters;
   const auto add = [&](const Shape& shape) {
     Tensor w = ones(shape).set_requires_grad();
@@ -30,7 +42,7 @@ nn::Parameters encoder_parameters(index_t layers) {
     tape.backward(sum(w));
     parameters.push_back({format("p", parameters.size()), w});
   };
-  for (index_t layer = 0; layer < layers; ++layer) {
+  for (index_t layer = 0; layer < stack.layers; ++layer) {
     for (const Shape& shape : matrices) {
       add(shape);
       add({shape[0]});
@@ -39,15 +51,9 @@ nn::Parameters encoder_parameters(index_t layers) {
   return parameters;
 }
 
-index_t element_count(const nn::Parameters& parameters) {
-  index_t count = 0;
-  for (const nn::Parameter& parameter : parameters) count += parameter.tensor.count();
-  return count;
-}
-
 /// Gradients of 1 and no decay: every step of Adam goes down by lr.
-Case adamw_case(index_t layers) {
-  const nn::Parameters parameters = encoder_parameters(layers);
+Case adamw_case(const Stack& stack) {
+  const nn::Parameters parameters = encoder_parameters(stack);
   const auto optimizer =
       std::make_shared<nn::AdamW>(parameters, nn::AdamWOptions{.lr = 1e-4, .weight_decay = 0});
   return {
@@ -59,13 +65,13 @@ Case adamw_case(index_t layers) {
         return sampled_error(
             w, 500, [](index_t) { return 1 - 1e-4; }, 1e-6);
       },
-      format(element_count(parameters), " parameters"),
+      format(static_cast<index_t>(stack.elements()), " parameters"),
   };
 }
 
-Case clip_case(index_t layers) {
-  const nn::Parameters parameters = encoder_parameters(layers);
-  const auto count = static_cast<double>(element_count(parameters));
+Case clip_case(const Stack& stack) {
+  const nn::Parameters parameters = encoder_parameters(stack);
+  const double count = stack.elements();
   return {
       [=] { return full({}, nn::clip_grad_norm(parameters, 2 * std::sqrt(count))); },
       [=](const Tensor& norm) {
@@ -101,25 +107,53 @@ Case cross_entropy_case(index_t rows, index_t classes) {
   };
 }
 
+Stack stack_of(Parameters& p) {
+  return {p.size("layers"), p.size("d_model")};
+}
+
+/// Weights and two moments are read and written, gradients read; 12 operations an element.
+Work adamw_work(Parameters& p) {
+  const Stack stack = stack_of(p);
+  const Cost cost = {.flops = 12 * stack.elements(), .bytes = bytes_of(7 * stack.elements())};
+  return {cost, [=] { return adamw_case(stack); }};
+}
+
+/// A square and a sum of each gradient; none of these is above the limit.
+Work clip_work(Parameters& p) {
+  const Stack stack = stack_of(p);
+  const Cost cost = {.flops = 2 * stack.elements(), .bytes = bytes_of(stack.elements())};
+  return {cost, [=] { return clip_case(stack); }};
+}
+
+/// A softmax, and a difference for the gradient.
+Work cross_entropy_work(Parameters& p) {
+  const index_t rows = p.size("rows");
+  const index_t classes = p.size("classes");
+  const double elements = static_cast<double>(rows) * static_cast<double>(classes);
+  const Cost cost = {.flops = 6 * elements, .bytes = bytes_of(2 * elements)};
+  return {cost, [=] { return cross_entropy_case(rows, classes); }};
+}
+
 }  // namespace
 
 void register_training() {
-  for (const index_t layers : {1, 12}) {
-    const index_t count = element_count(encoder_parameters(1)) * layers;
-    const auto bytes = static_cast<double>(count) * sizeof(float);
-    // Weights and two moments are read and written, gradients read.
-    register_case(format("adamw/layers:", layers, "/d_model:768"), {.bytes = 7 * bytes},
-                  [=] { return adamw_case(layers); });
-    register_case(format("clip_grad_norm/layers:", layers, "/d_model:768"), {.bytes = bytes},
-                  [=] { return clip_case(layers); });
-  }
-  constexpr std::array<std::array<index_t, 2>, 2> kSizes = {{{1024, 1000}, {1024, 30522}}};
-  for (const auto& [rows, classes] : kSizes) {
-    register_case(
-        format("cross_entropy/rows:", rows, "/classes:", classes),
-        {.bytes = 8.0 * static_cast<double>(rows * classes)},
-        [=, rows = rows, classes = classes] { return cross_entropy_case(rows, classes); });
-  }
+  register_kind({.name = "adamw",
+                 .pattern = "adamw/layers:/d_model:",
+                 .what = "a step of AdamW on the parameters of encoder layers",
+                 .names = {"adamw/layers:1/d_model:768", "adamw/layers:12/d_model:768"},
+                 .work = adamw_work});
+  register_kind(
+      {.name = "clip_grad_norm",
+       .pattern = "clip_grad_norm/layers:/d_model:",
+       .what = "the norm of their gradients",
+       .names = {"clip_grad_norm/layers:1/d_model:768", "clip_grad_norm/layers:12/d_model:768"},
+       .work = clip_work});
+  register_kind(
+      {.name = "cross_entropy",
+       .pattern = "cross_entropy/rows:/classes:",
+       .what = "the loss and its gradient",
+       .names = {"cross_entropy/rows:1024/classes:1000", "cross_entropy/rows:1024/classes:30522"},
+       .work = cross_entropy_work});
 }
 
 }  // namespace tessera::bench

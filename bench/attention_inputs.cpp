@@ -1,0 +1,182 @@
+#include "bench/attention_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tensor/error.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+constexpr double kTolerance = 1e-5;
+constexpr std::uint64_t kDropoutKey = 7;
+
+/// Dropout as the library rounds it.
+double rounded(double p) {
+  return std::round(p * 65536) / 65536;
+}
+
+}  // namespace
+
+AttentionSize AttentionSize::of(Parameters& p) {
+  AttentionSize s;
+  s.batch = p.size("B", 1);
+  s.heads = p.size("H", 1);
+  if (p.has("T")) {
+    s.queries = s.keys = p.size("T");
+  } else {
+    s.queries = p.size("Tq");
+    s.keys = p.size("Tk");
+  }
+  s.width = p.size("d");
+  s.window = p.optional_size("window", 0);
+  s.causal = p.flag("causal");
+  s.length = p.optional_size("length");
+  s.mask = p.choice("mask", {"keep", "additive"});
+  s.dropout = p.fraction("dropout", 0);
+  s.dtype = p.dtype();
+  return s;
+}
+
+std::pair<index_t, index_t> AttentionSize::keys_of(index_t query) const {
+  index_t first = 0;
+  index_t stop = std::min(keys, length.value_or(keys));
+  if (window) {
+    first = std::max<index_t>(query - *window, 0);
+    stop = std::min(stop, query + *window + 1);
+  }
+  if (causal) stop = std::min(stop, query + 1);
+  return {first, std::max(first, stop)};
+}
+
+Cost AttentionSize::cost() const {
+  double pairs = 0;
+  for (index_t query = 0; query < queries; ++query) {
+    const auto [first, stop] = keys_of(query);
+    pairs += static_cast<double>(stop - first);
+  }
+  const auto all_heads = static_cast<double>(batch * heads);
+  const auto d = static_cast<double>(width);
+  const double elements = all_heads * d * 2 * static_cast<double>(queries + keys) +
+                          (mask == "additive" ? static_cast<double>(queries * keys) : 0);
+  return {.flops = 4 * all_heads * pairs * d, .bytes = bytes_of(elements, dtype), .dtype = dtype};
+}
+
+AttentionInputs::AttentionInputs(const AttentionSize& s) : size(s) {
+  const auto heads_of = [&](index_t tokens) {
+    return uniform({s.batch, tokens, s.heads * s.width}, -1, 1, s.dtype)
+        .unflatten(2, {s.heads, s.width})
+        .transpose(1, 2);
+  };
+  q = heads_of(s.queries);
+  k = heads_of(s.keys);
+  v = heads_of(s.keys);
+  if (s.mask == "keep") keep = bernoulli({s.queries, s.keys}, 0.5);
+  if (s.mask == "additive") bias = uniform({s.queries, s.keys}, -1, 1, s.dtype);
+}
+
+AttentionMask AttentionInputs::mask() const {
+  AttentionMask all;
+  if (size.causal) all = all & causal_mask();
+  if (size.window) all = all & window_mask(*size.window);
+  if (size.length) {
+    all = all & length_mask(std::vector<index_t>(static_cast<std::size_t>(size.batch),
+                                                 std::min(*size.length, size.keys)));
+  }
+  if (keep.defined()) all = all & keep_mask(keep);
+  if (bias.defined()) all = all & additive_mask(bias);
+  return all;
+}
+
+AttentionOptions AttentionInputs::options() const {
+  AttentionOptions options;
+  options.dropout = {.p = size.dropout, .key = kDropoutKey};
+  return options;
+}
+
+/// exp of the score, 0 where it is masked.
+double AttentionInputs::softmax_weight(index_t head, index_t query, index_t key) const {
+  if (keep.defined() && !keep.data<bool>()[query * size.keys + key]) return 0;
+  const Elements x(q);
+  const Elements y(k);
+  const index_t b = head / size.heads;
+  const index_t h = head % size.heads;
+  const index_t row = b * q.strides()[0] + h * q.strides()[1] + query * q.strides()[2];
+  const index_t column = b * k.strides()[0] + h * k.strides()[1] + key * k.strides()[2];
+  double score = 0;
+  for (index_t p = 0; p < size.width; ++p) score += x[row + p] * y[column + p];
+  score /= std::sqrt(static_cast<double>(size.width));
+  return std::exp(score + (bias.defined() ? Elements(bias)[query * size.keys + key] : 0));
+}
+
+/// Element (query, column) of one head; `kept` scales the weight of each key.
+double AttentionInputs::expected(index_t head, index_t query, index_t column,
+                                 const double* kept) const {
+  const Elements z(v);
+  const index_t at = head / size.heads * v.strides()[0] + head % size.heads * v.strides()[1];
+  const auto [first, stop] = size.keys_of(query);
+  double sum = 0;
+  double weighted = 0;
+  for (index_t key = first; key < stop; ++key) {
+    const double weight = softmax_weight(head, query, key);
+    sum += weight;
+    weighted += weight * (kept != nullptr ? kept[key] : 1) * z[at + key * v.strides()[2] + column];
+  }
+  return sum > 0 ? weighted / sum : 0;
+}
+
+double AttentionInputs::error(const Tensor& out) const {
+  if (size.dropout > 0) return dropout_error(out);
+  const auto element = [&](index_t e) {
+    const index_t row = e / size.width;
+    return expected(row / size.queries, row % size.queries, e % size.width, nullptr);
+  };
+  return sampled_error(out, 50, element, kTolerance);
+}
+
+/// Which weights were dropped is read from those that the op returns for some queries: the others
+/// must give the output, and as many as p says must be gone.
+double AttentionInputs::dropout_error(const Tensor& out) const {
+  constexpr index_t kQueries = 4;
+  const double p = rounded(size.dropout);
+  std::vector<index_t> queries;
+  for (index_t i = 0; i < std::min(kQueries, size.queries); ++i) {
+    queries.push_back(i * size.queries / std::min(kQueries, size.queries));
+  }
+  AttentionOptions asking = options();
+  asking.weights = AttentionRequest{.queries = queries};
+  const Tensor weights = attention(q, k, v, mask(), asking).weights.contiguous();
+  const Elements found(weights);
+  const Tensor rows = out.contiguous();
+  double worst = 0;
+  double dropped = 0;
+  double pairs = 0;
+  std::vector<double> kept(static_cast<std::size_t>(size.keys));
+  for (index_t head = 0; head < size.batch * size.heads; ++head) {
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const index_t row = head * static_cast<index_t>(queries.size()) + static_cast<index_t>(i);
+      const auto [first, stop] = size.keys_of(queries[i]);
+      for (index_t key = first; key < stop; ++key) {
+        const bool gone = found[row * size.keys + key] == 0;
+        kept[static_cast<std::size_t>(key)] = gone ? 0 : 1 / (1 - p);
+        if (softmax_weight(head, queries[i], key) > 0) {
+          pairs += 1;
+          dropped += gone ? 1 : 0;
+        }
+      }
+      const index_t column = row % size.width;
+      const index_t place = (head * size.queries + queries[i]) * size.width + column;
+      const double error =
+          std::abs(Elements(rows)[place] - expected(head, queries[i], column, kept.data()));
+      worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
+    }
+  }
+  const double deviations = std::abs(dropped - p * pairs) / std::sqrt(p * (1 - p) * pairs + 1);
+  const double allowed = kTolerance / (1 - p) * (size.dtype == kFloat64 ? 1e-8 : 1);
+  return std::max(worst / allowed, deviations / 6);
+}
+
+}  // namespace tessera::bench

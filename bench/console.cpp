@@ -1,0 +1,92 @@
+#include "bench/console.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "tensor/error.h"
+
+namespace tessera::bench {
+
+namespace {
+
+constexpr int kName = 46;
+
+/// `text` in a column of `width` bytes, aligned right.
+std::string right(const std::string& text, std::size_t width) {
+  return (text.size() < width ? std::string(width - text.size(), ' ') : "") + text;
+}
+
+std::string left(const std::string& text, std::size_t width) {
+  return text + (text.size() < width ? std::string(width - text.size(), ' ') : "");
+}
+
+std::string printed(const char* layout, double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), layout, value);
+  return text.data();
+}
+
+/// Four digits in all.
+std::string four_digits(double value) {
+  return printed(value < 9.9995   ? "%.3f"
+                 : value < 99.995 ? "%.2f"
+                 : value < 999.95 ? "%.1f"
+                                  : "%.0f",
+                 value);
+}
+
+std::string percent(double part, double whole) {
+  return whole > 0 && part > 0 ? printed("%.0f%%", 100 * part / whole) : "";
+}
+
+std::string rate(double value) {
+  return std::isfinite(value) && value > 0 ? scaled_text(value) : "";
+}
+
+}  // namespace
+
+std::string seconds_text(double seconds) {
+  if (seconds < 0.9995e-6) return four_digits(seconds * 1e9) + " ns";
+  if (seconds < 0.9995e-3) return four_digits(seconds * 1e6) + " us";
+  if (seconds < 0.9995) return four_digits(seconds * 1e3) + " ms";
+  return four_digits(seconds) + " s ";
+}
+
+std::string scaled_text(double value) {
+  constexpr const char* kLetters[] = {" ", " k", " M", " G", " T", " P"};
+  int power = 0;
+  while (value >= 999.95 && power < 5) {
+    value /= 1000;
+    ++power;
+  }
+  return four_digits(value) + kLetters[power];
+}
+
+std::string table_head() {
+  return left("name", kName) + right("best", 10) + right("median", 10) + right("spread", 8) +
+         right("calls", 8) + right("FLOP/s", 9) + right("of peak", 8) + right("byte/s", 9) +
+         right("of mem", 8) + right("GHz", 6) + right("memory", 9) + right("error", 7) + "\n";
+}
+
+std::string table_row(const Result& r) {
+  const std::string by = r.by == "tessera" ? "" : " (" + r.by + ")";
+  std::string row = left(r.name + by, kName);
+  if (!r.failure.empty()) return row + " " + r.failure + "\n";
+  row += right(seconds_text(r.best), 10) + right(seconds_text(r.median), 10) +
+         right(percent(r.spread, 1), 8) + right(std::to_string(r.calls), 8) +
+         right(rate(r.flops_per_second()), 9) +
+         right(percent(r.flops_per_second(), r.peak_flops), 8) +
+         right(rate(r.bytes_per_second()), 9) +
+         right(percent(r.bytes_per_second(), r.peak_bandwidth), 8) +
+         right(r.ghz > 0 ? printed("%.2f", r.ghz) : "", 6) +
+         right(r.memory_bytes ? scaled_text(static_cast<double>(*r.memory_bytes)) + "B" : "", 9) +
+         right(r.figures.empty() ? printed("%.2f", r.error) : "", 7);
+  if (r.noisy) row += "  noisy";
+  for (const auto& [name, value] : r.figures)
+    row += format("  ", name, " ", printed("%.3g", value));
+  if (!r.label.empty()) row += "  " + r.label;
+  return row + "\n";
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,20 @@
+// Results for people: a table with units that fit.
+#pragma once
+
+#include <string>
+
+#include "bench/measure.h"
+
+namespace tessera::bench {
+
+/// Four digits and a unit: "12.34 us", "1.234 ms".
+std::string seconds_text(double seconds);
+/// A number with the letter of its power of 1000: "281.3 G", followed by a unit of one's own.
+std::string scaled_text(double value);
+
+/// The names of the table's columns, in two lines.
+std::string table_head();
+/// A line of the table.
+std::string table_row(const Result& result);
+
+}  // namespace tessera::bench

@@ -1,0 +1,147 @@
+#include "bench/engine.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+namespace tessera::bench {
+
+namespace {
+
+/// What stands behind `flag=`, nothing if `text` is another flag.
+std::optional<std::string> value_of(std::string_view text, std::string_view flag) {
+  if (!text.starts_with(flag)) return {};
+  text.remove_prefix(flag.size());
+  if (text.empty()) return "true";
+  if (text.front() != '=') return {};
+  return std::string(text.substr(1));
+}
+
+benchmark::TimeUnit unit_of(double seconds) {
+  if (seconds < 1e-6) return benchmark::kNanosecond;
+  if (seconds < 1e-3) return benchmark::kMicrosecond;
+  return seconds < 1 ? benchmark::kMillisecond : benchmark::kSecond;
+}
+
+/// Another reporter, told names without the suffixes "/iterations:1/manual_time" and units that fit.
+class PlainNames : public benchmark::BenchmarkReporter {
+ public:
+  explicit PlainNames(benchmark::BenchmarkReporter* inner) : inner_(inner) {}
+
+  bool ReportContext(const Context& context) override {
+    inner_->SetOutputStream(&GetOutputStream());
+    inner_->SetErrorStream(&GetErrorStream());
+    return inner_->ReportContext(context);
+  }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> plain = runs;
+    for (Run& run : plain) {
+      run.run_name.iterations.clear();
+      run.run_name.time_type.clear();
+      run.time_unit = unit_of(run.real_accumulated_time);
+    }
+    inner_->ReportRuns(plain);
+  }
+  void Finalize() override { inner_->Finalize(); }
+
+ private:
+  std::unique_ptr<benchmark::BenchmarkReporter> inner_;
+};
+
+/// Prints nothing: the caller does.
+class Silent : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+void show(const Result& result, benchmark::State& state) {
+  state.SetIterationTime(result.best);
+  const auto add = [&](const std::string& name, double value) {
+    if (value != 0) state.counters[name] = value;
+  };
+  add("FLOP/s", result.flops_per_second());
+  add("bytes/s", result.bytes_per_second());
+  if (result.peak_flops > 0) add("of_peak", result.flops_per_second() / result.peak_flops);
+  if (result.peak_bandwidth > 0) {
+    add("of_stream", result.bytes_per_second() / result.peak_bandwidth);
+  }
+  add("calls", static_cast<double>(result.calls));
+  add("median_s", result.median);
+  add("error", result.error);
+  for (const auto& [name, value] : result.figures) add(name, value);
+  state.SetLabel(result.label);
+}
+
+}  // namespace
+
+EngineFlags take_engine_flags(int& argc, char** argv) {
+  EngineFlags flags;
+  std::vector<char*> engine = {argv[0]};
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text = argv[i];
+    if (!text.starts_with("--benchmark_")) {
+      argv[kept++] = argv[i];
+      continue;
+    }
+    if (value_of(text, "--benchmark_list_tests")) {
+      flags.list = true;
+      continue;
+    }
+    if (const auto seconds = value_of(text, "--benchmark_min_time")) {
+      flags.seconds = std::strtod(seconds->c_str(), nullptr);
+      continue;
+    }
+    if (const auto filter = value_of(text, "--benchmark_filter")) {
+      flags.filter = *filter;
+      continue;
+    }
+    flags.own_format = flags.own_format || value_of(text, "--benchmark_format");
+    flags.json_file = flags.json_file || value_of(text, "--benchmark_out");
+    if (value_of(text, "--benchmark_out_format").value_or("json") != "json")
+      flags.json_file = false;
+    engine.push_back(argv[i]);
+  }
+  argc = kept;
+  argv[argc] = nullptr;
+  int count = static_cast<int>(engine.size());
+  engine.push_back(nullptr);
+  benchmark::Initialize(&count, engine.data());
+  if (benchmark::ReportUnrecognizedArguments(count, engine.data())) std::exit(2);
+  return flags;
+}
+
+void run_engine(const std::vector<Selected>& cases, const Settings& settings,
+                const EngineFlags& flags, const std::function<void(Result)>& done) {
+  for (const Selected& selected : cases) {
+    const std::string by = selected.by == "tessera" ? "" : "/by:" + selected.by;
+    const auto body = [&, selected](benchmark::State& state) {
+      for ([[maybe_unused]] auto iteration : state) {
+        Result result = measure(selected, settings);
+        if (result.failure.empty()) {
+          show(result, state);
+        } else {
+          state.SkipWithError(result.failure.c_str());
+        }
+        done(std::move(result));
+        if (state.error_occurred()) break;
+      }
+    };
+    benchmark::RegisterBenchmark((selected.name + by).c_str(), body)
+        ->Iterations(1)
+        ->UseManualTime();
+  }
+  std::unique_ptr<benchmark::BenchmarkReporter> display = std::make_unique<Silent>();
+  if (flags.own_format) {
+    display = std::make_unique<PlainNames>(benchmark::CreateDefaultDisplayReporter());
+  }
+  std::unique_ptr<benchmark::BenchmarkReporter> file;
+  if (flags.json_file) file = std::make_unique<PlainNames>(new benchmark::JSONReporter);
+  benchmark::RunSpecifiedBenchmarks(display.get(), file.get(), ".");
+  benchmark::Shutdown();
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,144 @@
+// Linear layers, plain and gated; the weights are packed before the clock starts.
+#include <array>
+#include <cmath>
+
+#include "bench/case.h"
+#include "bench/product_oracle.h"
+#include "bench/registry.h"
+#include "nn/linear.h"
+#include "nn/module.h"
+#include "tensor/error.h"
+#include "tensor/ops/gated_linear.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+/// A layer k -> n on m rows.
+struct Layer {
+  index_t m, k, n;
+  Activation activation;
+  DType dtype = kFloat32;
+
+  Cost cost(index_t outputs) const {
+    const auto rows = static_cast<double>(m);
+    const auto in = static_cast<double>(k);
+    const auto out = static_cast<double>(n);
+    const double elements = rows * in + in * out + out + rows * static_cast<double>(outputs);
+    return {.flops = 2 * rows * in * out, .bytes = bytes_of(elements, dtype), .dtype = dtype};
+  }
+  nn::Linear make() const {
+    nn::Linear layer(k, n);
+    nn::convert(layer, dtype);
+    return layer;
+  }
+};
+
+double in_double(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kGelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
+constexpr index_t kSamples = 1000;
+
+/// Row i of x times row j of the weight, and the bias.
+double affine(const Tensor& x, const nn::Linear& layer, index_t i, index_t j) {
+  return dot(x, layer.weight.t(), i, j) + layer.bias.item_at({j});
+}
+
+Case linear_case(const Layer& s) {
+  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const nn::Linear layer = s.make();
+  const auto error = [=](const Tensor& y) {
+    const auto expected = [&](index_t e) {
+      return in_double(s.activation, affine(x, layer, e / s.n, e % s.n));
+    };
+    return sampled_error(y, kSamples, expected, product_tolerance(1));
+  };
+  return {[=] { return layer(x, s.activation); }, error};
+}
+
+/// SwiGLU or GeGLU; the product is that of a linear layer k -> n, the output half as wide.
+Case gated_case(const Layer& s) {
+  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const nn::Linear layer = s.make();
+  const index_t half = s.n / 2;
+  const auto error = [=](const Tensor& y) {
+    const auto expected = [&](index_t e) {
+      const index_t i = e / half;
+      const index_t j = e % half;
+      return in_double(s.activation, affine(x, layer, i, j)) * affine(x, layer, i, half + j);
+    };
+    return sampled_error(y, kSamples, expected, product_tolerance(1));
+  };
+  return {[=] { return gated_linear(x, layer.weight, layer.bias, s.activation, &layer.packed); },
+          error};
+}
+
+Work linear_work(Parameters& p) {
+  const bool gelu = p.flag("gelu");
+  const Layer s = {p.size("M"), p.size("K"), p.size("N"),
+                   gelu ? Activation::kGelu : Activation::kNone, p.dtype()};
+  return {s.cost(s.n), [s] { return linear_case(s); }};
+}
+
+Work gated_work(Parameters& p) {
+  const bool gelu = p.flag("gelu");
+  const bool silu = p.flag("silu");
+  const Layer s = {p.size("M"), p.size("K"), p.size("N", {}, 2),
+                   gelu ? Activation::kGelu : Activation::kSilu, p.dtype()};
+  require(gelu != silu, "tessera_bench", "'", p.name(), "': wanted one of gelu:1 and silu:1");
+  require(s.n % 2 == 0, "tessera_bench", "'", p.name(), "': N: wanted an even number, got ", s.n);
+  return {s.cost(s.n / 2), [s] { return gated_case(s); }};
+}
+
+}  // namespace
+
+void register_linear() {
+  struct Size {
+    index_t k, n, gelu;
+  };
+  constexpr std::array<Size, 6> kSizes = {{{128, 512, 1},
+                                           {384, 1536, 1},
+                                           {768, 768, 0},
+                                           {768, 3072, 1},
+                                           {3072, 768, 0},
+                                           {768, 4096, 1}}};
+  Kind linear = {.name = "linear",
+                 .pattern = "linear/M:/K:/N:[/gelu:1][/dtype:float64]",
+                 .what = "x W^T + b, with GELU",
+                 .work = linear_work};
+  Kind gated = {.name = "gated",
+                .pattern = "gated/M:/K:/N:/gelu:1 or /silu:1[/dtype:float64]",
+                .what = "a gated layer of N rows of weight, N / 2 columns of output",
+                .work = gated_work};
+  constexpr std::array<index_t, 4> kRows = {1, 8, 128, 1024};
+  for (const auto& [k, n, gelu] : kSizes) {
+    for (const index_t m : kRows) {
+      linear.names.push_back(format("linear/M:", m, "/K:", k, "/N:", n, "/gelu:", gelu));
+    }
+  }
+  for (const index_t m : kRows) {
+    gated.names.push_back(format("gated/M:", m, "/K:768/N:4096/gelu:1"));
+    gated.names.push_back(format("gated/M:", m, "/K:768/N:4096/silu:1"));
+  }
+  Kind width = {.name = "linear_width",
+                .pattern = "linear_width/M:/K:/N:[/gelu:1][/dtype:float64]",
+                .what = "as linear; neighbouring widths should cost alike",
+                .work = linear_work};
+  for (index_t n = 32; n <= 128; ++n) {
+    width.names.push_back(format("linear_width/M:512/K:", n, "/N:", n));
+  }
+  register_kind(std::move(linear));
+  register_kind(std::move(gated));
+  register_kind(std::move(width));
+}
+
+}  // namespace tessera::bench

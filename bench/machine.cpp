@@ -1,0 +1,188 @@
+#include "bench/machine.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "bench/build_info.h"
+#include "bench/event_counters.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/version.h"
+
+namespace tessera::bench {
+
+namespace {
+
+/// The first line of a small file of the system's, empty where there is none.
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The number at the start of `text`, 0 where there is none.
+index_t leading_number(const std::string& text) {
+  index_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// "32K" and "1M" in bytes.
+index_t bytes_in(const std::string& text) {
+  const index_t unit = text.ends_with('K') ? 1 << 10 : text.ends_with('M') ? 1 << 20 : 1;
+  return leading_number(text) * unit;
+}
+
+/// How many processors "0-3,8" names.
+index_t processors_in(const std::string& list) {
+  index_t count = 0;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string range = list.substr(begin, end - begin);
+    const std::size_t minus = range.find('-');
+    count += minus == std::string::npos
+                 ? 1
+                 : leading_number(range.substr(minus + 1)) - leading_number(range) + 1;
+    begin = end + 1;
+  }
+  return count;
+}
+
+/// What /proc/cpuinfo says: the processor's name, sockets and cores.
+void read_cpuinfo(Machine& machine) {
+  std::ifstream file("/proc/cpuinfo");
+  std::set<std::string> sockets;
+  std::set<std::string> cores;
+  std::string socket;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    const std::string value = colon == std::string::npos ? "" : line.substr(colon + 2);
+    if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = value;
+    if (line.starts_with("physical id")) sockets.insert(socket = value);
+    if (line.starts_with("core id")) cores.insert(format(socket, '/', value));
+  }
+  if (machine.cpu.empty()) machine.cpu = "unknown";
+  const auto or_one = [](std::size_t count) {
+    return std::max<index_t>(static_cast<index_t>(count), 1);
+  };
+  machine.sockets = or_one(sockets.size());
+  machine.cores = or_one(cores.empty() ? std::thread::hardware_concurrency() : cores.size());
+}
+
+/// "0-2,5": the processors that this process may run on.
+std::string allowed_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return "unknown";
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpu);
+    if (last > cpu) text += "-" + std::to_string(last);
+    cpu = last;
+  }
+  return text;
+}
+
+std::string affinity() {
+  std::string text = "cpus " + allowed_processors();
+  for (const char* name : {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY"}) {
+    if (const char* value = std::getenv(name)) text += format(", ", name, "=", value);
+  }
+  return text;
+}
+
+std::string os() {
+  utsname names = {};
+  if (uname(&names) != 0) return "unknown";
+  return format(names.sysname, ' ', names.release, ' ', names.machine);
+}
+
+std::string date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string or_unknown(const std::string& text) {
+  return text.empty() ? "unknown" : text;
+}
+
+}  // namespace
+
+std::vector<CacheLevel> caches() {
+  std::vector<CacheLevel> found;
+  for (int i = 0;; ++i) {
+    const std::filesystem::path folder = format("/sys/devices/system/cpu/cpu0/cache/index", i);
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) break;
+    found.push_back({leading_number(first_line(folder / "level")), first_line(folder / "type"),
+                     bytes_in(first_line(folder / "size")),
+                     processors_in(first_line(folder / "shared_cpu_list"))});
+  }
+  const auto lower = [](const CacheLevel& a, const CacheLevel& b) { return a.level < b.level; };
+  std::stable_sort(found.begin(), found.end(), lower);
+  return found;
+}
+
+std::vector<CacheLevel> data_caches() {
+  std::vector<CacheLevel> found;
+  for (const CacheLevel& cache : caches()) {
+    if (cache.kind != "Instruction" && cache.bytes > 0) found.push_back(cache);
+  }
+  return found;
+}
+
+Machine machine_info() {
+  Machine machine;
+  read_cpuinfo(machine);
+  machine.caches = caches();
+  machine.isa = current_isa();
+  machine.threads = thread_count();
+  machine.compiler = build_compiler();
+  machine.flags = build_flags();
+  machine.commit = build_commit();
+  machine.version = format(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
+  machine.affinity = affinity();
+  machine.governor =
+      or_unknown(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  machine.load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
+  machine.os = os();
+  machine.date = date();
+  machine.counters = describe_counters();
+  return machine;
+}
+
+std::string describe(const Machine& machine) {
+  std::string text = format("cpu        ", machine.cpu, ", ", machine.sockets, " socket(s), ",
+                            machine.cores, " core(s)\ncaches     ");
+  for (const CacheLevel& cache : machine.caches) {
+    text += format(cache.level > 1 || cache.kind != "Data" ? ", " : "", "L", cache.level, " ",
+                   cache.kind, " ", cache.bytes / 1024, " KiB");
+    if (cache.shared_by > 1) text += format(" shared by ", cache.shared_by);
+  }
+  text += format("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
+                 machine.affinity, "\ngovernor   ", machine.governor, "\nload       ", machine.load,
+                 "\nos         ", machine.os, "\ncompiler   ", machine.compiler, "\nflags      ",
+                 machine.flags, "\nversion    ", machine.version, ", commit ", machine.commit,
+                 "\ncounters   ", machine.counters, "\ndate       ", machine.date, "\n");
+  return text;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,48 @@
+// What the program runs on, and how: figures without it say nothing to a reader.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::bench {
+
+struct CacheLevel {
+  index_t level;
+  std::string kind;  // "Data", "Instruction", "Unified"
+  index_t bytes;
+  index_t shared_by;  // processors that use one such cache
+};
+
+/// All that Linux tells of a processor's caches, from the first level on; nothing elsewhere.
+std::vector<CacheLevel> caches();
+/// Those that hold data.
+std::vector<CacheLevel> data_caches();
+
+struct Machine {
+  std::string cpu;
+  index_t sockets = 1;
+  index_t cores = 1;
+  std::vector<CacheLevel> caches;
+  std::string isa;
+  index_t threads = 1;
+  std::string compiler;
+  std::string flags;
+  std::string commit;
+  std::string version;
+  std::string affinity;  // the processors this process may run on, and OpenMP's settings
+  std::string governor;  // of the clock; "unknown" in most virtual machines
+  double load = 0;       // waiting or running programs, the mean of a minute
+  std::string os;
+  std::string date;      // UTC
+  std::string counters;  // of hardware: which there are, or why none
+};
+
+/// The machine as it is now.
+Machine machine_info();
+
+/// A line or two for each figure, for people.
+std::string describe(const Machine& machine);
+
+}  // namespace tessera::bench

@@ -1,0 +1,137 @@
+#include "bench/measure.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "bench/event_counters.h"
+#include "bench/probe.h"
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/storage.h"
+
+namespace tessera::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The value that `part` of the sorted values lie below.
+double quantile(const std::vector<double>& sorted, double part) {
+  const double place = part * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double weight = place - static_cast<double>(below);
+  return sorted[below] * (1 - weight) + sorted[above] * weight;
+}
+
+/// The calls in order, or the medians of `count` groups of them.
+std::vector<double> grouped(const std::vector<double>& calls, std::size_t count) {
+  if (calls.size() <= count) return calls;
+  std::vector<double> medians;
+  for (std::size_t g = 0; g < count; ++g) {
+    const auto at = [&](std::size_t i) {
+      return calls.begin() + static_cast<std::ptrdiff_t>(i * calls.size() / count);
+    };
+    std::vector<double> group(at(g), at(g + 1));
+    std::sort(group.begin(), group.end());
+    medians.push_back(quantile(group, 0.5));
+  }
+  return medians;
+}
+
+/// The seconds of every call in the time given, and of five calls at least.
+std::vector<double> time_calls(const std::function<Tensor()>& run, double seconds) {
+  constexpr std::size_t kCalls = 5;
+  std::vector<double> calls;
+  const auto start = Clock::now();
+  while (calls.size() < kCalls || seconds_since(start) < seconds) {
+    const auto call = Clock::now();
+    benchmark::DoNotOptimize(run());
+    calls.push_back(seconds_since(call));
+  }
+  return calls;
+}
+
+/// How much tensors need at most while a call runs, beyond what is held before it and its result.
+/// Freed blocks wait to be reused, so all that the call ever took at once is held after it.
+index_t extra_memory(const std::function<Tensor()>& run) {
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  release_cached_memory();
+  const index_t before = held();
+  const Tensor result = run();
+  const index_t own = result.is_contiguous() ? result.count() * item_size(result.dtype()) : 0;
+  return std::max<index_t>(held() - before - own, 0);
+}
+
+void summarise(const std::vector<double>& calls, Result& result) {
+  constexpr std::size_t kSamples = 64;
+  constexpr double kNoisy = 1.1;
+  std::vector<double> sorted = calls;
+  std::sort(sorted.begin(), sorted.end());
+  result.calls = static_cast<index_t>(calls.size());
+  result.best = sorted.front();
+  result.median = quantile(sorted, 0.5);
+  result.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / result.median;
+  result.noisy = result.median > kNoisy * result.best;
+  result.samples = grouped(calls, kSamples);
+}
+
+/// The better of what is known and what `seconds` more show.
+void measure_peaks(const Settings& settings, Result& result) {
+  if (!settings.peaks) return;
+  const double seconds = settings.seconds / 2;
+  result.peak_bandwidth = std::max(result.peak_bandwidth, memory_bandwidth(seconds));
+  result.peak_flops = std::max(result.peak_flops, peak_flops(result.cost.dtype, seconds));
+}
+
+void time_case(const Case& work, const Settings& settings, Result& result) {
+  result.error = work.error(work.run());
+  if (!(result.error <= 1)) {
+    result.failure = format("wrong result: ", result.error, " times the error allowed");
+    return;
+  }
+  benchmark::DoNotOptimize(work.run());
+  result.memory_bytes = extra_memory(work.run);
+  measure_peaks(settings, result);
+  constexpr int kWarmUp = 2;
+  for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
+  EventCounters counters;
+  counters.start();
+  const std::vector<double> calls = time_calls(work.run, settings.seconds);
+  counters.stop();
+  result.ghz = clock_ghz();
+  result.counters = counters.per_call(calls.size());
+  measure_peaks(settings, result);
+  summarise(calls, result);
+}
+
+}  // namespace
+
+Result measure(const Selected& selected, const Settings& settings) {
+  Result result;
+  result.name = selected.name;
+  result.by = selected.by;
+  result.cost = selected.work.cost;
+  result.threads = thread_count();
+  result.isa = current_isa();
+  const Case work = selected.work.make();
+  result.label = work.label;
+  if (work.measure) {
+    OwnTimes own = work.measure();
+    result.figures = std::move(own.figures);
+    summarise(own.seconds, result);
+  } else {
+    time_case(work, settings, result);
+  }
+  return result;
+}
+
+}  // namespace tessera::bench

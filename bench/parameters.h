@@ -1,0 +1,61 @@
+// What a benchmark's name says: "matmul/M:128/N:768/K:768" is the kind "matmul" with three sizes.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace tessera::bench {
+
+/// The parts of a name, asked for by key.
+///
+/// **Errors** throughout: std::invalid_argument that begins with the name and the key: a value that
+/// is missing, not a number, or out of range.
+class Parameters {
+ public:
+  /// Errors: an empty part, a part that is no `key:value`, a key twice.
+  explicit Parameters(std::string name);
+
+  const std::string& name() const { return name_; }
+  const std::string& kind() const { return kind_; }
+
+  bool has(const char* key);
+  /// A whole number from `low` on.
+  index_t size(const char* key, std::optional<index_t> otherwise = {}, index_t low = 1);
+  std::optional<index_t> optional_size(const char* key, index_t low = 1);
+  /// "10,256": so many whole numbers.
+  std::vector<index_t> sizes(const char* key, std::size_t count);
+  /// A number in [0, 1).
+  double fraction(const char* key, double otherwise);
+  /// `key:1` or `key:0`; 0 where it is absent.
+  bool flag(const char* key);
+  /// One of `choices`; empty where it is absent.
+  std::string choice(const char* key, std::initializer_list<const char*> choices);
+  /// `dtype:float64`; float32 where it is absent.
+  DType dtype();
+
+  /// The whole name is known: no part is left over.
+  void take_all();
+  /// Errors: a part that nobody asked for.
+  void finish() const;
+
+ private:
+  struct Part {
+    std::string key, value;
+    bool used = false;
+  };
+  const std::string* find(const char* key);
+  index_t whole(const char* key, const std::string& text, index_t low) const;
+  template <class... Words>
+  [[noreturn]] void refuse(const Words&... words) const;
+
+  std::string name_;
+  std::string kind_;
+  std::vector<Part> parts_;
+  std::vector<std::string> known_;  // the keys that were asked for
+};
+
+}  // namespace tessera::bench

@@ -1,0 +1,26 @@
+// Products by their definition in double, an element at a time.
+#pragma once
+
+#include <cmath>
+
+#include "bench/case.h"
+
+namespace tessera::bench {
+
+/// sum_k a[i, k] b[k, j] of two matrices, whatever their strides.
+inline double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
+  const Elements x(a);
+  const Elements y(b);
+  double sum = 0;
+  for (index_t k = 0; k < a.size(1); ++k) {
+    sum += x[i * a.strides()[0] + k * a.strides()[1]] * y[k * b.strides()[0] + j * b.strides()[1]];
+  }
+  return sum;
+}
+
+/// What rounding may do to a sum of k products of numbers up to 1: a random walk of k steps.
+inline double product_tolerance(index_t k) {
+  return 1e-6 * std::sqrt(static_cast<double>(k) + 1) * 4;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,30 @@
+// Results as files: JSON for programs, CSV for tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/probe.h"
+
+namespace tessera::bench {
+
+/// All that a run found out.
+struct Run {
+  Machine machine;
+  std::vector<Result> results;
+  std::vector<LevelBandwidth> bandwidths;
+};
+
+/// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`, the fields as in README.md. What is not
+/// known or not finite is left out.
+std::string to_json(const Run& run);
+
+/// A line for each case below one of names.
+std::string to_csv(const Run& run);
+
+/// Writes text as a file, whole or not at all. **Errors**: as write_file.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace tessera::bench

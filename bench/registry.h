@@ -1,0 +1,65 @@
+// All kinds of benchmarks. A name makes a case: the lists of names are only those that the program
+// knows by itself.
+//
+//   register_kind({.name = "scale",
+//                  .pattern = "scale/N:n",
+//                  .what = "y = 2 x",
+//                  .names = {"scale/N:1000"},
+//                  .work = [](Parameters& p) {
+//                    const index_t n = p.size("N");
+//                    return Work{{.bytes = bytes_of(2.0 * n)}, [n] { return scale_case(n); }};
+//                  }});
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/case.h"
+#include "bench/parameters.h"
+
+namespace tessera::bench {
+
+/// What a name stands for: the cost is known before any memory is taken.
+struct Work {
+  Cost cost;
+  std::function<Case()> make;
+};
+
+/// Benchmarks that differ in their parameters alone.
+struct Kind {
+  std::string name;          // the first part of their names
+  std::string pattern = {};  // the parameters, those in [brackets] may be absent; none if
+                             // the names below are all there are
+  std::string what = {};     // in a line
+  std::vector<std::string> names = {};  // those that run unless others are asked for
+  std::function<Work(Parameters& parameters)> work;
+  std::string by = "tessera";  // who does the work: the same name, another library
+};
+
+/// Errors: std::invalid_argument: there is such a kind by the same library.
+void register_kind(Kind kind);
+
+/// In the order in which they were registered.
+const std::vector<Kind>& kinds();
+
+/// The names of all kinds' lists, each once.
+std::vector<std::string> known_names();
+
+/// A case by one library.
+struct Selected {
+  std::string name;
+  std::string by;
+  Work work;
+};
+
+/// The case `name`, by each library that has its kind.
+/// **Errors**: std::invalid_argument: no such kind, with those that are spelled like it; wrong
+/// parameters.
+std::vector<Selected> select(const std::string& name);
+
+/// At most `count` of `words`, those most like `word` first; none that is too different.
+std::vector<std::string> near_misses(const std::string& word, const std::vector<std::string>& words,
+                                     std::size_t count = 5);
+
+}  // namespace tessera::bench

@@ -1,0 +1,104 @@
+#include "bench/selection.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "models/text/text_file.h"
+#include "tensor/error.h"
+
+namespace tessera::bench {
+
+namespace {
+
+/// The whole list of a kind, or the one name.
+std::vector<std::string> expand(const std::string& word) {
+  if (word.find('/') != std::string::npos) return {word};
+  for (const Kind& kind : kinds()) {
+    if (kind.name == word && !kind.names.empty()) return kind.names;
+  }
+  return {word};  // for select() to refuse
+}
+
+void append(const std::string& word, std::vector<Selected>& cases) {
+  for (const std::string& name : expand(word)) {
+    for (Selected& selected : select(name)) cases.push_back(std::move(selected));
+  }
+}
+
+/// `line` without its comment and the blanks around it.
+std::string name_in(const std::string& line) {
+  const std::string text = line.substr(0, line.find('#'));
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
+}
+
+void append_file(const std::string& file, std::vector<Selected>& cases) {
+  const std::vector<std::string> lines = text::split_lines(text::read_text(file));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string name = name_in(lines[i]);
+    if (name.empty()) continue;
+    try {
+      append(name, cases);
+    } catch (const std::invalid_argument& error) {
+      fail_file(file, "line ", i + 1, ": ", error.what());
+    }
+  }
+}
+
+/// A regular expression as a name might be meant by it: `^matmul/M:64$` is matmul/M:64.
+std::string without_signs(const std::string& filter) {
+  std::string text;
+  for (const char letter : filter) {
+    if (std::string("^$()\\|*+?").find(letter) == std::string::npos) text += letter;
+  }
+  return text;
+}
+
+void apply(const std::string& filter, std::vector<Selected>& cases) {
+  std::vector<std::string> names;
+  for (const Selected& selected : cases) names.push_back(selected.name);
+  std::regex pattern;
+  try {
+    pattern = std::regex(filter);
+  } catch (const std::regex_error&) {
+    fail("--filter", "'", filter, "' is no regular expression");
+  }
+  std::erase_if(
+      cases, [&](const Selected& selected) { return !std::regex_search(selected.name, pattern); });
+  if (!cases.empty()) return;
+  std::string like;
+  for (const std::string& other : near_misses(without_signs(filter), names)) like += " " + other;
+  fail("--filter", "no benchmark matches '", filter, "'; ",
+       like.empty() ? "see --list" : "near it:" + like);
+}
+
+}  // namespace
+
+std::vector<Selected> select_cases(const Wanted& wanted) {
+  std::vector<Selected> cases;
+  for (const std::string& word : wanted.names) append(word, cases);
+  if (!wanted.file.empty()) {
+    append_file(wanted.file, cases);
+    if (cases.empty()) fail_file(wanted.file, "no names of benchmarks are in it");
+  }
+  if (wanted.names.empty() && wanted.file.empty()) {
+    for (const std::string& name : known_names()) append(name, cases);
+  }
+  if (!wanted.filter.empty()) apply(wanted.filter, cases);
+  return cases;
+}
+
+std::string list_cases(const Wanted& wanted) {
+  std::string text;
+  for (const Kind& kind : kinds()) {
+    if (kind.by != "tessera" || kind.pattern.empty()) continue;
+    text += format("# ", kind.pattern, "\n#     ", kind.what, "\n");
+  }
+  for (const Selected& selected : select_cases(wanted)) {
+    if (selected.by == "tessera") text += selected.name + "\n";
+  }
+  return text;
+}
+
+}  // namespace tessera::bench
