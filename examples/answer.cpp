@@ -5,6 +5,7 @@
 // Each row is a score, the bytes of the text, and the answer.
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples/command.h"
@@ -25,6 +26,7 @@ struct Options {
   bool pair = false;
   models::AnsweringOptions answering;
   bool json = false;
+  examples::AttentionOptions attention;
 };
 
 /// One question about the whole text, or a question and its own text on each line.
@@ -51,9 +53,24 @@ std::string json_of(const std::vector<models::Answer>& answers) {
          '}';
 }
 
+/// The windows in which the questions' texts were read.
+void write_attention(const examples::AttentionFile& file, const models::QuestionAnswerer& model,
+                     const std::vector<models::Question>& questions,
+                     const models::AnsweringOptions& options) {
+  std::vector<text::Encoding> windows;
+  for (const models::Question& question : questions) {
+    for (text::Encoding& window : model.windows(question, options)) {
+      windows.push_back(std::move(window));
+    }
+  }
+  examples::write_attention(file, model, std::ssize(windows),
+                            [&](index_t i) { return windows[static_cast<std::size_t>(i)]; });
+}
+
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
   const auto model = examples::frozen(models::load_question_answerer(o.model), o.weights);
+  const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   const auto results = model(questions, o.answering);
@@ -69,6 +86,7 @@ void answer(Options& o) {
     }
     if (o.pair) std::cout << '\n';
   }
+  if (attention) write_attention(attention, model, questions, o.answering);
 }
 
 }  // namespace
@@ -91,5 +109,6 @@ int main(int argc, char** argv) {
   command.add("--window", o.answering.window, "tokens that are read together", {1, kMany});
   command.add("--stride", o.answering.stride, "tokens that neighbouring windows share", {0, kMany});
   command.add("--json", o.json, "print JSON, one object for each question");
+  examples::add_attention_options(command, o.attention);
   return command.run(argc, argv, [&] { answer(o); });
 }

@@ -62,13 +62,21 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const auto model =
         examples::frozen(models::load_text_classifier(options.model), options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
+    std::vector<text::TextPair> pairs;
+    if (pair) pairs = examples::text_pairs(lines, examples::input_name(options.file));
     examples::CommandProgress progress("lines", std::ssize(lines));
     const models::TaskOptions task = examples::task_options(options, progress);
-    const auto results =
-        pair ? model(examples::text_pairs(lines, examples::input_name(options.file)), task)
-             : model(lines, task);
+    const auto results = pair ? model(pairs, task) : model(lines, task);
     progress.clear();
     print(results, lines, top, options.json);
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
+      const auto n = static_cast<std::size_t>(i);
+      const text::Tokenizer& tokenizer = *model.reader.tokenizer;
+      return pair ? tokenizer.encode_pair(pairs[n].first, pairs[n].second, encode)
+                  : tokenizer.encode(lines[n], encode);
+    });
   });
 }

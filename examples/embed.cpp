@@ -73,12 +73,40 @@ models::SentenceEncoder load(const Options& options) {
                                        models::Pooling::named(options.pooling));
 }
 
+/// How the lines are encoded: beside a query they are what is searched.
+models::SentenceOptions line_options(const models::SentenceEncoder& model, const Options& options) {
+  const models::SentenceOptions how = sentence_options(options);
+  return options.query.empty() ? how : model.for_documents(how);
+}
+
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
   examples::CommandProgress progress("lines", std::ssize(lines));
-  models::SentenceOptions how = sentence_options(options);
+  models::SentenceOptions how = line_options(model, options);
   how.progress = [&progress](index_t done, index_t) { progress.show(done); };
-  return options.query.empty() ? model.encode(lines, how) : model.encode_documents(lines, how);
+  return model.encode(lines, how);
+}
+
+/// What --attention asks for: what the encoder of the lines' tokens looks at.
+examples::AttentionFile attention_of(const models::SentenceEncoder& model, const Options& options) {
+  const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
+  if (encoder != nullptr) return {options.model.attention, encoder->encoder, options.model.model};
+  require(options.model.attention.file.empty(), "--attention",
+          "static embeddings look at nothing: the model has no layers");
+  return {};
+}
+
+void write_attention(const examples::AttentionFile& file, const models::SentenceEncoder& model,
+                     const std::vector<std::string>& lines, const Options& options) {
+  if (!file) return;
+  const auto& encoder = std::get<models::TokenEncoder>(model.words);
+  const bool feeds_types =
+      encoder.embeddings.type.has_value() && model.tokenizer->settings().feeds_types;
+  const models::SentenceOptions how = line_options(model, options);
+  file.write(std::ssize(lines), *model.tokenizer, encoder, [&](index_t i) {
+    return examples::read_text_of(model.tokens_of(lines[static_cast<std::size_t>(i)], how),
+                                  feeds_types);
+  });
 }
 
 /// The lines most like the query, the best first: score, number, line.
@@ -134,6 +162,7 @@ void embed(const Options& options) {
   require(options.query_prompt.empty() || !options.query.empty(), "--query-prompt",
           "needs a --query");
   const auto model = examples::frozen(load(options), options.model.weights);
+  const examples::AttentionFile attention = attention_of(model, options);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
   require(!table || std::ssize(lines) <= kTableLines, "--output", "a table of ", lines.size(),
@@ -147,6 +176,7 @@ void embed(const Options& options) {
   } else if (options.output.empty()) {
     print_vectors(lines, vectors);
   }
+  write_attention(attention, model, lines, options);
 }
 
 }  // namespace

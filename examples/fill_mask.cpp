@@ -71,11 +71,12 @@ int main(int argc, char** argv) {
   command.add("--top", top, "fillings of each blank", {1, examples::kMany});
   return command.run(argc, argv, [&] {
     const auto model = examples::frozen(models::load_mask_filler(options.model), options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     check_blanks(lines, model.mask(), examples::input_name(options.file));
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const auto results =
-        model(lines, {.count = top, .task = examples::task_options(options, progress)});
+    const models::TaskOptions task = examples::task_options(options, progress);
+    const auto results = model(lines, {.count = top, .task = task});
     progress.clear();
     for (const std::vector<models::Blank>& blanks : results) {
       if (options.json) {
@@ -84,5 +85,10 @@ int main(int argc, char** argv) {
         print_rows(blanks);
       }
     }
+    text::EncodeOptions encode = model.reader.encode_options(task);
+    encode.special_in_text = true;  // a blank is one
+    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
+      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    });
   });
 }

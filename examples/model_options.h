@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "examples/attention_file.h"
 #include "examples/command.h"
 #include "examples/command_progress.h"
 #include "models/hugging_face/freeze.h"
@@ -17,6 +18,7 @@ struct ModelOptions {
   index_t batch_size = 32;
   bool plain_text = false;
   bool json = false;
+  AttentionOptions attention;
 };
 
 inline void add_weights_option(Command& command, std::string& weights) {
@@ -33,6 +35,7 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
   command.add("--batch-size", options.batch_size, "texts computed together", {1, kMany});
   command.add("--plain-text", options.plain_text, "take a [SEP] that a text spells out as text");
   command.add("--json", options.json, "print JSON, one object a line");
+  add_attention_options(command, options.attention);
 }
 
 /// The model as programs hold it that only infer: each weight once.
@@ -40,6 +43,21 @@ template <class Model>
 Model frozen(Model model, const std::string& weights) {
   models::freeze(model, weights == "bfloat16" ? WeightFormat::kBFloat16 : WeightFormat::kExact);
   return model;
+}
+
+/// Writes what --attention asks for of `count` texts. `encode(i)` is the i-th as
+/// the task reads it.
+template <class Task, class Encode>
+void write_attention(const AttentionFile& file, const Task& task, index_t count,
+                     const Encode& encode) {
+  file.write(count, *task.reader.tokenizer, task.model.encode,
+             [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
+}
+
+/// The file that --attention names, of a task's model.
+template <class Task>
+AttentionFile attention_file(const ModelOptions& options, const Task& task) {
+  return {options.attention, task.model.encode.encoder, options.model};
 }
 
 /// `progress` must live as long as the result.

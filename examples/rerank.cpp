@@ -25,14 +25,22 @@ int main(int argc, char** argv) {
   command.add("--top", top, "lines to print", {1, examples::kMany});
   return command.run(argc, argv, [&] {
     const auto model = examples::frozen(models::load_cross_encoder(options.model), options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
-    auto ranked = model.rank(query, lines, examples::task_options(options, progress));
+    const models::TaskOptions task = examples::task_options(options, progress);
+    auto ranked = model.rank(query, lines, task);
     progress.clear();
     ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     for (const models::CrossEncoder::Ranked& each : ranked) {
       examples::print_scored_line(lines, static_cast<std::size_t>(each.text), each.score,
                                   options.json);
     }
+    // The pairs in the order in which they are printed.
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(attention, model, std::ssize(ranked), [&](index_t i) {
+      const auto line = static_cast<std::size_t>(ranked[static_cast<std::size_t>(i)].text);
+      return model.reader.tokenizer->encode_pair(query, lines[line], encode);
+    });
   });
 }

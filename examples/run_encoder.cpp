@@ -12,7 +12,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "examples/attention_file.h"
 #include "examples/command.h"
 #include "examples/command_progress.h"
 #include "examples/console.h"
@@ -43,6 +45,7 @@ struct Options {
   bool causal = false;
   std::string attention_output;
   std::string trace;
+  examples::AttentionOptions attention;
 };
 
 /// The shapes of one layer's parameters, by what follows "layers.N.".
@@ -274,6 +277,24 @@ Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& 
   return result;
 }
 
+/// What --attention asks for, of the first sequences. Tokens have no names here but their places.
+void write_attention(const examples::AttentionFile& file, const models::Encoder& encoder,
+                     const Tensor& x, const Masks& masks) {
+  const auto places = [&](index_t) {
+    std::vector<std::string> names;
+    for (index_t t = 0; t < x.size(1); ++t) names.push_back(std::to_string(t));
+    return names;
+  };
+  file.write(x.size(0), places, [&](index_t i, const AttentionRequest& request) {
+    const models::EncoderInputs inputs = {x.slice(0, i, i + 1), masks.part(i, i + 1)};
+    std::vector<Tensor> weights;
+    for (const Tensor& layer : encoder.with_weights(inputs, request).weights) {
+      weights.push_back(layer.select(0, 0));
+    }
+    return weights;
+  });
+}
+
 void run_encoder(const Options& o) {
   models::Encoder encoder = load_encoder(o);
   const Tensor given =
@@ -281,10 +302,13 @@ void run_encoder(const Options& o) {
   const bool is_batch = given.rank() == 3;
   const Tensor x = is_batch ? given : given.unsqueeze(0);
   nn::convert(encoder, x.dtype());
+  const examples::AttentionFile attention(o.attention, encoder, o.weights);
+  const Masks masks = read_masks(o, x, is_batch);
   const auto run_it = o.trace.empty() ? run : run_traced;
-  const Result result = run_it(encoder, x, read_masks(o, x, is_batch), o);
+  const Result result = run_it(encoder, x, masks, o);
   save_npy(o.output, is_batch ? result.output : result.output.squeeze(0));
   std::cout << o.output << ": " << given.shape() << '\n';
+  write_attention(attention, encoder, x, masks);
   if (!result.attention.defined()) return;
   const Tensor weights = is_batch ? result.attention : result.attention.squeeze(1);
   save_npy(o.attention_output, weights);
@@ -317,5 +341,6 @@ int main(int argc, char** argv) {
   command.add("--attention-output", o.attention_output,
               "attention weights of all layers, (L, B, H, T, T), .npy");
   command.add("--trace", o.trace, "name, shape, mean, deviation, first values of each step, text");
+  examples::add_attention_options(command, o.attention);
   return command.run(argc, argv, [&] { run_encoder(o); });
 }

@@ -45,10 +45,11 @@ int main(int argc, char** argv) {
               {"none", "simple", "first", "average", "max"});
   return command.run(argc, argv, [&] {
     const auto model = examples::frozen(models::load_token_tagger(options.model), options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const auto results =
-        model(lines, models::tag_grouping(grouping), examples::task_options(options, progress));
+    const models::TaskOptions task = examples::task_options(options, progress);
+    const auto results = model(lines, models::tag_grouping(grouping), task);
     progress.clear();
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (options.json) {
@@ -61,5 +62,9 @@ int main(int argc, char** argv) {
                   << tag.bytes.end << '\t' << text::text_at(lines[i], tag.bytes) << '\n';
       }
     }
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
+      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    });
   });
 }

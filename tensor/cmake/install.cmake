@@ -44,6 +44,7 @@ set(private
   models/hugging_face/family_files.h
   models/hugging_face/json_edit.h
   models/hugging_face/new_folder.h
+  models/pages/attention_labels.h
   models/padding.h
   models/pages/facts.h
   models/pages/numbers.h

@@ -1,0 +1,188 @@
+#include "models/pages/attention_page.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "models/pages/attention_labels.h"
+#include "tensor/error.h"
+
+namespace tessera::pages {
+
+namespace {
+
+constexpr const char* kOp = "attention_page";
+
+/// How the page holds weights: the name of the encoding and the bytes that a weight has in it.
+struct Encoding {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr Encoding kExact = {"float32", 4};
+constexpr Encoding kRounded = {"upper24", 3};
+
+/// The upper bits of a weight in [0, 2): without the sign and the exponent's first bit, which are 0,
+/// float32 has 30 bits, of which 24 are kept. NaN has the largest number.
+std::uint32_t upper_bits(float weight) {
+  constexpr std::uint32_t kNan = 0xffffff;
+  return std::isnan(weight) ? kNan : (std::bit_cast<std::uint32_t>(weight) + 32) >> 6;
+}
+
+std::string bytes_of(std::span<const float> weights, const Encoding& encoding) {
+  std::string bytes;
+  bytes.reserve(weights.size() * encoding.bytes);
+  for (const float weight : weights) {
+    const bool exact = encoding.bytes == kExact.bytes;
+    const std::uint32_t bits = exact ? std::bit_cast<std::uint32_t>(weight) : upper_bits(weight);
+    for (std::size_t i = 0; i < encoding.bytes; ++i) {  // the lowest byte first
+      bytes += static_cast<char>((bits >> (8 * i)) & 0xff);
+    }
+  }
+  return bytes;
+}
+
+/// **Source**: RFC 4648, section 4.
+std::string base64(const std::string& bytes) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t at = i + k;
+      group = group << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += i + k > bytes.size() ? '=' : kDigits[(group >> (18 - 6 * k)) & 63];
+    }
+  }
+  return text;
+}
+
+void check_text(const AttentionView& view, std::size_t number) {
+  const AttentionText& text = view.texts[number];
+  const auto tokens = static_cast<index_t>(text.tokens.size());
+  require(tokens > 0 && !text.weights.empty(), kOp, "text ", number, " has ", tokens,
+          " tokens and ", text.weights.size(), " layers");
+  require(text.weights.size() == view.texts.front().weights.size(), kOp, "text ", number, " has ",
+          text.weights.size(), " layers, text 0 ", view.texts.front().weights.size());
+  require(view.layers.empty() || view.layers.size() == text.weights.size(), kOp, "text ", number,
+          " has ", text.weights.size(), " layers, but ", view.layers.size(), " have numbers");
+  for (std::size_t l = 0; l < text.weights.size(); ++l) {
+    const Tensor& weights = text.weights[l];
+    require(weights.defined() && is_floating(weights.dtype()) && weights.rank() == 3 &&
+                weights.size(0) > 0 && weights.size(1) == tokens && weights.size(2) == tokens,
+            kOp, "layer ", l, " of text ", number, ": wanted floating weights of the shape (H, ",
+            tokens, ", ", tokens, "), got ",
+            weights.defined() ? format(weights.dtype(), " of ", weights.shape()) : "none");
+    require(view.heads.empty() || std::ssize(view.heads) == weights.size(0), kOp, "layer ", l,
+            " of text ", number, " has ", weights.size(0), " heads, but ", view.heads.size(),
+            " have numbers");
+    const Tensor& first = view.texts.front().weights[l];
+    require(first.size(0) == weights.size(0), kOp, "layer ", l, " of text ", number, " has ",
+            weights.size(0), " heads, in text 0 ", first.size(0));
+  }
+}
+
+index_t weight_count(const AttentionView& view) {
+  index_t count = 0;
+  for (const AttentionText& text : view.texts) {
+    for (const Tensor& weights : text.weights) count += weights.count();
+  }
+  return count;
+}
+
+std::vector<float> checked_values(const Tensor& head) {
+  std::vector<float> values = head.to(kFloat32).contiguous().to_vector<float>();
+  for (const float value : values) {
+    require(std::isnan(value) || (value >= 0 && value < 2), kOp, "a weight is ", value,
+            ", not from 0 to 1");
+  }
+  return values;
+}
+
+// ---- JSON ----
+
+std::string numbers_json(const std::vector<index_t>& numbers) {
+  std::string json = "[";
+  for (const index_t number : numbers) json += (json.size() > 1 ? "," : "") + format(number);
+  return json + ']';
+}
+
+/// The heads of one layer, each a text of base64.
+std::string layer_json(const Tensor& weights, const Encoding& encoding) {
+  std::string json = "[";
+  for (index_t h = 0; h < weights.size(0); ++h) {
+    if (h > 0) json += ',';
+    json += '"' + base64(bytes_of(checked_values(weights.select(0, h)), encoding)) + '"';
+  }
+  return json + ']';
+}
+
+std::string title_of(const AttentionText& text) {
+  if (!text.title.empty()) return text.title;
+  constexpr std::size_t kLongest = 60;
+  std::string title;
+  for (const std::string& token : text.tokens) {
+    title += (title.empty() ? "" : " ") + shown_token(token);
+    if (title.size() > 4 * kLongest) break;
+  }
+  return shortened(title, kLongest);
+}
+
+std::string text_json(const AttentionText& text, const Encoding& encoding) {
+  std::string json = "{\"title\":" + json_text(title_of(text)) + ",\"tokens\":[";
+  for (std::size_t t = 0; t < text.tokens.size(); ++t) {
+    json += (t > 0 ? "," : "") + json_text(shown_token(text.tokens[t]));
+  }
+  json += "],\"weights\":[\n";
+  for (std::size_t l = 0; l < text.weights.size(); ++l) {
+    json += (l > 0 ? ",\n" : "") + layer_json(text.weights[l], encoding);
+  }
+  return json + "]}";
+}
+
+/// What assets/attention_data.js reads.
+std::string view_json(const AttentionView& view, const Encoding& encoding) {
+  std::string json = format(
+      "{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
+      ",\"heads\":", numbers_json(view.heads), ",\"leftOut\":", view.left_out, ",\"texts\":[\n");
+  for (std::size_t i = 0; i < view.texts.size(); ++i) {
+    json += (i > 0 ? ",\n" : "") + text_json(view.texts[i], encoding);
+  }
+  return json + "]}";
+}
+
+std::string body_of(const AttentionView& view) {
+  std::string body(asset("attention.html"));
+  const auto put = [&](const std::string& mark, const std::string& text) {
+    body.replace(body.find(mark), mark.size(), text);
+  };
+  put("{{note}}", escape(view.note));  // what stands lower comes first: no text of ours can hold a mark
+  put("{{title}}", escape(view.title));
+  return body;
+}
+
+}  // namespace
+
+index_t attention_bytes(index_t tokens, index_t maps) {
+  return 4 * tokens * tokens * maps;
+}
+
+Page attention_page(const AttentionView& view) {
+  require(!view.texts.empty(), kOp, "there is no text");
+  for (std::size_t i = 0; i < view.texts.size(); ++i) check_text(view, i);
+  const bool fits = weight_count(view) <= kAttentionBytes / 16 * 3;
+  const auto script = [](const char* name) { return std::string(asset(name)); };
+  Page page;
+  page.title = view.title;
+  page.body = body_of(view);
+  page.styles = {script("attention.css")};
+  page.data.emplace_back("attention-data", view_json(view, fits ? kExact : kRounded));
+  page.scripts = {script("attention_data.js"), script("attention_draw.js"), script("attention.js")};
+  return page;
+}
+
+}  // namespace tessera::pages

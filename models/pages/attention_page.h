@@ -1,0 +1,55 @@
+// Attention to look at: all layers and heads of some texts on one page.
+//
+//   const auto trace = encoder.with_weights({.ids = ids});            // ids (1, T)
+//   pages::AttentionText text = {.tokens = {"[CLS]", "the", "cat", "[SEP]"}};
+//   for (const Tensor& weights : trace.weights) text.weights.push_back(weights.select(0, 0));
+//   pages::write_page("cat.html", pages::attention_page({.title = "A cat", .texts = {text}}));
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/pages/page.h"
+#include "tensor/tensor.h"
+
+namespace tessera::pages {
+
+/// What one text's tokens look at.
+struct AttentionText {
+  std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
+  std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
+  std::string title = {};                // of the text; its first tokens if empty
+};
+
+/// What the page shows.
+struct AttentionView {
+  std::string title;
+  std::string note = {};  // a line under the title
+  std::vector<AttentionText> texts = {};
+  std::vector<index_t> layers = {};  // the layers' numbers in the model; empty: 0, 1, ...
+  std::vector<index_t> heads = {};   // the same for the heads
+  index_t left_out = 0;              // texts that are not on the page
+};
+
+/// The most bytes of weights with which a page stays below 10 MB.
+inline constexpr index_t kAttentionBytes = 9'800'000;
+
+/// The bytes that the weights of `maps` layers and heads of T tokens take on a page at the least:
+/// 4 T^2 each.
+index_t attention_bytes(index_t tokens, index_t maps);
+
+/// A page with a small map of each layer and head and of their means, one of them large with its
+/// tokens, and lines, numbers and tables of what the chosen token looks at. It works by pointer and
+/// by keyboard, and for screen readers.
+///
+/// Numerics: the page holds the float32 of each weight where all of them take at most
+/// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,
+/// in 4 bytes a weight: relative error at most 2^-18, 4e-6. The page says which. Means are taken
+/// over the numbers that the page holds.
+///
+/// **Errors**: no text, a text without tokens or without weights; weights that are not floating, not
+/// (H, T, T), not NaN and not in [0, 2); texts, or numbers of layers and heads, that do not fit each
+/// other.
+Page attention_page(const AttentionView& view);
+
+}  // namespace tessera::pages

@@ -1,0 +1,173 @@
+'use strict';
+// The attention viewer as a reader has it: what it shows is what run_encoder wrote as .npy.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
+const {randomNumbers, readNpy, writeEncoder, writeNpy} = require('./arrays.js');
+const harness = require('./harness.js');
+
+const ROUNDED = 2 ** -18;  // the largest relative error of a page that rounds
+
+/** Writes page.html and the weights' .npy by run_encoder. */
+function makePage({folder, run}, {layers, heads, width, texts, tokens, options = []}) {
+  const file = (name) => path.join(folder, `${layers}-${tokens}-${name}`);
+  writeEncoder(file('encoder.safetensors'), {layers, width});
+  writeNpy(file('x.npy'), [texts, tokens, width], randomNumbers(texts * tokens * width, 7));
+  run('run_encoder', ['--weights', file('encoder.safetensors'), '--heads', String(heads),
+    '--input', file('x.npy'), '--output', file('y.npy'),
+    '--attention', file('page.html'), '--attention-output', file('weights.npy'), ...options]);
+  const {shape, values} = readNpy(file('weights.npy'));
+  assert.deepStrictEqual(shape, [layers, texts, heads, tokens, tokens]);
+  const weight = (text, layer, head, row, column) =>
+      values[(((layer * texts + text) * heads + head) * tokens + row) * tokens + column];
+  return {page: file('page.html'), weight, layers, heads, tokens};
+}
+
+const heading = (page) => page.textContent('#one-heading');
+const chooseToken = (page, token) => page.click(`#tokens [data-token="${token}"]`);
+const chooseMap = (page, layer, head) => page.click(`#grid [data-layer="${layer}"][data-head="${head}"]`);
+
+/** The rows of a table: token's place and the number as text and as a whole. */
+function rowsOf(page, table) {
+  return page.$$eval(`#${table} tbody tr`, (rows) => rows.map((row) => {
+    const number = row.children[2];
+    return {place: Number(row.children[1].textContent), text: number.textContent, whole: Number(number.dataset.weight)};
+  }));
+}
+
+/** Throws unless each number of a table is what `wanted(place)` says. */
+async function compareTable(page, table, count, wanted, error) {
+  const rows = await rowsOf(page, table);
+  assert.strictEqual(rows.length, count);
+  for (const {place, text, whole} of rows) {
+    const weight = wanted(place);
+    assert.ok(Math.abs(whole - weight) <= error * weight, `${table} ${place}: ${whole}, not ${weight}`);
+    assert.ok(Math.abs(Number(text) - weight) <= (error + 5.01e-4) * weight, `${table} ${place}: ${text} for ${weight}`);
+  }
+  const order = rows.map(({whole}) => whole);
+  assert.deepStrictEqual(order, [...order].sort((a, b) => b - a), 'the largest comes first');
+}
+
+/** Clicks through layers, heads and tokens and compares what is shown. */
+async function compareMaps(page, made, text, maps, tokens, error) {
+  for (const [layer, head] of maps) {
+    await chooseMap(page, layer, head);
+    assert.strictEqual(await heading(page), `Layer ${layer}, head ${head}`);
+    for (const token of tokens) {
+      await chooseToken(page, token);
+      const row = (place) => made.weight(text, layer, head, token, place);
+      const column = (place) => made.weight(text, layer, head, place, token);
+      await compareTable(page, 'looks', made.tokens, row, error);
+      await compareTable(page, 'seen', made.tokens, column, error);
+    }
+  }
+}
+
+const allMaps = (made) => [...Array(made.layers).keys()].flatMap(
+    (layer) => [...Array(made.heads).keys()].map((head) => [layer, head]));
+
+async function compareMeans(page, made) {
+  const mean = (parts, row, column) =>
+      parts.reduce((sum, [layer, head]) => sum + made.weight(0, layer, head, row, column), 0) / parts.length;
+  const means = [[1, -1], [-1, 2], [-1, -1]];
+  for (const [layer, head] of means) {
+    const parts = allMaps(made).filter(([l, h]) => (layer < 0 || l === layer) && (head < 0 || h === head));
+    await chooseMap(page, layer, head);
+    await chooseToken(page, 3);
+    await compareTable(page, 'looks', made.tokens, (place) => mean(parts, 3, place), 1e-6);
+  }
+}
+
+async function checkKeys(page) {
+  await chooseMap(page, 0, 0);
+  await page.focus('#grid [aria-selected="true"]');
+  for (const [key, wanted] of [['ArrowRight', 'Layer 0, head 1'], ['ArrowDown', 'Layer 1, head 1'],
+    ['ArrowLeft', 'Layer 1, head 0'], ['ArrowUp', 'Layer 0, head 0'], ['End', 'Layer 0, mean of heads'],
+    ['Home', 'Layer 0, head 0'], ['h', 'Layer 0, head 1'], ['l', 'Layer 1, head 1'], ['H', 'Layer 1, head 0']]) {
+    await page.keyboard.press(key);
+    assert.strictEqual(await heading(page), wanted, key);
+  }
+  assert.ok(await page.evaluate(() => document.activeElement.getAttribute('role') === 'gridcell'));
+  await chooseToken(page, 0);
+  for (const [key, place] of [['ArrowRight', 1], ['End', 6], ['ArrowLeft', 5], ['Home', 0]]) {
+    await page.keyboard.press(key);
+    assert.match(await page.textContent('#looks caption'), new RegExp(`token ${place},`), key);
+    assert.match(await page.textContent('#live'), new RegExp(`^layer 1, head 0: ${place} looks at`), key);
+  }
+  await page.keyboard.press('t');
+  assert.strictEqual(await page.inputValue('#text'), '1');
+}
+
+/** The pointer on the map shows the weight beneath it, and lines lead from its row's token. */
+async function checkPointer(page, made) {
+  await page.selectOption('#text', '0');
+  await chooseMap(page, 1, 1);
+  const box = await (await page.$('#map-canvas')).boundingBox();
+  const at = (place, start, side) => start + (place + 0.5) * side / made.tokens;
+  await page.mouse.move(at(4, box.x, box.width), at(2, box.y, box.height));
+  const shown = Number((await page.textContent('#readout')).split(': ')[1]);
+  const weight = made.weight(0, 1, 1, 2, 4);
+  assert.ok(Math.abs(shown - weight) <= 6e-4 * weight, `${shown} for ${weight}`);
+  const seen = [...Array(made.tokens).keys()].filter((j) => j !== 2 && made.weight(0, 1, 1, 2, j) >= 0.01);
+  assert.strictEqual(await page.$$eval('#lines path', (paths) => paths.length), seen.length);
+}
+
+/** A page in which one number was changed is found out. */
+async function checkChangedPage({open}, made) {
+  const html = fs.readFileSync(made.page, 'utf8');
+  const start = html.indexOf('"weights":[\n["') + '"weights":[\n["'.length;
+  const digit = html[start + 4] === 'A' ? 'B' : 'A';
+  const file = made.page.replace('.html', '-changed.html');
+  fs.writeFileSync(file, html.slice(0, start + 4) + digit + html.slice(start + 5));
+  const page = await open(file);
+  await assert.rejects(compareMaps(page, made, 0, [[0, 0]], [0], 0), /not 0\./);
+}
+
+async function checkScreens({open}, made) {
+  for (const dark of [false, true]) {
+    const page = await open(made.page, {width: 390, height: 800, dark});
+    const width = await page.evaluate(() => document.scrollingElement.scrollWidth);
+    assert.ok(width <= 390, `${width} pixels wide on a screen of 390`);
+  }
+  const page = await open(made.page);
+  await page.emulateMedia({media: 'print'});
+  assert.strictEqual(await page.isVisible('#controls'), false);
+}
+
+/** 12 layers of 12 heads over 128 tokens: a small file, and quick. */
+async function checkLargePage(tools) {
+  const made = makePage(tools, {layers: 12, heads: 12, width: 24, texts: 1, tokens: 128});
+  const size = fs.statSync(made.page).size;
+  assert.ok(size < 10e6, `${size} bytes`);
+  const page = await tools.open(made.page);
+  assert.match(await page.textContent('#precision'), /18 significant bits/);
+  await compareMaps(page, made, 0, [[0, 0], [11, 7]], [100], ROUNDED);
+  const times = await page.evaluate(async () => {
+    const taken = [];
+    for (let head = 0; head < 12; ++head) {
+      const start = performance.now();
+      choose({head, layer: 5});
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      taken.push(performance.now() - start);
+    }
+    return taken.sort((a, b) => a - b);
+  });
+  console.log(`12 x 12 x 128: ${size} bytes, a head in ${times[6].toFixed(0)} ms, at most ${times[11].toFixed(0)} ms`);
+  assert.ok(times[6] < 250, `a head takes ${times[6]} ms`);
+}
+
+harness.main(async (tools) => {
+  const made = makePage(tools, {layers: 2, heads: 3, width: 12, texts: 2, tokens: 7});
+  const page = await tools.open(made.page);
+  await compareMaps(page, made, 0, allMaps(made), [0, 6], 0);
+  await page.selectOption('#text', '1');
+  await compareMaps(page, made, 1, [[1, 2]], [5], 0);
+  await page.selectOption('#text', '0');
+  await compareMeans(page, made);
+  await checkKeys(page);
+  await checkPointer(page, made);
+  await checkChangedPage(tools, made);
+  await checkScreens(tools, made);
+  await checkLargePage(tools);
+});
