@@ -129,6 +129,12 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   return results;
 }
 
+std::vector<text::Encoding> QuestionAnswerer::windows(const Question& question,
+                                                      const AnsweringOptions& options) const {
+  check(options);
+  return windows_of(question, 0, reader, options);
+}
+
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   constexpr index_t kEnds = 2;
   const ModelFolder folder(path);

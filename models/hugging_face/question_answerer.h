@@ -49,6 +49,10 @@ struct QuestionAnswerer {
   /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;
+
+  /// The windows in which it reads a question with its context. **Errors**: as above.
+  std::vector<text::Encoding> windows(const Question& question,
+                                      const AnsweringOptions& options = {}) const;
 };
 
 /// The question answerer in a folder. **Errors**: as load_text_classifier.

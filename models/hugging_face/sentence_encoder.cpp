@@ -133,7 +133,17 @@ Tensor SentenceEncoder::encode_queries(const std::vector<std::string>& texts,
 
 Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
                                          const SentenceOptions& options) const {
-  return encode(texts, with_prompt(settings, options, {"document", "passage", "corpus"}));
+  return encode(texts, for_documents(options));
+}
+
+SentenceOptions SentenceEncoder::for_documents(const SentenceOptions& options) const {
+  return with_prompt(settings, options, {"document", "passage", "corpus"});
+}
+
+text::Encoding SentenceEncoder::tokens_of(const std::string& text,
+                                          const SentenceOptions& options) const {
+  return tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
+                           encode_options(*this, options));
 }
 
 namespace {

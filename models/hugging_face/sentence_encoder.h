@@ -62,6 +62,11 @@ struct SentenceEncoder {
   Tensor encode_documents(const std::vector<std::string>& texts,
                           const SentenceOptions& options = {}) const;
 
+  /// The options with which encode_documents encodes.
+  SentenceOptions for_documents(const SentenceOptions& options) const;
+  /// The tokens that encode reads of a text, those of the prompt among them. **Errors**: as encode.
+  text::Encoding tokens_of(const std::string& text, const SentenceOptions& options = {}) const;
+
   /// How alike embeddings are, as the folder has it. **Shapes**: (N, D), (M, D) -> (N, M).
   Tensor similarity(const Tensor& a, const Tensor& b) const {
     return models::similarity(settings.similarity, a, b);
