@@ -76,6 +76,7 @@ void register_rows();
 void register_training();
 void register_encoder();
 void register_matmul_ladder();
+void register_attention_ladder();
 void register_busy();
 
 /// The argument with which this program does run_busy_worker() and nothing else.

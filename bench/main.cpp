@@ -52,6 +52,7 @@ instructions, cache_misses and branch_misses a call (perf_event_open).
 void register_all() {
   bench::register_matmul();
   bench::register_matmul_ladder();
+  bench::register_attention_ladder();
   bench::register_linear();
   bench::register_attention();
   bench::register_attention_backward();

@@ -1,0 +1,45 @@
+// The ladder of attention: softmax(Q K^T / sqrt d) V from its definition to the scheme of
+// tensor/kernels/attention.h, one idea a step.
+#pragma once
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::bench {
+
+/// Attention without masks. Inputs and output are (tokens, heads, width), as a projection leaves
+/// them: the rows of one head are heads * width elements apart.
+struct AttentionTask {
+  const float *q, *k, *v;
+  float* out;
+  float* room;  // what the step's `room` says
+  index_t heads, tokens, width;
+  index_t workers;  // threads, for the steps that use them
+};
+
+/// A step and what it adds to the one before.
+struct AttentionStep {
+  const char* idea;
+  void (*run)(const AttentionTask& task);
+  index_t (*room)(const AttentionTask& task);  // floats that it needs beside inputs and output
+};
+
+inline constexpr int kAttentionSteps = 7;
+
+struct AttentionLadder {
+  AttentionStep steps[kAttentionSteps];
+};
+
+// attention_ladder_steps.cpp, compiled for each instruction set.
+namespace baseline {
+AttentionLadder attention_ladder();
+}
+#if defined(__x86_64__)
+namespace avx2 {
+AttentionLadder attention_ladder();
+}
+namespace avx512 {
+AttentionLadder attention_ladder();
+}
+#endif
+
+}  // namespace tessera::bench

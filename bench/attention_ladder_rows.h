@@ -1,0 +1,144 @@
+// Steps 0 to 2 of attention's ladder: the formula, row by row. attention_ladder_steps.cpp says where
+// to read on.
+#pragma once
+
+#include "bench/attention_ladder.h"
+#include "tensor/kernels/simd.h"
+
+namespace tessera::bench::TESSERA_LADDER_ISA {
+
+/// One head of a task: row t of q is at q + t * row.
+struct Head {
+  const float *q, *k, *v;
+  float* out;
+  index_t tokens, width, row;
+  float scale;
+};
+
+inline Head head_of(const AttentionTask& task, index_t head) {
+  const index_t at = head * task.width;
+  return {task.q + at,
+          task.k + at,
+          task.v + at,
+          task.out + at,
+          task.tokens,
+          task.width,
+          task.heads * task.width,
+          static_cast<float>(1 / __builtin_sqrt(static_cast<double>(task.width)))};
+}
+
+/// How well query i and key j agree: S[i][j] = scale * sum_p Q[i][p] K[j][p].
+inline float score(const Head& x, index_t i, index_t j) {
+  float sum = 0;
+  for (index_t p = 0; p < x.width; ++p) sum += x.q[i * x.row + p] * x.k[j * x.row + p];
+  return sum * x.scale;
+}
+
+/// A row of scores becomes weights: exp(s - m) / sum of exp(s - m), where m, the largest score,
+/// keeps exp from overflowing and cancels out. Three passes over the row.
+inline void softmax(const float* scores, index_t count, float* weights) {
+  float largest = scores[0];
+  for (index_t j = 1; j < count; ++j) largest = scores[j] > largest ? scores[j] : largest;
+  float sum = 0;
+  for (index_t j = 0; j < count; ++j) {
+    weights[j] = __builtin_expf(scores[j] - largest);
+    sum += weights[j];
+  }
+  for (index_t j = 0; j < count; ++j) weights[j] /= sum;
+}
+
+// Step 0. The definition: S = scale Q K^T, W = softmax of each row of S, O = W V.
+//
+// Two matrices of T x T are written and read. A sum waits 4 cycles for each of its additions, and
+// those of O read another row of V for each term, a cache line for 4 bytes.
+inline void definition(const AttentionTask& task) {
+  const index_t tokens = task.tokens;
+  float* const scores = task.room;
+  float* const weights = task.room + tokens * tokens;
+  for (index_t head = 0; head < task.heads; ++head) {
+    const Head x = head_of(task, head);
+    for (index_t i = 0; i < tokens; ++i) {
+      for (index_t j = 0; j < tokens; ++j) scores[i * tokens + j] = score(x, i, j);
+    }
+    for (index_t i = 0; i < tokens; ++i) {
+      softmax(scores + i * tokens, tokens, weights + i * tokens);
+    }
+    for (index_t i = 0; i < tokens; ++i) {
+      for (index_t c = 0; c < x.width; ++c) {
+        float sum = 0;
+        for (index_t j = 0; j < tokens; ++j) sum += weights[i * tokens + j] * x.v[j * x.row + c];
+        x.out[i * x.row + c] = sum;
+      }
+    }
+  }
+}
+
+inline index_t two_matrices(const AttentionTask& task) {
+  return 2 * task.tokens * task.tokens;
+}
+
+// Step 1. One query at a time: no query needs another's scores, so one row of them is enough. Its
+// weights add up whole rows of V, and the sums of neighbouring columns do not wait for each other.
+inline void row_by_row(const AttentionTask& task) {
+  float* const row = task.room;
+  for (index_t head = 0; head < task.heads; ++head) {
+    const Head x = head_of(task, head);
+    for (index_t i = 0; i < x.tokens; ++i) {
+      for (index_t j = 0; j < x.tokens; ++j) row[j] = score(x, i, j);
+      softmax(row, x.tokens, row);
+      float* const out = x.out + i * x.row;
+      for (index_t c = 0; c < x.width; ++c) out[c] = 0;
+      for (index_t j = 0; j < x.tokens; ++j) {
+        const float* const value = x.v + j * x.row;
+        for (index_t c = 0; c < x.width; ++c) out[c] += row[j] * value[c];
+      }
+    }
+  }
+}
+
+inline index_t one_row(const AttentionTask& task) {
+  return task.tokens;
+}
+
+// Step 2. The softmax in one pass. After keys 0 .. j, with m the largest of their scores, keep
+//
+//     l = sum_j exp(s_j - m)        o = sum_j exp(s_j - m) V_j        so that the answer is o / l.
+//
+// A key whose score raises m to m' changes every term alike: exp(s - m') = exp(s - m) exp(m - m').
+// So l and o are multiplied by exp(m - m'), once, and go on. At first m = -inf, and the factor is 0.
+//
+// The largest score need not be known before the first weight is made: three passes over the row go
+// into the one that adds values, in whose shadow the exponentials run. The row itself could go as
+// well, each score being used as soon as it is made; but its weight then waits for the 64 additions
+// of the score, and that takes longer than the row. Tiles (step 3) need no row and do not wait.
+inline void attend_one_pass(const Head& x, const float* scores, float* out) {
+  for (index_t c = 0; c < x.width; ++c) out[c] = 0;
+  float largest = -kernels::TESSERA_ISA::kInfinity<float>;
+  float sum = 0;
+  for (index_t j = 0; j < x.tokens; ++j) {
+    if (scores[j] > largest) {
+      const float rescale = __builtin_expf(largest - scores[j]);
+      sum *= rescale;
+      for (index_t c = 0; c < x.width; ++c) out[c] *= rescale;
+      largest = scores[j];
+    }
+    const float weight = __builtin_expf(scores[j] - largest);
+    const float* const value = x.v + j * x.row;
+    sum += weight;
+    for (index_t c = 0; c < x.width; ++c) out[c] += weight * value[c];
+  }
+  for (index_t c = 0; c < x.width; ++c) out[c] /= sum;
+}
+
+inline void one_pass(const AttentionTask& task) {
+  float* const row = task.room;
+  for (index_t head = 0; head < task.heads; ++head) {
+    const Head x = head_of(task, head);
+    for (index_t i = 0; i < x.tokens; ++i) {
+      for (index_t j = 0; j < x.tokens; ++j) row[j] = score(x, i, j);
+      attend_one_pass(x, row, x.out + i * x.row);
+    }
+  }
+}
+
+}  // namespace tessera::bench::TESSERA_LADDER_ISA
