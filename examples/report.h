@@ -24,6 +24,8 @@ class Report {
   std::optional<std::string> earlier_log() const;
 
   void add(pages::ClassCounts classes) { page_.classes.push_back(std::move(classes)); }
+  /// What was written last.
+  const std::string& state() const { return page_.state; }
   /// Writes the page. **Errors**: as write_page.
   void write(const std::string& state, const std::string& log, bool is_running);
   /// The same of a run that goes on, unless it was done less than `seconds` ago. Less than a

@@ -200,7 +200,7 @@ void Training::begin_report(const Program& program, index_t parameters) {
 
 void Training::report(pages::ClassCounts classes) {
   report_.add(std::move(classes));
-  report_.write("finished", lines_, false);
+  report_.write(std::string(report_.state()), lines_, false);
 }
 
 void Training::save() const {

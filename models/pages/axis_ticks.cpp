@@ -13,11 +13,16 @@ namespace {
 // Spans of doubles may exceed the largest double.
 using Wide = long double;
 
+constexpr double kLeast = 1e-300;  // below, doubles lose their digits
+
 /// `value` with so many digits after the point, times a power of 10: "1.5e7".
 std::string scientific(double value, int digits) {
   const int power = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
   const Wide factor = std::pow(Wide{10}, power);
-  return decimals(static_cast<double>(value / factor), digits) + "e" + std::to_string(power);
+  std::string text = decimals(static_cast<double>(value / factor), digits);
+  if (digits > 0) text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "e" + std::to_string(power);
 }
 
 /// `value` with digits down to those of `step`.
@@ -91,7 +96,7 @@ std::vector<Tick> log_ticks(const Interval& interval, int most) {
 }  // namespace
 
 bool is_drawable(double value, Scale scale) {
-  return std::isfinite(value) && (scale == Scale::kLinear || value > 0);
+  return std::isfinite(value) && (scale == Scale::kLinear || value >= kLeast);
 }
 
 double position(double value, const Interval& interval, Scale scale) {
@@ -115,7 +120,6 @@ Interval interval_of(std::span<const double> values, Scale scale) {
   // What is nearly one value is drawn as if it were: rounding is no curve.
   const double size = std::max(std::abs(found.low), std::abs(found.high));
   if (found.high / 2 - found.low / 2 > size * 1e-12) return found;
-  constexpr double kLeast = 1e-300;
   if (size < kLeast) return is_log ? Interval{kLeast, 10 * kLeast} : Interval{0, 1};
   const double most = std::numeric_limits<double>::max();
   const double margin = size * 0.05;

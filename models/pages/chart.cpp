@@ -186,13 +186,20 @@ std::string mark(const Plot& plot, const Series& series, const ChartPoint& point
                       "</circle>\n");
 }
 
+/// Many points make a fine line; one with dots stands out before it.
+const char* line_class(const Series& series) {
+  constexpr std::size_t kMany = 150;
+  if (series.mark == Mark::kGuide) return "guide";
+  if (series.mark == Mark::kLineAndDots) return "line strong";
+  return series.points.size() > kMany ? "line fine" : "line";
+}
+
 std::string drawn(const Plot& plot, const Series& series, std::size_t which) {
   const std::vector<ChartPoint> points = thinned(series.points, kMostDrawn);
   const bool is_guide = series.mark == Mark::kGuide;
   std::string svg = format("<g class=\"", is_guide ? "" : classes(which), "\">");
   if (series.mark != Mark::kDots) {
-    svg += format("<path class=\"", is_guide ? "guide" : "line", "\" d=\"", path(plot, points),
-                  "\"/>\n");
+    svg += format("<path class=\"", line_class(series), "\" d=\"", path(plot, points), "\"/>\n");
   }
   for (const ChartPoint& point : points) svg += mark(plot, series, point);
   return svg + "</g>\n";
@@ -206,7 +213,7 @@ std::string legend(const Chart& chart) {
     const bool is_guide = series.mark == Mark::kGuide;
     html += format("<li class=\"", is_guide ? "" : classes(i),
                    "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">");
-    if (series.mark != Mark::kDots) html += line(0, 5, 28, 5, is_guide ? "guide" : "line");
+    if (series.mark != Mark::kDots) html += line(0, 5, 28, 5, line_class(series));
     if (series.mark == Mark::kDots || series.mark == Mark::kLineAndDots) {
       html += "<circle class=\"dot\" cx=\"14\" cy=\"5\" r=\"3\"/>";
     }

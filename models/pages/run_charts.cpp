@@ -45,13 +45,12 @@ Scale scale_for(const std::vector<Series>& series) {
   return low > 0 && high / low >= kFar ? Scale::kLog10 : Scale::kLinear;
 }
 
-/// Adds a chart of these series, unless none has a point.
+/// Adds a chart of these series, unless none has a point. All stay, so that a run has one colour.
 void add(std::vector<Chart>& charts, const std::string& title, const Axis& x, const Axis& y,
          std::vector<Series> series) {
-  std::erase_if(series, [](const Series& each) { return each.points.empty(); });
-  if (!series.empty()) {
-    charts.push_back({.title = title, .x = x, .y = y, .series = std::move(series)});
-  }
+  const auto is_empty = [](const Series& each) { return each.points.empty(); };
+  if (std::all_of(series.begin(), series.end(), is_empty)) return;
+  charts.push_back({.title = title, .x = x, .y = y, .series = std::move(series)});
 }
 
 Axis count_of_steps() {
@@ -92,8 +91,11 @@ void add_rate_and_norm(std::vector<Chart>& charts, std::span<const NamedRun> run
 std::vector<Chart> charts_of_one(const NamedRun& run) {
   std::vector<Chart> charts;
   const auto both = [&](const Value& learned, const Value& held_out) {
-    return std::vector<Series>{series_of(run, "training", learned, Mark::kLine),
-                               series_of(run, "held out", held_out, Mark::kLineAndDots)};
+    std::vector<Series> series;
+    series.push_back(series_of(run, "training", learned, Mark::kLine));
+    series.push_back(series_of(run, "held out", held_out, Mark::kLineAndDots));
+    if (series.back().points.empty()) series.pop_back();
+    return series;
   };
   auto losses = both(loss_of, value_of(&LoggedStep::held_out_loss));
   const Axis loss = axis_for("loss", losses);

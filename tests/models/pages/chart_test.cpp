@@ -1,0 +1,180 @@
+// Charts and their axes: round numbers, values that no axis has, hostile names.
+#include "models/pages/chart.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tessera::pages {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMax = std::numeric_limits<double>::max();
+const double kNan = std::nan("");
+
+std::string texts(const std::vector<Tick>& ticks) {
+  std::string all;
+  for (const Tick& tick : ticks) all += (all.empty() ? "" : " ") + tick.text;
+  return all;
+}
+
+TEST(ChartTest, TicksAreRoundNumbers) {
+  struct Case {
+    Interval interval;
+    Scale scale;
+    const char* want;
+  };
+  constexpr Scale kLinear = Scale::kLinear, kLog = Scale::kLog10;
+  for (const Case& c :
+       std::vector<Case>{{{0, 1}, kLinear, "0.0 0.2 0.4 0.6 0.8 1.0"},
+                         {{-1, 1}, kLinear, "-1.0 -0.5 0.0 0.5 1.0"},
+                         {{1, 12000}, kLinear, "5000 10000"},
+                         {{3.1, 3.4}, kLinear, "3.1 3.2 3.3 3.4"},
+                         {{0, 1e-5}, kLinear, "0 2e-6 4e-6 6e-6 8e-6 1e-5"},
+                         {{0, 4e9}, kLinear, "0 1e9 2e9 3e9 4e9"},
+                         {{1e9, 1e9 + 4},
+                          kLinear,
+                          "1e9 1.000000001e9 1.000000002e9 1.000000003e9 "
+                          "1.000000004e9"},
+                         {{-kMax, kMax}, kLinear, "-1e308 0 1e308"},
+                         {{1, 1000}, kLog, "1 10 100 1000"},
+                         {{0.3, 8}, kLog, "0.5 1 2 5"},
+                         {{1e-300, 1e300}, kLog, "1e-300 1e-199 1e-98 1000 1e104 1e205"},
+                         {{3.1, 3.4}, kLog, "3.1 3.2 3.3 3.4"}}) {
+    EXPECT_EQ(texts(ticks(c.interval, c.scale, 6)), c.want)
+        << c.interval.low << " to " << c.interval.high;
+  }
+}
+
+TEST(ChartTest, AxesHaveALength) {
+  const std::vector<std::vector<double>> cases = {
+      {},         {kNan}, {kInfinity, -kInfinity}, {0},      {5},
+      {-5, -5},   {kMax}, {-kMax, kMax},           {5e-324}, {1, 1 + 1e-15},
+      {1e-9, 2e9}};
+  for (const std::vector<double>& values : cases) {
+    for (const Scale scale : {Scale::kLinear, Scale::kLog10}) {
+      const Interval found = interval_of(values, scale);
+      const Interval wide = rounded(found, scale, 6);
+      const std::string what = ::testing::PrintToString(values);
+      EXPECT_LT(found.low, found.high) << what;
+      EXPECT_TRUE(std::isfinite(found.low) && std::isfinite(found.high)) << what;
+      EXPECT_TRUE(wide.low <= found.low && wide.high >= found.high) << what;
+      EXPECT_LE(ticks(wide, scale, 6).size(), 6U) << what;
+      for (const double value : values) {
+        if (!is_drawable(value, scale)) continue;
+        const double place = position(value, wide, scale);
+        EXPECT_TRUE(place >= 0 && place <= 1) << what << place;
+      }
+    }
+  }
+}
+
+Chart chart_of(std::vector<ChartPoint> points) {
+  Chart chart;
+  chart.title = "Loss";
+  chart.x = {.label = "step", .whole = true};
+  chart.y.label = "loss";
+  chart.series = {{.name = "training", .points = std::move(points)}};
+  return chart;
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++times;
+  }
+  return times;
+}
+
+TEST(ChartTest, EveryPointSaysItsNumbers) {
+  const std::string html = chart_html(chart_of({{1, 2.5}, {2, 1.25}, {1234567, 0.123456}}));
+  for (const char* const said :
+       {"<title>training: step 1, loss 2.5</title>", "<title>training: step 2, loss 1.25</title>",
+        "<title>training: step 1234567, loss 0.123456</title>",
+        "from 2.5 at 1 to 0.123456 at 1234567; smallest 0.123456 at 1234567, largest 2.5 at 1."}) {
+    EXPECT_NE(html.find(said), std::string::npos) << said << "\n" << html;
+  }
+}
+
+TEST(ChartTest, NamesAreText) {
+  Chart chart = chart_of({{1, 1, "<b>'\"&"}});
+  chart.title = "</figure><script>alert(1)</script>";
+  chart.series.push_back({.name = "<i>x", .points = {{1, 2}}});
+  chart.x.label = chart.y.label = "<u>";
+  const std::string html = chart_html(chart);
+  for (const char* const tag : {"<script", "<b>", "<i>", "<u>"}) {
+    EXPECT_EQ(html.find(tag), std::string::npos) << html;
+  }
+  EXPECT_NE(html.find("&lt;b&gt;&#39;&quot;&amp;"), std::string::npos) << html;
+}
+
+// What cannot be drawn breaks the line and stands as a cross; nothing else is lost, and no number
+// of the picture is other than a number.
+TEST(ChartTest, ValuesThatNoAxisHasAreCrosses) {
+  struct Case {
+    std::vector<ChartPoint> points;
+    std::size_t crosses, moves;  // of the pen
+  };
+  for (const Case& c : std::vector<Case>{{{}, 0, 0},
+                                         {{{1, 3}}, 0, 1},
+                                         {{{1, 3}, {2, kNan}, {3, 4}, {4, kInfinity}}, 2, 2},
+                                         {{{1, -kInfinity}}, 1, 0},
+                                         {{{1, -kMax}, {2, kMax}}, 0, 1},
+                                         {{{1, 1e-320}, {2, 0}}, 0, 1}}) {
+    const std::string html = chart_html(chart_of(c.points));
+    EXPECT_EQ(count(html, "class=\"cross\""), c.crosses) << html;
+    const std::size_t line = html.find("class=\"line\" d=\"");
+    const std::string path = html.substr(line, html.find("/>", line) - line);
+    EXPECT_EQ(count(path, "M"), c.moves) << html;
+    EXPECT_EQ(count(html, "<title>"), c.points.size()) << html;
+    for (const char* const bad : {"=\"nan", "=\"-nan", "=\"inf", "Mnan", "Lnan", " nan L"}) {
+      EXPECT_EQ(html.find(bad), std::string::npos) << bad << "\n" << html;
+    }
+  }
+}
+
+TEST(ChartTest, AZeroOnALogarithmicAxisIsACross) {
+  Chart chart = chart_of({{1, 10}, {2, 0}, {3, 1000}});
+  chart.y.scale = Scale::kLog10;
+  EXPECT_EQ(count(chart_html(chart), "class=\"cross\""), 1U);
+}
+
+TEST(ChartTest, ThinnedSeriesKeepTheirExtremes) {
+  std::vector<ChartPoint> points;
+  for (int i = 0; i < 100000; ++i) points.push_back({static_cast<double>(i), std::sin(i / 1000.0)});
+  points[12345].y = 7;
+  points[54321].y = -7;
+  points[77777].y = kNan;
+  const std::vector<ChartPoint> kept = thinned(points, 450);
+  EXPECT_LE(kept.size(), 450U);
+  EXPECT_GE(kept.size(), 200U);
+  std::vector<double> places;
+  bool peak = false, pit = false, hole = false;
+  for (const ChartPoint& point : kept) {
+    places.push_back(point.x);
+    peak |= point.y == 7;
+    pit |= point.y == -7;
+    hole |= std::isnan(point.y);
+  }
+  EXPECT_TRUE(peak && pit && hole);
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+  EXPECT_EQ(places.front(), 0);
+  EXPECT_EQ(places.back(), 99999);
+  EXPECT_EQ(thinned(points, points.size()).size(), points.size());
+}
+
+TEST(ChartTest, AGuideAsksForNoRoom) {
+  Chart chart = chart_of({{1, 1}, {2, 2}});
+  const std::string without = chart_html(chart);
+  chart.series.push_back({.name = "roof", .points = {{1, 100}, {2, 100}}, .mark = Mark::kGuide});
+  const std::string with = chart_html(chart);
+  EXPECT_EQ(count(with, ">2.0</text>"), count(without, ">2.0</text>"));
+  EXPECT_NE(with.find("class=\"guide\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera::pages

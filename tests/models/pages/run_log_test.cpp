@@ -1,0 +1,102 @@
+// Logs as they are written and read again, and what is told of them.
+#include "models/pages/run_log.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/pages/run_charts.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::pages {
+namespace {
+
+const std::string kHeader = std::string(kRunLogHeader) + "\n";
+
+TEST(RunLogTest, IsReadAsItWasWritten) {
+  LoggedStep plain = {.step = 1, .epoch = 1, .loss = 2.0 / 3, .learning_rate = 1e-5};
+  LoggedStep full = {.step = 2000000,
+                     .epoch = 3,
+                     .loss = std::nan(""),
+                     .learning_rate = 0,
+                     .gradient_norm = 1.5,
+                     .tokens = 1234567,
+                     .seconds = 12345.6789,
+                     .accuracy = 0.5,
+                     .held_out_loss = 0.25,
+                     .held_out_accuracy = 1};
+  const std::string text = kHeader + run_log_line(plain) + run_log_line(full);
+  EXPECT_EQ(text, kHeader +
+                      "1,1,0.666667,1e-05,,,,,,\n"
+                      "2000000,3,nan,0,1.5,1234567,12345.679,0.5,0.25,1\n");
+  const std::vector<LoggedStep> steps = read_run_log(text, "log");
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].loss, 0.666667);
+  EXPECT_FALSE(steps[0].seconds);
+  EXPECT_TRUE(std::isnan(steps[1].loss));
+  EXPECT_EQ(steps[1].tokens, 1234567);
+  EXPECT_EQ(kHeader + run_log_line(steps[0]) + run_log_line(steps[1]), text);
+}
+
+TEST(RunLogTest, TakesColumnsByName) {
+  const std::vector<LoggedStep> steps =
+      read_run_log("loss,colour,step\r\n0.5,red,3\r\n0.25,blue,9\r\n0.1,gr", "log");
+  ASSERT_EQ(steps.size(), 2U) << "a line that has no end is not whole";
+  EXPECT_EQ(steps[1].step, 9);
+  EXPECT_EQ(steps[1].loss, 0.25);
+  EXPECT_TRUE(read_run_log("step,loss\n", "log").empty());
+  EXPECT_TRUE(read_run_log("step,loss", "log").empty());
+}
+
+TEST(RunLogTest, NamesFileAndLineOfWhatIsWrong) {
+  const std::vector<std::array<std::string, 2>> cases = {
+      {"", "a.csv: line 1: wanted a header with the columns step and loss, but it is empty"},
+      {"step,epoch\n1,1\n", "a.csv: line 1: wanted a header with the columns step and loss"},
+      {"1,0.5\n2,0.4\n", "a.csv: line 1: wanted a header"},
+      {"step,loss\n1,0.5\n2\n", "a.csv: line 3: wanted 2 cells as in the header, found 1"},
+      {"step,loss\n1,0.5,7\n", "a.csv: line 2: wanted 2 cells"},
+      {"step,loss\n\n1,0.5\n", "a.csv: line 2: wanted 2 cells"},
+      {"step,loss\n1,much\n", "a.csv: line 2: loss: wanted a number, found 'much'"},
+      {"step,loss\n1,\n", "a.csv: line 2: loss: wanted a number, found ''"},
+      {"step,loss\n1,0.5x\n", "a.csv: line 2: loss: wanted a number, found '0.5x'"},
+      {"step,loss\n1.5,1\n", "a.csv: line 2: step: wanted a whole number, found '1.5'"},
+      {"step,loss\nnan,1\n", "a.csv: line 2: step: wanted a whole number"},
+      {"step,loss\n-1,1\n", "a.csv: line 2: step: wanted a whole number"},
+      {"step,loss\n5,1\n5,1\n", "a.csv: line 3: step 5 comes after step 5"},
+      {"step,loss,accuracy\n5,1,\x01\n", "a.csv: line 2: accuracy: wanted a number, found '\\x01'"},
+  };
+  for (const auto& [text, want] : cases) {
+    test::expect_refused([&] { (void)read_run_log(text, "a.csv"); }, want);
+  }
+}
+
+TEST(RunLogTest, TheSummaryIsOfTheWholeRun) {
+  const std::string log = kHeader +
+                          "1,1,2,0.1,1,100,10,0.1,,\n"
+                          "2,1,nan,0.1,1,100,20,0.4,1.5,0.3\n"  // its time begins again
+                          "3,2,0.5,0.1,1,100,5,0.9,1.25,0.7\n"
+                          "4,2,0.75,0.1,1,100,20,0.8,1.75,0.6\n";
+  const std::vector<LoggedStep> steps = read_run_log(log, "log");
+  const RunSummary summary = summary_of(steps);
+  EXPECT_EQ(summary.steps, 4);
+  EXPECT_EQ(summary.epochs, 2);
+  EXPECT_EQ(summary.last_loss->value, 0.75);
+  EXPECT_EQ(summary.best_loss->step, 3);
+  EXPECT_EQ(summary.last_held_out->value, 1.75);
+  EXPECT_EQ(summary.best_held_out->step, 3);
+  EXPECT_EQ(summary.best_accuracy->value, 0.7) << "the held-out one, where there is one";
+  EXPECT_EQ(elapsed(steps), (std::vector<double>{10, 20, 25, 40}));
+  EXPECT_EQ(summary.seconds, 40);
+  EXPECT_EQ(summary.tokens_per_second, 10);
+  const RunSummary empty = summary_of({});
+  EXPECT_FALSE(empty.last_loss || empty.seconds || empty.tokens_per_second);
+  const std::vector<ChartPoint> speed = speeds(steps);
+  ASSERT_EQ(speed.size(), 4U);
+  EXPECT_EQ(speed[2].y, 20);
+}
+
+}  // namespace
+}  // namespace tessera::pages

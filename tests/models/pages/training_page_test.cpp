@@ -1,0 +1,100 @@
+// The report of a training run, and several runs on one page.
+#include "models/pages/training_page.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/pages/comparison_page.h"
+#include "models/pages/run_log.h"
+
+namespace tessera::pages {
+namespace {
+
+const std::string kHeader = std::string(kRunLogHeader) + "\n";
+
+::testing::AssertionResult has(const std::string& html, const std::string& what) {
+  if (html.find(what) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "no " << what << " in\n" << html;
+}
+
+TrainingReport report_of(const std::string& rows) {
+  TrainingReport report;
+  report.title = "train_<b>";
+  report.state = "epoch 1 of 2";
+  report.log = kHeader + rows;
+  report.run = "a \"run\"";
+  report.options = {{"--text", "</table><script>"}};
+  return report;
+}
+
+TEST(TrainingPageTest, HasTheLogsNumbers) {
+  TrainingReport report =
+      report_of("1,1,2.3125,0.001,1.5,64,0.5,0.25,,\n2,1,1.75,0.0005,1.25,64,1,0.5,2.125,0.375\n");
+  report.is_running = true;
+  report.classes = {{"Held out", {"<yes>", "no"}, {{3, 1}, {0, 0}}}};
+  const std::string html = page_html(training_page(report));
+  for (const char* const number :
+       {"training: step 1, loss 2.3125", "training: step 2, loss 1.75",
+        "held out: step 2, loss 2.125", "training: step 1, accuracy 0.25",
+        "held out: step 2, accuracy 0.375", "learning rate 0.0005", "norm 1.25",
+        "tokens a second 128", "<td>2.125</td>", "\"running\":true", "--share:0.750\">3</td>",
+        "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;"}) {
+    EXPECT_TRUE(has(html, number));
+  }
+  EXPECT_EQ(html.find("</table><script>"), std::string::npos);
+  EXPECT_EQ(html.find("train_<b>"), std::string::npos);
+}
+
+TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
+  const std::string empty = page_html(training_page(report_of("")));
+  EXPECT_TRUE(has(empty, "No step is done yet."));
+  EXPECT_EQ(empty.find("<figure"), std::string::npos);
+  const std::string one = page_html(training_page(report_of("1,1,nan,0,0,0,0.000,nan,,\n")));
+  EXPECT_TRUE(has(one, "class=\"cross\""));
+  EXPECT_TRUE(has(one, "The last step of each epoch"));
+}
+
+TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
+  ClassCounts classes = {.title = "Test", .labels = {}, .counts = {}};
+  for (std::size_t i = 0; i < 61; ++i) {
+    classes.labels.push_back("class" + std::to_string(i));
+    classes.counts.emplace_back(61, 0);
+  }
+  classes.counts[7][9] = 12;
+  classes.counts[9][7] = 40;
+  TrainingReport report = report_of("");
+  report.classes = {classes};
+  const std::string html = page_html(training_page(report));
+  EXPECT_TRUE(has(html,
+                  "<th scope=\"row\">class9</th><td>class7</td><td>40</td></tr>\n"
+                  "<tr><th scope=\"row\">class7</th><td>class9</td><td>12</td>"));
+}
+
+TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
+  const TrainingReport report = report_of("1,1,2.5,,,,,,,\n");
+  const std::string html = page_html(training_page(report));
+  EXPECT_EQ(log_in_page(html, report.run), report.log);
+  EXPECT_EQ(log_in_page(html, "another"), std::nullopt);
+  EXPECT_EQ(log_in_page("<p>a page of somebody</p>", report.run), std::nullopt);
+  EXPECT_EQ(log_in_page(html.substr(0, html.find("\"log\"")), report.run), std::nullopt);
+}
+
+TEST(ComparisonPageTest, KeepsEachRunsColour) {
+  const std::vector<NamedRun> runs = {
+      {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
+      {"b", read_run_log("step,loss,held_out_loss\n1,4,5\n2,1,6.5\n", "b")}};
+  const std::string html = page_html(comparison_page(runs));
+  EXPECT_TRUE(has(html, "b: step 2, loss 6.5"));
+  EXPECT_TRUE(has(html, "&lt;a&gt;: step 2, loss 3"));
+  EXPECT_EQ(html.find("<a>"), std::string::npos);
+  const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
+  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<li class=\"s1 d1\">"));
+  const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "1 (step 2)", "6.5", "5 (step 1)",
+                                               "-", "-", "-"}));
+}
+
+}  // namespace
+}  // namespace tessera::pages
