@@ -83,9 +83,9 @@ std::vector<std::string> attention_names() {
   for (const char* masks : {"/window:128", ""}) {
     names.push_back(format("attention/B:1/H:12/T:8192/d:64", masks));
   }
-  for (const char* masks : {"/causal:1", "/length:400", "/mask:keep", "/mask:additive",
+  for (const char* masks : {"/causal:1", "/length:800", "/mask:keep", "/mask:additive",
                             "/dropout:0.1", "/dtype:float64"}) {
-    names.push_back(format("attention/B:1/H:12/T:512/d:64", masks));
+    names.push_back(format("attention/B:1/H:12/T:1024/d:64", masks));
   }
   return names;
 }

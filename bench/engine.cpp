@@ -6,6 +6,10 @@
 #include <memory>
 #include <string_view>
 
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
+
 namespace tessera::bench {
 
 namespace {
@@ -134,6 +138,8 @@ void run_engine(const std::vector<Selected>& cases, const Settings& settings,
         ->Iterations(1)
         ->UseManualTime();
   }
+  benchmark::AddCustomContext("isa", current_isa());
+  benchmark::AddCustomContext("threads", format(thread_count()));
   std::unique_ptr<benchmark::BenchmarkReporter> display = std::make_unique<Silent>();
   if (flags.own_format) {
     display = std::make_unique<PlainNames>(benchmark::CreateDefaultDisplayReporter());

@@ -87,6 +87,8 @@ void write_files(const Options& options, bench::Run run) {
 
 void run_cases(const Options& options, const bench::EngineFlags& flags) {
   const std::vector<bench::Selected> cases = bench::select_cases(options.wanted);
+  bench::check_folder_of(options.json);
+  bench::check_folder_of(options.csv);
   bench::Run run;
   run.machine = bench::machine_info();
   if (!flags.own_format) {

@@ -90,8 +90,8 @@ void register_matmul() {
   for (const auto& [m, n, k] : kSizes) {
     plain.names.push_back(format("matmul/M:", m, "/N:", n, "/K:", k));
   }
-  plain.names.push_back("matmul/M:512/N:512/K:512/dtype:float64");
-  plain.names.push_back("matmul/M:64/N:64/K:64/B:8");
+  plain.names.push_back("matmul/M:384/N:384/K:384/dtype:float64");
+  plain.names.push_back("matmul/M:96/N:96/K:96/B:8");
   register_kind(std::move(plain));
   Kind nt = matmul_kind("matmul_nt", "C = A B^T, as gradients of inputs and scores", false, true);
   nt.names = {"matmul_nt/M:512/N:768/K:768"};

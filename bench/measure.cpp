@@ -60,15 +60,12 @@ std::vector<double> time_calls(const std::function<Tensor()>& run, double second
   return calls;
 }
 
-/// How much tensors need at most while a call runs, beyond what is held before it and its result.
-/// Freed blocks wait to be reused, so all that the call ever took at once is held after it.
+/// How much tensors take while a call runs, beyond what there was before it and what it leaves: freed
+/// blocks wait to be reused, so after the call they are all there.
 index_t extra_memory(const std::function<Tensor()>& run) {
-  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
   release_cached_memory();
-  const index_t before = held();
   const Tensor result = run();
-  const index_t own = result.is_contiguous() ? result.count() * item_size(result.dtype()) : 0;
-  return std::max<index_t>(held() - before - own, 0);
+  return memory_stats().cached;
 }
 
 void summarise(const std::vector<double>& calls, Result& result) {

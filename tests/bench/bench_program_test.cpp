@@ -1,0 +1,198 @@
+// tessera_bench, run as its users run it.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tensor/io/json.h"
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+class BenchProgram : public Programs {
+ protected:
+  Outcome bench(const std::string& arguments) const {
+    return run("tessera_bench", "--threads 2 --seconds 0.001 " + arguments);
+  }
+  ::testing::AssertionResult refuses(const std::string& arguments, const std::string& words) const {
+    return fails("tessera_bench", "--seconds 0.001 " + arguments, words);
+  }
+};
+
+/// A small case of each kind, and of each parameter.
+constexpr const char* kSmallCases = R"(# sizes of one's own
+matmul/M:10/N:33/K:7
+matmul/N:9/M:5/K:1/B:3/dtype:float64
+matmul_nt/M:10/N:33/K:17/B:2     # the second operand turned
+  matmul_tn/M:1/N:33/K:17/dtype:float64
+
+linear/M:3/K:17/N:9/gelu:1
+linear/M:3/K:17/N:9/dtype:float64
+gated/M:3/K:17/N:18/silu:1
+gated/M:3/K:17/N:18/gelu:1/dtype:float64
+linear_width/M:3/K:17/N:9
+attention/B:2/H:3/Tq:1/Tk:50/d:8
+attention/H:2/T:21/d:5/causal:1
+attention/H:2/T:21/d:5/window:3/causal:1/dtype:float64
+attention/B:2/H:2/T:21/d:5/length:13
+attention/H:2/T:21/d:5/mask:keep
+attention/H:2/Tq:5/Tk:21/d:5/mask:additive
+attention/B:2/H:3/T:64/d:8/dropout:0.3/causal:1
+attention_fused/T:12/d:8
+attention_unfused/T:12/d:8
+attention_long/T:100/d:8
+attention_backward/B:2/H:2/T:17/d:8
+attention_backward/H:2/T:17/d:8/window:4
+softmax/rows:3/cols:70
+softmax/rows:3/cols:70/dtype:float64
+layer_norm/rows:3/cols:70
+rms_norm/rows:3/cols:70/dtype:float64
+encoder/L:1/D:16/H:2/F:32/B:2/T:5
+modern/L:1/D:16/H:2/F:32/T:5
+encoder_mixed/L:1/D:16/H:2/F:32/B:3/T:3,7
+train/L:1/D:16/H:2/F:32/B:2/T:5
+train/L:1/D:16/H:2/F:32/B:2/T:5/dropout:0.2
+dropout/L:1/D:16/H:2/F:32/B:2/T:5
+adamw/layers:1/d_model:16
+clip_grad_norm/layers:1/d_model:16
+cross_entropy/rows:5/classes:11
+)";
+
+TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
+  write("cases.txt", kSmallCases);
+  const Outcome outcome = bench("--cases cases.txt --no-peaks --json out.json --csv out.csv");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors << outcome.output;
+  const Json json = read_json(path("out.json"));
+  std::set<std::string> kinds;
+  for (const Json& one : json.at("cases").items()) {
+    const std::string name = one.text("name");
+    SCOPED_TRACE(name);
+    kinds.insert(name.substr(0, name.find('/')));
+    EXPECT_EQ(one.text("by"), "tessera");
+    EXPECT_LE(one.number("error"), 1);
+    EXPECT_GT(one.number("best_s"), 0);
+    EXPECT_GE(one.number("median_s"), one.number("best_s"));
+    EXPECT_GE(one.number("spread"), 0);
+    EXPECT_GE(one.integer("calls"), 5);
+    EXPECT_EQ(one.at("samples_s").size(), std::min<index_t>(one.integer("calls"), 64));
+    EXPECT_NEAR(one.number("intensity"), one.number("flops") / one.number("bytes"), 1e-9);
+    EXPECT_EQ(one.text("dtype"), name.find("float64") == std::string::npos ? "float32" : "float64");
+    EXPECT_GE(one.integer("memory_bytes"), 0);
+    EXPECT_TRUE(one.has("noisy"));
+    EXPECT_FALSE(one.has("peak_flops"));
+  }
+  EXPECT_EQ(json.at("cases").size(), 34);
+  EXPECT_EQ(kinds.size(), 22U);
+  const std::string csv = contents(path("out.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 35);
+  EXPECT_TRUE(csv.starts_with("name,by,dtype,threads,isa,calls,best_s,")) << csv;
+}
+
+TEST_F(BenchProgram, CountsTheWorkThatMasksLeave) {
+  const Outcome outcome = bench(
+      "attention/H:2/T:10/d:4 attention/H:2/T:10/d:4/causal:1 attention/H:2/T:10/d:4/window:1 "
+      "attention/H:2/T:10/d:4/length:7 matmul/M:2/N:3/K:5/B:7 --no-peaks --json out.json");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const std::vector<double> pairs = {100, 55, 28, 70};
+  const Json cases = read_json(path("out.json")).at("cases");
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    EXPECT_EQ(cases.item(static_cast<index_t>(i)).number("flops"), 4 * 2 * 4 * pairs[i]);
+  }
+  EXPECT_EQ(cases.item(0).number("bytes"), 4 * 2 * 10 * 4 * 4);
+  EXPECT_EQ(cases.item(4).number("flops"), 2 * 2 * 3 * 5 * 7);
+  EXPECT_EQ(cases.item(4).number("bytes"), 4 * 7 * (10 + 15 + 6));
+}
+
+TEST_F(BenchProgram, SeesTheMemoryThatACallTakes) {
+  const Outcome outcome =
+      bench("attention_fused/T:1024/d:8 attention_unfused/T:1024/d:8 --no-peaks --json out.json");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const Json cases = read_json(path("out.json")).at("cases");
+  constexpr index_t kScores = 4 * 1024 * 1024;
+  EXPECT_LT(cases.item(0).integer("memory_bytes"), kScores / 4);
+  EXPECT_GE(cases.item(1).integer("memory_bytes"), kScores);
+  EXPECT_LT(cases.item(1).integer("memory_bytes"), 4 * kScores);
+}
+
+TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
+  const Outcome outcome = bench("--filter '^matmul/M:64/N:64/K:64$' --json out.json");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const Json json = read_json(path("out.json"));
+  ASSERT_EQ(json.at("cases").size(), 1);
+  const Json one = json.at("cases").item(0);
+  EXPECT_EQ(one.text("name"), "matmul/M:64/N:64/K:64");
+  EXPECT_GT(one.number("peak_flops"), 1e8);
+  EXPECT_GT(one.number("peak_bytes_s"), 1e7);
+  const Json machine = json.at("machine");
+  for (const char* key : {"cpu", "isa", "compiler", "flags", "commit", "version", "affinity",
+                          "governor", "os", "date", "counters"}) {
+    EXPECT_FALSE(machine.text(key).empty()) << key;
+  }
+  for (const char* key : {"sockets", "cores", "threads"}) EXPECT_GT(machine.integer(key), 0);
+  EXPECT_GE(machine.number("load"), 0);
+  EXPECT_TRUE(machine.at("caches").is_list());
+  std::vector<std::string> levels;
+  for (const Json& level : json.at("bandwidth").items()) {
+    levels.push_back(level.text("level"));
+    EXPECT_GT(level.number("bytes_s"), 1e7);
+    EXPECT_GT(level.integer("bytes"), 0);
+  }
+  ASSERT_FALSE(levels.empty());
+  EXPECT_EQ(levels.back(), "memory");
+}
+
+TEST_F(BenchProgram, SpeaksGoogleBenchmarksFlagsWithoutItsSuffixes) {
+  const Outcome outcome = bench(
+      "--no-peaks --benchmark_filter='^(softmax/rows:1536/cols:128)(/.*)?$' "
+      "--benchmark_format=json --benchmark_min_time=0.001");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const Json rows = parse_json(outcome.output, "output").at("benchmarks");
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows.item(0).text("name"), "softmax/rows:1536/cols:128");
+  EXPECT_EQ(rows.item(0).text("run_type"), "iteration");
+  EXPECT_GT(rows.item(0).number("real_time"), 0);
+}
+
+TEST_F(BenchProgram, ListsNamesThatItTakes) {
+  const Outcome outcome = bench("--list --filter '^softmax/'");
+  EXPECT_NE(outcome.output.find("# matmul/M:/N:/K:[/B:][/dtype:float64]\n"), std::string::npos);
+  EXPECT_TRUE(outcome.output.ends_with(
+      "\nsoftmax/rows:1536/cols:128\nsoftmax/rows:49152/cols:128\nsoftmax/rows:49152/cols:512\n"))
+      << outcome.output;
+  const Outcome help = bench("--help");
+  for (const char* word : {"OMP_NUM_THREADS", "TESSERA_ISA", "of peak", "--cases", "Examples:"}) {
+    EXPECT_NE(help.output.find(word), std::string::npos) << word;
+  }
+}
+
+TEST_F(BenchProgram, WhatItRefuses) {
+  EXPECT_TRUE(refuses("--filter '^matmul/M:65/N:64/K:64$'",
+                      "no benchmark matches '^matmul/M:65/N:64/K:64$'; near it: "
+                      "matmul/M:64/N:64/K:64 "));
+  EXPECT_TRUE(refuses("--benchmark_filter=nothing", "no benchmark matches 'nothing'"));
+  EXPECT_TRUE(refuses("--filter 'mat('", "'mat(' is no regular expression"));
+  EXPECT_TRUE(refuses("matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; near it: matmul "));
+  EXPECT_TRUE(refuses("matmul_ladder/step:99", "'matmul_ladder/step:99'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"));
+  EXPECT_TRUE(
+      refuses("matmul/M:1/N:1/K:0", "K: wanted a whole number from 1 to 2147483648, got '0'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1x", "got '1x'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/K:2", "K is given twice"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/k:2", "matmul has no 'k'; it has B, M, N, K, dtype"));
+  EXPECT_TRUE(refuses("matmul/M:1/N", "wanted key:value after each /, got 'N'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/dtype:half", "wanted one of float32, float64"));
+  EXPECT_TRUE(refuses("gated/M:1/K:1/N:2", "wanted one of gelu:1 and silu:1"));
+  EXPECT_TRUE(refuses("encoder/L:1/D:10/H:3/F:8/T:2", "H: wanted a divisor of D = 10, got 3"));
+  EXPECT_TRUE(refuses("attention/T:4/d:4/dropout:1", "wanted a number from 0 to below 1, got '1'"));
+  write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
+  EXPECT_TRUE(refuses("--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M: wanted"));
+  write("empty.txt", "# nothing\n");
+  EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: no names of benchmarks are in it"));
+  EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --json absent/out.json", "there is no folder 'absent'"));
+}
+
+}  // namespace
+}  // namespace tessera::test
