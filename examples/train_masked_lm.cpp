@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/attention_file.h"
 #include "examples/named_tokenizer.h"
 #include "examples/plan.h"
 #include "examples/training.h"
@@ -34,6 +35,7 @@ struct MaskedLmOptions {
   std::string tokenizer = "characters";
   index_t length = 32;
   index_t vocabulary = 10000;
+  examples::AttentionOptions attention;
 };
 
 constexpr double kHeldOut = 0.1;
@@ -122,19 +124,30 @@ text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& token
   return encoded;
 }
 
+/// The tokens of a text, and which of them are blanks: each _ is a [MASK].
+struct BlankedTokens {
+  std::vector<index_t> tokens;
+  std::vector<index_t> blanks;
+};
+
+BlankedTokens with_blanks(const Tokenizer& tokenizer, const std::string& sentence,
+                          index_t max_tokens) {
+  const text::Encoding encoded = tokenizer.encode(sentence, {.max_length = max_tokens});
+  BlankedTokens result = {.tokens = encoded.ids, .blanks = {}};
+  for (std::size_t i = 0; i < encoded.ids.size(); ++i) {
+    const text::Span at = encoded.offsets[i];
+    if (at.end != at.begin + 1 || sentence[static_cast<std::size_t>(at.begin)] != '_') continue;
+    result.blanks.push_back(static_cast<index_t>(i));
+    result.tokens[i] = tokenizer.special().mask.value();
+  }
+  return result;
+}
+
 /// The text with every _ replaced: the surest guess first, which then helps with the others.
 std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
                         const std::string& sentence, index_t max_tokens) {
-  const text::Encoding encoded = tokenizer.encode(sentence, {.max_length = max_tokens});
   const text::SpecialTokens& special = tokenizer.special();
-  std::vector<index_t> tokens = encoded.ids;
-  std::vector<index_t> blanks;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const text::Span at = encoded.offsets[i];
-    if (at.end != at.begin + 1 || sentence[static_cast<std::size_t>(at.begin)] != '_') continue;
-    blanks.push_back(static_cast<index_t>(i));
-    tokens[i] = special.mask.value();
-  }
+  auto [tokens, blanks] = with_blanks(tokenizer, sentence, max_tokens);
   const Tensor is_special = text::special_mask(arange(tokenizer.size()), special);
   while (!blanks.empty()) {
     const Tensor scores = model({from_vector(tokens).unsqueeze(0)}, from_vector(blanks));
@@ -219,6 +232,7 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);
   tokens.max_tokens = c.length;
   models::MaskedLm model({.tokens = tokens});
+  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
   if (!train(program, text, model)) return;
 
@@ -231,6 +245,9 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
             << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
             << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
             << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
+  attention.write(1, *text.tokenizer, model.encode, [&](index_t) {
+    return examples::ReadText{with_blanks(*text.tokenizer, sentence, c.length).tokens};
+  });
 }
 
 }  // namespace
@@ -246,5 +263,6 @@ int main(int argc, char** argv) {
   program.add("--length", c.length, "tokens of a sequence", {2, 100'000});
   program.add("--vocabulary", c.vocabulary, "most tokens that are told apart",
               {5, 10'000'000});  // the special ones and one more
+  examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });
 }
