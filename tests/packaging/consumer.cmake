@@ -73,24 +73,15 @@ if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
     -DLIB=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR} -DPROGRAM=${consumer}/serial)
 endif()
 
-# readme_test(name readme [BLOCK number] [ARGUMENTS argument...]): the program in that README.md, the
-# first or that of the number, works in a project of its own.
-function(readme_test name readme)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "BLOCK" "ARGUMENTS")
-  add_test(NAME consumer.extract_${name} COMMAND ${CMAKE_COMMAND}
-           -DPROGRAM=${readme} -DBLOCK=${arg_BLOCK} -DLINES=${PROJECT_SOURCE_DIR}/README.md
-           -DPROJECT=${consumer}/${name}_source -P ${packaging}/extract_readme.cmake)
-  set_tests_properties(consumer.extract_${name} PROPERTIES FIXTURES_SETUP ${name})
-  project_test(${name} "installed;${name}" ${consumer}/${name}_source ${consumer}/${name}
-    OPTIONS ${use_installed}
-    RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/${name}/app ${arg_ARGUMENTS})
-endfunction()
-readme_test(readme ${PROJECT_SOURCE_DIR}/README.md)
-readme_test(pretrained_readme ${PROJECT_SOURCE_DIR}/README.md
-  BLOCK 2 ARGUMENTS ${CMAKE_CURRENT_SOURCE_DIR}/golden/folders/sentence)
-readme_test(nn_readme ${PROJECT_SOURCE_DIR}/nn/README.md)
-readme_test(training_readme ${PROJECT_SOURCE_DIR}/nn/training/README.md)
-readme_test(text_readme ${PROJECT_SOURCE_DIR}/models/text/README.md)
+# The program and the CMakeLists.txt that README.md shows are a project. (All its other code, and that of
+# the other pages, runs in readme_test.)
+add_test(NAME consumer.extract_readme COMMAND ${CMAKE_COMMAND}
+  -DPAGE=${PROJECT_SOURCE_DIR}/README.md -DPROJECT=${consumer}/readme_source
+  -P ${packaging}/extract_readme.cmake)
+set_tests_properties(consumer.extract_readme PROPERTIES FIXTURES_SETUP readme)
+project_test(readme "installed;readme" ${consumer}/readme_source ${consumer}/readme
+  OPTIONS ${use_installed}
+  RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/readme/app)
 
 # ---- from the source tree ----
 

@@ -1,0 +1,28 @@
+// Folders of small models under the names that the pages use.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tensor/io/safetensors.h"
+
+namespace tessera::test {
+
+/// A folder of tests/golden/folders.
+inline std::filesystem::path golden_folder(const std::string& name) {
+  return std::filesystem::path(TESSERA_GOLDEN_DIR) / "folders" / name;
+}
+
+/// A copy of the folder "bert", whose weights have the head for questions alone: files with several
+/// heads are for tests only.
+inline void copy_for_questions(const std::filesystem::path& to) {
+  std::filesystem::copy(golden_folder("bert"), to);
+  const std::filesystem::path file = to / "model.safetensors";
+  Safetensors weights = load_safetensors(file);
+  std::erase_if(weights.tensors, [](const auto& entry) {
+    return entry.first.find("classifier.") != std::string::npos;
+  });
+  save_safetensors(file, weights.tensors);
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,177 @@
+// Every code block of every page: C++ is compiled (readme_blocks.cpp) and run, commands run, and what
+// is neither says so.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <iostream>
+#include <regex>
+#include <set>
+
+#include "tests/programs/model_folders.h"
+#include "tests/programs/programs.h"
+#include "tests/programs/readme_blocks.h"
+#include "tests/support/markdown.h"
+
+namespace tessera::test {
+namespace {
+
+struct NotRun {
+  const char* begins;  // a regular expression for the beginning of a command or of a block of C++
+  const char* reason;
+};
+
+/// What is not run here: commands, and C++ that is compiled only. What configures, builds or tests the
+/// project is what brought this test here, or .ci/run runs it.
+const std::vector<NotRun> kNotRun = {
+    {"\\.ci/install", "installs packages and builds; .ci/run does"},
+    {"cmake ", "builds; .ci/run does"},
+    {"ctest ", "runs this test"},
+    {"git clone ", "needs the network and git-lfs"},
+    {"npm install ", "needs the network"},
+    {"NODE_PATH=\\S+ node tests/golden/", "writes golden files anew, with the tokenizers library"},
+    {"/usr/bin/python3 tests/", "writes golden files anew, with PyTorch"},
+    {"(\\w+=\\S+ )*build/release/bench/tessera_bench", "takes minutes"},
+    {"build/release/tests/\\w+_test", "ctest runs it"},
+    {"tests/fuzz/run ", ".ci/run does"},
+    {"build/fuzz/", "wants a finding"},
+    {"nn::load_state_dict\\(encoder, load_npz", "reads a file that NumPy writes"},
+    {"const models::ModelFolder folder\\(\"distilbert",
+     "has two classes, the small models here five"},
+    {"const nn::Checkpoint run = ", "reads a run whose options a program of the reader's knows"},
+};
+
+/// What long trainings are run with here.
+const std::vector<std::pair<const char*, const char*>> kShortened = {
+    {"build/release/examples/train_reverse", " --max-steps 2"},
+    {"build/release/examples/train_masked_lm", " --max-steps 2 --width 16 --heads 2"},
+    {"build/release/examples/fine_tune", " --epochs 1"},
+};
+
+const std::set<std::string> kKinds = {"cpp", "cpp declarations", "sh", "text", "cmake", "python"};
+
+const fs::path kRoot = TESSERA_SOURCE_DIR;
+
+TEST(Readme, EveryBlockIsOfAKindThatIsTested) {
+  int count = 0;
+  for (const Block& block : all_blocks(kRoot)) {
+    ++count;
+    EXPECT_TRUE(kKinds.contains(block.kind))
+        << block.place() << ": a block '" << block.kind
+        << "': fence it, as cpp, cpp declarations, sh, text, cmake or python";
+    if (block.kind == "cmake") {
+      EXPECT_EQ(block.file, "README.md") << "only this page's is tested, by consumer.readme";
+    }
+  }
+  EXPECT_GT(count, 40);
+}
+
+/// A folder with what the pages' commands read.
+class ReadmeCommands : public Programs {
+ protected:
+  void SetUp() override {
+    Programs::SetUp();
+    fill();
+  }
+
+  /// A new page finds the folder as it was made.
+  void start_page(std::string& page, const std::string& next) const {
+    if (page == next) return;
+    page = next;
+    for (const auto& entry : fs::directory_iterator(folder_)) fs::remove_all(entry.path());
+    fill();
+  }
+
+  void fill() const {
+    const std::vector<std::pair<const char*, const char*>> folders = {
+        {"sentence", "all-MiniLM-L6-v2"},
+        {"reranker", "ms-marco-MiniLM-L6-v2"},
+        {"bert", "bert-base-NER"},
+        {"bert", "bert-base-uncased"},
+        {"bert", "distilbert-sst-2"}};
+    for (const auto& [from, to] : folders) {
+      fs::copy(golden_folder(from), folder_ / to, fs::copy_options::recursive);
+    }
+    copy_for_questions(folder_ / "bert-base-cased-squad2");
+    write("lines.txt", "the cat sat on a mat .\nthe city is old .\n");
+    std::string lines, text;
+    for (int i = 0; i < 20; ++i) {
+      lines += "animal\tthe cat sat on a mat .\nplace\tthe city is old .\n";
+      text += "To be, or not to be: that is the question.\n";
+    }
+    write("train.tsv", lines);
+    write("test.tsv", lines);
+    write("text.txt", text);
+  }
+
+  /// Runs one line of a page.
+  void run_line(const Block& block, const std::string& line) const {
+    std::string command = line;
+    for (const auto& [program, options] : kShortened) {
+      if (line.starts_with(program)) command.insert(std::strlen(program), options);
+    }
+    static const std::regex program("build/release/examples/(\\w+)");
+    command =
+        std::regex_replace(command, program, TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/$1'");
+    write("command.sh", command + '\n');
+    const std::string shell = "cd '" + folder_.string() + "' && sh command.sh >out.txt 2>err.txt";
+    EXPECT_EQ(std::system(shell.c_str()), 0) << block.place() << ": " << line << '\n'
+                                             << contents(folder_ / "err.txt");
+  }
+};
+
+/// Whether a command, or a block with this first line, is run.
+bool is_run(const std::string& line) {
+  return std::none_of(kNotRun.begin(), kNotRun.end(), [&](const NotRun& each) {
+    return std::regex_search(line, std::regex(each.begins), std::regex_constants::match_continuous);
+  });
+}
+
+TEST_F(ReadmeCommands, EachRunsInTheOrderOfItsPage) {
+  int count = 0;
+  std::string page;
+  for (const Block& block : all_blocks(kRoot)) {
+    if (block.kind != "sh") continue;
+    start_page(page, block.file);
+    std::istringstream lines(block.text);
+    for (std::string line, part; std::getline(lines, part);) {
+      line += part;
+      if (line.ends_with('\\')) {  // goes on in the next line
+        line.pop_back();
+        continue;
+      }
+      if (!line.empty() && !line.starts_with("#") && is_run(line)) {
+        ++count;
+        run_line(block, line);
+      }
+      line.clear();
+    }
+  }
+  EXPECT_GT(count, 15);
+}
+
+/// Programs and statements run one after the other in one folder, and what they print is not shown.
+TEST_F(ReadmeCommands, EachBlockOfCppRuns) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  std::string name = "app", model = "all-MiniLM-L6-v2";
+  char* arguments[] = {name.data(), model.data(), nullptr};
+  EXPECT_GT(compiled_blocks().size(), 20U);
+  std::string page;
+  for (const CompiledBlock& block : compiled_blocks()) {
+    if (!is_run(block.first)) continue;
+    start_page(page, block.place.substr(0, block.place.find(':')));
+    std::ostringstream printed;
+    std::streambuf* const console = std::cout.rdbuf(printed.rdbuf());
+    try {
+      EXPECT_EQ(block.run(2, arguments), 0) << block.place;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << block.place << ": " << error.what();
+    }
+    std::cout.rdbuf(console);
+    EXPECT_TRUE(!block.is_program || !printed.str().empty()) << block.place;
+  }
+  fs::current_path(before);
+}
+
+}  // namespace
+}  // namespace tessera::test
