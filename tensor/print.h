@@ -35,8 +35,8 @@ struct PrintOptions {
 /// **Source**: the behaviour of numpy.array2string.
 std::string to_string(const Tensor& tensor, const PrintOptions& options = {});
 
-/// As to_string, in the form that is Python source: `array([1., 2.], dtype=float32)`, as NumPy's
-/// `repr(array)`.
+/// As to_string, in the form that is Python source and that NumPy's repr gives.
+/// For one: `array([1., 2.], dtype=float32)`.
 std::string repr(const Tensor& tensor, const PrintOptions& options = {});
 
 /// Prints to_string(tensor).

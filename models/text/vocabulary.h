@@ -67,8 +67,8 @@ class TokenCounts {
   std::map<std::string, Occurrence, std::less<>> occurrences_;
 };
 
-/// A vocabulary of TokenCounts as lines: `kind`, which names its tokenizer, then a token a line, \n,
-/// \r and \\ for a line feed, a carriage return and a backslash.
+/// A vocabulary of TokenCounts as lines: `kind`, which names its tokenizer, then a token a line, `\n`,
+/// `\r` and `\\` for a line feed, a carriage return and a backslash.
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary);
 
 /// The vocabulary of which vocabulary_to_text made `text`. **Errors**: std::runtime_error that begins

@@ -58,7 +58,7 @@ struct FileRegion {
   std::string name;
 };
 
-/// Text from a file, fit for an error message: in quotes, control characters as \xNN, cut after 80.
+/// Text from a file, fit for an error message: in quotes, control characters as `\xNN`, cut after 80.
 std::string printable(std::string_view text);
 
 /// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
