@@ -100,34 +100,16 @@ inline index_t one_row(const AttentionTask& task) {
   return task.tokens;
 }
 
-// Step 2. The softmax in one pass. After keys 0 .. j, with m the largest of their scores, keep
-//
-//     l = sum_j exp(s_j - m)        o = sum_j exp(s_j - m) V_j        so that the answer is o / l.
-//
-// A key whose score raises m to m' changes every term alike: exp(s - m') = exp(s - m) exp(m - m').
-// So l and o are multiplied by exp(m - m'), once, and go on. At first m = -inf, and the factor is 0.
-//
-// The largest score need not be known before the first weight is made: three passes over the row go
-// into the one that adds values, in whose shadow the exponentials run. The row itself could go as
-// well, each score being used as soon as it is made; but its weight then waits for the 64 additions
-// of the score, and that takes longer than the row. Tiles (step 3) need no row and do not wait.
-inline void attend_one_pass(const Head& x, const float* scores, float* out) {
-  for (index_t c = 0; c < x.width; ++c) out[c] = 0;
-  float largest = -kernels::TESSERA_ISA::kInfinity<float>;
+// Step 2. The softmax in one pass over the row, with a running maximum and a running sum: the maximum
+// runs along while scores are made, in the shadow of their chains; the sum while weights are made.
+// The division waits until the values are added: one for each of d columns, not for each of T keys.
+inline float exponentiate_row(float* row, index_t count, float largest) {
   float sum = 0;
-  for (index_t j = 0; j < x.tokens; ++j) {
-    if (scores[j] > largest) {
-      const float rescale = __builtin_expf(largest - scores[j]);
-      sum *= rescale;
-      for (index_t c = 0; c < x.width; ++c) out[c] *= rescale;
-      largest = scores[j];
-    }
-    const float weight = __builtin_expf(scores[j] - largest);
-    const float* const value = x.v + j * x.row;
-    sum += weight;
-    for (index_t c = 0; c < x.width; ++c) out[c] += weight * value[c];
+  for (index_t j = 0; j < count; ++j) {
+    row[j] = __builtin_expf(row[j] - largest);
+    sum += row[j];
   }
-  for (index_t c = 0; c < x.width; ++c) out[c] /= sum;
+  return sum;
 }
 
 inline void one_pass(const AttentionTask& task) {
@@ -135,8 +117,19 @@ inline void one_pass(const AttentionTask& task) {
   for (index_t head = 0; head < task.heads; ++head) {
     const Head x = head_of(task, head);
     for (index_t i = 0; i < x.tokens; ++i) {
-      for (index_t j = 0; j < x.tokens; ++j) row[j] = score(x, i, j);
-      attend_one_pass(x, row, x.out + i * x.row);
+      float largest = -kernels::TESSERA_ISA::kInfinity<float>;
+      for (index_t j = 0; j < x.tokens; ++j) {
+        row[j] = score(x, i, j);
+        largest = row[j] > largest ? row[j] : largest;
+      }
+      const float sum = exponentiate_row(row, x.tokens, largest);
+      float* const out = x.out + i * x.row;
+      for (index_t c = 0; c < x.width; ++c) out[c] = 0;
+      for (index_t j = 0; j < x.tokens; ++j) {
+        const float* const value = x.v + j * x.row;
+        for (index_t c = 0; c < x.width; ++c) out[c] += row[j] * value[c];
+      }
+      for (index_t c = 0; c < x.width; ++c) out[c] /= sum;
     }
   }
 }

@@ -12,7 +12,14 @@ using kernels::TESSERA_ISA::kPanel;
 using kernels::TESSERA_ISA::kQueryBlock;
 using kernels::TESSERA_ISA::round_up;
 
-// Step 3. The same by tiles: kQueries queries meet kKeys keys at a time.
+// Step 3. Tiles: kQueries queries meet kKeys keys at a time, and no row of scores is ever complete.
+//
+// How, if the softmax needs the largest of them? After some keys, with m the largest score so far, keep
+//
+//     l = sum_j exp(s_j - m)        O = sum_j exp(s_j - m) V_j        so that the answer is O / l.
+//
+// A tile that raises m to m' changes every older term alike: exp(s - m') = exp(s - m) exp(m - m'). So l
+// and O are multiplied by exp(m - m'), once a tile, and go on. At first m = -inf, and the factor is 0.
 //
 //                 queries ->                     m, l: one number per query
 //            +--------------+                    O:    one row per query
@@ -21,9 +28,9 @@ using kernels::TESSERA_ISA::round_up;
 //       v    +--------------+                      for each block of queries
 //                                                    scores; softmax; weights times values
 //
-// A tile's largest score is known before its first weight is made, so a query's l and O are rescaled
-// once a tile, not once a key. Scores of neighbouring queries are sums that do not wait for each
-// other. Memory grows with T, not with T x T.
+// Scores of neighbouring queries, i innermost, are sums that do not wait for each other. Memory grows
+// with T, not with T x T. (A tile of one key and one query is the same idea without any room; but each
+// weight then waits for its score's 64 additions and its own exponential, and it is slower than step 1.)
 inline constexpr index_t kKeys = 128;
 inline constexpr index_t kQueries = kQueryBlock;  // 48 or 64: whole tiles, by rows and columns
 
