@@ -1,0 +1,43 @@
+// The first path of README.md: its files are there, and as long together as it says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The section of README.md from its heading to the end of its table.
+std::string section() {
+  const std::string readme = text_of("README.md");
+  const std::size_t begin = readme.find("## A first path\n");
+  const std::size_t end = readme.find("\n\nTwo pages", begin);
+  EXPECT_NE(begin, std::string::npos);
+  EXPECT_NE(end, std::string::npos);
+  return readme.substr(begin, end - begin);
+}
+
+TEST(FirstPath, IsAsLongAsItSays) {
+  const std::string text = section();
+  int files = 0;
+  std::ptrdiff_t lines = 0;
+  for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
+    at += 2;
+    const std::string file = text_of(text.substr(at, text.find(')', at) - at));
+    lines += std::count(file.begin(), file.end(), '\n');
+    ++files;
+  }
+  EXPECT_EQ(files, 10);
+  EXPECT_NE(text.find("Ten files, about 1,600 lines"), std::string::npos);
+  EXPECT_NEAR(static_cast<double>(lines), 1600, 100);
+}
+
+}  // namespace
