@@ -23,7 +23,7 @@ struct AttentionText {
 
 /// What the page shows.
 struct AttentionView {
-  std::string title;
+  std::string title = {};
   std::string note = {};  // a line under the title
   std::vector<AttentionText> texts = {};
   std::vector<index_t> layers = {};  // the layers' numbers in the model; empty: 0, 1, ...

@@ -15,13 +15,13 @@ namespace tessera::pages {
 ///     const Page page = {.title = "Runs", .body = "<main><h1>" + escape(name) + "</h1></main>"};
 ///     write_page("runs.html", page);
 struct Page {
-  std::string title;                // plain text
-  std::string body;                 // HTML
-  std::vector<std::string> styles;  // CSS after assets/page.css, which every page has
+  std::string title = {};                // plain text
+  std::string body = {};                 // HTML
+  std::vector<std::string> styles = {};  // CSS after assets/page.css, which every page has
   // What the scripts read, by id: JSON.parse(document.getElementById(id).textContent).
-  std::vector<std::pair<std::string, std::string>> data;
-  std::vector<std::string> scripts;  // JavaScript, run in order when the body is there
-  std::string head = {};             // more of <head>, HTML
+  std::vector<std::pair<std::string, std::string>> data = {};
+  std::vector<std::string> scripts = {};  // JavaScript, run in order when the body is there
+  std::string head = {};                  // more of <head>, HTML
 };
 
 /// The page as the text of an HTML file.

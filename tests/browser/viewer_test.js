@@ -130,7 +130,9 @@ async function checkScreens({open}, made) {
     const width = await page.evaluate(() => document.scrollingElement.scrollWidth);
     assert.ok(width <= 390, `${width} pixels wide on a screen of 390`);
   }
-  const page = await open(made.page);
+  const page = await open(made.page, {dark: true});
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  assert.deepStrictEqual(await page.evaluate(() => [...colors.slice(0, 3)]), [255, 255, 255], 'paper is light');
   await page.emulateMedia({media: 'print'});
   assert.strictEqual(await page.isVisible('#controls'), false);
 }

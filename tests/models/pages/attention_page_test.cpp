@@ -1,0 +1,149 @@
+#include "models/pages/attention_page.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tensor/create.h"
+#include "tensor/io/json.h"
+#include "tensor/random.h"
+#include "tests/support/errors.h"
+
+namespace tessera::pages {
+namespace {
+
+using test::throws;
+
+/// The bytes of base64, as a reader of RFC 4648 gets them.
+std::vector<std::uint32_t> decoded(const std::string& text) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<std::uint32_t> bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6 | static_cast<std::uint32_t>(digits.find(c));
+    count += 6;
+    if (count >= 8) bytes.push_back(bits >> (count -= 8) & 0xff);
+  }
+  return bytes;
+}
+
+/// The numbers of a head on a page, by the description in assets/attention_data.js.
+std::vector<float> weights_on(const std::string& base64, std::size_t bytes_each) {
+  const std::vector<std::uint32_t> bytes = decoded(base64);
+  std::vector<float> weights;
+  for (std::size_t i = 0; i + bytes_each <= bytes.size(); i += bytes_each) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < bytes_each; ++k) bits |= bytes[i + k] << (8 * k);
+    if (bytes_each == 3) bits = bits == 0xffffff ? 0x7fc00000U : bits << 6;
+    weights.push_back(std::bit_cast<float>(bits));
+  }
+  return weights;
+}
+
+const std::string& data_of(const Page& page) {
+  return page.data.front().second;
+}
+
+/// The text of base64 of the first head.
+std::string first_head(const std::string& data) {
+  const std::string mark = "\"weights\":[\n[\"";
+  const std::size_t begin = data.find(mark) + mark.size();
+  return data.substr(begin, data.find('"', begin) - begin);
+}
+
+TEST(AttentionPageTest, HoldsTheWeightsBitForBit) {
+  Rng rng(1);
+  Tensor weights = rand({2, 5, 5}, kFloat32, rng);
+  weights.select(0, 0).select(0, 0).select(0, 0).fill(0);
+  weights.select(0, 0).select(0, 0).select(0, 1).fill(1);
+  weights.select(0, 0).select(0, 0).select(0, 2).fill(std::numeric_limits<double>::quiet_NaN());
+  weights.select(0, 0).select(0, 0).select(0, 3).fill(1e-42);
+  const Page page = attention_page(
+      {.title = "Two <heads>",
+       .note = "of {{title}}",
+       .texts = {{.tokens = {"a", "</script>", "", "\n", "e"}, .weights = {weights, weights}}},
+       .layers = {3, 7},
+       .left_out = 4});
+  const std::string& data = data_of(page);
+  for (const char* part : {"\"encoding\":\"float32\"", "\"layers\":[3,7]", "\"heads\":[]",
+                           "\"leftOut\":4", "[\"a\",\"\\u003c/script>\",\"∅\",\"↵\",\"e\"]"}) {
+    EXPECT_NE(data.find(part), std::string::npos) << part << " in " << data;
+  }
+  const std::vector<float> wanted = weights.select(0, 0).contiguous().to_vector<float>();
+  const std::vector<float> found = weights_on(first_head(data), 4);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(wanted[i]));
+  }
+  EXPECT_NE(page.body.find("<h1>Two &lt;heads&gt;</h1>"), std::string::npos);
+  EXPECT_NE(page.body.find("of {{title}}"), std::string::npos);
+  EXPECT_NO_THROW(page_html(page));
+}
+
+TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
+  constexpr index_t kTokens = 460;  // nine maps of them exceed what is held exactly
+  Rng rng(2);
+  Tensor weights = rand({9, kTokens, kTokens}, kFloat32, rng);
+  Tensor row = weights.select(0, 0).select(0, 0);
+  const std::vector<double> corners = {0, 1, 1e-42, std::numeric_limits<double>::quiet_NaN(),
+                                       1.0 - 1.0 / (1 << 24)};
+  for (std::size_t i = 0; i < corners.size(); ++i) {
+    row.select(0, static_cast<index_t>(i)).fill(corners[i]);
+  }
+  const std::vector<std::string> tokens(static_cast<std::size_t>(kTokens), "t");
+  const Page page = attention_page({.texts = {{.tokens = tokens, .weights = {weights}}}});
+  const std::string& data = data_of(page);
+  EXPECT_NE(data.find("\"encoding\":\"upper24\""), std::string::npos);
+  EXPECT_LE(data.size(), static_cast<std::size_t>(attention_bytes(kTokens, 9)) + 20'000);
+  const std::vector<float> wanted = weights.select(0, 0).contiguous().to_vector<float>();
+  const std::vector<float> found = weights_on(first_head(data), 3);
+  ASSERT_EQ(found.size(), wanted.size());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const float least = 1e-38F;  // below it a float has fewer bits
+    const float error = std::abs(found[i] - wanted[i]);
+    const bool same = std::isnan(wanted[i]) ? std::isnan(found[i])
+                                            : error <= std::max(wanted[i], least) * 0x1p-18F;
+    if (!same) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(found[0], 0.0F);
+  EXPECT_EQ(found[1], 1.0F);
+}
+
+TEST(AttentionPageTest, Errors) {
+  const std::vector<std::string> two = {"a", "b"};
+  const Tensor weights = full({3, 2, 2}, 0.5);
+  struct Case {
+    AttentionView view;
+    std::vector<std::string> said;
+  };
+  const std::vector<Case> cases = {
+      {{}, {"no text"}},
+      {{.texts = {{.tokens = two}}}, {"text 0", "2 tokens", "0 layers"}},
+      {{.texts = {{.tokens = {}, .weights = {weights}}}}, {"0 tokens"}},
+      {{.texts = {{.tokens = two, .weights = {ones({2, 2})}}}}, {"(H, 2, 2)", "(2, 2)"}},
+      {{.texts = {{.tokens = two, .weights = {Tensor()}}}}, {"none"}},
+      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, 2)}}}}, {"a weight is 2"}},
+      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, -0.5)}}}}, {"a weight is -0.5"}},
+      {{.texts = {{.tokens = two, .weights = {weights}}}, .layers = {0, 1}}, {"2 have numbers"}},
+      {{.texts = {{.tokens = two, .weights = {weights}}}, .heads = {0}}, {"3 heads", "1 have"}},
+      {{.texts = {{.tokens = two, .weights = {weights}},
+                  {.tokens = two, .weights = {weights, weights}}}},
+       {"text 1", "2 layers, text 0 1"}},
+      {{.texts = {{.tokens = two, .weights = {weights}},
+                  {.tokens = two, .weights = {full({2, 2, 2}, 0.5)}}}},
+       {"layer 0 of text 1", "2 heads, in text 0 3"}}};
+  for (const Case& each : cases) {
+    EXPECT_TRUE(throws("attention_page", each.said, [&] { attention_page(each.view); }));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::pages

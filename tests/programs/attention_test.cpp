@@ -1,0 +1,145 @@
+// --attention of every program that runs an encoder: the page has the tokens that the model reads and
+// the weights with which it computes.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/hugging_face/sentence_encoder.h"
+#include "models/pages/attention_page.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/io/json.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/safetensors.h"
+#include "tests/programs/training_programs.h"
+#include "tests/support/golden.h"
+
+namespace tessera::test {
+namespace {
+
+std::string golden(const std::string& folder) {
+  return (fs::path(TESSERA_GOLDEN_DIR) / "folders" / folder).string();
+}
+
+/// The data of a page, as text.
+std::string data_text(const std::string& html) {
+  const std::string mark = "id=\"attention-data\">\n";
+  const std::size_t begin = html.find(mark);
+  if (begin == std::string::npos) return "null";
+  const std::size_t first = begin + mark.size();
+  return html.substr(first, html.find("\n</script>", first) - first);
+}
+
+using AttentionPrograms = TrainingPrograms;
+
+TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
+  write("lines.txt", "the cat sat\nwhere is a [MASK]\n");
+  write("masks.txt", "the cat sat on a [MASK]\nwhere is a [MASK]\n");
+  write("labels.tsv", "yes\tthe cat\nno\ta mat\nyes\tthe cat sat\nno\ta hat\n");
+  fs::copy(golden("bert"), folder_ / "questions");
+  Safetensors weights = load_safetensors(folder_ / "questions" / "model.safetensors");
+  std::erase_if(weights.tensors, [](const auto& entry) {
+    return entry.first.find("classifier.") != std::string::npos;
+  });
+  save_safetensors(folder_ / "questions" / "model.safetensors", weights.tensors);
+
+  struct Case {
+    std::string program, arguments;
+    std::string first_tokens;  // of the first text
+    std::size_t texts;
+  };
+  const std::string bert = "--model '" + golden("bert") + "' ";
+  const std::vector<Case> cases = {
+      {"embed", "--model '" + golden("sentence") + "' lines.txt", "[CLS]the", 2},
+      {"classify_text", bert + "lines.txt", "[CLS]the", 2},
+      {"tag_tokens", bert + "lines.txt", "[CLS]the", 2},
+      {"fill_mask", bert + "masks.txt", "[CLS]the", 2},
+      {"answer", "--model questions --question 'the cat' lines.txt", "[CLS]the", 1},
+      {"rerank", "--model '" + golden("reranker") + "' --query 'the cat' lines.txt", "", 2},
+      {"train_reverse", kReverse, "", 1},
+      {"train_classifier", kClassifier, "[CLS]a", 2},
+      {"train_masked_lm", kMaskedLm + "--fill 'Round _nd'", "[CLS]R", 1},
+      {"fine_tune", bert + "--train labels.tsv --epochs 1 --save tuned", "[CLS]the", 4}};
+  for (const Case& each : cases) {
+    const Outcome outcome = run(each.program, each.arguments + " --attention a.html");
+    ASSERT_EQ(outcome.status, 0) << each.program << ": " << outcome.errors;
+    const Json data = parse_json(data_text(contents(folder_ / "a.html")), each.program);
+    ASSERT_EQ(data.at("texts").size(), each.texts) << each.program;
+    const Json text = data.at("texts").item(0);
+    std::string tokens;
+    for (const Json& token : text.at("tokens").items()) tokens += token.text();
+    EXPECT_TRUE(tokens.starts_with(each.first_tokens)) << each.program << ": " << tokens;
+    const std::size_t size = text.at("tokens").size();
+    const std::string_view head = text.at("weights").item(0).item(0).text();
+    EXPECT_EQ(head.size(), (size * size * 4 + 2) / 3 * 4) << each.program;
+    EXPECT_EQ(
+        run(each.program, each.arguments + (each.program == "fine_tune" ? " --overwrite" : "") +
+                              " --attention a.svg")
+            .status,
+        0);
+    EXPECT_TRUE(contents(folder_ / "a.svg").starts_with("<svg")) << each.program;
+    fs::remove(folder_ / "a.html");
+    fs::remove(folder_ / "a.svg");
+  }
+}
+
+TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
+  write("lines.txt", "the cat sat\n");
+  ASSERT_EQ(
+      run("embed", "--model '" + golden("sentence") +
+                       "' --attention a.html --attention-layers 1 --attention-heads 0,1 lines.txt")
+          .status,
+      0);
+  const NoGrad not_recorded;
+  const models::SentenceEncoder model = models::load_sentence_encoder(golden("sentence"));
+  const text::Encoding read = model.tokens_of("the cat sat");
+  pages::AttentionText text;
+  for (const index_t id : read.ids) text.tokens.emplace_back(model.tokenizer->token(id));
+  const auto& encoder = std::get<models::TokenEncoder>(model.words);
+  const models::EncoderTrace trace = encoder.with_weights(
+      {.ids = from_vector(read.ids).unsqueeze(0)}, {.layers = {{1}}, .heads = {{0, 1}}});
+  text.weights = {trace.weights[0].select(0, 0)};
+  const pages::Page page = pages::attention_page({.texts = {text}, .layers = {1}, .heads = {0, 1}});
+  EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
+}
+
+TEST_F(AttentionPrograms, WhatIsRefused) {
+  write("lines.txt", "the cat sat\n");
+  write("a.html", "old");
+  std::string many;
+  for (int i = 0; i < 12; ++i) many += "the cat\n";
+  write("many.txt", many);
+  const std::string embed = "--model '" + golden("sentence") + "' lines.txt ";
+  struct Case {
+    std::string program, arguments, words;
+  };
+  const std::vector<Case> cases = {
+      {"embed", embed + "--attention a.txt",
+       "wanted a file that ends in .html or .svg, got 'a.txt'"},
+      {"embed", embed + "--attention-layers 0", "need a file"},
+      {"embed", embed + "--attention a.html --attention-layers 9",
+       "--attention-layers: wanted numbers from 0"},
+      {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},
+      {"embed", embed + "--attention a.html --attention-heads 0,", "got '0,'"},
+      {"embed", embed + "--attention a.html --attention-heads -1", "--attention-heads"},
+      {"embed", "--model '" + golden("static") + "' lines.txt --attention a.html", "no layers"},
+      {"embed", embed + "--attention none/a.html", "none/"},
+      {"train_reverse", kReverse + "--layers 0 --attention a.html", "no layer"},
+      {"train_reverse", kReverse + "--attention a.html --log a.html",
+       "--log a.html would overwrite"},
+      {"train_classifier", kClassifier + "--attention a.html --attention-heads 2", "from 0 to 1"}};
+  for (const Case& each : cases) {
+    EXPECT_TRUE(fails(each.program, each.arguments, each.words)) << each.arguments;
+    EXPECT_EQ(contents(folder_ / "a.html"), "old") << each.arguments;
+  }
+  ASSERT_EQ(run("embed", "--model '" + golden("sentence") + "' many.txt --attention a.html").status,
+            0);
+  const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
+  EXPECT_EQ(data.at("texts").size(), 8U);
+  EXPECT_EQ(data.integer("leftOut"), 4);
+}
+
+}  // namespace
+}  // namespace tessera::test
