@@ -121,7 +121,7 @@ std::string classes_html(const ClassCounts& classes) {
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
-  NamedRun run;
+  NamedRun run = {.name = "training"};
   run.steps = read_run_log(report.log, "the log");
   std::string body = "<main>\n<h1>" + escape(report.title) + "</h1>\n";
   body +=

@@ -19,8 +19,8 @@ TEST_F(TrainingPrograms, SayHowTheyAreUsed) {
     const Outcome outcome = run(program, "--help");
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.errors, "");
-    for (const char* option :
-         {"--layers", "--width", "--epochs", "--seed", "--lr", "--save", "--resume", "--log"}) {
+    for (const char* option : {"--layers", "--width", "--epochs", "--seed", "--lr", "--save",
+                               "--resume", "--log", "--report"}) {
       EXPECT_NE(outcome.output.find(option), std::string::npos) << program << " " << option;
     }
   }
@@ -265,11 +265,13 @@ TEST_F(TrainingPrograms, TheLogHasALineAStep) {
   std::istringstream lines(contents(folder_ / "log.csv"));
   std::string line;
   std::getline(lines, line);
-  EXPECT_EQ(line, "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds");
+  EXPECT_EQ(line,
+            "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds,accuracy,held_out_loss,"
+            "held_out_accuracy");
   int step = 0;
   while (std::getline(lines, line)) {
     EXPECT_TRUE(line.starts_with(std::to_string(++step) + ",")) << line;
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 6) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 9) << line;
   }
   EXPECT_EQ(step, 30);
 }

@@ -75,8 +75,8 @@ TEST(RunLogTest, NamesFileAndLineOfWhatIsWrong) {
 
 TEST(RunLogTest, TheSummaryIsOfTheWholeRun) {
   const std::string log = kHeader +
-                          "1,1,2,0.1,1,100,10,0.1,,\n"
-                          "2,1,nan,0.1,1,100,20,0.4,1.5,0.3\n"  // its time begins again
+                          "1,1,nan,0.1,1,100,10,0.1,,\n"
+                          "2,1,2,0.1,1,100,20,0.4,1.5,0.3\n"  // its time begins again
                           "3,2,0.5,0.1,1,100,5,0.9,1.25,0.7\n"
                           "4,2,0.75,0.1,1,100,20,0.8,1.75,0.6\n";
   const std::vector<LoggedStep> steps = read_run_log(log, "log");

@@ -38,9 +38,9 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
   for (const char* const number :
        {"training: step 1, loss 2.3125", "training: step 2, loss 1.75",
         "held out: step 2, loss 2.125", "training: step 1, accuracy 0.25",
-        "held out: step 2, accuracy 0.375", "learning rate 0.0005", "norm 1.25",
-        "tokens a second 128", "<td>2.125</td>", "\"running\":true", "--share:0.750\">3</td>",
-        "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;"}) {
+        "held out: step 2, accuracy 0.375", "training: step 2, learning rate 0.0005", "norm 1.25",
+        "training: step 2, tokens a second 128", "<td>2.125</td>", "\"running\":true",
+        "--share:0.750\">3</td>", "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;"}) {
     EXPECT_TRUE(has(html, number));
   }
   EXPECT_EQ(html.find("</table><script>"), std::string::npos);
@@ -84,7 +84,7 @@ TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
 TEST(ComparisonPageTest, KeepsEachRunsColour) {
   const std::vector<NamedRun> runs = {
       {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
-      {"b", read_run_log("step,loss,held_out_loss\n1,4,5\n2,1,6.5\n", "b")}};
+      {"b", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b")}};
   const std::string html = page_html(comparison_page(runs));
   EXPECT_TRUE(has(html, "b: step 2, loss 6.5"));
   EXPECT_TRUE(has(html, "&lt;a&gt;: step 2, loss 3"));
@@ -92,7 +92,7 @@ TEST(ComparisonPageTest, KeepsEachRunsColour) {
   const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
   EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<li class=\"s1 d1\">"));
   const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
-  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "1 (step 2)", "6.5", "5 (step 1)",
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "0.5 (step 1)", "6.5", "5 (step 1)",
                                                "-", "-", "-"}));
 }
 

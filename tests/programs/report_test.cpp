@@ -1,0 +1,189 @@
+// --report of the training programs, and compare_runs: pages that say what the logs say.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/programs/training_programs.h"
+
+namespace tessera::test {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::vector<Cells> rows_of(const std::string& csv) {
+  std::vector<Cells> rows;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream cells(line + ",");
+    rows.emplace_back();
+    for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
+  }
+  return rows;
+}
+
+class Reports : public TrainingPrograms {
+ protected:
+  ::testing::AssertionResult page_says(const std::string& page, const std::string& words) const {
+    if (contents(folder_ / page).find(words) != std::string::npos) {
+      return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure() << page << " does not say: " << words;
+  }
+
+  /// Each number of the log is one of the page.
+  void expect_numbers_of(const std::string& log, const std::string& page) const {
+    const std::vector<Cells> rows = rows_of(contents(folder_ / log));
+    ASSERT_GT(rows.size(), 1U);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const Cells& row = rows[i];
+      ASSERT_EQ(row.size(), 10U);
+      const auto at = [&](const std::string& series, const std::string& what, std::size_t cell) {
+        if (row[cell].empty()) return;
+        EXPECT_TRUE(page_says(page, series + ": step " + row[0] + ", " + what + " " + row[cell]));
+      };
+      at("training", "loss", 2);
+      at("training", "learning rate", 3);
+      at("training", "norm", 4);
+      at("training", "accuracy", 7);
+      at("held out", "loss", 8);
+      at("held out", "accuracy", 9);
+    }
+  }
+};
+
+TEST_F(Reports, SayWhatTheLogSays) {
+  struct Case {
+    std::string program, arguments;
+    std::vector<std::string> words;
+  };
+  const std::string bert =
+      "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
+      "' --train train.tsv --test test.tsv --valid-share 0.2 --batch 8 --epochs 2 --save new";
+  const std::vector<Case> cases = {
+      {"train_reverse", kReverse, {"Letters of unseen words", "finished after step 30 of 30"}},
+      {"train_classifier",
+       kClassifier + "--valid-share 0.25 --seed 7",
+       {"Held-out lines", "Lines of --test", ">--seed</th><td>7<", ">--valid-share</th><td>0.25<",
+        ">parameters</th><td>", "held out: step 8, accuracy "}},
+      {"train_masked_lm", kMaskedLm, {"held out: step ", "<title>train_masked_lm: finished after"}},
+      {"fine_tune", bert, {"Held-out examples", "Examples of --test", ">fruit</th>"}}};
+  for (const auto& [program, arguments, words] : cases) {
+    const Outcome outcome = run(program, arguments + " --log log.csv --report page.html");
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    expect_numbers_of("log.csv", "page.html");
+    for (const std::string& each : words) {
+      EXPECT_TRUE(page_says("page.html", each)) << program;
+    }
+    EXPECT_TRUE(page_says("page.html", "\"running\":false"));
+  }
+}
+
+// A page is not part of a run.
+TEST_F(Reports, ChangeNoBits) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--valid-share 0.25 --save plain").status, 0);
+  ASSERT_EQ(run("train_classifier",
+                kClassifier + "--valid-share 0.25 --save told --report page.html --log log.csv")
+                .status,
+            0);
+  EXPECT_EQ(contents(folder_ / "plain/checkpoint.safetensors"),
+            contents(folder_ / "told/checkpoint.safetensors"));
+}
+
+// Without a log the page itself holds the curves of the earlier call.
+TEST_F(Reports, GoOnWhereTheRunWasStopped) {
+  for (const std::string log : {"", " --log log.csv"}) {
+    const std::string files = " --report page.html" + log;
+    ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 12" + files).status, 0);
+    EXPECT_TRUE(page_says("page.html", "stopped after step 12 of 30"));
+    EXPECT_FALSE(page_says("page.html", "training: step 13,"));
+    const std::vector<std::string> words = {"training: step 1, loss ", "training: step 12, loss ",
+                                            "training: step 30, loss "};
+    ASSERT_EQ(run("train_reverse", "--resume run" + files).status, 0);
+    for (const std::string& each : words) EXPECT_TRUE(page_says("page.html", each)) << log;
+    fs::remove_all(folder_ / "run");
+  }
+  expect_numbers_of("log.csv", "page.html");
+  // Of another run nothing is taken over.
+  ASSERT_EQ(run("train_reverse", kReverse + "--seed 5 --save run --max-steps 12").status, 0);
+  ASSERT_EQ(run("train_reverse", "--resume run --report page.html").status, 0);
+  EXPECT_FALSE(page_says("page.html", "training: step 12,"));
+  EXPECT_TRUE(page_says("page.html", "training: step 13,"));
+}
+
+TEST_F(Reports, OlderLogsGetTheNewColumns) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+  write("log.csv",
+        "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n"
+        "1,1,3.5,0.001,1,20,0.5\n2,1,3.25,0.001,1,20,1.5\n");
+  ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
+  const std::vector<Cells> rows = rows_of(contents(folder_ / "log.csv"));
+  ASSERT_EQ(rows.size(), 31U);
+  EXPECT_EQ(rows[2], (Cells{"2", "1", "3.25", "0.001", "1", "20", "1.5", "", "", ""}));
+  EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
+}
+
+TEST_F(Reports, TellOfARunThatFails) {
+  EXPECT_TRUE(
+      fails("train_reverse", kReverse + "--epochs 100 --lr 1e9 --report page.html", "Trainer: "));
+  EXPECT_TRUE(page_says("page.html", "failed after step "));
+  EXPECT_TRUE(page_says("page.html", "training: step 1, loss "));
+}
+
+TEST_F(Reports, OverwriteNothingThatIsRead) {
+  ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+  const std::string want = contents(folder_ / "train.tsv");
+  const std::string bert = "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
+                           "' --train train.tsv --save new --report new/page.html";
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"train_classifier", kClassifier + "--report ./train.tsv", "the file of --train"},
+      {"train_reverse", "--resume run --report run/checkpoint.safetensors", "the checkpoint of"},
+      {"train_reverse", kReverse + "--log a --report a", "--log a would overwrite the file of"},
+      {"train_reverse", kReverse + "--report no/page.html", "no/page.html"},
+      {"train_classifier", "--resume run --predict --report page.html", "a checkpoint of"},
+      {"fine_tune", bert, "--report new/page.html is in the folder of --save"}};
+  for (const auto& [program, arguments, words] : cases) {
+    EXPECT_TRUE(fails(program, arguments, words)) << arguments;
+  }
+  EXPECT_EQ(contents(folder_ / "train.tsv"), want);
+  ASSERT_EQ(run("train_classifier", kClassifier + "--save classes").status, 0);
+  EXPECT_TRUE(fails("train_classifier", "--resume classes --test test.tsv --report page.html",
+                    "--report tells of a training"));
+}
+
+TEST_F(Reports, CompareRuns) {
+  write("a.csv", "step,epoch,loss,tokens,seconds,held_out_loss\n1,1,4,50,1,\n2,1,2,50,2,3.5\n");
+  write("b.csv", "step,loss\n1,5\n2,0.125\n3,0.25\n");
+  const Outcome outcome = run("compare_runs", "a.csv b.csv --report page.html");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  const std::vector<Cells> want = {
+      {"a.csv", "2", "2", "2", "(step", "2)", "3.5", "3.5", "(step", "2)", "-", "50", "0:02"},
+      {"b.csv", "3", "0.25", "0.125", "(step", "2)", "-", "-", "-", "-", "-"}};
+  std::istringstream lines(outcome.output);
+  std::string line;
+  std::getline(lines, line);
+  for (const Cells& row : want) {
+    std::getline(lines, line);
+    std::istringstream words(line);
+    Cells found;
+    for (std::string word; words >> word;) found.push_back(word);
+    EXPECT_EQ(found, row) << outcome.output;
+  }
+  for (const char* const words : {"a.csv: step 2, loss 3.5", "b.csv: step 3, loss 0.25",
+                                  "a.csv: seconds 2, loss 2", "<td>0.125 (step 2)</td>"}) {
+    EXPECT_TRUE(page_says("page.html", words));
+  }
+  write("bad.csv", "step,loss\n1,5\n2,x\n");
+  EXPECT_TRUE(fails("compare_runs", "a.csv bad.csv --report other.html",
+                    "bad.csv: line 3: loss: wanted a number, found 'x'"));
+  EXPECT_FALSE(fs::exists(folder_ / "other.html"));
+  EXPECT_TRUE(fails("compare_runs", "a.csv no.csv", "no.csv"));
+  EXPECT_TRUE(fails("compare_runs", "", "LOG"));
+  EXPECT_TRUE(fails("compare_runs", "a.csv b.csv --report ./b.csv", "would overwrite the log"));
+}
+
+}  // namespace
+}  // namespace tessera::test
