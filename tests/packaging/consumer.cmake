@@ -85,13 +85,15 @@ project_test(readme "installed;readme" ${consumer}/readme_source ${consumer}/rea
 
 # ---- from the source tree ----
 
+string(REPLACE ";" " " CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+configure_file(packaging/compile.in ${consumer}/compile @ONLY)
 set(from_source
+  -DCMAKE_CXX_COMPILER_LAUNCHER=${consumer}/compile
   -DCONSUMER_TESSERA=${PROJECT_SOURCE_DIR}
   -DTESSERA_WERROR=${TESSERA_WERROR}
-  -DTESSERA_AVX512=OFF
-  -DTESSERA_PRECOMPILE=ON
-  -DTESSERA_KERNEL_OPTIMIZATION=-O0
-  -DCMAKE_CXX_FLAGS=-O0)
+  -DTESSERA_AVX512=${TESSERA_AVX512}
+  -DTESSERA_OPENMP=${TESSERA_OPENMP}
+  "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS} -O0")
 set(targets consumer host)
 
 # What to download: what this build itself has downloaded, and archives made of the packages that it
