@@ -1,0 +1,91 @@
+#include "bench/compare_rounds.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "tensor/error.h"
+
+namespace tessera::results {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes when this does, unless it was named.
+class Folder {
+ public:
+  explicit Folder(const std::string& name) : path_(name), temporary_(name.empty()) {
+    if (!temporary_) {
+      fs::create_directories(path_);
+      return;
+    }
+    std::string pattern = (fs::temp_directory_path() / "tessera_compare_XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) fail_file(pattern, "cannot make this folder");
+    path_ = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (temporary_) fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  bool temporary_;
+};
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+Results run_once(const std::string& side, const RoundOptions& options, const fs::path& json) {
+  std::string command = side + " --seconds " + format(options.seconds);
+  if (!options.cases.empty()) command += " --cases " + quoted(options.cases);
+  if (!options.filter.empty()) command += " --filter " + quoted(options.filter);
+  command += " --json " + quoted(json.string()) + " >" + quoted(json.string() + ".txt") + " 2>&1";
+  const int status = std::system(command.c_str());
+  if (status != 0) {
+    fail_file(side, "ended with ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
+              "; alone it says why: ", command);
+  }
+  return read_results(json);
+}
+
+}  // namespace
+
+Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
+                      const CompareOptions& options) {
+  require(sides.size() == 2, "run_rounds", "wanted two commands, got ", sides.size());
+  require(!rounds.cases.empty() || !rounds.filter.empty(), "run_rounds",
+          "--run needs --cases or --filter");
+  const Folder folder(rounds.keep);
+  std::vector<Results> found[2];
+  for (index_t round = 0; round < rounds.rounds; ++round) {
+    for (index_t turn = 0; turn < 2; ++turn) {
+      const auto side = static_cast<std::size_t>((round + turn) % 2);
+      const fs::path json = folder.path() / format(side == 0 ? "old" : "new", round, ".json");
+      Results results = run_once(sides[side], rounds, json);
+      if (results.cases.empty()) fail_file(sides[side], "has measured no case");
+      found[side].push_back(std::move(results));
+    }
+    const auto cases = static_cast<index_t>(found[0].front().cases.size());
+    const index_t least = least_rounds(cases, options);
+    require(rounds.rounds >= least, "run_rounds", cases, " cases need --rounds ", least,
+            " at least, got ", rounds.rounds);
+    std::cerr << "\rround " << round + 1 << "/" << rounds.rounds << std::flush;
+  }
+  std::cerr << '\n';
+  return compare_files(found[0], found[1], true, options);
+}
+
+}  // namespace tessera::results

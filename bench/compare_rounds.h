@@ -1,0 +1,27 @@
+// Two commands of tessera_bench, run in turn.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/results/comparison.h"
+
+namespace tessera::results {
+
+struct RoundOptions {
+  std::string cases;   // a file of names
+  std::string filter;  // a regular expression for names
+  index_t rounds = 20;
+  double seconds = 0.1;  // of calls for each case, side and round
+  std::string keep;      // a folder for the JSON files; a temporary one otherwise
+};
+
+/// Runs `sides[0]` and `sides[1]` in the order 0 1 1 0 0 1 1 0 ..., each a fresh process, and
+/// compares the rounds. A side is a command line of the shell, so that `env NAME=VALUE PROGRAM`
+/// works too. Progress goes to standard error.
+/// **Errors**: std::runtime_error, a command fails or writes no JSON; std::invalid_argument, not two
+/// sides, or too few rounds for so many cases.
+Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
+                      const CompareOptions& options);
+
+}  // namespace tessera::results

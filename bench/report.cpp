@@ -1,0 +1,64 @@
+// tessera_bench_report: results as a page, as a picture, and as tables in READMEs.
+//
+//   tessera_bench_report ours.json peers.json --html report.html --json report.json
+//   tessera_bench_report report.json --readme README.md
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "bench/report/report.h"
+#include "examples/command.h"
+#include "models/pages/page.h"
+#include "tensor/error.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Outputs {
+  std::string html, json, svg, readme;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_file(path, "cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_report(const std::vector<std::string>& files, const Outputs& out) {
+  std::vector<results::Results> parts;
+  for (const std::string& file : files) parts.push_back(results::read_results(file));
+  const std::string json = results::merged(parts);
+  const results::Results all = results::parse_results(json, files.front());
+  // All texts first: what cannot be made leaves no file half done.
+  const std::string html = out.html.empty() ? "" : results::report_html(all);
+  const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
+  const std::string readme =
+      out.readme.empty() ? "" : results::with_tables(text_of(out.readme), all, out.readme);
+  if (!html.empty()) pages::write_text(out.html, html);
+  if (!out.json.empty()) pages::write_text(out.json, json);
+  if (!svg.empty()) pages::write_text(out.svg, svg);
+  if (!readme.empty()) pages::write_text(out.readme, readme);
+  std::cout << all.cases.size() << " cases\n";
+  for (const std::string* path : {&out.html, &out.json, &out.svg, &out.readme}) {
+    if (!path->empty()) std::cout << "wrote " << *path << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("tessera_bench_report",
+                            "Makes a page, a picture and the READMEs' tables of the JSON files "
+                            "that tessera_bench and the other libraries' scripts write.");
+  std::vector<std::string> files;
+  Outputs out;
+  command.add_arguments("FILES", files, "JSON files; of equal cases the best time counts");
+  command.add("--html", out.html, "writes the page there");
+  command.add("--json", out.json, "writes all cases there, as one file");
+  command.add("--roofline-svg", out.svg, "writes the roofline there");
+  command.add("--readme", out.readme, "makes the tables between markers in this file anew");
+  return command.run(argc, argv, [&] { write_report(files, out); });
+}

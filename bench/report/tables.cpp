@@ -1,0 +1,266 @@
+#include "bench/report/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "bench/results/units.h"
+#include "models/pages/page.h"
+#include "tensor/error.h"
+
+namespace tessera::results {
+
+namespace {
+
+constexpr const char* kOurs = "tessera";
+
+std::string percent(double fraction) {
+  return fixed(fraction * 100, 0) + " %";
+}
+
+std::string of_peak(const Result& r) {
+  return r.flops > 0 && r.peak_flops > 0 ? percent(r.flops_s() / r.peak_flops) : "";
+}
+
+std::string gflops(const Result& r) {
+  return r.flops > 0 ? three_digits(r.flops_s() / 1e9) : "";
+}
+
+std::string value_text(const Json& value) {
+  if (value.kind() == Json::Kind::kText) return std::string(value.text());
+  if (value.kind() == Json::Kind::kInteger) return format(value.integer());
+  if (value.kind() == Json::Kind::kNumber) return three_digits(value.number());
+  return "";
+}
+
+std::string caches_text(const Json& caches) {
+  std::string text;
+  for (const Json& cache : caches.items()) {
+    text += format(text.empty() ? "" : ", ", "L", cache.integer("level"), " ",
+                   cache.text("kind", ""), " ", bytes_text(cache.number("bytes")));
+  }
+  return text;
+}
+
+/// The best time of another library for our case, null if there is none.
+const Result* best_peer(const Results& results, const Result& ours) {
+  const Result* best = nullptr;
+  for (const Result& r : results.cases) {
+    const bool same = r.name == ours.name && r.threads == ours.threads && r.by != kOurs;
+    if (same && (best == nullptr || r.best_s < best->best_s)) best = &r;
+  }
+  return best;
+}
+
+std::vector<const Result*> ours_with_peers(const Results& results) {
+  std::vector<const Result*> found;
+  for (const Result& r : results.cases) {
+    if (r.by == kOurs && best_peer(results, r) != nullptr) found.push_back(&r);
+  }
+  return found;
+}
+
+}  // namespace
+
+index_t most_threads(const Results& results) {
+  index_t most = 1;
+  for (const Result& r : results.cases) {
+    if (r.by == kOurs) most = std::max(most, r.threads);
+  }
+  return most;
+}
+
+const Result* find_case(const Results& results, const std::string& name, const std::string& by,
+                        index_t threads) {
+  for (const Result& r : results.cases) {
+    if (r.name == name && r.by == by && r.threads == threads) return &r;
+  }
+  return nullptr;
+}
+
+Table machine_table(const Results& results) {
+  Table table{.columns = {"", ""}, .rows = {}};
+  for (const Json& item : results.machine.items()) {
+    const std::string text = item.is_list() ? caches_text(item) : value_text(item);
+    if (!text.empty()) table.rows.push_back({std::string(item.key()), text});
+  }
+  return table;
+}
+
+Table bandwidth_table(const Results& results) {
+  Table table{.columns = {"level", "bytes touched", "GB/s"}, .rows = {}};
+  for (const Bandwidth& b : results.bandwidth) {
+    table.rows.push_back({b.level, bytes_text(b.bytes), three_digits(b.bytes_s / 1e9)});
+  }
+  return table;
+}
+
+Table ladder_table(const Results& results, const std::string& ladder) {
+  const index_t most = most_threads(results);
+  Table table{.columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}};
+  if (most > 1) {
+    table.columns.push_back(format("GFLOP/s, ", most, " threads"));
+    table.columns.push_back("of peak");
+  }
+  table.columns.push_back("memory");
+  for (index_t step = 0;; ++step) {
+    const std::string name = format(ladder, "/step:", step);
+    const Result* one = find_case(results, name, kOurs, 1);
+    const Result* all = most > 1 ? find_case(results, name, kOurs, most) : nullptr;
+    const Result* any = one != nullptr ? one : all;
+    if (any == nullptr) return table;
+    std::vector<std::string> row = {format(step), any->label};
+    for (const Result* r : {one, all}) {
+      if (r == all && most == 1) continue;
+      row.push_back(r != nullptr ? gflops(*r) : "");
+      row.push_back(r != nullptr ? of_peak(*r) : "");
+    }
+    row.push_back(any->memory_bytes ? bytes_text(*any->memory_bytes) : "");
+    table.rows.push_back(std::move(row));
+  }
+}
+
+Table fused_table(const Results& results) {
+  Table table{.columns = {"attention", "threads", "fused", "of ops", "faster by", "memory, fused",
+                          "memory, of ops"},
+              .rows = {}};
+  const std::string fused = "attention_fused/";
+  const auto memory = [](const Result& r) {
+    return r.memory_bytes ? bytes_text(*r.memory_bytes) : "";
+  };
+  for (const Result& r : results.cases) {
+    if (r.by != kOurs || !r.name.starts_with(fused)) continue;
+    const std::string sizes = r.name.substr(fused.size());
+    const Result* ops = find_case(results, "attention_unfused/" + sizes, kOurs, r.threads);
+    if (ops == nullptr) continue;
+    table.rows.push_back({sizes, format(r.threads), seconds_text(r.best_s),
+                          seconds_text(ops->best_s), fixed(ops->best_s / r.best_s, 2) + " times",
+                          memory(r), memory(*ops)});
+  }
+  return table;
+}
+
+Table peers_table(const Results& results) {
+  Table table{.columns = {"case", "threads", "tessera"}, .rows = {}};
+  std::set<std::string> names;
+  for (const Result& r : results.cases) {
+    if (r.by != kOurs) names.insert(r.by);
+  }
+  table.columns.insert(table.columns.end(), names.begin(), names.end());
+  table.columns.push_back("best other / ours");
+  table.columns.push_back("errors");
+  for (const Result* ours : ours_with_peers(results)) {
+    std::vector<std::string> row = {ours->name, format(ours->threads), seconds_text(ours->best_s)};
+    std::string errors = ours->error ? fixed(*ours->error, 2) : "-";
+    for (const std::string& name : names) {
+      const Result* r = find_case(results, ours->name, name, ours->threads);
+      row.push_back(r != nullptr ? seconds_text(r->best_s) : "");
+      if (r != nullptr) errors += ", " + (r->error ? fixed(*r->error, 2) : std::string("-"));
+    }
+    row.push_back(fixed(best_peer(results, *ours)->best_s / ours->best_s, 2));
+    row.push_back(errors);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table peer_groups_table(const Results& results) {
+  Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
+              .rows = {}};
+  const std::vector<const Result*> ours = ours_with_peers(results);
+  std::set<std::pair<std::string, index_t>> done;
+  for (const Result* first : ours) {
+    const std::string group = group_of(first->name);
+    if (!done.insert({group, first->threads}).second) continue;
+    std::set<std::string> with;
+    double logs = 0;
+    double worst = HUGE_VAL;
+    index_t cases = 0;
+    for (const Result* r : ours) {
+      if (group_of(r->name) != group || r->threads != first->threads) continue;
+      for (const Result& other : results.cases) {
+        if (other.name == r->name && other.by != kOurs) with.insert(other.by);
+      }
+      const double ratio = best_peer(results, *r)->best_s / r->best_s;
+      logs += std::log(ratio);
+      worst = std::min(worst, ratio);
+      ++cases;
+    }
+    std::string libraries;
+    for (const std::string& name : with) libraries += (libraries.empty() ? "" : ", ") + name;
+    table.rows.push_back({group, libraries, format(first->threads), format(cases),
+                          fixed(std::exp(logs / static_cast<double>(cases)), 2), fixed(worst, 2)});
+  }
+  return table;
+}
+
+Table cases_table(const Results& results) {
+  Table table{.columns = {"case", "by", "threads", "best", "median", "spread", "GFLOP/s", "of peak",
+                          "GB/s", "memory", "error"},
+              .rows = {}};
+  for (const Result& r : results.cases) {
+    table.rows.push_back(
+        {r.name, r.by, format(r.threads), seconds_text(r.best_s), seconds_text(r.median_s),
+         percent(r.spread) + (r.noisy ? ", noisy" : ""), gflops(r), of_peak(r),
+         r.bytes > 0 ? three_digits(r.bytes / r.best_s / 1e9) : "",
+         r.memory_bytes ? bytes_text(*r.memory_bytes) : "", r.error ? fixed(*r.error, 3) : ""});
+  }
+  return table;
+}
+
+Table highlights_table(const Results& results) {
+  const index_t threads = most_threads(results);
+  Table table{.columns = {"work", "time", "GFLOP/s", "of peak", "best other library / ours"},
+              .rows = {}};
+  for (const char* name :
+       {"matmul/M:1024/N:1024/K:1024", "linear/M:128/K:768/N:3072/gelu:1",
+        "attention/B:1/H:12/T:512/d:64", "softmax/rows:49152/cols:128",
+        "encoder/L:6/D:384/H:12/F:1536/B:8/T:128", "encoder/L:12/D:768/H:12/F:3072/B:1/T:128",
+        "train/L:2/D:128/H:2/F:512/B:8/T:128"}) {
+    const Result* r = find_case(results, name, kOurs, threads);
+    if (r == nullptr) continue;
+    const Result* peer = best_peer(results, *r);
+    table.rows.push_back(
+        {format("`", r->name, "`"), seconds_text(r->best_s), gflops(*r), of_peak(*r),
+         peer != nullptr ? format(fixed(peer->best_s / r->best_s, 2), " (", peer->by, ")") : ""});
+  }
+  return table;
+}
+
+std::string to_html(const Table& table) {
+  std::string html = "<div class=\"scroll\" tabindex=\"0\"><table>";
+  const bool head = std::any_of(table.columns.begin(), table.columns.end(),
+                                [](const std::string& column) { return !column.empty(); });
+  if (head) {
+    html += "<thead><tr>";
+    for (const std::string& column : table.columns) {
+      html += "<th scope=\"col\">" + pages::escape(column) + "</th>";
+    }
+    html += "</tr></thead>";
+  }
+  html += "<tbody>";
+  for (const std::vector<std::string>& row : table.rows) {
+    html += "\n<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      html += i == 0 ? "<th scope=\"row\">" + pages::escape(row[i]) + "</th>"
+                     : "<td>" + pages::escape(row[i]) + "</td>";
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string to_markdown(const Table& table) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + cell + " |";
+    return text + "\n";
+  };
+  std::string text = line(table.columns) + "|";
+  for (std::size_t i = 0; i < table.columns.size(); ++i) text += "---|";
+  text += "\n";
+  for (const std::vector<std::string>& row : table.rows) text += line(row);
+  return text;
+}
+
+}  // namespace tessera::results

@@ -1,0 +1,44 @@
+// The tables that a report and the READMEs share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/results/results.h"
+
+namespace tessera::results {
+
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+
+  bool empty() const { return rows.empty(); }
+};
+
+/// The most threads that a case of the library ran on.
+index_t most_threads(const Results& results);
+/// The case by `by` on so many threads, null if it was not measured.
+const Result* find_case(const Results& results, const std::string& name, const std::string& by,
+                        index_t threads);
+
+/// Processor, caches, instruction set, compiler, commit and the rest of "machine".
+Table machine_table(const Results& results);
+/// Bytes a second of each cache level and of memory.
+Table bandwidth_table(const Results& results);
+/// The steps of `ladder` ("matmul_ladder"), on one thread and on the most.
+Table ladder_table(const Results& results, const std::string& ladder);
+/// Fused attention beside the same made of ops: times and memory.
+Table fused_table(const Results& results);
+/// Every case that another library ran too.
+Table peers_table(const Results& results);
+/// By group: the geometric mean and the worst of (time of the best other library / ours).
+Table peer_groups_table(const Results& results);
+/// Every case: times, rates, shares of the peaks, and the error.
+Table cases_table(const Results& results);
+/// A few cases that stand for the library, for the first page.
+Table highlights_table(const Results& results);
+
+std::string to_html(const Table& table);
+std::string to_markdown(const Table& table);
+
+}  // namespace tessera::results

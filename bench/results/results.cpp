@@ -1,0 +1,142 @@
+#include "bench/results/results.h"
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "tensor/error.h"
+#include "tensor/io/json_writer.h"
+
+namespace tessera::results {
+
+namespace {
+
+double positive(const Json& object, const char* key) {
+  const double value = object.number(key);
+  if (!(value > 0) || !std::isfinite(value)) {
+    object.at(key).fail("wanted a number above 0, got ", object.at(key).described());
+  }
+  return value;
+}
+
+std::optional<double> optional_number(const Json& object, const char* key) {
+  const std::optional<Json> found = object.find(key);
+  if (!found) return std::nullopt;
+  return found->number();
+}
+
+Result read_result(const Json& json) {
+  Result result;
+  result.name = json.text("name");
+  result.by = json.text("by", "tessera");
+  result.isa = json.text("isa", "");
+  result.threads = json.integer("threads", {1, 1 << 20});
+  result.best_s = positive(json, "best_s");
+  result.median_s = json.number("median_s", result.best_s);
+  result.spread = json.number("spread", 0.0);
+  result.noisy = json.boolean("noisy", false);
+  if (const std::optional<Json> samples = json.find("samples_s")) {
+    for (const Json& sample : samples->items()) result.samples_s.push_back(sample.number());
+  }
+  result.flops = json.number("flops", 0.0);
+  result.bytes = json.number("bytes", 0.0);
+  result.peak_flops = json.number("peak_flops", 0.0);
+  result.peak_bytes_s = json.number("peak_bytes_s", 0.0);
+  result.error = optional_number(json, "error");
+  result.memory_bytes = optional_number(json, "memory_bytes");
+  result.label = json.text("label", "");
+  return result;
+}
+
+Results results_of(const Json& document, const std::string& file) {
+  std::vector<Result> cases;
+  std::vector<std::string> failures;
+  for (const Json& item : document.at("cases").as_list().items()) {
+    if (item.has("failure")) {
+      failures.push_back(format(item.text("name"), ": ", item.text("failure")));
+    } else {
+      cases.push_back(read_result(item));
+    }
+  }
+  std::vector<Bandwidth> bandwidth;
+  if (const std::optional<Json> levels = document.find("bandwidth")) {
+    for (const Json& item : levels->items()) {
+      const double bytes_s = positive(item, "bytes_s");
+      bandwidth.push_back({item.text("level"), item.number("bytes", 0.0), bytes_s});
+    }
+  }
+  Json machine = document.at("machine").as_object();
+  return {file,    std::move(machine), std::move(cases), std::move(failures), std::move(bandwidth),
+          document};
+}
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ",\n") + item;
+  return text;
+}
+
+std::string written(const Json& json) {
+  std::string text;
+  write_json(json, text);
+  return text;
+}
+
+}  // namespace
+
+Results read_results(const std::filesystem::path& path) {
+  return results_of(read_json(path), path.string());
+}
+
+Results parse_results(std::string_view text, const std::string& file) {
+  return results_of(parse_json(text, file), file);
+}
+
+std::string merged(const std::vector<Results>& files) {
+  require(!files.empty(), "merged", "no files");
+  std::vector<std::string> order;
+  std::map<std::tuple<std::string, std::string, index_t>, std::pair<double, std::size_t>> seen;
+  const Results* first = nullptr;
+  const Results* levels = nullptr;
+  for (const Results& results : files) {
+    if (first == nullptr && results.machine.size() > 0) first = &results;
+    if (levels == nullptr && !results.bandwidth.empty()) levels = &results;
+    std::size_t i = 0;
+    for (const Json& item : results.document.at("cases").items()) {
+      if (item.has("failure")) {
+        order.push_back(written(item));
+        continue;
+      }
+      const Result& result = results.cases[i++];
+      const auto [place, is_new] =
+          seen.try_emplace({result.name, result.by, result.threads}, result.best_s, order.size());
+      if (is_new) {
+        order.push_back(written(item));
+      } else if (result.best_s < place->second.first) {
+        place->second.first = result.best_s;
+        order[place->second.second] = written(item);
+      }
+    }
+  }
+  return format("{\"machine\":", first != nullptr ? written(first->machine) : "{}",
+                ",\n\"cases\":[\n", joined(order), "\n],\n\"bandwidth\":",
+                levels != nullptr ? written(levels->document.at("bandwidth")) : "[]", "}\n");
+}
+
+std::optional<double> size_in(const std::string& name, const std::string& key) {
+  const std::size_t at = name.find("/" + key + ":");
+  if (at == std::string::npos) return std::nullopt;
+  const char* const begin = name.data() + at + key.size() + 2;
+  double value = 0;
+  const auto [rest, error] = std::from_chars(begin, name.data() + name.size(), value);
+  if (error != std::errc() || rest == begin) return std::nullopt;
+  return value;
+}
+
+std::string group_of(const std::string& name) {
+  return name.substr(0, name.find('/'));
+}
+
+}  // namespace tessera::results

@@ -1,0 +1,69 @@
+// The results of a run: what tessera_bench --json and the peers write, and the report reads.
+//
+//   const Results results = read_results("report.json");
+//   for (const Result& result : results.cases) use(result.name, result.by, result.best_s);
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/io/json.h"
+
+namespace tessera::results {
+
+/// A case as one program measured it. Times in seconds; 0 where a result says nothing.
+struct Result {
+  std::string name;  // "matmul/M:128/N:768/K:768"
+  std::string by;    // "tessera", "openblas", ...
+  std::string isa;
+  index_t threads = 0;
+  double best_s = 0;
+  double median_s = 0;
+  double spread = 0;  // (q3 - q1) / median
+  bool noisy = false;
+  std::vector<double> samples_s;  // in order
+  double flops = 0;
+  double bytes = 0;
+  double peak_flops = 0;  // measured beside this case
+  double peak_bytes_s = 0;
+  std::optional<double> error;  // largest error / tolerance
+  std::optional<double> memory_bytes;
+  std::string label;
+
+  double flops_s() const { return flops / best_s; }
+};
+
+/// Bytes per second of one level of the caches, or of "memory".
+struct Bandwidth {
+  std::string level;
+  double bytes = 0;
+  double bytes_s = 0;
+};
+
+struct Results {
+  std::string file;
+  Json machine;  // an object of texts and numbers
+  std::vector<Result> cases;
+  std::vector<std::string> failures;  // "name: what was wrong"; these have no times
+  std::vector<Bandwidth> bandwidth;
+  Json document;  // as it was read
+};
+
+/// **Errors**: std::runtime_error that names the file and the place: no such file, no JSON, a
+/// missing key, a time that is not above 0.
+Results read_results(const std::filesystem::path& path);
+Results parse_results(std::string_view text, const std::string& file);
+
+/// Several files as the text of one: the machine and the bandwidths of the first that has them, the
+/// cases of all; of cases with the same name, program and threads the one with the best time.
+std::string merged(const std::vector<Results>& files);
+
+/// The number behind `key:` in a name: size_in("matmul/M:128/N:768", "M") is 128. Nothing where the
+/// name has no such part.
+std::optional<double> size_in(const std::string& name, const std::string& key);
+/// The name up to its first '/'.
+std::string group_of(const std::string& name);
+
+}  // namespace tessera::results

@@ -1,0 +1,19 @@
+// Numbers for people: a fixed number of digits, and units that fit.
+#pragma once
+
+#include <string>
+
+namespace tessera::results {
+
+/// `value` with so many digits after the point.
+std::string fixed(double value, int digits);
+/// Three digits: "1.23", "12.3", "123", and more where it is larger.
+std::string three_digits(double value);
+/// "4.21 us", "1.70 ms".
+std::string seconds_text(double seconds);
+/// "12.3 MB": 10^6 bytes.
+std::string bytes_text(double bytes);
+/// "281 GFLOP/s".
+std::string flops_text(double flops_s);
+
+}  // namespace tessera::results

@@ -1,0 +1,88 @@
+// The programs, run as their users run them: exit codes, files, errors.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+namespace {
+
+class BenchPrograms : public Programs {
+ protected:
+  std::string results(const std::string& name, const std::string& best) const {
+    return write(name, R"({"machine":{"cpu":"X"},"cases":[{"name":"matmul/M:8/N:8/K:8","threads":1,
+      "flops":1024,"bytes":768,"peak_flops":1e11,"best_s":)" +
+                           best + "}]}")
+        .string();
+  }
+};
+
+TEST_F(BenchPrograms, CompareEndsWithOneWhereSomethingIsSlower) {
+  std::string before;
+  std::string after;
+  for (int i = 0; i < 6; ++i) {
+    before += results("a" + std::to_string(i) + ".json", "1." + std::to_string(i) + "e-6") + " ";
+    after += results("b" + std::to_string(i) + ".json", "2." + std::to_string(i) + "e-6") + " ";
+  }
+  const std::string alpha = " --alpha 0.01 ";
+  const Outcome slower = run("tessera_bench_compare", alpha + before + "-- " + after);
+  EXPECT_EQ(slower.status, 1) << slower.output << slower.errors;
+  EXPECT_NE(slower.output.find("1 slower"), std::string::npos) << slower.output;
+  EXPECT_EQ(run("tessera_bench_compare", alpha + after + "-- " + before).status, 0);
+  EXPECT_EQ(run("tessera_bench_compare", before + "--json c.json -- " + before).status, 0);
+  EXPECT_NE(contents(folder_ / "c.json").find("\"slower\":false"), std::string::npos);
+}
+
+TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
+  const std::string file = results("a.json", "1e-6");
+  EXPECT_TRUE(fails("tessera_bench_compare", file, "wanted OLD.json NEW.json"));
+  EXPECT_TRUE(fails("tessera_bench_compare", file + " nowhere.json", "nowhere.json"));
+  EXPECT_TRUE(fails("tessera_bench_compare", "--run true true", "--run needs --cases or --filter"));
+  EXPECT_TRUE(
+      fails("tessera_bench_compare", "--run false false --filter x", "false: ended with 1"));
+}
+
+/// A stand-in for tessera_bench: its times come from a script. The new one is slower.
+TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
+  const auto script = [&](const std::string& name, const std::string& best) {
+    const std::string file = results(name + ".json", best);
+    const fs::path program =
+        write(name, "#!/bin/sh\necho " + name +
+                        " >> order.txt\nwhile [ $# -gt 1 ]; do [ \"$1\" = --json ] && cp " + file +
+                        " \"$2\"; shift; done\n");
+    fs::permissions(program, fs::perms::owner_all);
+    return program.string();
+  };
+  const std::string before = script("old", "1.00e-6");
+  const std::string after = script("new", "1.03e-6");
+  const std::string options = " --filter . --rounds 9";
+  EXPECT_EQ(run("tessera_bench_compare", "--run " + before + " " + after + options).status, 1);
+  EXPECT_TRUE(contents(folder_ / "order.txt").starts_with("old\nnew\nnew\nold\nold\nnew\n"));
+  EXPECT_EQ(run("tessera_bench_compare", "--run " + before + " " + before + options).status, 0);
+  EXPECT_TRUE(fails("tessera_bench_compare",
+                    "--run " + before + " " + after + " --filter . --rounds 5",
+                    "1 cases need --rounds 9"));
+}
+
+/// A real run, short, as far as the page.
+TEST_F(BenchPrograms, AReportIsMadeOfARun) {
+  const Outcome bench = run("tessera_bench",
+                            "--threads 1 --seconds 0.001 --json run.json 'matmul/M:16/N:16/K:16' "
+                            "'softmax/rows:4/cols:8'");
+  ASSERT_EQ(bench.status, 0) << bench.errors;
+  write("README.md", "<!-- table: machine -->\n<!-- end of table -->\n");
+  const Outcome report = run("tessera_bench_report",
+                             "run.json --html r.html --json r.json --roofline-svg r.svg --readme "
+                             "README.md");
+  EXPECT_EQ(report.status, 0) << report.errors;
+  EXPECT_NE(contents(folder_ / "r.html").find("matmul/M:16/N:16/K:16"), std::string::npos);
+  EXPECT_NE(contents(folder_ / "r.json").find("softmax/rows:4/cols:8"), std::string::npos);
+  EXPECT_NE(contents(folder_ / "README.md").find("| cpu |"), std::string::npos);
+  EXPECT_TRUE(fails("tessera_bench_report", "README.md --html x.html", "README.md"));
+  EXPECT_FALSE(fs::exists(folder_ / "x.html"));
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,129 @@
+// The page, the picture and the tables made of results.
+#include "bench/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tensor/error.h"
+
+namespace tessera::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string one(const std::string& name, const std::string& by, int threads, double best,
+                const std::string& more = "") {
+  return format(R"({"name":")", name, R"(","by":")", by, R"(","threads":)", threads,
+                R"(,"best_s":)", best, R"(,"median_s":)", best * 1.5,
+                R"(,"flops":2e9,"bytes":1e7,"peak_flops":2e11,"error":0.125)", more, "}");
+}
+
+/// A run with every section.
+Results measured() {
+  std::string cases;
+  for (const std::string& item :
+       {one("matmul/M:1024/N:1024/K:1024", "tessera", 2, 0.0125),
+        one("matmul/M:1024/N:1024/K:1024", "openblas", 2, 0.015),
+        one("matmul/M:64/N:64/K:64", "tessera", 2, 0.0131),
+        one("matmul/M:64/N:64/K:64", "tessera", 1, 0.0231),
+        one("attention/B:1/H:12/T:512/d:64", "tessera", 2, 0.0141),
+        one("attention_fused/B:1/H:1/Tq:8/Tk:8/d:64", "tessera", 2, 0.0161,
+            R"(,"memory_bytes":4096)"),
+        one("attention_unfused/B:1/H:1/Tq:8/Tk:8/d:64", "tessera", 2, 0.0322,
+            R"(,"memory_bytes":8000000)"),
+        one("linear_width/M:512/K:32/N:32", "tessera", 2, 0.017),
+        one("linear_width/M:512/K:33/N:33", "tessera", 2, 0.018),
+        one("matmul_ladder/step:0", "tessera", 1, 0.4, R"(,"label":"the <definition>")"),
+        one("matmul_ladder/step:0", "tessera", 2, 0.2, R"(,"label":"the <definition>")")}) {
+    cases += (cases.empty() ? "" : ",\n") + item;
+  }
+  return parse_results(
+      R"({"machine":{"cpu":"A & B","threads":2,"caches":[{"level":1,"kind":"data","bytes":32768}]},
+         "bandwidth":[{"level":"memory","bytes":1e8,"bytes_s":3e10}],"cases":[)" +
+          cases + "]}",
+      "run.json");
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ReportTest, ThePageHasEverySectionAndTheNumbers) {
+  const std::string html = report_html(measured());
+  for (const char* section : {"machine", "bandwidth", "roofline", "size", "threads", "ladders",
+                              "fused", "cliffs", "peers", "cases"}) {
+    EXPECT_TRUE(has(html, format("<section id=\"", section, "\">"))) << section;
+  }
+  for (const char* part :
+       {"A &amp; B", "L1 data 32.8 kB", "12.5 ms", "18.8 ms", "160</td>", "80 %",
+        "the &lt;definition&gt;", "2.00 times", "4.10 kB", "8.00 MB", "1.20", "0.125", "30.0"}) {
+    EXPECT_TRUE(has(html, part)) << part;
+  }
+}
+
+TEST(ReportTest, WhatWasNotMeasuredHasNoSection) {
+  const Results few = parse_results(
+      R"({"machine":{},"cases":[)" + one("softmax/rows:1/cols:1", "tessera", 1, 1) + "]}",
+      "few.json");
+  const std::string html = report_html(few);
+  EXPECT_TRUE(has(html, "id=\"cases\""));
+  EXPECT_FALSE(has(html, "id=\"peers\""));
+  EXPECT_FALSE(has(html, "id=\"ladders\""));
+}
+
+TEST(ReportTest, TheRooflineIsAPictureOfItsOwn) {
+  const std::string svg = roofline_svg(measured());
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_TRUE(has(svg, "class=\"guide\""));
+  const auto count = [&](const std::string& what) {
+    int found = 0;
+    for (std::size_t at = 0; (at = svg.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("<svg"), count("</svg>"));
+  EXPECT_EQ(count("<g"), count("</g>"));
+  const Results none = parse_results(R"({"machine":{},"cases":[]})", "none.json");
+  EXPECT_THROW(roofline_svg(none), std::runtime_error);
+}
+
+TEST(ReadmeTest, TablesBetweenMarkersAreMadeAnew) {
+  const std::string text =
+      "a\n<!-- table: peers -->\nold\n<!-- end of table -->\nb\n"
+      "<!-- table: attention_ladder -->\nkept\n<!-- end of table -->";
+  const std::string made = with_tables(text, measured(), "R.md");
+  EXPECT_TRUE(has(made, "| matmul | openblas | 2 | 1 | 1.20 | 1.20 |")) << made;
+  EXPECT_FALSE(has(made, "old"));
+  EXPECT_TRUE(has(made, "kept")) << "that ladder was not measured";
+  EXPECT_EQ(with_tables(made, measured(), "R.md"), made);
+  const auto error_of = [](const char* markdown) -> std::string {
+    try {
+      with_tables(markdown, measured(), "R.md");
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_TRUE(has(error_of("\n<!-- table: peers -->\n"), "R.md:2: the table 'peers' has no end"));
+  EXPECT_TRUE(has(error_of("<!-- end of table -->"), "R.md:1: no table begins"));
+  EXPECT_TRUE(has(error_of("<!-- table: x -->\n<!-- end of table -->"), "R.md:2: no table 'x'"));
+}
+
+/// Every README's tables can be made anew.
+TEST(ReadmeTest, MarkersOfTheRepositoryAreWellFormed) {
+  const fs::path root = TESSERA_SOURCE_DIR;
+  int tables = 0;
+  for (const char* name : {"README.md", "bench/README.md"}) {
+    std::ifstream file(root / name, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NO_THROW(with_tables(text, measured(), name));
+    tables += has(text, "<!-- table: ") ? 1 : 0;
+  }
+  EXPECT_EQ(tables, 2);
+}
+
+}  // namespace
+}  // namespace tessera::results

@@ -1,0 +1,71 @@
+#include "bench/results/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace tessera::results {
+namespace {
+
+using Values = std::vector<double>;
+
+TEST(RanksTest, SmallSamplesAreCounted) {
+  // All 3 of y above all 3 of x: 1 of the 20 choices of ranks.
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2, 3}, Values{4, 5, 6}), 1.0 / 20);
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{4, 5, 6}, Values{1, 2, 3}), 1);
+  // U = 8 of 9: two of the choices are as clear.
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2, 4}, Values{3, 5, 6}), 2.0 / 20);
+  // Ties: ranks 1, 2.5, 2.5, 4; sums of two: 3.5 3.5 5 5 6.5 6.5.
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2}, Values{2, 3}), 2.0 / 6);
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{7, 7}, Values{7, 7}), 1);
+  EXPECT_DOUBLE_EQ(mann_whitney(Values{}, Values{1}), 1);
+  // All 4 signs positive: 1 of 16; the smallest negative: 2 of 16; zeros left out.
+  EXPECT_DOUBLE_EQ(signed_rank(Values{1, 2, 3, 4}), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(signed_rank(Values{-1, 2, 3, 4, 0}), 2.0 / 16);
+  EXPECT_DOUBLE_EQ(signed_rank(Values{-1, -2}), 1);
+  EXPECT_DOUBLE_EQ(signed_rank(Values{0, 0}), 1);
+}
+
+/// The largest difference between the exact probabilities and the normal distribution's, where one
+/// more value is what tells one from the other.
+TEST(RanksTest, LargeSamplesContinueSmallOnes) {
+  std::mt19937 random(5);
+  std::uniform_int_distribution<int> value(0, 15);  // with ties
+  double worst = 0;
+  for (int trial = 0; trial < 50; ++trial) {
+    Values x(20);
+    Values y(20);
+    for (double& v : x) v = value(random);
+    for (double& v : y) v = value(random);
+    const double counted = mann_whitney(x, y);
+    x.push_back(*x.begin());
+    worst = std::max(worst, std::abs(counted - mann_whitney(x, y)));
+    Values d(40);
+    for (double& v : d) v = value(random) - 7.5;
+    const double of_signs = signed_rank(d);
+    d.push_back(0.25);
+    worst = std::max(worst, std::abs(of_signs - signed_rank(d)));
+  }
+  EXPECT_LT(worst, 0.1);
+  EXPECT_GT(worst, 0);
+}
+
+TEST(RanksTest, MediansAndShifts) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_DOUBLE_EQ(median_deviation({1, 2, 3, 100}), 1);
+  EXPECT_DOUBLE_EQ(middle(Values{1, 2, 3, 100}), 2.75);
+  EXPECT_DOUBLE_EQ(shift(Values{1, 2, 3}, Values{11, 12, 13}), 10);
+  EXPECT_THROW(median({}), std::invalid_argument);
+}
+
+TEST(RanksTest, HolmMultipliesByWhatIsLeft) {
+  EXPECT_EQ(holm({0.01, 0.04, 0.03, 0.5}), (Values{0.04, 0.09, 0.09, 0.5}));
+  EXPECT_EQ(holm({0.6, 0.7}), (Values{1, 1}));
+  EXPECT_EQ(holm({}), Values{});
+}
+
+}  // namespace
+}  // namespace tessera::results

@@ -1,0 +1,69 @@
+#include "bench/results/results.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bench/results/units.h"
+
+namespace tessera::results {
+namespace {
+
+constexpr const char* kOne = R"({"machine":{"cpu":"X"},"cases":[
+  {"name":"matmul/M:2/N:3/K:4","by":"tessera","threads":2,"best_s":2e-6,"flops":48,"label":"x"},
+  {"name":"softmax/rows:1/cols:2","by":"tessera","threads":2,"failure":"wrong result"}]})";
+constexpr const char* kTwo =
+    R"({"machine":{},"bandwidth":[{"level":"L1","bytes":4096,"bytes_s":1e11}],
+  "cases":[{"name":"matmul/M:2/N:3/K:4","by":"tessera","threads":2,"best_s":1e-6,"flops":48},
+           {"name":"matmul/M:2/N:3/K:4","by":"openblas","threads":2,"best_s":3e-6,"error":0.5}]})";
+
+TEST(ResultsTest, FilesAreReadAndMerged) {
+  const Results one = parse_results(kOne, "one.json");
+  ASSERT_EQ(one.cases.size(), 1U);
+  EXPECT_EQ(one.failures, std::vector<std::string>{"softmax/rows:1/cols:2: wrong result"});
+  EXPECT_DOUBLE_EQ(one.cases[0].flops_s(), 24e6);
+  EXPECT_EQ(one.cases[0].label, "x");
+  const Results all = parse_results(merged({one, parse_results(kTwo, "two.json")}), "all.json");
+  EXPECT_EQ(all.machine.text("cpu"), "X");
+  ASSERT_EQ(all.cases.size(), 2U);
+  EXPECT_EQ(all.failures.size(), 1U);
+  EXPECT_DOUBLE_EQ(all.cases[0].best_s, 1e-6) << "the best of equal cases";
+  EXPECT_EQ(all.cases[1].by, "openblas");
+  EXPECT_EQ(all.cases[1].error, 0.5);
+  EXPECT_EQ(all.bandwidth.at(0).level, "L1");
+}
+
+TEST(ResultsTest, WrongFilesNameThePlace) {
+  const auto error_of = [](const char* text) -> std::string {
+    try {
+      parse_results(text, "bad.json");
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error_of(R"({"cases":[]})").find("machine"), std::string::npos);
+  EXPECT_NE(error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})")
+                .find("bad.json: cases[0].best_s: wanted a number above 0"),
+            std::string::npos)
+      << error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})");
+}
+
+TEST(ResultsTest, NamesHaveSizes) {
+  EXPECT_EQ(size_in("matmul/M:128/N:768", "M"), 128);
+  EXPECT_EQ(size_in("attention/B:1/Tq:8/T:16", "T"), 16);
+  EXPECT_FALSE(size_in("matmul/M:128", "K"));
+  EXPECT_FALSE(size_in("matmul/M:", "M"));
+  EXPECT_EQ(group_of("matmul/M:128"), "matmul");
+}
+
+TEST(UnitsTest, NumbersFit) {
+  EXPECT_EQ(seconds_text(0.0000123), "12.3 us");
+  EXPECT_EQ(seconds_text(1.5), "1.50 s");
+  EXPECT_EQ(bytes_text(1234567), "1.23 MB");
+  EXPECT_EQ(flops_text(281.4e9), "281 GFLOP/s");
+  EXPECT_EQ(three_digits(9.996), "10.0");
+}
+
+}  // namespace
+}  // namespace tessera::results
