@@ -8,6 +8,7 @@
 #include "bench/console.h"
 #include "bench/engine.h"
 #include "bench/machine.h"
+#include "bench/peers/peers.h"
 #include "bench/records.h"
 #include "bench/selection.h"
 #include "examples/command.h"
@@ -65,8 +66,8 @@ void register_all() {
 struct Options {
   bench::Wanted wanted;
   bench::Settings settings;
-  std::string json, csv;
-  bool list = false, machine = false, no_peaks = false;
+  std::string json, csv, cblas;
+  bool list = false, machine = false, no_peaks = false, onednn = false;
 };
 
 void show_machine(const bench::Settings& settings) {
@@ -126,12 +127,16 @@ int main(int argc, char** argv) {
   command.add("--filter", options.wanted.filter, "a regular expression that names must match");
   command.add("--seconds", options.settings.seconds, "of calls for each case", {0.001, 600});
   command.add("--no-peaks", options.no_peaks, "do not measure the peaks beside each case");
+  command.add("--cblas", options.cblas, "a shared library: matmul by its cblas_sgemm too");
+  command.add("--onednn", options.onednn, "cases that oneDNN has by it too");
   command.add("--json", options.json, "write everything there");
   command.add("--csv", options.csv, "write a table there");
   command.add("--list", options.list, "print the kinds and the names, and end");
   command.add("--machine", options.machine, "print what this machine is and can do, and end");
   return command.run(argc, argv, [&] {
     register_all();
+    if (!options.cblas.empty()) bench::register_cblas(options.cblas);
+    if (options.onednn) bench::register_onednn();
     options.settings.peaks = !options.no_peaks;
     if (options.list || flags.list) {
       std::cout << bench::list_cases(options.wanted);

@@ -1,0 +1,131 @@
+// matmul by a CBLAS that is opened at run time.
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "bench/peers/peers.h"
+#include "bench/product_oracle.h"
+#include "bench/registry.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+// Of the standard's enumerations.
+constexpr int kRowMajor = 101;
+constexpr int kNoTranspose = 111;
+
+template <class T>
+using Gemm = void (*)(int order, int turn_a, int turn_b, int m, int n, int k, T alpha, const T* a,
+                      int lda, const T* b, int ldb, T beta, T* c, int ldc);
+
+struct Library {
+  std::string name;
+  Gemm<float> sgemm;
+  Gemm<double> dgemm;
+};
+
+template <class Function>
+Function symbol(void* library, const std::string& file, const char* name) {
+  void* const found = dlsym(library, name);
+  if (found == nullptr) fail_file(file, "has no ", name, ": not a CBLAS");
+  return reinterpret_cast<Function>(found);
+}
+
+/// "openblas" of "/usr/lib/libopenblas.so.0".
+std::string name_of(const std::string& file) {
+  std::string name = std::filesystem::path(file).filename().string();
+  name = name.substr(0, name.find('.'));
+  return name.starts_with("lib") ? name.substr(3) : name;
+}
+
+/// OpenBLAS, MKL and BLIS have a call for it each; others read OMP_NUM_THREADS.
+void set_threads(void* library, index_t threads) {
+  for (const char* name : {"openblas_set_num_threads", "MKL_Set_Num_Threads"}) {
+    if (void* const call = dlsym(library, name)) {
+      reinterpret_cast<void (*)(int)>(call)(static_cast<int>(threads));
+    }
+  }
+  if (void* const call = dlsym(library, "bli_thread_set_num_threads")) {
+    reinterpret_cast<void (*)(index_t)>(call)(threads);
+  }
+}
+
+template <class T>
+void multiply(Gemm<T> gemm, const Tensor& a, const Tensor& b, Tensor& c, index_t batch) {
+  const auto at = [](index_t size) { return static_cast<int>(size); };
+  const index_t m = a.size(-2);
+  const index_t k = a.size(-1);
+  const index_t n = b.size(-1);
+  T* const out = c.mutable_data<T>();
+  for (index_t i = 0; i < batch; ++i) {
+    gemm(kRowMajor, kNoTranspose, kNoTranspose, at(m), at(n), at(k), 1, a.data<T>() + i * m * k,
+         at(k), b.data<T>() + i * k * n, at(n), 0, out + i * m * n, at(n));
+  }
+}
+
+struct Product {
+  index_t batch, m, n, k;
+  DType dtype;
+
+  double elements() const {
+    return static_cast<double>(batch) * static_cast<double>(m * k + k * n + m * n);
+  }
+};
+
+Case product_case(const Library& library, const Product& p) {
+  const Tensor a = uniform({p.batch, p.m, p.k}, -1, 1, p.dtype);
+  const Tensor b = uniform({p.batch, p.k, p.n}, -1, 1, p.dtype);
+  const auto run = [=] {
+    Tensor c = Tensor::empty({p.batch, p.m, p.n}, p.dtype);
+    if (p.dtype == kFloat32) {
+      multiply<float>(library.sgemm, a, b, c, p.batch);
+    } else {
+      multiply<double>(library.dgemm, a, b, c, p.batch);
+    }
+    return c;
+  };
+  const auto error = [=](const Tensor& c) {
+    const auto expected = [&](index_t e) {
+      const index_t product = e / (p.m * p.n);
+      return dot(a.select(0, product), b.select(0, product), e / p.n % p.m, e % p.n);
+    };
+    return sampled_error(c, 1000, expected, product_tolerance(p.k));
+  };
+  return {run, error};
+}
+
+}  // namespace
+
+void register_cblas(const std::string& file) {
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const why = dlerror();
+    fail_file(file, "cannot be opened: ", why != nullptr ? why : "unknown");
+  }
+  const Library found = {.name = name_of(file),
+                         .sgemm = symbol<Gemm<float>>(library, file, "cblas_sgemm"),
+                         .dgemm = symbol<Gemm<double>>(library, file, "cblas_dgemm")};
+  set_threads(library, thread_count());
+  const auto work = [found](Parameters& parameters) {
+    const Product p = {parameters.size("B", 1), parameters.size("M"), parameters.size("N"),
+                       parameters.size("K"), parameters.dtype()};
+    const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m * p.n) *
+                         static_cast<double>(p.k);
+    const Cost cost = {.flops = flops, .bytes = bytes_of(p.elements(), p.dtype), .dtype = p.dtype};
+    return Work{cost, [found, p] { return product_case(found, p); }};
+  };
+  register_kind({.name = "matmul",
+                 .pattern = "matmul/M:/N:/K:[/B:][/dtype:float64]",
+                 .what = "cblas_sgemm, cblas_dgemm",
+                 .names = {},
+                 .work = work,
+                 .by = found.name});
+}
+
+}  // namespace tessera::bench

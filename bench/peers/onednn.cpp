@@ -1,0 +1,224 @@
+// matmul, linear, softmax and layer_norm by oneDNN's primitives, its weights packed before the clock
+// starts as ours are.
+#include <cmath>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "bench/peers/peers.h"
+#include "bench/product_oracle.h"
+#include "bench/registry.h"
+#include "tensor/random.h"
+
+namespace tessera::bench {
+
+namespace {
+
+using Arguments = std::unordered_map<int, dnnl::memory>;
+using Format = dnnl::memory::format_tag;
+
+const dnnl::engine& processor() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::desc description(std::initializer_list<index_t> sizes, Format layout) {
+  return {dnnl::memory::dims(sizes), dnnl::memory::data_type::f32, layout};
+}
+
+/// oneDNN's view of a tensor's memory.
+dnnl::memory memory_of(const Tensor& x, const dnnl::memory::desc& what) {
+  return {what, processor(), const_cast<float*>(x.data<float>())};
+}
+
+void run(const dnnl::primitive& work, const Arguments& arguments) {
+  static dnnl::stream stream(processor());
+  work.execute(stream, arguments);
+  stream.wait();
+}
+
+double gelu(double x) {
+  return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+}
+
+/// y = act(x w + b); `w` is (K, N), or with `turned` the weight (N, K) of a layer, packed by oneDNN
+/// in the form that it prefers. Without bias: w as it lies.
+struct Layer {
+  index_t m, n, k;
+  bool with_bias, with_gelu;
+
+  Cost cost() const {
+    const auto rows = static_cast<double>(m);
+    const auto in = static_cast<double>(k);
+    const auto out = static_cast<double>(n);
+    return {.flops = 2 * rows * in * out,
+            .bytes = bytes_of(rows * in + in * out + (with_bias ? out : 0) + rows * out)};
+  }
+};
+
+dnnl::matmul::primitive_desc layer_primitive(const Layer& s) {
+  const auto x = description({s.m, s.k}, Format::ab);
+  const auto w = description({s.k, s.n}, s.with_bias ? Format::any : Format::ab);
+  const auto y = description({s.m, s.n}, Format::ab);
+  dnnl::primitive_attr attributes;
+  if (s.with_gelu) {
+    dnnl::post_ops after;
+    after.append_eltwise(1, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
+    attributes.set_post_ops(after);
+  }
+  if (!s.with_bias) return {dnnl::matmul::desc(x, w, y), attributes, processor()};
+  const auto b = description({1, s.n}, Format::ab);
+  return {dnnl::matmul::desc(x, w, b, y), attributes, processor()};
+}
+
+Case layer_case(const Layer& s) {
+  const Tensor x = uniform({s.m, s.k}, -1, 1);
+  const double bound = s.with_bias ? 1 / std::sqrt(static_cast<double>(s.k)) : 1;
+  const Tensor w = uniform({s.k, s.n}, -bound, bound);
+  const Tensor b = uniform({1, s.n}, -bound, bound);
+  const dnnl::matmul::primitive_desc primitive = layer_primitive(s);
+  dnnl::memory plain = memory_of(w, description({s.k, s.n}, Format::ab));
+  dnnl::memory weights = plain;
+  if (s.with_bias && primitive.weights_desc() != plain.get_desc()) {
+    weights = dnnl::memory(primitive.weights_desc(), processor());
+    dnnl::stream stream(processor());
+    dnnl::reorder(plain, weights).execute(stream, plain, weights);
+    stream.wait();
+  }
+  const dnnl::matmul work(primitive);
+  const auto call = [=] {
+    Tensor y = Tensor::empty({s.m, s.n});
+    static_cast<void>(y.mutable_data<float>());
+    Arguments arguments = {{DNNL_ARG_SRC, memory_of(x, description({s.m, s.k}, Format::ab))},
+                           {DNNL_ARG_WEIGHTS, weights},
+                           {DNNL_ARG_DST, memory_of(y, description({s.m, s.n}, Format::ab))}};
+    if (s.with_bias) {
+      arguments.emplace(DNNL_ARG_BIAS, memory_of(b, description({1, s.n}, Format::ab)));
+    }
+    run(work, arguments);
+    return y;
+  };
+  const auto error = [=](const Tensor& y) {
+    const auto expected = [&](index_t e) {
+      const double sum =
+          dot(x, w, e / s.n, e % s.n) + (s.with_bias ? b.item_at({0, e % s.n}) : 0.0);
+      return s.with_gelu ? gelu(sum) : sum;
+    };
+    return sampled_error(y, 1000, expected, product_tolerance(s.with_bias ? 1 : s.k));
+  };
+  return {call, error};
+}
+
+struct Rows {
+  index_t rows, columns;
+
+  dnnl::memory::desc all() const { return description({rows, columns}, Format::ab); }
+};
+
+/// `expected(row, column)` of the elements of x.
+template <class Expected>
+Case rows_case(const Rows& s, const Tensor& x, const dnnl::primitive& work, const Arguments& more,
+               const Expected& expected) {
+  const auto call = [=] {
+    Tensor y = Tensor::empty({s.rows, s.columns});
+    static_cast<void>(y.mutable_data<float>());
+    Arguments arguments = more;
+    arguments.emplace(DNNL_ARG_SRC, memory_of(x, s.all()));
+    arguments.emplace(DNNL_ARG_DST, memory_of(y, s.all()));
+    run(work, arguments);
+    return y;
+  };
+  const auto error = [=](const Tensor& y) {
+    const auto at = [&](index_t e) {
+      return expected(x.data<float>() + e / s.columns * s.columns, e % s.columns);
+    };
+    return sampled_error(y, 500, at, 1e-5);
+  };
+  return {call, error};
+}
+
+Case softmax_case(const Rows& s) {
+  const Tensor x = uniform({s.rows, s.columns}, -3, 3);
+  const dnnl::softmax_forward::primitive_desc primitive(
+      dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, s.all(), 1), processor());
+  const auto expected = [s](const float* row, index_t column) {
+    double sum = 0;
+    for (index_t j = 0; j < s.columns; ++j) sum += std::exp(static_cast<double>(row[j]));
+    return std::exp(static_cast<double>(row[column])) / sum;
+  };
+  return rows_case(s, x, dnnl::softmax_forward(primitive), {}, expected);
+}
+
+Case layer_norm_case(const Rows& s) {
+  constexpr float kEps = 1e-5F;
+  const Tensor x = uniform({s.rows, s.columns}, -3, 3);
+  const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+  const dnnl::layer_normalization_forward::primitive_desc primitive(
+      dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_inference, s.all(), kEps,
+                                              flags),
+      processor());
+  const auto vector = description({s.columns}, Format::a);
+  const Arguments affine = {{DNNL_ARG_SCALE, dnnl::memory(vector, processor())},
+                            {DNNL_ARG_SHIFT, dnnl::memory(vector, processor())}};
+  for (const auto& [argument, memory] : affine) {
+    auto* const values = static_cast<float*>(memory.get_data_handle());
+    std::fill(values, values + s.columns, argument == DNNL_ARG_SCALE ? 1.0F : 0.0F);
+  }
+  const auto expected = [s](const float* row, index_t column) {
+    const auto n = static_cast<double>(s.columns);
+    double mean = 0;
+    for (index_t j = 0; j < s.columns; ++j) mean += static_cast<double>(row[j]) / n;
+    double variance = 0;
+    for (index_t j = 0; j < s.columns; ++j) {
+      variance += std::pow(static_cast<double>(row[j]) - mean, 2) / n;
+    }
+    return (static_cast<double>(row[column]) - mean) /
+           std::sqrt(variance + static_cast<double>(kEps));
+  };
+  return rows_case(s, x, dnnl::layer_normalization_forward(primitive), affine, expected);
+}
+
+void register_rows_kind(const char* name, Case (*make)(const Rows&)) {
+  register_kind({.name = name,
+                 .pattern = std::string(name) + "/rows:/cols:",
+                 .what = "oneDNN's primitive",
+                 .names = {},
+                 .work =
+                     [make](Parameters& p) {
+                       const Rows s = {p.size("rows"), p.size("cols")};
+                       const double bytes = 8.0 * static_cast<double>(s.rows * s.columns);
+                       return Work{{.bytes = bytes}, [make, s] { return make(s); }};
+                     },
+                 .by = "onednn"});
+}
+
+}  // namespace
+
+void register_onednn() {
+  register_kind({.name = "matmul",
+                 .pattern = "matmul/M:/N:/K:",
+                 .what = "oneDNN's primitive",
+                 .names = {},
+                 .work =
+                     [](Parameters& p) {
+                       const Layer s = {p.size("M"), p.size("N"), p.size("K"), false, false};
+                       return Work{s.cost(), [s] { return layer_case(s); }};
+                     },
+                 .by = "onednn"});
+  register_kind(
+      {.name = "linear",
+       .pattern = "linear/M:/K:/N:[/gelu:1]",
+       .what = "oneDNN's primitive, the weight packed by it",
+       .names = {},
+       .work =
+           [](Parameters& p) {
+             const Layer s = {p.size("M"), p.size("N"), p.size("K"), true, p.flag("gelu")};
+             return Work{s.cost(), [s] { return layer_case(s); }};
+           },
+       .by = "onednn"});
+  register_rows_kind("softmax", softmax_case);
+  register_rows_kind("layer_norm", layer_norm_case);
+}
+
+}  // namespace tessera::bench
