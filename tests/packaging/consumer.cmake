@@ -1,7 +1,8 @@
-# Outside projects that use this library. Each consumer.* test is one; they share two compilations: that
-# of this build, installed into one prefix, and one from the source tree, which is made first as
+# Outside projects that use this library. Each consumer.* test is one; they share two builds: this one,
+# packed by cpack and unpacked into a prefix, and one from the source tree, which is made first as
 # FetchContent does it, static, then as a subdirectory, shared, and installed into another. That one
-# finds no packages: it downloads, from archives made here.
+# finds no packages: it downloads, from archives made here. It compiles only what can be other there
+# (compile.in).
 set(packaging ${CMAKE_CURRENT_SOURCE_DIR}/packaging)
 set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer)
 set(compiler
@@ -53,9 +54,13 @@ endfunction()
 
 set(run_both ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error -R "^(consumer|host)$")
 
-# ---- this build, installed ----
+# ---- this build, from its packages ----
 
-install_test(installed "" ${PROJECT_BINARY_DIR} ${consumer}/prefix --component tessera)
+script_test(package "" package
+  -DCPACK=${CMAKE_CPACK_COMMAND} -DCONFIG=${PROJECT_BINARY_DIR}/CPackConfig.cmake
+  -DPACKAGES=${consumer}/packages -DVERSION=${PROJECT_VERSION} -DUTF8PROC=${TESSERA_USES_UTF8PROC}
+  -DPREFIX=${consumer}/prefix -DPREFIX_DEB=${consumer}/prefix_deb)
+set_tests_properties(consumer.package PROPERTIES FIXTURES_SETUP installed)
 set(use_installed  # without a build type: optimising would take most of the time, and shows nothing
   -DCMAKE_PREFIX_PATH=${consumer}/prefix
   -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS})
@@ -148,13 +153,18 @@ script_test(exports installed_shared exports
 find_program(PKG_CONFIG NAMES pkg-config pkgconf)
 mark_as_advanced(PKG_CONFIG)
 if(PKG_CONFIG AND NOT CMAKE_CROSSCOMPILING)
-  foreach(kind IN ITEMS "" _shared)
-    script_test(pkg_config${kind} installed${kind} pkg_config
+  foreach(kind IN ITEMS _deb _shared)
+    string(REPLACE _deb "" fixture_of "${kind}")
+    script_test(pkg_config${kind} installed${fixture_of} pkg_config
       -DPKG_CONFIG=${PKG_CONFIG} -DCXX=${CMAKE_CXX_COMPILER} -DPROJECT=${packaging}/consumer
       -DLIB=${consumer}/prefix${kind}/${CMAKE_INSTALL_LIBDIR}
       -DPROGRAM=${consumer}/pkg_config${kind})
   endforeach()
 endif()
+
+list(JOIN archives " " archives)
+script_test(recipes "" recipes
+  -DSOURCE=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION} "-DARCHIVES=${archives}")
 
 # What configuring says.
 script_test(configure "${fixture}" configure
