@@ -84,11 +84,11 @@ Case step_case(const AttentionStep& step) {
   task.tokens = kTokens;
   task.width = kWidth;
   task.workers = std::min<index_t>(thread_count(), kHeads);
-  const Tensor room = Tensor::empty({step.room(task)});
-  const std::string label = labelled(step.idea, room.count() * index_t{sizeof(float)});
+  const index_t room = step.room(task);
+  const std::string label = labelled(step.idea, room * index_t{sizeof(float)});
   return ladder_case(label, Inputs(), [step, task, room](const Inputs& x) {
     Tensor out = Tensor::empty({kTokens, kHeads, kWidth});
-    Tensor buffers = room;
+    Tensor buffers = Tensor::empty({room});  // inside the call, as the library's workspace is
     AttentionTask now = task;
     now.q = x.q.data<float>();
     now.k = x.k.data<float>();
