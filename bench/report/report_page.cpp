@@ -120,13 +120,14 @@ std::string roofline_svg(const Results& results) {
   const std::size_t stop = html.rfind("</svg>") + 6;
   const std::size_t inside = html.find('>', begin) + 1;
   std::string legend;
-  double y = 40;
+  double y =
+      190;  // The lower right has room: work that is slow though it has many operations a byte is rare.
   std::size_t which = 0;
   for (const pages::Series& series : chart.series) {
     if (series.mark == pages::Mark::kGuide) continue;
-    legend += format("<g class=\"s", which++ % 8, "\"><circle class=\"dot\" cx=\"80\" cy=\"", y - 4,
-                     "\" r=\"4\"/><text x=\"90\" y=\"", y, "\">", pages::escape(series.name),
-                     "</text></g>");
+    legend += format("<g class=\"s", which++ % 8, "\"><circle class=\"dot\" cx=\"580\" cy=\"",
+                     y - 4, "\" r=\"4\"/><text x=\"590\" y=\"", y, "\">",
+                     pages::escape(series.name), "</text></g>");
     y += 16;
   }
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" +
