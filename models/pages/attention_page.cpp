@@ -160,7 +160,8 @@ std::string body_of(const AttentionView& view) {
   const auto put = [&](const std::string& mark, const std::string& text) {
     body.replace(body.find(mark), mark.size(), text);
   };
-  put("{{note}}", escape(view.note));  // what stands lower comes first: no text of ours can hold a mark
+  // What stands lower comes first: the title's mark is then found before any text that holds one.
+  put("{{note}}", escape(view.note));
   put("{{title}}", escape(view.title));
   return body;
 }

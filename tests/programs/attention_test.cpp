@@ -48,7 +48,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
   struct Case {
     std::string program, arguments;
     std::string first_tokens;  // of the first text
-    std::size_t texts;
+    index_t texts;
   };
   const std::string bert = "--model '" + golden("bert") + "' ";
   const std::vector<Case> cases = {
@@ -71,7 +71,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
     std::string tokens;
     for (const Json& token : text.at("tokens").items()) tokens += token.text();
     EXPECT_TRUE(tokens.starts_with(each.first_tokens)) << each.program << ": " << tokens;
-    const std::size_t size = text.at("tokens").size();
+    const auto size = static_cast<std::size_t>(text.at("tokens").size());
     const std::string_view head = text.at("weights").item(0).item(0).text();
     EXPECT_EQ(head.size(), (size * size * 4 + 2) / 3 * 4) << each.program;
     EXPECT_EQ(
@@ -137,7 +137,7 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
   ASSERT_EQ(run("embed", "--model '" + golden("sentence") + "' many.txt --attention a.html").status,
             0);
   const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
-  EXPECT_EQ(data.at("texts").size(), 8U);
+  EXPECT_EQ(data.at("texts").size(), 8);
   EXPECT_EQ(data.integer("leftOut"), 4);
 }
 
