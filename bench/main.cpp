@@ -13,6 +13,7 @@
 #include "bench/selection.h"
 #include "examples/command.h"
 #include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
 
 namespace {
 
@@ -135,6 +136,9 @@ int main(int argc, char** argv) {
   command.add("--machine", options.machine, "print what this machine is and can do, and end");
   return command.run(argc, argv, [&] {
     register_all();
+    // By default the library goes on alone while others hold the processors: figures would then be
+    // those of one thread, and peaks and cases those of different numbers.
+    set_thread_count(thread_count());
     if (!options.cblas.empty()) bench::register_cblas(options.cblas);
     if (options.onednn) bench::register_onednn();
     options.settings.peaks = !options.no_peaks;
