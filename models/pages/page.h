@@ -40,10 +40,10 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 std::string escape(std::string_view text);
 
 /// Plain text as a string of JSON for Page::data, in quotes. No text ends the script it stands in:
-/// `<` is written as \u003c. What is not UTF-8 becomes U+FFFD.
+/// `<` becomes its Unicode escape. What is not UTF-8 becomes U+FFFD.
 std::string json_text(std::string_view text);
 
-/// The contents of assets/<name>, as it was when the library was built.
+/// The contents of `assets/name`, as it was when the library was built.
 /// **Errors**: there is none of this name.
 std::string_view asset(std::string_view name);
 
