@@ -1,10 +1,56 @@
-# Makes the site in the folder DOCS anew by DOXYGEN and its DOXYFILE, and checks that each of its links
-# to a file leads to one.
+# Makes the site in the folder DOCS anew by DOXYGEN and its DOXYFILE, adds those sources of the folder ROOT
+# that pages link to, and checks that each of the site's links to a file leads to one.
 file(REMOVE_RECURSE ${DOCS})
 file(MAKE_DIRECTORY ${DOCS})
 execute_process(COMMAND ${DOXYGEN} ${DOXYFILE} COMMAND_ERROR_IS_FATAL ANY)
 
+# Pages link to sources by paths from their own folders, which the site does not have: a link leads to
+# the shortest path that ends so.
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.h ${ROOT}/*.cpp)
+list(FILTER sources EXCLUDE REGEX "^build|^[.]")
+set(link_to_source "href=\"([^\"#:]+[.](cpp|h))\"")
+
+function(find_source link found)
+  string(REGEX REPLACE "^([.][.]/)+" "" end ${link})
+  set(best "")
+  foreach(source IN LISTS sources)
+    if("/${source}" MATCHES "/${end}$")
+      string(LENGTH ${source} length)
+      if(NOT best OR length LESS best_length)
+        set(best ${source})
+        set(best_length ${length})
+      endif()
+    endif()
+  endforeach()
+  set(${found} "${best}" PARENT_SCOPE)
+endfunction()
+
+function(write_source_page source)
+  file(READ ${ROOT}/${source} text)
+  string(REPLACE "&" "&amp;" text "${text}")
+  string(REPLACE "<" "&lt;" text "${text}")
+  file(WRITE ${DOCS}/sources/${source}.html
+       "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>${source}</title>\n<pre>${text}</pre>\n")
+endfunction()
+
 file(GLOB pages RELATIVE ${DOCS} ${DOCS}/*.html)
+foreach(page IN LISTS pages)
+  file(READ ${DOCS}/${page} html)
+  string(REGEX MATCHALL "${link_to_source}" links "${html}")
+  list(REMOVE_DUPLICATES links)
+  foreach(href IN LISTS links)
+    string(REGEX REPLACE "${link_to_source}" "\\1" link ${href})
+    find_source(${link} source)
+    if(source)
+      write_source_page(${source})
+      string(REPLACE "${href}" "href=\"sources/${source}.html\"" html "${html}")
+    endif()
+  endforeach()
+  if(links)
+    file(WRITE ${DOCS}/${page} "${html}")
+  endif()
+endforeach()
+
 list(LENGTH pages count)
 if(count LESS 100)
   message(FATAL_ERROR "only ${count} pages in ${DOCS}")
