@@ -69,7 +69,7 @@ TEST(RunLogTest, NamesFileAndLineOfWhatIsWrong) {
       {"step,loss,accuracy\n5,1,\x01\n", "a.csv: line 2: accuracy: wanted a number, found '\\x01'"},
   };
   for (const auto& [text, want] : cases) {
-    test::expect_refused([&] { (void)read_run_log(text, "a.csv"); }, want);
+    test::expect_refused([&log = text] { (void)read_run_log(log, "a.csv"); }, want);
   }
 }
 
