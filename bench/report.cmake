@@ -23,5 +23,25 @@ run(${BENCH} --seconds ${SECONDS} ${peers} --json ${OUT}/all_threads.json
     --filter "^(${kinds}|linear_width)/|^train/L:[24]/|_ladder/")
 run(${BENCH} --threads 1 --seconds ${SECONDS} --json ${OUT}/one_thread.json
     --filter "^(matmul/M:1024/|linear/M:128/|attention/B:1/H:12/T:512/|softmax/|encoder/.*B:8/)|_ladder/")
-run(${REPORT} ${OUT}/all_threads.json ${OUT}/one_thread.json --html ${OUT}/report.html
+
+# ONNX Runtime and PyTorch on the same cases. Where one is missing, its script says so and writes nothing.
+find_program(NODE NAMES node nodejs)
+find_program(PYTHON NAMES python3)
+set(theirs "")
+foreach(ours all_threads one_thread)
+  foreach(script "${NODE};ort.js" "${PYTHON};torch_cases.py")
+    list(GET script 0 program)
+    list(GET script 1 file)
+    set(json ${OUT}/${ours}.${file}.json)
+    file(REMOVE ${json})
+    if(program)
+      run(${program} ${CMAKE_CURRENT_LIST_DIR}/peers/${file} --like ${OUT}/${ours}.json
+          --seconds ${SECONDS} --json ${json})
+    endif()
+    if(EXISTS ${json})
+      list(APPEND theirs ${json})
+    endif()
+  endforeach()
+endforeach()
+run(${REPORT} ${OUT}/all_threads.json ${OUT}/one_thread.json ${theirs} --html ${OUT}/report.html
     --json ${OUT}/report.json --roofline-svg ${OUT}/roofline.svg)

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/results/results.h"
 #include "tests/programs/programs.h"
 
 namespace tessera::test {
@@ -82,6 +83,41 @@ TEST_F(BenchPrograms, AReportIsMadeOfARun) {
   EXPECT_NE(contents(folder_ / "README.md").find("| cpu |"), std::string::npos);
   EXPECT_TRUE(fails("tessera_bench_report", "README.md --html x.html", "README.md"));
   EXPECT_FALSE(fs::exists(folder_ / "x.html"));
+}
+
+/// Scripts that run other libraries: their files are read as ours are. Skipped where none is there.
+TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
+  write("ours.json", R"({"machine":{"threads":1},"cases":[
+    {"name":"softmax/rows:4/cols:9","by":"tessera","threads":1,"best_s":1e-6,"flops":180},
+    {"name":"encoder/L:2/D:16/H:2/F:32/B:2/T:8","by":"tessera","threads":1,"best_s":1e-3},
+    {"name":"attention/H:2/T:8/d:4/causal:1","by":"tessera","threads":1,"best_s":1e-3}]})");
+  int found = 0;
+  for (const std::string script : {"node '" TESSERA_SOURCE_DIR "/bench/peers/ort.js'",
+                                   "python3 '" TESSERA_SOURCE_DIR "/bench/peers/torch_cases.py'"}) {
+    SCOPED_TRACE(script);
+    const auto status = [&](const std::string& arguments) {
+      const std::string command =
+          "cd '" + folder_.string() + "' && " + script + " " + arguments + " >/dev/null 2>err.txt";
+      return WEXITSTATUS(std::system(command.c_str()));
+    };
+    fs::remove(folder_ / "theirs.json");
+    const int ended = status("--like ours.json --seconds 0.001 --json theirs.json");
+    if (!fs::exists(folder_ / "theirs.json")) continue;
+    ++found;
+    EXPECT_EQ(ended, 0) << contents(folder_ / "err.txt");
+    const results::Results theirs = results::read_results(folder_ / "theirs.json");
+    ASSERT_EQ(theirs.cases.size(), 2U) << "masked attention is left out";
+    EXPECT_NE(theirs.cases[0].by, "tessera");
+    EXPECT_EQ(theirs.cases[0].name, "softmax/rows:4/cols:9");
+    EXPECT_EQ(theirs.cases[0].flops, 180) << "the cost is ours";
+    EXPECT_EQ(theirs.cases[0].threads, 1);
+    EXPECT_LE(theirs.cases[1].best_s, theirs.cases[1].median_s);
+    EXPECT_GE(theirs.cases[1].samples_s.size(), 5U);
+    EXPECT_EQ(status("matmul/M:8/N:8/K:8"), 2);
+    EXPECT_NE(contents(folder_ / "err.txt").find("no case 'matmul/M:8/N:8/K:8'"),
+              std::string::npos);
+  }
+  if (found == 0) GTEST_SKIP() << "neither onnxruntime-node nor torch is there";
 }
 
 }  // namespace
