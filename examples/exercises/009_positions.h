@@ -8,7 +8,7 @@ namespace tessera::exercises {
 using examples::Matrix;
 
 /// 009.1. The sinusoidal row of position pos + distance, from the row of position pos: each pair
-/// (sin a, cos a) becomes (sin(a + d f_k), cos(a + d f_k)), with f_k = 10000^(-2k / D).
+/// (sin a, cos a) becomes (sin(a + b), cos(a + b)), with b = distance f_k and f_k = 10000^(-2k / D).
 ///
 /// pos itself is not known, and not needed: sin(a + b) = sin a cos b + cos a sin b, and
 /// cos(a + b) = cos a cos b - sin a sin b.
