@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "models/pages/attention_labels.h"
+#include "models/pages/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 
@@ -46,12 +46,6 @@ Map map_of(const char* op, const Tensor& weights, std::span<const std::string> t
   return map;
 }
 
-std::string decimal(double value, int digits) {
-  std::array<char, 64> text{};
-  const int size = std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return {text.data(), static_cast<std::size_t>(size)};
-}
-
 /// Text for screen readers: where each token looks most.
 std::string strongest(const Map& map) {
   std::string text;
@@ -61,7 +55,7 @@ std::string strongest(const Map& map) {
       if (map.at(i, j) > map.at(i, best)) best = j;
     }
     text += format(i == 0 ? "" : ", ", map.tokens[i], " at ", map.tokens[best], " (",
-                   decimal(100 * map.at(i, best), 0), " %)");
+                   decimals(100 * map.at(i, best), 0), " %)");
   }
   return text;
 }
@@ -104,8 +98,8 @@ std::string squares(const Map& map, const Layout& at) {
       svg +=
           format("<rect x=\"", at.left + static_cast<int>(j) * kCell, "\" y=\"",
                  at.top + static_cast<int>(i) * kCell, "\" width=\"", kCell, "\" height=\"", kCell,
-                 "\" fill-opacity=\"", decimal(shade, 3), "\"><title>", escape(map.tokens[i]),
-                 " → ", escape(map.tokens[j]), ": ", decimal(weight, 4), "</title></rect>\n");
+                 "\" fill-opacity=\"", decimals(shade, 3), "\"><title>", escape(map.tokens[i]),
+                 " → ", escape(map.tokens[j]), ": ", decimals(weight, 4), "</title></rect>\n");
     }
   }
   return svg;
@@ -167,7 +161,7 @@ std::string attention_text(const Tensor& weights, std::span<const std::string> t
       const double weight = map.at(i, j);
       const double step = std::isnan(weight) ? 0 : std::clamp(5 * weight, 0.0, 4.0);
       const std::string shade = kShades[static_cast<std::size_t>(step)];
-      text += ' ' + shade + shade + right_aligned(decimal(100 * weight, 0), 3);
+      text += ' ' + shade + shade + right_aligned(decimals(100 * weight, 0), 3);
     }
     text += '\n';
   }

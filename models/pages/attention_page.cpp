@@ -1,5 +1,6 @@
 #include "models/pages/attention_page.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -23,10 +24,11 @@ constexpr Encoding kExact = {"float32", 4};
 constexpr Encoding kRounded = {"upper24", 3};
 
 /// The upper bits of a weight in [0, 2): without the sign and the exponent's first bit, which are 0,
-/// float32 has 30 bits, of which 24 are kept. NaN has the largest number.
+/// float32 has 30 bits, of which 24 are kept. NaN has the largest number, so weights just below 2 get the one before it.
 std::uint32_t upper_bits(float weight) {
   constexpr std::uint32_t kNan = 0xffffff;
-  return std::isnan(weight) ? kNan : (std::bit_cast<std::uint32_t>(weight) + 32) >> 6;
+  return std::isnan(weight) ? kNan
+                            : std::min((std::bit_cast<std::uint32_t>(weight) + 32) >> 6, kNan - 1);
 }
 
 std::string bytes_of(std::span<const float> weights, const Encoding& encoding) {

@@ -39,6 +39,14 @@ TEST(AttentionMapTest, Picture) {
   }
 }
 
+// Weights may be anything here: the picture says what they are.
+TEST(AttentionMapTest, WeightsOfAnySize) {
+  const std::vector<std::string> one = {"a"};
+  const std::string svg = attention_svg(full({1, 1}, 1e300, kFloat64), one, "t");
+  EXPECT_NE(svg.find(".0000</title></rect>"), std::string::npos);
+  EXPECT_EQ(svg.find('\0'), std::string::npos) << "more than was written";
+}
+
 TEST(AttentionMapTest, Labels) {
   EXPECT_EQ(shown_token(""), "∅");
   EXPECT_EQ(shown_token(" "), "␣");
