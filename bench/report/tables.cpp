@@ -179,7 +179,8 @@ Table peer_groups_table(const Results& results) {
     for (const Result* r : ours) {
       if (group_of(r->name) != group || r->threads != first->threads) continue;
       for (const Result& other : results.cases) {
-        if (other.name == r->name && other.by != kOurs) with.insert(other.by);
+        const bool same = other.name == r->name && other.threads == r->threads;
+        if (same && other.by != kOurs) with.insert(other.by);
       }
       const double ratio = best_peer(results, *r)->best_s / r->best_s;
       logs += std::log(ratio);
@@ -253,7 +254,11 @@ std::string to_html(const Table& table) {
 std::string to_markdown(const Table& table) {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string text = "|";
-    for (const std::string& cell : cells) text += " " + cell + " |";
+    for (const std::string& cell : cells) {
+      text += " ";
+      for (const char c : cell) text += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
+      text += " |";
+    }
     return text + "\n";
   };
   std::string text = line(table.columns) + "|";

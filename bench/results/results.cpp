@@ -13,10 +13,10 @@ namespace tessera::results {
 
 namespace {
 
-double positive(const Json& object, const char* key) {
-  const double value = object.number(key);
+double positive(const Json& json) {
+  const double value = json.number();
   if (!(value > 0) || !std::isfinite(value)) {
-    object.at(key).fail("wanted a number above 0, got ", object.at(key).described());
+    json.fail("wanted a number above 0, got ", json.described());
   }
   return value;
 }
@@ -33,12 +33,12 @@ Result read_result(const Json& json) {
   result.by = json.text("by", "tessera");
   result.isa = json.text("isa", "");
   result.threads = json.integer("threads", {1, 1 << 20});
-  result.best_s = positive(json, "best_s");
+  result.best_s = positive(json.at("best_s"));
   result.median_s = json.number("median_s", result.best_s);
   result.spread = json.number("spread", 0.0);
   result.noisy = json.boolean("noisy", false);
   if (const std::optional<Json> samples = json.find("samples_s")) {
-    for (const Json& sample : samples->items()) result.samples_s.push_back(sample.number());
+    for (const Json& sample : samples->items()) result.samples_s.push_back(positive(sample));
   }
   result.flops = json.number("flops", 0.0);
   result.bytes = json.number("bytes", 0.0);
@@ -63,7 +63,7 @@ Results results_of(const Json& document, const std::string& file) {
   std::vector<Bandwidth> bandwidth;
   if (const std::optional<Json> levels = document.find("bandwidth")) {
     for (const Json& item : levels->items()) {
-      const double bytes_s = positive(item, "bytes_s");
+      const double bytes_s = positive(item.at("bytes_s"));
       bandwidth.push_back({item.text("level"), item.number("bytes", 0.0), bytes_s});
     }
   }

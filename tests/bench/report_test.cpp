@@ -112,6 +112,21 @@ TEST(ReadmeTest, TablesBetweenMarkersAreMadeAnew) {
   EXPECT_TRUE(has(error_of("<!-- table: x -->\n<!-- end of table -->"), "R.md:2: no table 'x'"));
 }
 
+TEST(ReadmeTest, CellsCannotBreakATable) {
+  const Results results = parse_results(R"({"machine":{"cpu":"A | B\nC"},"cases":[)" +
+                                            one("matmul/M:1/N:1/K:1", "tessera", 1, 1) + "," +
+                                            one("matmul/M:1/N:1/K:1", "tessera", 2, 1) + "," +
+                                            one("matmul/M:1/N:1/K:1", "openblas", 1, 1) + "," +
+                                            one("matmul/M:1/N:1/K:1", "onednn", 2, 1) + "]}",
+                                        "run.json");
+  const auto made = [&](const std::string& name) {
+    return with_tables("<!-- table: " + name + " -->\n<!-- end of table -->\n", results, "R.md");
+  };
+  EXPECT_TRUE(has(made("machine"), "| cpu | A \\| B C |\n")) << made("machine");
+  EXPECT_TRUE(has(made("peers"), "| matmul | openblas | 1 |")) << "what ran on as many threads";
+  EXPECT_TRUE(has(made("peers"), "| matmul | onednn | 2 |")) << made("peers");
+}
+
 /// Every README's tables can be made anew.
 TEST(ReadmeTest, MarkersOfTheRepositoryAreWellFormed) {
   const fs::path root = TESSERA_SOURCE_DIR;
