@@ -12,7 +12,7 @@ std::string seconds_text(double seconds);
 /// A number with the letter of its power of 1000: "281.3 G", followed by a unit of one's own.
 std::string scaled_text(double value);
 
-/// The names of the table's columns, in two lines.
+/// The names of the table's columns.
 std::string table_head();
 /// A line of the table.
 std::string table_row(const Result& result);

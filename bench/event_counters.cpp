@@ -73,10 +73,18 @@ std::vector<int> own_threads() {
 EventCounters::EventCounters() {
   const std::vector<int> threads = own_threads();
   for (std::size_t kind = 0; kind < std::size(kKinds); ++kind) {
+    const std::size_t before = events_.size();
+    bool all = true;  // but for threads that have ended
     for (const int thread : threads) {
       const int descriptor = open_event(kKinds[kind], thread);
-      if (descriptor >= 0) events_.push_back({kind, descriptor});
+      if (descriptor >= 0) {
+        events_.push_back({kind, descriptor});
+      } else if (errno != ESRCH) {
+        all = false;
+      }
     }
+    // The events of some threads, where a process may open no more files, would look like few events.
+    for (; !all && events_.size() > before; events_.pop_back()) close(events_.back().descriptor);
   }
 }
 

@@ -116,7 +116,7 @@ Group group_of(const Result& result) {
 
 /// Text for a field of CSV: in quotes where it must be. **Source**: RFC 4180.
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
   return quoted + '"';
