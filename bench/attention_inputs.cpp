@@ -58,7 +58,7 @@ Cost AttentionSize::cost() const {
     const auto [first, stop] = keys_of(query);
     pairs += static_cast<double>(stop - first);
   }
-  const auto all_heads = static_cast<double>(batch * heads);
+  const auto all_heads = static_cast<double>(batch) * static_cast<double>(heads);
   const auto d = static_cast<double>(width);
   const double elements = all_heads * d * 2 * static_cast<double>(queries + keys) +
                           (mask == "additive" ? static_cast<double>(queries * keys) : 0);

@@ -106,8 +106,9 @@ OwnTimes measure_busy(index_t copies, index_t loops) {
 }
 
 Work busy_work(Parameters& p) {
-  const index_t copies = p.size("copies", 1);
-  const index_t loops = p.size("loops", 0, 0);
+  constexpr index_t kMost = 256;  // processes and threads: more bring a machine to a halt
+  const index_t copies = p.size("copies", 1, 1, kMost);
+  const index_t loops = p.size("loops", 0, 0, kMost);
   const auto make = [=] {
     Case busy;
     busy.measure = [=] { return measure_busy(copies, loops); };

@@ -136,15 +136,17 @@ Case train_case(const Size& size, index_t batch, index_t tokens, double dropout)
 }
 
 double encoder_flops(const Size& s, index_t batch, index_t tokens) {
-  return static_cast<double>(s.layers * batch * tokens) *
-         static_cast<double>(8 * s.d_model * s.d_model + 4 * s.d_model * s.feedforward +
-                             4 * tokens * s.d_model);
+  const auto d = static_cast<double>(s.d_model);
+  const auto f = static_cast<double>(s.feedforward);
+  const auto t = static_cast<double>(tokens);
+  return static_cast<double>(s.layers) * static_cast<double>(batch) * t *
+         (8 * d * d + 4 * d * f + 4 * t * d);
 }
 
 /// The weights of the products; the others are few.
 double encoder_weights(const Size& s) {
-  return static_cast<double>(s.layers) *
-         static_cast<double>(4 * s.d_model * s.d_model + 2 * s.d_model * s.feedforward);
+  const auto d = static_cast<double>(s.d_model);
+  return static_cast<double>(s.layers) * (4 * d * d + 2 * d * static_cast<double>(s.feedforward));
 }
 
 /// Weights are read; rows go in and out.
@@ -171,12 +173,13 @@ Work encoder_work(Parameters& p) {
 
 /// F is the width of the gated network, as wide as a plain one of 3/2 F in its cost.
 Work modern_work(Parameters& p) {
-  Size s = size_of(p);
+  const Size s = size_of(p);
   const index_t batch = p.size("B", 1);
   const index_t tokens = p.size("T");
-  const models::EncoderOptions options = modern_options_of(s);
-  s.feedforward = s.feedforward * 3 / 2;
-  return {inference_cost(s, batch, tokens), [=] { return encoder_case(options, batch, tokens); }};
+  Size plain = s;
+  plain.feedforward = s.feedforward * 3 / 2;
+  return {inference_cost(plain, batch, tokens),
+          [=] { return encoder_case(modern_options_of(s), batch, tokens); }};
 }
 
 Work mixed_work(Parameters& p) {

@@ -2,8 +2,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "tensor/error.h"
@@ -85,6 +87,7 @@ EngineFlags take_engine_flags(int& argc, char** argv) {
   EngineFlags flags;
   std::vector<char*> engine = {argv[0]};
   int kept = 1;
+  bool json = true;
   for (int i = 1; i < argc; ++i) {
     const std::string_view text = argv[i];
     if (!text.starts_with("--benchmark_")) {
@@ -96,7 +99,7 @@ EngineFlags take_engine_flags(int& argc, char** argv) {
       continue;
     }
     if (const auto seconds = value_of(text, "--benchmark_min_time")) {
-      flags.seconds = std::strtod(seconds->c_str(), nullptr);
+      flags.min_time = *seconds;
       continue;
     }
     if (const auto filter = value_of(text, "--benchmark_filter")) {
@@ -105,10 +108,10 @@ EngineFlags take_engine_flags(int& argc, char** argv) {
     }
     flags.own_format = flags.own_format || value_of(text, "--benchmark_format");
     flags.json_file = flags.json_file || value_of(text, "--benchmark_out");
-    if (value_of(text, "--benchmark_out_format").value_or("json") != "json")
-      flags.json_file = false;
+    if (const auto format = value_of(text, "--benchmark_out_format")) json = *format == "json";
     engine.push_back(argv[i]);
   }
+  flags.json_file = flags.json_file && json;
   argc = kept;
   argv[argc] = nullptr;
   int count = static_cast<int>(engine.size());
@@ -116,6 +119,16 @@ EngineFlags take_engine_flags(int& argc, char** argv) {
   benchmark::Initialize(&count, engine.data());
   if (benchmark::ReportUnrecognizedArguments(count, engine.data())) std::exit(2);
   return flags;
+}
+
+double seconds_of(const std::string& min_time) {
+  double seconds = 0;
+  const char* const end = min_time.data() + min_time.size();
+  const auto [stop, error] = std::from_chars(min_time.data(), end, seconds);
+  const bool whole = error == std::errc() && (stop == end || std::string_view(stop, end) == "s");
+  require(whole && seconds >= 0.001 && seconds <= 600, "tessera_bench",
+          "--benchmark_min_time: wanted seconds from 0.001 to 600, got '", min_time, "'");
+  return seconds;
 }
 
 void run_engine(const std::vector<Selected>& cases, const Settings& settings,

@@ -106,7 +106,8 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
     run.results.push_back(std::move(result));
   });
   write_files(options, std::move(run));
-  if (failures > 0) throw std::runtime_error(format(failures, " result(s) were wrong"));
+  if (failures > 0)
+    throw std::runtime_error(format(failures, " case(s) failed: no times of these"));
 }
 
 }  // namespace
@@ -119,7 +120,6 @@ int main(int argc, char** argv) {
   const bench::EngineFlags flags = bench::take_engine_flags(argc, argv);
   Options options;
   options.wanted.filter = flags.filter;
-  options.settings.seconds = flags.seconds.value_or(options.settings.seconds);
   examples::Command command("tessera_bench", kAbout);
   command.add_footer(kFooter);
   command.add_arguments("NAME", options.wanted.names, "cases or kinds; all if absent",
@@ -142,6 +142,7 @@ int main(int argc, char** argv) {
     if (!options.cblas.empty()) bench::register_cblas(options.cblas);
     if (options.onednn) bench::register_onednn();
     options.settings.peaks = !options.no_peaks;
+    if (!flags.min_time.empty()) options.settings.seconds = bench::seconds_of(flags.min_time);
     if (options.list || flags.list) {
       std::cout << bench::list_cases(options.wanted);
     } else if (options.machine) {

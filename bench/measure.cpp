@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <utility>
 
 #include "bench/event_counters.h"
 #include "bench/probe.h"
@@ -110,6 +112,14 @@ void time_case(const Case& work, const Settings& settings, Result& result) {
   summarise(calls, result);
 }
 
+void run_case(const Case& work, const Settings& settings, Result& result) {
+  result.label = work.label;
+  if (!work.measure) return time_case(work, settings, result);
+  OwnTimes own = work.measure();
+  result.figures = std::move(own.figures);
+  summarise(own.seconds, result);
+}
+
 }  // namespace
 
 Result measure(const Selected& selected, const Settings& settings) {
@@ -119,14 +129,10 @@ Result measure(const Selected& selected, const Settings& settings) {
   result.cost = selected.work.cost;
   result.threads = thread_count();
   result.isa = current_isa();
-  const Case work = selected.work.make();
-  result.label = work.label;
-  if (work.measure) {
-    OwnTimes own = work.measure();
-    result.figures = std::move(own.figures);
-    summarise(own.seconds, result);
-  } else {
-    time_case(work, settings, result);
+  try {
+    run_case(selected.work.make(), settings, result);
+  } catch (const std::exception& error) {
+    result.failure = error.what();  // the cases before it and after it keep their times
   }
   return result;
 }

@@ -20,7 +20,7 @@ struct Result {
   std::string name;
   std::string by;
   std::string label;
-  std::string failure;  // why there are no times: the result was wrong
+  std::string failure;  // why there are no times: an error, or the result was wrong
   Cost cost;
   int threads = 0;
   std::string isa;
@@ -42,7 +42,7 @@ struct Result {
   double bytes_per_second() const { return cost.bytes / best; }
 };
 
-/// Checks a case and times it.
+/// Checks a case and times it. What it throws is the result's failure.
 ///
 /// The calls of `settings.seconds` are timed one by one, five at least. The figure that measures the
 /// code is the best of them; the median says what the machine's other tenants add. Half of each peak

@@ -76,18 +76,19 @@ bool Parameters::has(const char* key) {
   return find(key) != nullptr;
 }
 
-index_t Parameters::whole(const char* key, const std::string& text, index_t low) const {
-  constexpr index_t kHigh = index_t{1} << 31;
+index_t Parameters::whole(const char* key, const std::string& text, index_t low,
+                          index_t high) const {
   const std::optional<index_t> value = parse<index_t>(text);
-  if (!value || *value < low || *value > kHigh) {
-    refuse(key, ": wanted a whole number from ", low, " to ", kHigh, ", got '", text, "'");
+  if (!value || *value < low || *value > high) {
+    refuse(key, ": wanted a whole number from ", low, " to ", high, ", got '", text, "'");
   }
   return *value;
 }
 
-index_t Parameters::size(const char* key, std::optional<index_t> otherwise, index_t low) {
+index_t Parameters::size(const char* key, std::optional<index_t> otherwise, index_t low,
+                         index_t high) {
   const std::string* const text = find(key);
-  if (text != nullptr) return whole(key, *text, low);
+  if (text != nullptr) return whole(key, *text, low, high);
   if (!otherwise) refuse(key, " is missing, as in ", key, ":128");
   return *otherwise;
 }
@@ -105,7 +106,7 @@ std::vector<index_t> Parameters::sizes(const char* key, std::size_t count) {
     refuse(key, ": wanted ", count, " numbers with commas between them, got '", *text, "'");
   }
   std::vector<index_t> values;
-  for (const std::string& word : words) values.push_back(whole(key, word, 1));
+  for (const std::string& word : words) values.push_back(whole(key, word, 1, kMost));
   return values;
 }
 

@@ -23,8 +23,11 @@ class Parameters {
   const std::string& kind() const { return kind_; }
 
   bool has(const char* key);
-  /// A whole number from `low` on.
-  index_t size(const char* key, std::optional<index_t> otherwise = {}, index_t low = 1);
+  /// The largest size: products of two of them fit into an index_t, those of three need a double.
+  static constexpr index_t kMost = index_t{1} << 31;
+  /// A whole number in [low, high].
+  index_t size(const char* key, std::optional<index_t> otherwise = {}, index_t low = 1,
+               index_t high = kMost);
   std::optional<index_t> optional_size(const char* key, index_t low = 1);
   /// "10,256": so many whole numbers.
   std::vector<index_t> sizes(const char* key, std::size_t count);
@@ -48,7 +51,7 @@ class Parameters {
     bool used = false;
   };
   const std::string* find(const char* key);
-  index_t whole(const char* key, const std::string& text, index_t low) const;
+  index_t whole(const char* key, const std::string& text, index_t low, index_t high) const;
   template <class... Words>
   [[noreturn]] void refuse(const Words&... words) const;
 

@@ -1,6 +1,9 @@
 #include "bench/registry.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -34,6 +37,15 @@ std::size_t distance(const std::string& a, const std::string& b) {
     }
   }
   return row.back();
+}
+
+/// Refuses work whose inputs and result alone are more than the machine's memory: the system would
+/// grant it and end the program when it is written to.
+void check_memory(const std::string& name, const Cost& cost) {
+  const auto memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  require(cost.bytes <= memory, "tessera_bench", "'", name, "' needs ", std::ceil(cost.bytes / 1e9),
+          " GB at least, this machine has ", std::floor(memory / 1e9));
 }
 
 }  // namespace
@@ -89,6 +101,7 @@ std::vector<Selected> select(const std::string& name) {
       Parameters parameters(name);
       Work work = kind.work(parameters);
       parameters.finish();
+      check_memory(name, work.cost);
       found.push_back({name, kind.by, std::move(work)});
     } catch (const std::invalid_argument&) {
       if (kind.by == "tessera") throw;  // another library need not have all that we have

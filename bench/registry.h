@@ -55,7 +55,7 @@ struct Selected {
 
 /// The case `name`, by each library that has its kind.
 /// **Errors**: std::invalid_argument: no such kind, with those that are spelled like it; wrong
-/// parameters.
+/// parameters; more memory than the machine has.
 std::vector<Selected> select(const std::string& name);
 
 /// At most `count` of `words`, those most like `word` first; none that is too different.

@@ -21,6 +21,8 @@ std::vector<std::string> expand(const std::string& word) {
 
 void append(const std::string& word, std::vector<Selected>& cases) {
   for (const std::string& name : expand(word)) {
+    const auto same = [&](const Selected& other) { return other.name == name; };
+    if (std::any_of(cases.begin(), cases.end(), same)) continue;
     for (Selected& selected : select(name)) cases.push_back(std::move(selected));
   }
 }

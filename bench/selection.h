@@ -14,7 +14,7 @@ struct Wanted {
   std::string filter;              // a regular expression for the names; without names of all lists
 };
 
-/// The cases, each by every library that has it.
+/// The cases, each once by every library that has it.
 /// **Errors**: std::invalid_argument: a name that makes no case, nothing that matches, with what is
 /// spelled like it; std::runtime_error with the line for names from the file.
 std::vector<Selected> select_cases(const Wanted& wanted);

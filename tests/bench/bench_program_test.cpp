@@ -155,6 +155,22 @@ TEST_F(BenchProgram, SpeaksGoogleBenchmarksFlagsWithoutItsSuffixes) {
   EXPECT_GT(rows.item(0).number("real_time"), 0);
 }
 
+/// Scores of 10^14 numbers: no address space has them.
+TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
+  const Outcome outcome = bench(
+      "matmul/M:8/N:8/K:8 attention_unfused/T:10000000/d:1 softmax/rows:3/cols:7 "
+      "matmul/M:8/N:8/K:8 --no-peaks --json out.json --csv out.csv");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.errors.find("1 case(s) failed"), std::string::npos) << outcome.errors;
+  const Json cases = read_json(path("out.json")).at("cases");
+  ASSERT_EQ(cases.size(), 3) << "a name twice is one case";
+  EXPECT_GT(cases.item(0).number("best_s"), 0);
+  EXPECT_FALSE(cases.item(1).text("failure").empty());
+  EXPECT_FALSE(cases.item(1).has("best_s"));
+  EXPECT_EQ(cases.item(2).text("name"), "softmax/rows:3/cols:7");
+  EXPECT_NE(contents(path("out.csv")).find("attention_unfused"), std::string::npos);
+}
+
 TEST_F(BenchProgram, ListsNamesThatItTakes) {
   const Outcome outcome = bench("--list --filter '^softmax/'");
   EXPECT_NE(outcome.output.find("# matmul/M:/N:/K:[/B:][/dtype:float64]\n"), std::string::npos);
@@ -188,6 +204,18 @@ TEST_F(BenchProgram, WhatItRefuses) {
   EXPECT_TRUE(refuses("attention/T:4/d:4/dropout:1", "wanted a number from 0 to below 1, got '1'"));
   write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
   EXPECT_TRUE(refuses("--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M: wanted"));
+  EXPECT_TRUE(refuses("matmul/M:2147483648/N:2147483648/K:2147483648",
+                      "K:2147483648' needs 5.53402e+10 GB at least, this machine has "));
+  EXPECT_TRUE(refuses("modern/L:2147483648/D:2147483648/H:1/F:2147483648/B:2147483648/T:2147483648",
+                      " GB at least"));
+  EXPECT_TRUE(refuses("attention/B:2147483648/H:2147483648/T:9/d:2147483648", " GB at least"));
+  EXPECT_TRUE(refuses("matmul/M:-1/N:1/K:1", "got '-1'"));
+  EXPECT_TRUE(refuses("busy/copies:257", "copies: wanted a whole number from 1 to 256, got '257'"));
+  EXPECT_TRUE(refuses("busy/loops:100000", "loops: wanted a whole number from 0 to 256"));
+  for (const char* time : {"x", "-1", "inf", "1e9", "5x"}) {
+    EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
+                        std::string("wanted seconds from 0.001 to 600, got '") + time + "'"));
+  }
   write("empty.txt", "# nothing\n");
   EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: no names of benchmarks are in it"));
   EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));
