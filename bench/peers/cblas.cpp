@@ -2,7 +2,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "bench/peers/peers.h"
@@ -35,6 +37,16 @@ Function symbol(void* library, const std::string& file, const char* name) {
   void* const found = dlsym(library, name);
   if (found == nullptr) fail_file(file, "has no ", name, ": not a CBLAS");
   return reinterpret_cast<Function>(found);
+}
+
+/// Whether sizes are 64 bits wide, as an interface for very large matrices has them. Passed in registers,
+/// this length is 3 to a library that reads its lower half, and below 0 to one that reads all of it and
+/// finds the largest number at 0 then.
+bool has_wide_sizes(void* library, const std::string& file) {
+  using Largest = std::size_t (*)(std::int64_t count, const float* x, std::int64_t step);
+  constexpr std::array<float, 3> kNumbers = {1, 3, 2};
+  const auto largest = symbol<Largest>(library, file, "cblas_isamax");
+  return static_cast<std::uint32_t>(largest(3 - (std::int64_t{1} << 32), kNumbers.data(), 1)) == 0;
 }
 
 /// "openblas" of "/usr/lib/libopenblas.so.0".
@@ -74,7 +86,8 @@ struct Product {
   DType dtype;
 
   double elements() const {
-    return static_cast<double>(batch) * static_cast<double>(m * k + k * n + m * n);
+    return static_cast<double>(batch) *
+           (static_cast<double>(m * k) + static_cast<double>(k * n) + static_cast<double>(m * n));
   }
 };
 
@@ -111,10 +124,16 @@ void register_cblas(const std::string& file) {
   const Library found = {.name = name_of(file),
                          .sgemm = symbol<Gemm<float>>(library, file, "cblas_sgemm"),
                          .dgemm = symbol<Gemm<double>>(library, file, "cblas_dgemm")};
+  if (has_wide_sizes(library, file)) {
+    fail_file(file, "has sizes of 64 bits: wanted a CBLAS with those of 32 bits");
+  }
   set_threads(library, thread_count());
   const auto work = [found](Parameters& parameters) {
-    const Product p = {parameters.size("B", 1), parameters.size("M"), parameters.size("N"),
-                       parameters.size("K"), parameters.dtype()};
+    const auto size = [&](const char* key) {
+      return parameters.size(key, {}, 1, std::numeric_limits<int>::max());
+    };
+    const Product p = {parameters.size("B", 1), size("M"), size("N"), size("K"),
+                       parameters.dtype()};
     const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m * p.n) *
                          static_cast<double>(p.k);
     const Cost cost = {.flops = flops, .bytes = bytes_of(p.elements(), p.dtype), .dtype = p.dtype};

@@ -8,7 +8,8 @@ namespace tessera::bench {
 
 /// Products by any library with the C interface to BLAS. It is called as its file is,
 /// "openblas" for /usr/lib/libopenblas.so.0, and runs on as many threads as ours.
-/// **Errors**: std::runtime_error, the file is no such library.
+/// **Errors**: std::runtime_error, the file is no such library, or one with sizes of
+/// 64 bits.
 void register_cblas(const std::string& file);
 
 /// matmul, linear, softmax and layer_norm by oneDNN.

@@ -216,6 +216,8 @@ TEST_F(BenchProgram, WhatItRefuses) {
     EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
                         std::string("wanted seconds from 0.001 to 600, got '") + time + "'"));
   }
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --cblas '" TESSERA_WIDE_CBLAS "'",
+                      "has sizes of 64 bits: wanted a CBLAS with those of 32 bits"));
   write("empty.txt", "# nothing\n");
   EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: no names of benchmarks are in it"));
   EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));
