@@ -50,10 +50,12 @@ results::Comparison compare_named(const std::vector<std::string>& files, int beh
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command("tessera_bench_compare",
-                            "Says what changed beyond the noise between two sides: JSON files of "
-                            "tessera_bench, or with --run two commands, run in turn. Exit code 1 "
-                            "where something is slower.");
+  examples::Command command(
+      "tessera_bench_compare",
+      "Says what changed beyond the noise between two sides: JSON files of "
+      "tessera_bench, or with --run two commands, run in turn. Exit code 1 "
+      "where something is slower. With --run the sides have one thread, unless "
+      "--threads or OMP_NUM_THREADS says more.");
   bool run = false;
   std::string json;
   results::CompareOptions options;
@@ -72,6 +74,7 @@ int main(int argc, char** argv) {
   command.add("--json", json, "writes the comparison there too");
   bool slower = false;
   const int status = command.run(argc, argv, [&] {
+    rounds.threads = command.threads();
     const results::Comparison comparison =
         run ? results::run_rounds(sides, rounds, options)
             : compare_named(sides, behind_dashes(argc, argv), options);

@@ -48,8 +48,14 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+/// One thread by default: two wait for each other, and so for every other program.
+void set_threads(index_t threads) {
+  const bool said = threads > 0;
+  setenv("OMP_NUM_THREADS", format(said ? threads : 1).c_str(), said ? 1 : 0);
+}
+
 Results run_once(const std::string& side, const RoundOptions& options, const fs::path& json) {
-  std::string command = side + " --seconds " + format(options.seconds);
+  std::string command = side + " --no-peaks --seconds " + format(options.seconds);
   if (!options.cases.empty()) command += " --cases " + quoted(options.cases);
   if (!options.filter.empty()) command += " --filter " + quoted(options.filter);
   command += " --json " + quoted(json.string()) + " >" + quoted(json.string() + ".txt") + " 2>&1";
@@ -69,6 +75,7 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
   require(!rounds.cases.empty() || !rounds.filter.empty(), "run_rounds",
           "--run needs --cases or --filter");
   const Folder folder(rounds.keep);
+  set_threads(rounds.threads);
   std::vector<Results> found[2];
   for (index_t round = 0; round < rounds.rounds; ++round) {
     for (index_t turn = 0; turn < 2; ++turn) {

@@ -83,7 +83,9 @@ void show_machine(const bench::Settings& settings) {
 void write_files(const Options& options, bench::Run run) {
   if (!options.csv.empty()) bench::write_text(options.csv, bench::to_csv(run));
   if (options.json.empty()) return;
-  run.bandwidths = bench::level_bandwidths(options.settings.seconds / 2);
+  if (options.settings.peaks) {
+    run.bandwidths = bench::level_bandwidths(options.settings.seconds / 2);
+  }
   bench::write_text(options.json, bench::to_json(run));
 }
 
@@ -127,7 +129,10 @@ int main(int argc, char** argv) {
   command.add("--cases", options.wanted.file, "a file of names, one a line");
   command.add("--filter", options.wanted.filter, "a regular expression that names must match");
   command.add("--seconds", options.settings.seconds, "of calls for each case", {0.001, 600});
-  command.add("--no-peaks", options.no_peaks, "do not measure the peaks beside each case");
+  command.add("--slow", options.settings.slow,
+              "each call takes this fraction longer, to see whether a comparison finds it",
+              {0, 10});
+  command.add("--no-peaks", options.no_peaks, "measure neither peaks nor bandwidths");
   command.add("--cblas", options.cblas, "a shared library: matmul by its cblas_sgemm too");
   command.add("--onednn", options.onednn, "cases that oneDNN has by it too");
   command.add("--json", options.json, "write everything there");

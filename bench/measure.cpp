@@ -49,14 +49,23 @@ std::vector<double> grouped(const std::vector<double>& calls, std::size_t count)
   return medians;
 }
 
+/// Waits until a call begun at `start` has taken the fraction `slow` longer than it did.
+void slow_down(Clock::time_point start, double slow) {
+  if (slow <= 0) return;
+  const double until = seconds_since(start) * (1 + slow);
+  while (seconds_since(start) < until) {
+  }
+}
+
 /// The seconds of every call in the time given, and of five calls at least.
-std::vector<double> time_calls(const std::function<Tensor()>& run, double seconds) {
+std::vector<double> time_calls(const std::function<Tensor()>& run, const Settings& settings) {
   constexpr std::size_t kCalls = 5;
   std::vector<double> calls;
   const auto start = Clock::now();
-  while (calls.size() < kCalls || seconds_since(start) < seconds) {
+  while (calls.size() < kCalls || seconds_since(start) < settings.seconds) {
     const auto call = Clock::now();
     benchmark::DoNotOptimize(run());
+    slow_down(call, settings.slow);
     calls.push_back(seconds_since(call));
   }
   return calls;
@@ -104,7 +113,7 @@ void time_case(const Case& work, const Settings& settings, Result& result) {
   for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
   EventCounters counters;
   counters.start();
-  const std::vector<double> calls = time_calls(work.run, settings.seconds);
+  const std::vector<double> calls = time_calls(work.run, settings);
   counters.stop();
   result.ghz = clock_ghz();
   result.counters = counters.per_call(calls.size());

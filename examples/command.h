@@ -53,6 +53,9 @@ class Command {
   /// Returns what main() returns: 0, or 2 after one line on standard error.
   int run(int argc, char** argv, const std::function<void()>& body);
 
+  /// What --threads said; 0 if it was absent.
+  index_t threads() const { return threads_; }
+
  private:
   struct Line;  // of the library that parses it, which takes long to compile
 
