@@ -48,10 +48,12 @@ class InterruptScope {
 };
 
 /// The lines of a log up to the one of `step`; nothing where it has not our header. One without the
-/// last columns, as older versions wrote it, gets them empty.
+/// last columns, as older versions wrote it, gets them empty. A last line without an end was not
+/// written to its end.
 std::string kept_lines(std::istream& log, index_t step) {
   std::string kept, more;
-  for (std::string line; std::getline(log, line);) {
+  for (std::string line; std::getline(log, line) && !log.eof();) {
+    if (line.ends_with('\r')) line.pop_back();
     if (!kept.empty() && std::atoll(line.c_str()) > step) break;
     if (kept.empty()) {
       if (line.empty() || !pages::kRunLogHeader.starts_with(line)) break;
@@ -187,7 +189,10 @@ void Training::begin_report(const Program& program, index_t parameters) {
   std::string lines = earlier_lines();
   const std::string& name = options_.log.empty() ? options_.report : options_.log;
   const std::vector<pages::LoggedStep> steps = pages::read_run_log(lines, name);
-  if (!steps.empty()) seconds_before_ = pages::elapsed(steps).back();
+  // What the last line says goes on, not pages::elapsed(): a log whose seconds once began again would
+  // have those before it counted twice.
+  for (const pages::LoggedStep& step : steps)
+    seconds_before_ = step.seconds.value_or(seconds_before_);
   if (!options_.log.empty()) {
     log_.open(options_.log, std::ios::trunc);
     log_ << lines << std::flush;

@@ -126,6 +126,28 @@ TEST_F(Reports, OlderLogsGetTheNewColumns) {
   EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
 }
 
+// Seconds of an older log began again in each call; a killed run leaves a piece of a line, and an
+// editor other ends of lines.
+TEST_F(Reports, LogsThatWereLeftOtherwise) {
+  const std::string want = "1,1,3.5,0.001,1,20,500\n2,1,3.25,0.001,1,20,1.5\n";
+  const std::string header = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n";
+  const std::string windows =
+      "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\r\n"
+      "1,1,3.5,0.001,1,20,500\r\n2,1,3.25,0.001,1,20,1.5\r\n";
+  for (const std::string& log : {header + want, header + want + "2", windows}) {
+    ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+    write("log.csv", log);
+    const Outcome outcome = run("train_reverse", "--resume run --log log.csv");
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    const std::vector<Cells> rows = rows_of(contents(folder_ / "log.csv"));
+    ASSERT_EQ(rows.size(), 31U);
+    EXPECT_EQ(rows[1], (Cells{"1", "1", "3.5", "0.001", "1", "20", "500", "", "", ""}));
+    EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
+    EXPECT_LT(std::stod(rows[3][6]), 400) << "the first call's time is there once";
+    fs::remove_all(folder_ / "run");
+  }
+}
+
 TEST_F(Reports, TellOfARunThatFails) {
   EXPECT_TRUE(
       fails("train_reverse", kReverse + "--epochs 100 --lr 1e9 --report page.html", "Trainer: "));
