@@ -202,10 +202,11 @@ void run_task(const examples::Program& program, const Options& o, const Task& ta
   if (!train(program, o, task, model, encoder, files)) return;
   models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite});
   std::cout << "saved " << o.save << std::endl;
+  if (!files.test.empty()) {
+    std::cout << "test " << said(task, nn::evaluate(model, examples_of(files.test, task.loss)))
+              << std::endl;
+  }
   write_attention(attention, learner, encoder, files);
-  if (files.test.empty()) return;
-  std::cout << "test " << said(task, nn::evaluate(model, examples_of(files.test, task.loss)))
-            << std::endl;
 }
 
 // ---- the tasks ----
