@@ -116,6 +116,17 @@ TEST_F(BenchProgram, SeesTheMemoryThatACallTakes) {
   EXPECT_LT(cases.item(1).integer("memory_bytes"), 4 * kScores);
 }
 
+TEST_F(BenchProgram, SlowsACaseDownOnPurpose) {
+  const auto best = [&](const std::string& slow) {
+    const Outcome outcome = bench("softmax/rows:64/cols:128 --no-peaks --json out.json" + slow);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    const Json json = read_json(path("out.json"));
+    EXPECT_EQ(json.at("bandwidth").size(), 0) << "--no-peaks";
+    return json.at("cases").item(0).number("best_s");
+  };
+  EXPECT_GT(best(" --slow 9"), 5 * best(""));
+}
+
 TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
   const Outcome outcome = bench("--filter '^matmul/M:64/N:64/K:64$' --json out.json");
   ASSERT_EQ(outcome.status, 0) << outcome.errors;

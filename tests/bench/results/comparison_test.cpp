@@ -1,5 +1,8 @@
 // The statistics by simulation, with a fixed seed: equal code raises no alarm and 3 % are found, in
 // normal noise, in heavy tails, in clocks that drift, and in both.
+//
+// It shows that the statistics do what they should under such noise, not that a machine's is so:
+// bench/README.md says what runs of real programs found.
 #include "bench/results/comparison.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +52,7 @@ const std::vector<Noise>& noises() {
   return kNoises;
 }
 
-constexpr int kRounds = 20;
+constexpr int kRounds = 100;  // as --run makes
 
 /// Cases whose first `slower` ones take `factor` times as long in the new version.
 std::vector<CaseRuns> measured(Random& random, const Noise& noise, int cases, int slower,
@@ -93,7 +96,7 @@ TEST_P(ComparisonTest, ThreePercentAreFound) {
       wrong += c.cases[i].verdict != Change::kSame ? 1 : 0;
     }
   }
-  EXPECT_GE(found, std::string(GetParam().name).find("heavy") == std::string::npos ? 95 : 60);
+  EXPECT_GE(found, 95);
   EXPECT_LE(wrong, 1);
 }
 
