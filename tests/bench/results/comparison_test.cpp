@@ -29,6 +29,10 @@ struct Noise {
   std::function<double(Random&)> call;
 };
 
+void PrintTo(const Noise& noise, std::ostream* out) {
+  *out << noise.name;
+}
+
 double normal(Random& random, double deviation) {
   return std::normal_distribution<double>(0, deviation)(random);
 }
