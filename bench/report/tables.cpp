@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bench/results/units.h"
+#include "models/pages/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* kOurs = "tessera";
 
 std::string percent(double fraction) {
-  return fixed(fraction * 100, 0) + " %";
+  return pages::decimals(fraction * 100, 0) + " %";
 }
 
 std::string of_peak(const Result& r) {
@@ -133,9 +134,9 @@ Table fused_table(const Results& results) {
     const std::string sizes = r.name.substr(fused.size());
     const Result* ops = find_case(results, "attention_unfused/" + sizes, kOurs, r.threads);
     if (ops == nullptr) continue;
-    table.rows.push_back({sizes, format(r.threads), seconds_text(r.best_s),
-                          seconds_text(ops->best_s), fixed(ops->best_s / r.best_s, 2) + " times",
-                          memory(r), memory(*ops)});
+    table.rows.push_back(
+        {sizes, format(r.threads), seconds_text(r.best_s), seconds_text(ops->best_s),
+         pages::decimals(ops->best_s / r.best_s, 2) + " times", memory(r), memory(*ops)});
   }
   return table;
 }
@@ -151,13 +152,14 @@ Table peers_table(const Results& results) {
   table.columns.push_back("errors");
   for (const Result* ours : ours_with_peers(results)) {
     std::vector<std::string> row = {ours->name, format(ours->threads), seconds_text(ours->best_s)};
-    std::string errors = ours->error ? fixed(*ours->error, 2) : "-";
+    std::string errors = ours->error ? pages::decimals(*ours->error, 2) : "-";
     for (const std::string& name : names) {
       const Result* r = find_case(results, ours->name, name, ours->threads);
       row.push_back(r != nullptr ? seconds_text(r->best_s) : "");
-      if (r != nullptr) errors += ", " + (r->error ? fixed(*r->error, 2) : std::string("-"));
+      if (r != nullptr)
+        errors += ", " + (r->error ? pages::decimals(*r->error, 2) : std::string("-"));
     }
-    row.push_back(fixed(best_peer(results, *ours)->best_s / ours->best_s, 2));
+    row.push_back(pages::decimals(best_peer(results, *ours)->best_s / ours->best_s, 2));
     row.push_back(errors);
     table.rows.push_back(std::move(row));
   }
@@ -190,7 +192,8 @@ Table peer_groups_table(const Results& results) {
     std::string libraries;
     for (const std::string& name : with) libraries += (libraries.empty() ? "" : ", ") + name;
     table.rows.push_back({group, libraries, format(first->threads), format(cases),
-                          fixed(std::exp(logs / static_cast<double>(cases)), 2), fixed(worst, 2)});
+                          pages::decimals(std::exp(logs / static_cast<double>(cases)), 2),
+                          pages::decimals(worst, 2)});
   }
   return table;
 }
@@ -200,11 +203,12 @@ Table cases_table(const Results& results) {
                           "GB/s", "memory", "error"},
               .rows = {}};
   for (const Result& r : results.cases) {
-    table.rows.push_back(
-        {r.name, r.by, format(r.threads), seconds_text(r.best_s), seconds_text(r.median_s),
-         percent(r.spread) + (r.noisy ? ", noisy" : ""), gflops(r), of_peak(r),
-         r.bytes > 0 ? three_digits(r.bytes / r.best_s / 1e9) : "",
-         r.memory_bytes ? bytes_text(*r.memory_bytes) : "", r.error ? fixed(*r.error, 3) : ""});
+    table.rows.push_back({r.name, r.by, format(r.threads), seconds_text(r.best_s),
+                          seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
+                          gflops(r), of_peak(r),
+                          r.bytes > 0 ? three_digits(r.bytes / r.best_s / 1e9) : "",
+                          r.memory_bytes ? bytes_text(*r.memory_bytes) : "",
+                          r.error ? pages::decimals(*r.error, 3) : ""});
   }
   return table;
 }
@@ -223,7 +227,8 @@ Table highlights_table(const Results& results) {
     const Result* peer = best_peer(results, *r);
     table.rows.push_back(
         {format("`", r->name, "`"), seconds_text(r->best_s), gflops(*r), of_peak(*r),
-         peer != nullptr ? format(fixed(peer->best_s / r->best_s, 2), " (", peer->by, ")") : ""});
+         peer != nullptr ? format(pages::decimals(peer->best_s / r->best_s, 2), " (", peer->by, ")")
+                         : ""});
   }
   return table;
 }

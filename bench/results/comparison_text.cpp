@@ -5,6 +5,7 @@
 
 #include "bench/results/comparison.h"
 #include "bench/results/units.h"
+#include "models/pages/numbers.h"
 #include "tensor/error.h"
 
 namespace tessera::results {
@@ -17,7 +18,7 @@ const char* word(Change change) {
 }
 
 std::string percent(double fraction) {
-  return (fraction < 0 ? "" : "+") + fixed(fraction * 100, 1) + " %";
+  return (fraction < 0 ? "" : "+") + pages::decimals(fraction * 100, 1) + " %";
 }
 
 std::string padded(std::string text, std::size_t width, bool left = false) {
@@ -34,8 +35,8 @@ std::string summary(const Comparison& c) {
                             " faster, ", count(Change::kSame), " the same within the noise");
   if (!c.only_old.empty()) text += format(", ", c.only_old.size(), " only in the old");
   if (!c.only_new.empty()) text += format(", ", c.only_new.size(), " only in the new");
-  text += format(" (by more than ", fixed(c.options.least * 100, 1), " %; wrong at most once in ",
-                 std::lround(1 / c.options.alpha), " comparisons)\n");
+  text += format(" (by more than ", pages::decimals(c.options.least * 100, 1),
+                 " %; wrong at most once in ", std::lround(1 / c.options.alpha), " comparisons)\n");
   if (c.few_runs) {
     text +=
         "Less than 5 runs a side: smaller changes are lost in how runs differ. --run finds them.\n";
@@ -64,7 +65,8 @@ std::string table(const Comparison& comparison) {
     text += padded(c->runs.name, width, true) + "  " + padded(c->runs.by, 9, true) +
             padded(format(c->runs.threads), 8) + padded(seconds_text(c->old_s), 11) +
             padded(seconds_text(c->new_s), 11) + padded(percent(c->change), 9) +
-            padded(p < 1e-4 ? "< 0.0001" : fixed(p, 4), 9) + "  " + word(c->verdict) + "\n";
+            padded(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) +
+            "\n";
   }
   return text + summary(comparison);
 }

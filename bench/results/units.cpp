@@ -2,9 +2,8 @@
 
 #include <array>
 #include <cmath>
-#include <iomanip>
-#include <locale>
-#include <sstream>
+
+#include "models/pages/numbers.h"
 
 namespace tessera::results {
 
@@ -26,16 +25,9 @@ std::string in_units(double value, const std::array<Unit, kCount>& units) {
 
 }  // namespace
 
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out.imbue(std::locale::classic());
-  out << std::fixed << std::setprecision(digits) << value;
-  return out.str();
-}
-
 std::string three_digits(double value) {
   const double size = std::abs(value);
-  return fixed(value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+  return pages::decimals(value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
 }
 
 std::string seconds_text(double seconds) {

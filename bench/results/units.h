@@ -5,8 +5,6 @@
 
 namespace tessera::results {
 
-/// `value` with so many digits after the point.
-std::string fixed(double value, int digits);
 /// Three digits: "1.23", "12.3", "123", and more where it is larger.
 std::string three_digits(double value);
 /// "4.21 us", "1.70 ms".
