@@ -1,0 +1,86 @@
+#include "nn/training/communicator.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::nn {
+
+void OneProcess::send(index_t to, index_t, std::span<const std::byte>) {
+  fail("OneProcess", "there is no process ", to, " to send to");
+}
+
+void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
+  fail("OneProcess", "there is no process ", from, " to receive from");
+}
+
+Share share_of(index_t count, const Communicator& processes) {
+  // As count * rank / size, which could overflow.
+  const index_t size = processes.size();
+  const index_t whole = count / size, rest = count % size;
+  const auto before = [&](index_t rank) { return whole * rank + rest * rank / size; };
+  return {before(processes.rank()), before(processes.rank() + 1)};
+}
+
+namespace {
+
+/// Texts one after another, each after its length.
+std::string packed(const NamedTexts& facts) {
+  std::string result;
+  const auto add = [&](const std::string& text) {
+    result += std::to_string(text.size()) + ':' + text;
+  };
+  for (const auto& [name, text] : facts) {
+    add(name);
+    add(text);
+  }
+  return result;
+}
+
+NamedTexts unpacked(std::string_view bytes) {
+  const auto next = [&] {
+    std::size_t size = 0;
+    const char* const end = std::from_chars(bytes.data(), bytes.data() + bytes.size(), size).ptr;
+    const std::string_view text =
+        bytes.substr(static_cast<std::size_t>(end - bytes.data()) + 1, size);
+    bytes = bytes.substr(static_cast<std::size_t>(text.data() + text.size() - bytes.data()));
+    return std::string(text);
+  };
+  NamedTexts facts;
+  while (!bytes.empty()) {
+    std::string name = next();
+    facts.emplace_back(std::move(name), next());
+  }
+  return facts;
+}
+
+/// As an error shows it: long ones are lists that nobody reads.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kMost = 80;
+  const std::string start = text.substr(0, kMost) + (text.size() > kMost ? "..." : "");
+  return text.empty() ? "nothing" : printable(start);
+}
+
+}  // namespace
+
+void require_agreement(Communicator& processes, const char* op, const NamedTexts& facts) {
+  const std::vector<std::string> all = processes.all_gather(packed(facts));
+  const NamedTexts first = unpacked(all.front());
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all.front()) continue;
+    const NamedTexts other = unpacked(all[rank]);
+    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+      const auto [name, text] = i < first.size() ? first[i] : std::pair<std::string, std::string>();
+      const auto [its_name, its] =
+          i < other.size() ? other[i] : std::pair<std::string, std::string>();
+      require(name == its_name, op, "the processes run other programs: rank 0 tells of ",
+              shown(name), ", rank ", rank, " of ", shown(its_name));
+      require(text == its, op, "the processes disagree: ", name, " is ", shown(text),
+              " at rank 0, but ", shown(its), " at rank ", rank);
+    }
+  }
+}
+
+}  // namespace tessera::nn

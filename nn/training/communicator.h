@@ -1,0 +1,98 @@
+// The processes that train together, as one of them sees the others.
+//
+// A trainer, an evaluation and an optimiser know this interface alone. One process is its trivial
+// case, OneProcess; nn/training/mpi has that of mpirun.
+//
+//   nn::TrainerOptions options = {.shards = 8, .processes = &processes};
+//
+// All processes call the same functions in the same order: send and receive match by tag, all_gather
+// by its place among the calls.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::nn {
+
+/// A process that no longer answers: the others cannot go on.
+struct ProcessLost : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A group of processes, numbered by rank. Its functions are called by one thread alone.
+///
+/// Messages are bytes. Between two processes those of one tag arrive in the order in which they were
+/// sent. **Errors**: ProcessLost, thrown by whatever waits for a process that has ended.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  /// This process, from 0 to size() - 1.
+  virtual index_t rank() const = 0;
+  virtual index_t size() const = 0;
+
+  /// Begins to send `bytes` to process `to`. They must stay as they are until `wait` has returned.
+  /// Tags are from 0 to kMostTags - 1.
+  virtual void send(index_t to, index_t tag, std::span<const std::byte> bytes) = 0;
+  /// Begins to receive a message of exactly this length, which is there after `wait`.
+  virtual void receive(index_t from, index_t tag, std::span<std::byte> bytes) = 0;
+  /// Lets what was begun go on, and returns at once. For long computations to call now and then.
+  virtual void progress() = 0;
+  /// Returns when all that this process has begun has ended.
+  virtual void wait() = 0;
+
+  /// What each process gives, by rank; each may give another length.
+  virtual std::vector<std::string> all_gather(std::string_view mine) = 0;
+
+  /// Bytes that this process has given to `send` so far.
+  virtual index_t bytes_sent() const = 0;
+
+  static constexpr index_t kMostTags = index_t{1} << 21;
+
+ protected:
+  Communicator() = default;
+  Communicator(const Communicator&) = default;
+  Communicator& operator=(const Communicator&) = default;
+};
+
+/// A process alone. **Errors**: sending and receiving.
+class OneProcess final : public Communicator {
+ public:
+  index_t rank() const override { return 0; }
+  index_t size() const override { return 1; }
+  void send(index_t to, index_t tag, std::span<const std::byte> bytes) override;
+  void receive(index_t from, index_t tag, std::span<std::byte> bytes) override;
+  void progress() override {}
+  void wait() override {}
+  std::vector<std::string> all_gather(std::string_view mine) override {
+    return {std::string(mine)};
+  }
+  index_t bytes_sent() const override { return 0; }
+};
+
+/// The part of `count` things in a row that belongs to this process: `count` cut into as many
+/// stretches as there are processes, whose lengths differ by at most one.
+struct Share {
+  index_t begin, end;
+};
+Share share_of(index_t count, const Communicator& processes);
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// Throws unless all processes give the same text under each name.
+///
+///     require_agreement(processes, "Trainer", {{"seed", "5"}, {"shards", "4"}});
+///
+/// **Errors**: std::invalid_argument, the same at all processes, that begins with `op` and says
+/// which process has what under which name. Two processes are named, rank 0 and the first that
+/// differs from it.
+void require_agreement(Communicator& processes, const char* op, const NamedTexts& facts);
+
+}  // namespace tessera::nn
