@@ -4,23 +4,21 @@
 //   train_classifier --resume run --predict < lines.txt
 //
 // A line of a file is a label, a tab and the text. Options: --help.
-#include <algorithm>
-#include <cstdio>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "examples/attention_file.h"
+#include "examples/classifier_answers.h"
+#include "examples/classifier_data.h"
 #include "examples/confusion.h"
 #include "examples/named_tokenizer.h"
 #include "examples/plan.h"
 #include "examples/training.h"
 #include "examples/word_pairs.h"
 #include "models/models.h"
-#include "models/text/utf8.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -29,7 +27,7 @@
 namespace {
 
 using namespace tessera;
-using text::Tokenizer;
+using examples::Names;
 
 struct ClassifierOptions {
   std::string train;
@@ -52,24 +50,7 @@ struct ClassifierOptions {
   examples::AttentionOptions attention;
 };
 
-/// What a line of text means to the model: the names of its words and classes.
-struct Names {
-  std::unique_ptr<Tokenizer> words;
-  std::vector<std::string> labels;
-};
-
-Names names_from(const nn::Checkpoint& checkpoint) {
-  Names names{text::tokenizer_from_text(checkpoint.text("vocabulary"), checkpoint.file), {}};
-  const std::string& labels = checkpoint.text("labels");
-  for (std::size_t begin = 0; begin < labels.size();) {
-    const std::size_t end = labels.find('\n', begin);
-    names.labels.push_back(labels.substr(begin, end - begin));
-    begin = end == std::string::npos ? end : end + 1;
-  }
-  if (names.labels.empty()) fail_file(checkpoint.file, "its value 'labels' is empty");
-  return names;
-}
-
+/// The names of the words and classes of lines to learn from.
 Names names_of(const std::vector<text::LabelledText>& lines, std::vector<std::string> labels,
                const ClassifierOptions& options) {
   std::vector<std::string> texts;
@@ -79,110 +60,12 @@ Names names_of(const std::vector<text::LabelledText>& lines, std::vector<std::st
   return {examples::named_tokenizer(options.tokenizer, texts, limits), std::move(labels)};
 }
 
-/// The notes from which names_from makes the names again.
-nn::Checkpoint notes_of(const Names& names) {
-  nn::Checkpoint notes;
-  notes.set("vocabulary", names.words->to_text());
-  std::string labels;
-  for (const std::string& label : names.labels) labels += label + '\n';
-  notes.set("labels", labels);
-  return notes;
-}
-
-/// The numbers of a text's words, after [CLS].
-std::vector<index_t> encode(const Tokenizer& words, const std::string& text, index_t max_words) {
-  return words.encode(text, {.max_length = max_words + 1}).ids;
-}
-
-std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
-                                       const std::string& file, const Names& names,
-                                       index_t max_words) {
-  const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
-  std::vector<text::Example> examples;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    examples.push_back({encode(*names.words, lines[i].text, max_words), labels[i]});
-  }
-  return examples;
-}
-
 /// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
 Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double chance) {
   if (chance == 0) return ids;
   const Tensor drawn = bernoulli(ids.shape(), 1 - chance);
   const Tensor keep = logical_or(text::special_mask(ids, special), drawn);
   return where(keep, ids, full({}, static_cast<double>(special.unknown.value()), kInt64));
-}
-
-/// The class of each example.
-std::vector<index_t> classes_of(const models::SequenceClassifier& model,
-                                const std::vector<text::Example>& examples) {
-  nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 64, .shuffle = false});
-  std::vector<index_t> classes(examples.size());
-  while (sampler.epoch() == 0) {
-    const std::span<const index_t> chosen = sampler.next();
-    const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor best = argmax(model({batch.ids, batch.lengths}), {-1});
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      classes[static_cast<std::size_t>(chosen[i])] =
-          best.item_at<index_t>({static_cast<index_t>(i)});
-    }
-  }
-  return classes;
-}
-
-/// The table of labels, both models' numbers if there are two, and the accuracy as the last line.
-void test(const models::SequenceClassifier& model, const std::vector<text::Example>& examples,
-          const std::vector<std::string>& labels,
-          const std::optional<examples::Confusion>& baseline) {
-  const examples::Confusion counts(examples, classes_of(model, examples), std::ssize(labels));
-  std::cout << '\n';
-  counts.print(std::cout, labels);
-  std::cout << '\n';
-  if (baseline) {
-    std::cout << "baseline macro F1 " << examples::fixed(baseline->macro_f1(), 4)
-              << "\nbaseline accuracy " << examples::fixed(baseline->accuracy(), 4)
-              << ", of a linear model of words and pairs of words\n";
-  }
-  std::cout << "test macro F1 " << examples::fixed(counts.macro_f1(), 4) << "\ntest accuracy "
-            << examples::fixed(counts.accuracy(), 4) << std::endl;
-}
-
-/// The class of one text and, if they are wanted, the probabilities of all, a tab in front of each.
-std::string answer(const models::SequenceClassifier& model, const Names& names,
-                   const std::string& line, const ClassifierOptions& c) {
-  const Tensor tokens = from_vector(encode(*names.words, line, c.max_words)).unsqueeze(0);
-  const Tensor scores = model(tokens);
-  std::string text = names.labels[static_cast<std::size_t>(argmax(scores, {-1}).item<index_t>())];
-  if (!c.probabilities) return text;
-  for (const double p : softmax(scores).flatten().to(kFloat64).to_vector<double>()) {
-    text += '\t' + examples::fixed(p, 4);
-  }
-  return text;
-}
-
-/// Prints each line of standard input with the model's answer in front of it. With probabilities, a
-/// first line names the columns.
-void predict(const models::SequenceClassifier& model, const Names& names,
-             const ClassifierOptions& c) {
-  if (c.probabilities) {
-    std::cout << "class";
-    for (const std::string& label : names.labels) std::cout << '\t' << label;
-    std::cout << "\ttext" << std::endl;
-  }
-  index_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (number == 1 && line.starts_with(text::kByteOrderMark)) {
-      line.erase(0, text::kByteOrderMark.size());
-    }
-    if (text::find_invalid_utf8(line) != std::string::npos) {
-      fail_file("standard input", "line ", number, " is not UTF-8");
-    }
-    std::cout << answer(model, names, line, c) << '\t' << line << std::endl;
-  }
-  // The stream itself takes an error of C's, on which it rests, for the end.
-  if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }
 
 models::SequenceClassifier make_model(const examples::Program& program, const Names& names,
@@ -241,7 +124,7 @@ void report(examples::Training& training, const models::SequenceClassifier& mode
             const Names& names, const Files& files) {
   const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
     if (examples.empty()) return;
-    const examples::Confusion counts(examples, classes_of(model, examples),
+    const examples::Confusion counts(examples, examples::classes_of(model, examples),
                                      std::ssize(names.labels));
     training.report(counts.for_page(title, names.labels));
   };
@@ -263,7 +146,7 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
                                              text::make_batch(files.train, chosen));
                                        }},
                              .digest = examples::digest_of(files.train),
-                             .notes = notes_of(names)};
+                             .notes = examples::notes_of(names)};
   if (!files.valid.empty()) {
     lesson.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
                          return loss_of(model, text::make_batch(files.valid, chosen));
@@ -278,22 +161,6 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
   return true;
 }
 
-/// Moves a share of the lines, chosen at random, out of `lines`.
-std::vector<text::LabelledText> hold_out(std::vector<text::LabelledText>& lines, double share,
-                                         std::uint64_t seed) {
-  constexpr std::uint64_t kStream = 3;
-  Rng rng(seed, kStream);
-  const Tensor order = permutation(std::ssize(lines), rng);
-  const auto count = static_cast<index_t>(share * static_cast<double>(lines.size()));
-  std::vector<text::LabelledText> held, kept;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool is_held = order.item_at<index_t>({static_cast<index_t>(i)}) < count;
-    (is_held ? held : kept).push_back(std::move(lines[i]));
-  }
-  lines = std::move(kept);
-  return held;
-}
-
 /// The held-out lines that the options ask for; a share of `lines` leaves them.
 std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
                                                const ClassifierOptions& c,
@@ -301,7 +168,7 @@ std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
   std::vector<text::LabelledText> valid;
   if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
   if (c.valid_share > 0) {
-    valid = hold_out(lines, c.valid_share, program.options.seed);
+    valid = examples::hold_out(lines, c.valid_share, program.options.seed);
     require(!valid.empty(), "train_classifier", "--valid-share ", c.valid_share, " of ",
             lines.size(), " lines is none");
   }
@@ -338,17 +205,18 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   std::vector<text::LabelledText> lines = all_lines;
   std::vector<text::LabelledText> valid_lines;
   if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
-  const Names names = program.resumed ? names_from(*program.resumed)
+  const Names names = program.resumed ? examples::names_from(*program.resumed)
                                       : names_of(lines, text::distinct_labels(all_lines), c);
   Files files;
   if (!c.test.empty()) {
-    files.test = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
+    files.test =
+        examples::examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);
   const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
-  files.train = examples_of(lines, c.train, names, c.max_words);
-  files.valid = examples_of(valid_lines, c.valid, names, c.max_words);
+  files.train = examples::examples_of(lines, c.train, names, c.max_words);
+  files.valid = examples::examples_of(valid_lines, c.valid, names, c.max_words);
   const index_t classes = std::ssize(names.labels);
   std::optional<examples::Confusion> baseline;
   if (c.baseline) {
@@ -361,8 +229,8 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
     return;
   }
   nn::eval(model);
-  if (c.predict) predict(model, names, c);
-  if (!files.test.empty()) test(model, files.test, names.labels, baseline);
+  if (c.predict) examples::predict(model, names, {c.max_words, c.probabilities});
+  if (!files.test.empty()) examples::test(model, files.test, names.labels, baseline);
   const auto& shown = !files.test.empty()    ? files.test
                       : !files.valid.empty() ? files.valid
                                              : files.train;

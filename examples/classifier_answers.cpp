@@ -1,0 +1,87 @@
+#include "examples/classifier_answers.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "examples/progress.h"
+#include "models/text/utf8.h"
+#include "nn/training/batch_sampler.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/ops/ops.h"
+
+namespace tessera::examples {
+
+std::vector<index_t> classes_of(const models::SequenceClassifier& model,
+                                std::span<const text::Example> examples) {
+  nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 64, .shuffle = false});
+  std::vector<index_t> classes(examples.size());
+  while (sampler.epoch() == 0) {
+    const std::span<const index_t> chosen = sampler.next();
+    const text::Batch batch = text::make_batch(examples, chosen);
+    const Tensor best = argmax(model({batch.ids, batch.lengths}), {-1});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      classes[static_cast<std::size_t>(chosen[i])] =
+          best.item_at<index_t>({static_cast<index_t>(i)});
+    }
+  }
+  return classes;
+}
+
+void test(const models::SequenceClassifier& model, std::span<const text::Example> examples,
+          const std::vector<std::string>& labels, const std::optional<Confusion>& baseline) {
+  const Confusion counts(examples, classes_of(model, examples), std::ssize(labels));
+  std::cout << '\n';
+  counts.print(std::cout, labels);
+  std::cout << '\n';
+  if (baseline) {
+    std::cout << "baseline macro F1 " << fixed(baseline->macro_f1(), 4) << "\nbaseline accuracy "
+              << fixed(baseline->accuracy(), 4)
+              << ", of a linear model of words and pairs of words\n";
+  }
+  std::cout << "test macro F1 " << fixed(counts.macro_f1(), 4) << "\ntest accuracy "
+            << fixed(counts.accuracy(), 4) << std::endl;
+}
+
+namespace {
+
+/// The class of one text and, if they are wanted, the probabilities of all, a tab in front of each.
+std::string answer(const models::SequenceClassifier& model, const Names& names,
+                   const std::string& line, const PredictOptions& options) {
+  const Tensor tokens = from_vector(encode(*names.words, line, options.max_words)).unsqueeze(0);
+  const Tensor scores = model(tokens);
+  std::string text = names.labels[static_cast<std::size_t>(argmax(scores, {-1}).item<index_t>())];
+  if (!options.probabilities) return text;
+  for (const double p : softmax(scores).flatten().to(kFloat64).to_vector<double>()) {
+    text += '\t' + fixed(p, 4);
+  }
+  return text;
+}
+
+}  // namespace
+
+void predict(const models::SequenceClassifier& model, const Names& names,
+             const PredictOptions& options) {
+  if (options.probabilities) {
+    std::cout << "class";
+    for (const std::string& label : names.labels) std::cout << '\t' << label;
+    std::cout << "\ttext" << std::endl;
+  }
+  index_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number == 1 && line.starts_with(text::kByteOrderMark)) {
+      line.erase(0, text::kByteOrderMark.size());
+    }
+    if (text::find_invalid_utf8(line) != std::string::npos) {
+      fail_file("standard input", "line ", number, " is not UTF-8");
+    }
+    std::cout << answer(model, names, line, options) << '\t' << line << std::endl;
+  }
+  // The stream itself takes an error of C's, on which it rests, for the end.
+  if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
+}
+
+}  // namespace tessera::examples
