@@ -1,0 +1,68 @@
+#include "examples/fine_tuning_run.h"
+
+#include <cmath>
+
+#include "examples/confusion.h"
+#include "nn/training/batch_sampler.h"
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+Files read_files(const Program& program, const FineTuneOptions& o,
+                 const std::function<TextData(const std::string& file)>& read) {
+  Files files;
+  files.train = read(o.train);
+  if (!o.valid.empty()) files.valid = read(o.valid);
+  if (!o.test.empty()) files.test = read(o.test);
+  if (o.valid_share > 0) {
+    files.valid = hold_out(files.train, o.valid_share, program.options.seed);
+    require(!files.valid.empty(), kFineTune, "--valid-share ", o.valid_share, " of ",
+            files.train.examples.size(), " examples is none");
+  }
+  return files;
+}
+
+nn::Examples examples_of(const TextData& data, const LossOf& loss) {
+  return {data.lengths(), [&](Chosen chosen) { return loss(data, chosen); }};
+}
+
+std::string said(const Task& task, const nn::LossTotals& totals) {
+  if (task.is_regression) return "error " + fixed(std::sqrt(totals.mean()), 4);
+  return "loss " + fixed(totals.mean(), 4) + "  accuracy " + fixed(totals.accuracy(), 4);
+}
+
+std::string summary_of(const Task& task, const nn::EpochReport& report) {
+  std::string summary = said(task, report.totals);
+  if (!report.evaluation) return summary;
+  summary += "  held out: " + said(task, report.evaluation->totals);
+  return report.evaluation->is_best ? summary + ", the best" : summary;
+}
+
+models::FineTuningOptions tuning_of(const Program& program, const FineTuneOptions& o,
+                                    index_t layers) {
+  require(o.freeze_layers <= layers, kFineTune, "--freeze-layers is ", o.freeze_layers,
+          ", but the model has ", layers, " layers");
+  return {.lr = program.options.learning_rate,
+          .head_lr = o.head_lr,
+          .layer_decay = o.layer_decay,
+          .weight_decay = program.options.weight_decay,
+          .freeze_embeddings = o.freeze == "embeddings",
+          .freeze_layers = o.freeze == "encoder" ? layers : o.freeze_layers};
+}
+
+void report(Training& training, const Task& task, const Files& files) {
+  constexpr index_t kBatch = 32;
+  for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
+                                    std::pair(&files.test, "Examples of --test")}) {
+    if (data->examples.empty()) continue;
+    Confusion counts(std::ssize(task.labels));
+    nn::BatchSampler sampler(data->lengths(), {.batch_size = kBatch, .shuffle = false});
+    while (sampler.epoch() == 0) {
+      const text::Batch batch = text::make_batch(data->examples, sampler.next(), task.padding);
+      counts.add(batch.labels, task.scores(batch));
+    }
+    training.report(counts.for_page(title, task.labels));
+  }
+}
+
+}  // namespace tessera::examples
