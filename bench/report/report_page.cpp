@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kStyle = R"(
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2rem 0.7rem; border-bottom: 1px solid var(--line); text-align: right; }
-th:first-child { text-align: left; }
+th:first-child, .words { text-align: left; }
 tbody th { font-weight: 400; }
 .machine td { text-align: left; }
 .machine th { white-space: nowrap; }

@@ -98,7 +98,8 @@ Table bandwidth_table(const Results& results) {
 
 Table ladder_table(const Results& results, const std::string& ladder) {
   const index_t most = most_threads(results);
-  Table table{.columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}};
+  Table table{
+      .columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}, .words = {1}};
   if (most > 1) {
     table.columns.push_back(format("GFLOP/s, ", most, " threads"));
     table.columns.push_back("of peak");
@@ -168,7 +169,8 @@ Table peers_table(const Results& results) {
 
 Table peer_groups_table(const Results& results) {
   Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
-              .rows = {}};
+              .rows = {},
+              .words = {1}};
   const std::vector<const Result*> ours = ours_with_peers(results);
   std::set<std::pair<std::string, index_t>> done;
   for (const Result* first : ours) {
@@ -201,7 +203,8 @@ Table peer_groups_table(const Results& results) {
 Table cases_table(const Results& results) {
   Table table{.columns = {"case", "by", "threads", "best", "median", "spread", "GFLOP/s", "of peak",
                           "GB/s", "memory", "error"},
-              .rows = {}};
+              .rows = {},
+              .words = {1}};
   for (const Result& r : results.cases) {
     table.rows.push_back({r.name, r.by, format(r.threads), seconds_text(r.best_s),
                           seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
@@ -234,13 +237,16 @@ Table highlights_table(const Results& results) {
 }
 
 std::string to_html(const Table& table) {
+  const auto tag_end = [&](std::size_t column) -> std::string {
+    return table.words.contains(column) ? " class=\"words\">" : ">";
+  };
   std::string html = "<div class=\"scroll\" tabindex=\"0\"><table>";
   const bool head = std::any_of(table.columns.begin(), table.columns.end(),
                                 [](const std::string& column) { return !column.empty(); });
   if (head) {
     html += "<thead><tr>";
-    for (const std::string& column : table.columns) {
-      html += "<th scope=\"col\">" + pages::escape(column) + "</th>";
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      html += "<th scope=\"col\"" + tag_end(i) + pages::escape(table.columns[i]) + "</th>";
     }
     html += "</tr></thead>";
   }
@@ -249,7 +255,7 @@ std::string to_html(const Table& table) {
     html += "\n<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       html += i == 0 ? "<th scope=\"row\">" + pages::escape(row[i]) + "</th>"
-                     : "<td>" + pages::escape(row[i]) + "</td>";
+                     : "<td" + tag_end(i) + pages::escape(row[i]) + "</td>";
     }
     html += "</tr>";
   }

@@ -1,6 +1,8 @@
 // The tables that a report and the READMEs share.
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace tessera::results {
 struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
+  std::set<std::size_t> words = {};  // columns of words, which a page aligns left; the first is one
 
   bool empty() const { return rows.empty(); }
 };

@@ -60,7 +60,8 @@ TEST(ReportTest, ThePageHasEverySectionAndTheNumbers) {
   }
   for (const char* part :
        {"A &amp; B", "L1 data 32.8 kB", "12.5 ms", "18.8 ms", "160</td>", "80 %",
-        "the &lt;definition&gt;", "2.00 times", "4.10 kB", "8.00 MB", "1.20", "0.125", "30.0"}) {
+        "class=\"words\">idea</th>", "<td class=\"words\">the &lt;definition&gt;</td><td>",
+        "2.00 times", "4.10 kB", "8.00 MB", "1.20", "0.125", "30.0"}) {
     EXPECT_TRUE(has(html, part)) << part;
   }
 }
