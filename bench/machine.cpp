@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <set>
-#include <thread>
 
 #include "bench/build_info.h"
 #include "bench/event_counters.h"
+#include "examples/host.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -59,27 +57,6 @@ index_t processors_in(const std::string& list) {
   return count;
 }
 
-/// What /proc/cpuinfo says: the processor's name, sockets and cores.
-void read_cpuinfo(Machine& machine) {
-  std::ifstream file("/proc/cpuinfo");
-  std::set<std::string> sockets;
-  std::set<std::string> cores;
-  std::string socket;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    const std::string value = colon == std::string::npos ? "" : line.substr(colon + 2);
-    if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = value;
-    if (line.starts_with("physical id")) sockets.insert(socket = value);
-    if (line.starts_with("core id")) cores.insert(format(socket, '/', value));
-  }
-  if (machine.cpu.empty()) machine.cpu = "unknown";
-  const auto or_one = [](std::size_t count) {
-    return std::max<index_t>(static_cast<index_t>(count), 1);
-  };
-  machine.sockets = or_one(sockets.size());
-  machine.cores = or_one(cores.empty() ? std::thread::hardware_concurrency() : cores.size());
-}
-
 /// "0-2,5": the processors that this process may run on.
 std::string allowed_processors() {
   cpu_set_t set;
@@ -109,15 +86,6 @@ std::string os() {
   utsname names = {};
   if (uname(&names) != 0) return "unknown";
   return format(names.sysname, ' ', names.release, ' ', names.machine);
-}
-
-std::string date() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc = {};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
 }
 
 std::string or_unknown(const std::string& text) {
@@ -151,7 +119,10 @@ std::vector<CacheLevel> data_caches() {
 
 Machine machine_info() {
   Machine machine;
-  read_cpuinfo(machine);
+  const examples::Processor processor = examples::processor();
+  machine.cpu = processor.name;
+  machine.sockets = processor.sockets;
+  machine.cores = processor.cores;
   machine.caches = caches();
   machine.isa = current_isa();
   machine.threads = thread_count();
@@ -164,7 +135,7 @@ Machine machine_info() {
       or_unknown(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
   machine.load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
   machine.os = os();
-  machine.date = date();
+  machine.date = examples::utc_now("%Y-%m-%dT%H:%M:%SZ");
   machine.counters = describe_counters();
   return machine;
 }

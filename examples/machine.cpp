@@ -1,11 +1,9 @@
 #include "examples/machine.h"
 
-#include <array>
-#include <ctime>
-#include <fstream>
 #include <string>
 #include <thread>
 
+#include "examples/host.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -13,16 +11,6 @@
 namespace tessera::examples {
 
 namespace {
-
-/// The processor's name as Linux tells it on x86-64.
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string compiler_name() {
 #if defined(__clang__)
@@ -32,24 +20,15 @@ std::string compiler_name() {
 #endif
 }
 
-std::string time_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  std::array<char, 64> text{};
-  gmtime_r(&now, &parts);
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text.data();
-}
-
 }  // namespace
 
 pages::Facts machine_facts() {
-  return {{"processor", processor_name()},
+  return {{"processor", processor().name},
           {"logical cores", format(std::thread::hardware_concurrency())},
           {"threads", format(thread_count())},
           {"instruction set", current_isa()},
           {"compiler", compiler_name()},
-          {"begun", time_now()}};
+          {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};
 }
 
 }  // namespace tessera::examples
