@@ -11,9 +11,6 @@
 
 #include "tests/support/limits.h"
 
-// The address sanitizer's, where it is linked: its objects may come from a build without it.
-extern "C" [[gnu::weak]] void __asan_init();
-
 namespace tessera::test {
 
 /// A line of /proc/self/status in KiB; 0 where there is none.
@@ -45,12 +42,11 @@ std::string within_bounds(std::size_t bytes, const Body& body) {
     const double seconds = processor_seconds() - start;
     const long taken = status_kib("VmHWM") - before;
     const long allowed = (kMostBytes + static_cast<long>(bytes)) / 1024;
-    const bool is_sanitized = __asan_init != nullptr;
-    const double slower = is_sanitized ? 20 : 1;
+    const double slower = is_sanitized() ? 20 : 1;
     std::string answer = "." + error;
     if (seconds > slower * kMostSeconds) {
       answer = "took " + std::to_string(seconds) + " seconds";
-    } else if (!is_sanitized && taken > allowed) {
+    } else if (!is_sanitized() && taken > allowed) {
       answer = "took " + std::to_string(taken) + " KiB, not " + std::to_string(allowed);
     }
     if (write(ends[1], answer.data(), answer.size()) < 0) _exit(2);

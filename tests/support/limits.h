@@ -4,11 +4,19 @@
 #include <cstddef>
 #include <ctime>
 
+// The address sanitizer's, where it is linked: its objects may come from a build without it.
+extern "C" [[gnu::weak]] void __asan_init();
+
 namespace tessera::test {
 
 /// Of the processor, in seconds, and of memory, in bytes beyond the file's own size.
 inline constexpr double kMostSeconds = 1;
 inline constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{32} << 20;
+
+/// Whether the address sanitizer is linked.
+inline bool is_sanitized() {
+  return __asan_init != nullptr;
+}
 
 /// What this process has taken of the processor.
 inline double processor_seconds() {
