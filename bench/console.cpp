@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "bench/results/units.h"
 #include "tensor/error.h"
 
 namespace tessera::bench {
@@ -27,17 +28,14 @@ std::string printed(const char* layout, double value) {
   return text.data();
 }
 
-/// Four digits in all.
-std::string four_digits(double value) {
-  return printed(value < 9.9995   ? "%.3f"
-                 : value < 99.995 ? "%.2f"
-                 : value < 999.95 ? "%.1f"
-                                  : "%.0f",
-                 value);
-}
-
 std::string percent(double part, double whole) {
   return whole > 0 && part > 0 ? printed("%.0f%%", 100 * part / whole) : "";
+}
+
+/// As wide for seconds as for the other units.
+std::string time(double seconds) {
+  const std::string text = results::seconds_text(seconds, 4);
+  return text.ends_with(" s") ? text + " " : text;
 }
 
 std::string rate(double value) {
@@ -46,13 +44,6 @@ std::string rate(double value) {
 
 }  // namespace
 
-std::string seconds_text(double seconds) {
-  if (seconds < 0.9995e-6) return four_digits(seconds * 1e9) + " ns";
-  if (seconds < 0.9995e-3) return four_digits(seconds * 1e6) + " us";
-  if (seconds < 0.9995) return four_digits(seconds * 1e3) + " ms";
-  return four_digits(seconds) + " s ";
-}
-
 std::string scaled_text(double value) {
   constexpr const char* kLetters[] = {" ", " k", " M", " G", " T", " P"};
   int power = 0;
@@ -60,7 +51,7 @@ std::string scaled_text(double value) {
     value /= 1000;
     ++power;
   }
-  return four_digits(value) + kLetters[power];
+  return results::digits_text(value, 4) + kLetters[power];
 }
 
 std::string table_head() {
@@ -73,9 +64,8 @@ std::string table_row(const Result& r) {
   const std::string by = r.by == "tessera" ? "" : " (" + r.by + ")";
   std::string row = left(r.name + by, kName);
   if (!r.failure.empty()) return row + " " + r.failure + "\n";
-  row += right(seconds_text(r.best), 10) + right(seconds_text(r.median), 10) +
-         right(percent(r.spread, 1), 8) + right(std::to_string(r.calls), 8) +
-         right(rate(r.flops_per_second()), 9) +
+  row += right(time(r.best), 10) + right(time(r.median), 10) + right(percent(r.spread, 1), 8) +
+         right(std::to_string(r.calls), 8) + right(rate(r.flops_per_second()), 9) +
          right(percent(r.flops_per_second(), r.peak_flops), 8) +
          right(rate(r.bytes_per_second()), 9) +
          right(percent(r.bytes_per_second(), r.peak_bandwidth), 8) +

@@ -7,9 +7,7 @@
 
 namespace tessera::bench {
 
-/// Four digits and a unit: "12.34 us", "1.234 ms".
-std::string seconds_text(double seconds);
-/// A number with the letter of its power of 1000: "281.3 G", followed by a unit of one's own.
+/// A number of four digits with the letter of its power of 1000: "281.3 G", followed by a unit of one's own.
 std::string scaled_text(double value);
 
 /// The names of the table's columns.

@@ -24,13 +24,13 @@ std::string of_peak(const Result& r) {
 }
 
 std::string gflops(const Result& r) {
-  return r.flops > 0 ? three_digits(r.flops_s() / 1e9) : "";
+  return r.flops > 0 ? digits_text(r.flops_s() / 1e9, 3) : "";
 }
 
 std::string value_text(const Json& value) {
   if (value.kind() == Json::Kind::kText) return std::string(value.text());
   if (value.kind() == Json::Kind::kInteger) return format(value.integer());
-  if (value.kind() == Json::Kind::kNumber) return three_digits(value.number());
+  if (value.kind() == Json::Kind::kNumber) return digits_text(value.number(), 3);
   return "";
 }
 
@@ -91,7 +91,7 @@ Table machine_table(const Results& results) {
 Table bandwidth_table(const Results& results) {
   Table table{.columns = {"level", "bytes touched", "GB/s"}, .rows = {}};
   for (const Bandwidth& b : results.bandwidth) {
-    table.rows.push_back({b.level, bytes_text(b.bytes), three_digits(b.bytes_s / 1e9)});
+    table.rows.push_back({b.level, bytes_text(b.bytes), digits_text(b.bytes_s / 1e9, 3)});
   }
   return table;
 }
@@ -209,7 +209,7 @@ Table cases_table(const Results& results) {
     table.rows.push_back({r.name, r.by, format(r.threads), seconds_text(r.best_s),
                           seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
                           gflops(r), of_peak(r),
-                          r.bytes > 0 ? three_digits(r.bytes / r.best_s / 1e9) : "",
+                          r.bytes > 0 ? digits_text(r.bytes / r.best_s / 1e9, 3) : "",
                           r.memory_bytes ? bytes_text(*r.memory_bytes) : "",
                           r.error ? pages::decimals(*r.error, 3) : ""});
   }

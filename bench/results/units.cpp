@@ -14,25 +14,30 @@ struct Unit {
   const char* name;
 };
 
-/// `value` in the largest unit that it reaches.
+/// `value` in the largest unit that it reaches when it is rounded: not "1000 us".
 template <std::size_t kCount>
-std::string in_units(double value, const std::array<Unit, kCount>& units) {
-  for (const Unit& unit : units) {
-    if (std::abs(value) >= unit.size) return three_digits(value / unit.size) + " " + unit.name;
-  }
-  return three_digits(value / units.back().size) + " " + units.back().name;
+std::string in_units(double value, const std::array<Unit, kCount>& units, int digits = 3) {
+  const double reached = 1 - 0.5 * std::pow(10, -digits);
+  const Unit* chosen = units.data();
+  while (chosen != &units.back() && std::abs(value) < reached * chosen->size) ++chosen;
+  return digits_text(value / chosen->size, digits) + " " + chosen->name;
 }
 
 }  // namespace
 
-std::string three_digits(double value) {
-  const double size = std::abs(value);
-  return pages::decimals(value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+std::string digits_text(double value, int digits) {
+  int after_point = digits - 1;
+  double limit = 10;
+  while (after_point > 0 && std::abs(value) >= limit - 0.5 * std::pow(10, -after_point)) {
+    limit *= 10;
+    --after_point;
+  }
+  return pages::decimals(value, after_point);
 }
 
-std::string seconds_text(double seconds) {
-  return in_units(seconds,
-                  std::array<Unit, 4>{{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}});
+std::string seconds_text(double seconds, int digits) {
+  return in_units(
+      seconds, std::array<Unit, 4>{{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}}, digits);
 }
 
 std::string bytes_text(double bytes) {

@@ -5,11 +5,11 @@
 
 namespace tessera::results {
 
-/// Three digits: "1.23", "12.3", "123", and more where it is larger.
-std::string three_digits(double value);
+/// So many digits in all: "1.23", "12.3", "123", and more where it is larger.
+std::string digits_text(double value, int digits);
 /// "4.21 us", "1.70 ms".
-std::string seconds_text(double seconds);
-/// "12.3 MB": 10^6 bytes.
+std::string seconds_text(double seconds, int digits = 3);
+/// Three digits, as all below: "12.3 MB": 10^6 bytes.
 std::string bytes_text(double bytes);
 /// "281 GFLOP/s".
 std::string flops_text(double flops_s);

@@ -66,7 +66,15 @@ TEST(UnitsTest, NumbersFit) {
   EXPECT_EQ(seconds_text(1.5), "1.50 s");
   EXPECT_EQ(bytes_text(1234567), "1.23 MB");
   EXPECT_EQ(flops_text(281.4e9), "281 GFLOP/s");
-  EXPECT_EQ(three_digits(9.996), "10.0");
+  EXPECT_EQ(seconds_text(0.00099951), "1.00 ms");
+  EXPECT_EQ(seconds_text(0.00099951, 4), "999.5 us");
+  EXPECT_EQ(seconds_text(0.00099996, 4), "1.000 ms");
+  EXPECT_EQ(seconds_text(0, 4), "0.000 ns");
+  EXPECT_EQ(digits_text(9.994, 3), "9.99");
+  EXPECT_EQ(digits_text(9.996, 3), "10.0");
+  EXPECT_EQ(digits_text(-99.96, 3), "-100");
+  EXPECT_EQ(digits_text(99.96, 4), "99.96");
+  EXPECT_EQ(digits_text(12345, 4), "12345");
 }
 
 }  // namespace
