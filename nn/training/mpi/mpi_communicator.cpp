@@ -1,0 +1,230 @@
+#include "nn/training/mpi/mpi_communicator.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+#include "nn/training/mpi/farewell.h"
+#include "nn/training/mpi/patience.h"
+#include "tensor/error.h"
+
+namespace tessera::mpi {
+
+namespace {
+
+constexpr index_t kMostBytes = std::numeric_limits<int>::max();
+
+std::string text_of(int error) {
+  std::array<char, MPI_MAX_ERROR_STRING> text = {};
+  int length = 0;
+  MPI_Error_string(error, text.data(), &length);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+/// Tags that MPI can have, and those that are used here.
+void check_tags() {
+  int* most = nullptr;
+  int is_set = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&most), &is_set);
+  constexpr index_t kWanted = nn::Communicator::kMostTags - 1;
+  if (is_set != 0 && *most < kWanted) {
+    throw std::runtime_error(
+        format("MPI: tags up to ", kWanted, " are needed, this one has them up to ", *most));
+  }
+}
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator() {
+  check_tags();
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &group_), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(group_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(group_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(group_, &size_), "MPI_Comm_size");
+  for (const std::string& text : all_gather(to_text(this_place()))) {
+    places_.push_back(place_from_text(text));
+  }
+  std::vector<long> neighbours;
+  const Place& mine = places_[static_cast<std::size_t>(rank_)];
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const bool is_seen = place.host == mine.host && place.ids == mine.ids && !has_ended(place);
+    if (!is_seen || place.id == mine.id) continue;
+    watched_.push_back(i);
+    neighbours.push_back(place.id);
+  }
+  begin_farewells(neighbours);
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  end_farewells();
+  MPI_Comm_free(&group_);
+}
+
+void MpiCommunicator::send(index_t to, index_t tag, std::span<const std::byte> bytes) {
+  require(to >= 0 && to < size_ && tag >= 0 && tag < kMostTags, "send", "to process ", to, " of ",
+          size_, " with tag ", tag);
+  const auto count = static_cast<index_t>(bytes.size());
+  require(count <= kMostBytes, "send", "a message of ", count, " bytes; MPI takes ", kMostBytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Isend(bytes.data(), static_cast<int>(count), MPI_BYTE, static_cast<int>(to),
+                  static_cast<int>(tag), group_, &request),
+        "MPI_Isend");
+  add(request, to, -1);
+  bytes_sent_ += count;
+}
+
+void MpiCommunicator::receive(index_t from, index_t tag, std::span<std::byte> bytes) {
+  require(from >= 0 && from < size_ && tag >= 0 && tag < kMostTags, "receive", "from process ",
+          from, " of ", size_, " with tag ", tag);
+  const auto count = static_cast<index_t>(bytes.size());
+  require(count <= kMostBytes, "receive", "a message of ", count, " bytes; MPI takes ", kMostBytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Irecv(bytes.data(), static_cast<int>(count), MPI_BYTE, static_cast<int>(from),
+                  static_cast<int>(tag), group_, &request),
+        "MPI_Irecv");
+  add(request, from, count);
+}
+
+void MpiCommunicator::add(MPI_Request request, index_t other, index_t expected_bytes) {
+  requests_.push_back(request);
+  others_.push_back(other);
+  expected_.push_back(expected_bytes);
+}
+
+void MpiCommunicator::progress() {
+  test_some();
+}
+
+void MpiCommunicator::wait() {
+  wait_until([&] {
+    const bool moved = test_some();
+    return requests_.empty() ? Progress::kDone : moved ? Progress::kSome : Progress::kNone;
+  });
+}
+
+/// Takes those that have ended off the lists; false if there were none.
+bool MpiCommunicator::test_some() {
+  if (requests_.empty()) return false;
+  const std::size_t begun = requests_.size();
+  indices_.resize(begun);
+  statuses_.resize(begun);
+  int ended = 0;
+  const int error = MPI_Testsome(static_cast<int>(begun), requests_.data(), &ended, indices_.data(),
+                                 statuses_.data());
+  if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) check(error, "MPI_Testsome");
+  for (int i = 0; i < ended; ++i) {
+    const auto which = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
+    const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+    const bool receives = expected_[which] >= 0;
+    const std::string what =
+        format(receives ? "receiving from rank " : "sending to rank ", others_[which]);
+    if (error == MPI_ERR_IN_STATUS) check(status.MPI_ERROR, what);
+    if (!receives) continue;
+    int length = 0;
+    check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+    if (length != expected_[which]) {
+      throw std::runtime_error(format(what, ": ", length, " bytes, not ", expected_[which]));
+    }
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < begun; ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    requests_[kept] = requests_[i];
+    others_[kept] = others_[i];
+    expected_[kept++] = expected_[i];
+  }
+  requests_.resize(kept);
+  others_.resize(kept);
+  expected_.resize(kept);
+  return ended > 0;
+}
+
+std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
+  const auto processes = static_cast<std::size_t>(size_);
+  std::vector<std::int64_t> sizes(processes);
+  const auto my_size = static_cast<std::int64_t>(mine.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(&my_size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, group_, &request),
+        "MPI_Iallgather");
+  finish(request, "all_gather");
+
+  const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  require(total <= kMostBytes, "all_gather", total, " bytes together; MPI takes ", kMostBytes);
+  std::vector<int> counts(sizes.begin(), sizes.end()), begins(processes);
+  std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
+  std::string all(static_cast<std::size_t>(total), '\0');
+  check(MPI_Iallgatherv(mine.data(), static_cast<int>(my_size), MPI_BYTE, all.data(), counts.data(),
+                        begins.data(), MPI_BYTE, group_, &request),
+        "MPI_Iallgatherv");
+  finish(request, "all_gather");
+
+  std::vector<std::string> result(processes);
+  for (std::size_t i = 0; i < processes; ++i) {
+    result[i] =
+        all.substr(static_cast<std::size_t>(begins[i]), static_cast<std::size_t>(counts[i]));
+  }
+  return result;
+}
+
+void MpiCommunicator::finish(MPI_Request request, const char* what) {
+  wait_until([&] {
+    int is_done = 0;
+    check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), what);
+    return is_done != 0 ? Progress::kDone : Progress::kNone;
+  });
+}
+
+void MpiCommunicator::part() {
+  const auto meet = [&] {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Ibarrier(group_, &request), "MPI_Ibarrier");
+    finish(request, "the end");
+  };
+  // Nobody ends before all have passed the first; in the second, those that have passed may end.
+  meet();
+  watches_ = false;
+  meet();
+}
+
+void MpiCommunicator::abort(int code) {
+  MPI_Abort(group_, code);
+  std::abort();  // MPI_Abort does not return
+}
+
+template <class Done>
+void MpiCommunicator::wait_until(const Done& done) {
+  Patience patience;
+  for (;;) {
+    const Progress progress = done();
+    if (progress == Progress::kDone) return;
+    if (progress == Progress::kSome) patience.renew();
+    if (watches_ && (patience.should_look() || is_farewell())) look_for_lost_processes();
+    patience.pause();
+  }
+}
+
+void MpiCommunicator::look_for_lost_processes() const {
+  for (const std::size_t rank : watched_) {
+    if (has_ended(places_[rank])) throw nn::ProcessLost(format("rank ", rank, " has ended"));
+  }
+}
+
+/// What ended a process on another host is told by MPI's own errors, if at all.
+void MpiCommunicator::fail_by_mpi(int error, const std::string& what) const {
+  look_for_lost_processes();
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(error, &kind);
+  const std::string text = what + ": " + text_of(error);
+  if (kind == MPI_ERR_OTHER || kind == MPI_ERR_INTERN || kind == MPI_ERR_UNKNOWN) {
+    throw nn::ProcessLost(text);
+  }
+  throw std::runtime_error(text);
+}
+
+void MpiCommunicator::check(int error, const std::string& what) const {
+  if (error != MPI_SUCCESS) fail_by_mpi(error, what);
+}
+
+}  // namespace tessera::mpi

@@ -1,0 +1,111 @@
+#include "nn/training/mpi/session.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "nn/training/launch.h"
+#include "nn/training/mpi/mpi_communicator.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+
+namespace tessera::mpi {
+
+namespace {
+
+/// Of the MPI that the program is linked with.
+std::string version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+/// Starts MPI, unless it runs; whether it did.
+bool start_mpi() {
+  int runs = 0, has_run = 0;
+  MPI_Initialized(&runs);
+  MPI_Finalized(&has_run);
+  if (has_run != 0) {
+    throw std::runtime_error(
+        "MPI has been ended, and cannot be started twice: make one Session, in main");
+  }
+  if (runs != 0) return false;
+  int level = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const index_t launched = nn::launched_processes();
+  if (size != launched) {
+    const std::string text = format(launched, " processes were started, but MPI sees ", size,
+                                    " of them: this program has ", version(),
+                                    "; start it with the mpirun of that one, or with what it "
+                                    "supports of srun (srun --mpi=list)");
+    MPI_Finalize();
+    throw std::runtime_error(text);
+  }
+  return true;
+}
+
+bool runs_already() {
+  int runs = 0, has_run = 0;
+  MPI_Initialized(&runs);
+  MPI_Finalized(&has_run);
+  return runs != 0 && has_run == 0;
+}
+
+/// A number of threads that the user has set is for each process.
+bool is_thread_count_set() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  return text != nullptr && std::atoi(text) > 0;
+}
+
+void flush_all() {
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+}
+
+}  // namespace
+
+Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_exceptions()) {
+  if (nn::launched_processes() == 1 && !runs_already()) {
+    processes_ = std::make_unique<nn::OneProcess>();
+    return;
+  }
+  ends_mpi_ = start_mpi();
+  auto processes = std::make_unique<MpiCommunicator>();
+  mpi_ = processes.get();
+  processes_ = std::move(processes);
+  if (!is_thread_count_set()) {
+    threads_ = fair_share(mpi_->places(), static_cast<std::size_t>(mpi_->rank()), threads_);
+  }
+}
+
+Session::~Session() {
+  if (mpi_ == nullptr || !ends_mpi_) return;
+  if (std::uncaught_exceptions() > exceptions_) {
+    std::cerr << "rank " << mpi_->rank() << " leaves by an exception, which ends all processes\n";
+    end_all(1);
+  }
+  try {
+    mpi_->part();
+  } catch (const std::exception& error) {
+    std::cerr << "rank " << mpi_->rank() << " at its end: " << error.what() << '\n';
+    end_all(1);
+  }
+  processes_.reset();
+  MPI_Finalize();
+}
+
+void Session::end_all(int code) {
+  flush_all();
+  if (mpi_ == nullptr) std::exit(code);
+  mpi_->abort(code);
+}
+
+}  // namespace tessera::mpi
