@@ -179,6 +179,13 @@ void Program::add_common_options() {
   add_file("--report", options.report, "file for the run's curves, a page written as it goes on");
 }
 
+std::string Program::file(const std::string& flag) const {
+  for (const auto& [other, name] : files_) {
+    if (other == flag) return *name;
+  }
+  return {};
+}
+
 void Program::resume() {
   const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
   resumed = nn::load_checkpoint(file);

@@ -88,6 +88,9 @@ class Program {
   /// All options of this call by their flags, defaults too.
   std::vector<std::pair<std::string, std::string>> values() const;
 
+  /// The file that this call names by `flag`, empty where it names none.
+  std::string file(const std::string& flag) const;
+
   const std::string& name() const { return name_; }
   /// The option that names the checkpoint's folder.
   const std::string& save_flag() const { return save_flag_; }

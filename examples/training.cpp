@@ -129,6 +129,7 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
 Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson)
     : options_(program.options),
       save_flag_(program.save_flag()),
+      attention_(program.file("--attention")),
       base_(program.settings()),
       lesson_(std::move(lesson)),
       optimizer_(std::move(groups), {.lr = options_.learning_rate,
@@ -231,7 +232,10 @@ bool Training::run() {
   } else if (end == nn::RunEnd::kStopped) {
     progress_.line(format("stopped ", where,
                           options_.save.empty() ? "; nothing is saved without " + save_flag_
-                                                : "; go on with --resume " + options_.save));
+                                                : "; go on with --resume " + options_.save,
+                          attention_.empty()
+                              ? ""
+                              : "; --attention " + attention_ + " is not written before the end"));
   }
   report_.write((end == nn::RunEnd::kStopped ? "stopped " : "finished ") + where, lines_, false);
   return end != nn::RunEnd::kStopped;

@@ -110,6 +110,7 @@ class Training {
 
   TrainingOptions options_;
   std::string save_flag_;
+  std::string attention_;  // the file of --attention, which is written after run()
   nn::Checkpoint base_;
   Lesson lesson_;
   nn::AdamW optimizer_;

@@ -105,6 +105,16 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
 }
 
+TEST_F(AttentionPrograms, AStoppedRunSaysThatItHasNoPage) {
+  const Outcome outcome = run("train_reverse", kReverse + "--attention a.html --max-steps 2");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("stopped after step 2 of 30; nothing is saved without --save; "
+                                "--attention a.html is not written before the end\n"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_FALSE(fs::exists(folder_ / "a.html"));
+}
+
 TEST_F(AttentionPrograms, WhatIsRefused) {
   write("lines.txt", "the cat sat\n");
   write("a.html", "old");
