@@ -9,7 +9,6 @@
 #include "examples/option_checks.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
 
 namespace tessera::examples {
 
@@ -92,7 +91,7 @@ void Command::add_footer(const std::string& text) {
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
   return run_command_line(line_->app, argc, argv, name_, "", [&] {
-    set_thread_count(static_cast<int>(threads_));
+    set_threads(threads_);
     body();
   });
 }

@@ -8,9 +8,11 @@
 #include <string>
 #include <system_error>
 
+#include "examples/processes.h"
 #include "examples/range.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/kernels/parallel.h"
 
 namespace tessera::examples {
 
@@ -48,8 +50,13 @@ inline CLI::Validator not_empty() {
 /// The option that all programs have; 0 stands for its absence.
 inline void add_threads(CLI::App& app, index_t& threads) {
   constexpr index_t kMostThreads = 1024;
-  app.add_option("--threads", threads, "threads to compute on; the machine's if absent")
+  app.add_option("--threads", threads, "threads of a process; its share of the machine if absent")
       ->check(between(Range<index_t>{1, kMostThreads}));
+}
+
+/// Sets the threads that this option has named.
+inline void set_threads(index_t threads) {
+  set_thread_count(threads > 0 ? static_cast<int>(threads) : default_threads());
 }
 
 }  // namespace tessera::examples

@@ -11,7 +11,6 @@
 #include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/kernels/parallel.h"
 
 namespace tessera::examples {
 
@@ -248,7 +247,7 @@ nn::Checkpoint Program::settings() const {
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
   constexpr const char* kAdvice = "; a smaller --batch or shorter texts take less";
   return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
-    set_thread_count(static_cast<int>(threads_));
+    set_threads(threads_);
     if (!options.resume.empty()) resume();
     check_written("--log", options.log);
     check_written("--report", options.report);

@@ -1,0 +1,122 @@
+#include "examples/processes.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "examples/console.h"
+#include "examples/processes_launch.h"
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWait{300};  // of a rank, for those before it to say it first
+constexpr index_t kLongestWait = 10;             // of them
+constexpr index_t kTag = 0;
+constexpr std::size_t kMessage = std::size_t{1} << 30;  // MPI counts in int
+
+Launch* launch = nullptr;
+
+/// mpirun shows what all of its processes print.
+void silence_standard_output() {
+  const int nowhere = open("/dev/null", O_WRONLY);
+  if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
+    fail_file("/dev/null", "standard output of a process that prints nothing cannot go there");
+  }
+  close(nowhere);
+}
+
+/// Calls `transfer` on each message of a text.
+template <class Byte, class Transfer>
+void for_each_message(std::span<Byte> text, const Transfer& transfer) {
+  for (; !text.empty(); text = text.subspan(std::min(text.size(), kMessage))) {
+    transfer(text.first(std::min(text.size(), kMessage)));
+  }
+}
+
+}  // namespace
+
+nn::Communicator& processes() {
+  static nn::OneProcess alone;
+  return launch != nullptr ? launch->processes() : alone;
+}
+
+int default_threads() {
+  return processes().size() > 1 ? launch->threads() : 0;
+}
+
+std::string from_first(const std::function<std::string()>& read) {
+  constexpr char kText = 't', kError = 'e';
+  std::string mine;
+  std::exception_ptr error;
+  if (processes().rank() == 0) {
+    try {
+      mine = kText + read();
+    } catch (const std::exception& thrown) {
+      mine = std::string(1, kError) + thrown.what();
+      error = std::current_exception();
+    }
+  }
+  std::string first = std::move(processes().all_gather(mine).front());
+  if (error) std::rethrow_exception(error);
+  if (first.front() == kError) throw std::runtime_error(first.substr(1));
+  return first.erase(0, 1);
+}
+
+std::string gather_in_order(std::string mine) {
+  nn::Communicator& group = processes();
+  const std::vector<std::string> sizes = group.all_gather(std::to_string(mine.size()));
+  if (group.rank() > 0) {
+    for_each_message(std::as_bytes(std::span(mine)),
+                     [&](std::span<const std::byte> message) { group.send(0, kTag, message); });
+    group.wait();
+    return {};
+  }
+  std::vector<std::size_t> begins = {0};
+  for (const std::string& size : sizes) begins.push_back(begins.back() + std::stoull(size));
+  std::string all = std::move(mine);
+  all.resize(begins.back());
+  for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+    const std::span<char> place(all.data() + begins[rank], begins[rank + 1] - begins[rank]);
+    for_each_message(std::as_writable_bytes(place), [&](std::span<std::byte> message) {
+      group.receive(static_cast<index_t>(rank), kTag, message);
+    });
+  }
+  group.wait();
+  return all;
+}
+
+ProcessesScope::ProcessesScope() : launch_(join_launch()) {
+  launch = launch_.get();
+  if (processes().rank() > 0) silence_standard_output();
+}
+
+ProcessesScope::~ProcessesScope() {
+  launch = nullptr;
+}
+
+int report_failure(const std::string& name, std::string error) {
+  const index_t rank = processes().rank();
+  if (rank > 0) {
+    std::this_thread::sleep_for(kWait * std::min(rank, kLongestWait));
+    const std::string prefix = name + ": ";
+    if (error.starts_with(prefix)) error.erase(0, prefix.size());
+    error = format("rank ", rank, ": ", error);
+  }
+  const int code = report_error(name, std::move(error));
+  if (processes().size() > 1) launch->end_all(code);
+  return code;
+}
+
+}  // namespace tessera::examples
