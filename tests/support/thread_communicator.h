@@ -1,0 +1,254 @@
+// Processes that are threads of one program, for tests of what processes do together.
+//
+//   run_processes(3, [](nn::Communicator& processes) { ... });
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "nn/training/communicator.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+
+namespace tessera::test {
+
+/// When a message is seen in the buffer that receives it, where a Communicator may choose.
+enum class Delivery {
+  kEarly,   // at the next progress(); sending never waits for the receiver
+  kLate,    // in wait(); until then the buffer is noise, and a send ends when its receiver has it
+  kRandom,  // as kLate, but some are there at the next progress()
+};
+
+struct GroupOptions {
+  Delivery delivery = Delivery::kEarly;
+  int threads = 1;  // of each process
+  std::uint64_t seed = 1;
+};
+
+/// What the processes of one group share. All of it is guarded by `mutex`.
+struct Wire {
+  struct Message {
+    std::vector<std::byte> bytes;
+    bool is_taken = false;
+  };
+  struct Round {
+    std::map<index_t, std::string> texts;
+    index_t readers = 0;
+  };
+  using Channel = std::tuple<index_t, index_t, index_t>;  // from, to, tag
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<Channel, std::deque<std::shared_ptr<Message>>> messages;
+  std::map<index_t, Round> rounds;  // of all_gather
+  std::set<index_t> ended;
+  std::exception_ptr first_error;
+};
+
+/// One of them. **Errors**, beside ProcessLost, are std::invalid_argument: a rank or tag that does
+/// not exist, a message of another length than its receiver's, bytes that change while they are
+/// sent, and a minute in which nothing comes.
+class ThreadCommunicator final : public nn::Communicator {
+ public:
+  ThreadCommunicator(Wire& wire, index_t rank, index_t size, const GroupOptions& options)
+      : wire_(&wire),
+        rank_(rank),
+        size_(size),
+        delivery_(options.delivery),
+        random_(options.seed + static_cast<std::uint64_t>(rank)) {}
+
+  index_t rank() const override { return rank_; }
+  index_t size() const override { return size_; }
+  index_t bytes_sent() const override { return bytes_sent_; }
+
+  void send(index_t to, index_t tag, std::span<const std::byte> bytes) override {
+    check(to, tag);
+    const auto message = std::make_shared<Wire::Message>();
+    message->bytes.assign(bytes.begin(), bytes.end());
+    sends_.push_back({to, tag, bytes, message});
+    bytes_sent_ += std::ssize(bytes);
+    const std::lock_guard lock(wire_->mutex);
+    wire_->messages[{rank_, to, tag}].push_back(message);
+    wire_->changed.notify_all();
+  }
+
+  void receive(index_t from, index_t tag, std::span<std::byte> bytes) override {
+    check(from, tag);
+    if (delivery_ != Delivery::kEarly) std::ranges::fill(bytes, std::byte{0xff});
+    receives_.push_back({from, tag, bytes, nullptr});
+  }
+
+  void progress() override {
+    if (delivery_ == Delivery::kLate) return;
+    const std::unique_lock lock(wire_->mutex);
+    take();
+    for (Receive& receive : receives_) {
+      if (delivery_ == Delivery::kEarly || random_() % 2 == 0) write(receive);
+    }
+  }
+
+  void wait() override {
+    std::unique_lock lock(wire_->mutex);
+    until(lock, "wait", [&] {
+      take();
+      std::vector<index_t> missing;
+      for (const Receive& receive : receives_) {
+        if (receive.message == nullptr) missing.push_back(receive.from);
+      }
+      for (const Send& send : sends_) {
+        if (delivery_ != Delivery::kEarly && !send.message->is_taken) missing.push_back(send.to);
+      }
+      return missing;
+    });
+    for (const Send& send : sends_) {
+      require(std::ranges::equal(send.bytes, send.message->bytes), "wait", "process ", rank_,
+              " changed bytes while they were sent to ", send.to, " with tag ", send.tag);
+    }
+    for (Receive& receive : receives_) write(receive);
+    sends_.clear();
+    receives_.clear();
+  }
+
+  std::vector<std::string> all_gather(std::string_view mine) override {
+    std::unique_lock lock(wire_->mutex);
+    Wire::Round& round = wire_->rounds[round_];
+    round.texts.emplace(rank_, mine);
+    wire_->changed.notify_all();
+    until(lock, "all_gather", [&] {
+      take();
+      std::vector<index_t> missing;
+      for (index_t i = 0; i < size_; ++i) {
+        if (!round.texts.contains(i)) missing.push_back(i);
+      }
+      return missing;
+    });
+    std::vector<std::string> result;
+    for (const auto& [rank, text] : round.texts) result.push_back(text);
+    if (++round.readers == size_) wire_->rounds.erase(round_);
+    ++round_;
+    return result;
+  }
+
+  /// To be called at a process's end. **Errors**: something begun and not waited for.
+  void check_idle() const {
+    require(sends_.empty() && receives_.empty(), "run_processes", "process ", rank_,
+            " ended without a wait() for ", sends_.size(), " messages sent and ", receives_.size(),
+            " to receive");
+  }
+
+ private:
+  struct Send {
+    index_t to, tag;
+    std::span<const std::byte> bytes;
+    std::shared_ptr<Wire::Message> message;  // a copy of them
+  };
+  struct Receive {
+    index_t from, tag;
+    std::span<std::byte> bytes;
+    std::shared_ptr<Wire::Message> message;  // null until it has come
+  };
+
+  void check(index_t other, index_t tag) const {
+    require(other >= 0 && other < size_ && other != rank_, "ThreadCommunicator", "process ", rank_,
+            " of ", size_, " has no other process ", other);
+    require(tag >= 0 && tag < kMostTags, "ThreadCommunicator", "tag ", tag);
+  }
+
+  /// Gives each receive the message that has come for it.
+  void take() {
+    for (Receive& receive : receives_) {
+      if (receive.message != nullptr) continue;
+      auto& queue = wire_->messages[{receive.from, rank_, receive.tag}];
+      if (queue.empty()) continue;
+      receive.message = queue.front();
+      queue.pop_front();
+      receive.message->is_taken = true;
+      wire_->changed.notify_all();
+      require(receive.message->bytes.size() == receive.bytes.size(), "ThreadCommunicator",
+              "process ", receive.from, " sent ", receive.message->bytes.size(), " bytes with tag ",
+              receive.tag, ", but process ", rank_, " receives ", receive.bytes.size());
+    }
+  }
+
+  static void write(const Receive& receive) {
+    if (receive.message != nullptr)
+      std::ranges::copy(receive.message->bytes, receive.bytes.begin());
+  }
+
+  /// Returns when `missing()`, the processes that something is still to come from, is empty.
+  template <class Missing>
+  void until(std::unique_lock<std::mutex>& lock, const char* op, const Missing& missing) {
+    for (;;) {
+      const std::vector<index_t> processes = missing();
+      if (processes.empty()) return;
+      for (const index_t i : processes) {
+        if (wire_->ended.contains(i)) {
+          throw nn::ProcessLost(std::string(op) + ": process " + std::to_string(i) + " has ended");
+        }
+      }
+      const auto status = wire_->changed.wait_for(lock, std::chrono::minutes(1));
+      require(status != std::cv_status::timeout, op, "process ", rank_,
+              " has waited for a minute for process ", processes.front());
+    }
+  }
+
+  Wire* wire_;
+  index_t rank_, size_;
+  Delivery delivery_;
+  std::mt19937_64 random_;
+  std::vector<Send> sends_;
+  std::vector<Receive> receives_;
+  index_t round_ = 0;
+  index_t bytes_sent_ = 0;
+};
+
+/// Runs f(nn::Communicator&) as `size` processes, each a thread with a random generator and a
+/// number of threads of its own; returns when all have ended.
+///
+/// **Errors**: the first exception that one throws, which ends the others' waits with ProcessLost;
+/// messages that nobody waited for or received.
+template <class F>
+void run_processes(index_t size, const F& f, const GroupOptions& options = {}) {
+  Wire wire;
+  const auto run = [&](index_t rank) {
+    set_thread_count(options.threads);
+    std::exception_ptr error;
+    try {
+      ThreadCommunicator processes(wire, rank, size, options);
+      f(static_cast<nn::Communicator&>(processes));
+      processes.check_idle();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(wire.mutex);
+    if (wire.first_error == nullptr) wire.first_error = error;
+    wire.ended.insert(rank);
+    wire.changed.notify_all();
+  };
+  std::vector<std::thread> threads;
+  for (index_t rank = 0; rank < size; ++rank) threads.emplace_back(run, rank);
+  for (std::thread& thread : threads) thread.join();
+  if (wire.first_error != nullptr) std::rethrow_exception(wire.first_error);
+  for (const auto& [channel, queue] : wire.messages) {
+    const auto [from, to, tag] = channel;
+    require(queue.empty(), "run_processes", "process ", to, " did not receive what ", from,
+            " sent it with tag ", tag);
+  }
+}
+
+}  // namespace tessera::test
