@@ -29,6 +29,7 @@
 #include "nn/training/communicator.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
+#include "nn/training/kept_state.h"
 #include "nn/training/launch.h"
 #include "nn/training/loss_sum.h"
 #include "nn/training/lr_scheduler.h"

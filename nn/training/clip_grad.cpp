@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include "nn/training/multi_tensor.h"
 #include "tensor/error.h"
@@ -16,13 +19,21 @@ namespace {
 /// order: no number of threads changes the sum.
 constexpr index_t kBlock = 16384;
 
-/// A gradient; `first` and `count` are of blocks.
+static_assert(kChunkElements % kBlock == 0, "the blocks of chunks are those of whole gradients");
+
+constexpr const char* kOp = "clip_grad_norm";
+
+/// A gradient or a chunk of one; `first` and `count` are of blocks.
 struct Piece {
   index_t first, count;
   index_t elements;
   void* gradient;
   DType dtype;
 };
+
+index_t blocks_of(index_t elements) {
+  return (elements + kBlock - 1) / kBlock;
+}
 
 /// Kept between calls for its memory.
 std::vector<Piece>& scratch() {
@@ -31,21 +42,24 @@ std::vector<Piece>& scratch() {
   return pieces;
 }
 
+/// Adds elements [begin, begin + count) of the parameter's gradient, if it has one.
+void add(std::vector<Piece>& pieces, const Parameter& parameter, index_t begin, index_t count) {
+  const Tensor gradient = parameter.tensor.grad();
+  if (!gradient.defined()) return;
+  require(gradient.is_contiguous(), kOp, "the gradient of ", parameter.name, " is not contiguous");
+  const DType dtype = gradient.dtype();
+  const index_t first = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
+  pieces.push_back(
+      {.first = first,
+       .count = blocks_of(count),
+       .elements = count,
+       .gradient = static_cast<char*>(detail::elements_of(gradient)) + begin * item_size(dtype),
+       .dtype = dtype});
+}
+
 void add(std::vector<Piece>& pieces, const Parameters& parameters) {
-  for (const auto& [name, parameter] : parameters) {
-    Tensor gradient = parameter.grad();
-    if (!gradient.defined()) continue;
-    require(gradient.is_contiguous(), "clip_grad_norm", "the gradient of ", name,
-            " is not contiguous");
-    void* const data = visit_floating(gradient.dtype(), [&](auto kind) -> void* {
-      return gradient.mutable_data<decltype(kind)>();
-    });
-    const index_t first = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
-    pieces.push_back({.first = first,
-                      .count = (gradient.count() + kBlock - 1) / kBlock,
-                      .elements = gradient.count(),
-                      .gradient = data,
-                      .dtype = gradient.dtype()});
+  for (const Parameter& parameter : parameters) {
+    add(pieces, parameter, 0, parameter.tensor.count());
   }
 }
 
@@ -62,23 +76,62 @@ void for_each_block(const std::vector<Piece>& pieces, const Body& body) {
   });
 }
 
-double norm_of(const std::vector<Piece>& pieces) {
-  if (pieces.empty()) return 0;
-  Tensor sums = Tensor::empty({pieces.back().first + pieces.back().count}, kFloat64);
-  double* const sum = sums.mutable_data<double>();
+/// The sum of the squares of each block.
+Tensor squares_of(const std::vector<Piece>& pieces) {
+  const index_t blocks = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
+  Tensor squares = Tensor::empty({blocks}, kFloat64);
+  double* const sum = squares.mutable_data<double>();
   const kernels::KernelTable& table = kernels::table();
   for_each_block(pieces, [&]<class T>(index_t number, T* data, index_t n) {
     sum[number] = table.of<T>().sum_of_squares(n, data);
   });
-  double total = 0;
-  for (index_t i = 0; i < sums.count(); ++i) total += sum[i];
-  return std::sqrt(total);
+  return squares;
 }
 
-double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions& options) {
-  constexpr const char* kOp = "clip_grad_norm";
+double total_of(const Tensor& squares) {
+  const double* const sum = squares.data<double>();
+  double total = 0;
+  for (index_t i = 0; i < squares.count(); ++i) total += sum[i];
+  return total;
+}
+
+/// The total over the blocks of all processes, of which `squares` are this one's, in the order that
+/// they have in one process.
+double total_of(const Tensor& squares, const Optimizer& optimizer) {
+  Communicator& processes = *optimizer.processes();
+  const auto bytes = static_cast<std::size_t>(squares.count()) * sizeof(double);
+  const std::vector<std::string> all =
+      processes.all_gather({static_cast<const char*>(squares.untyped_data()), bytes});
+  std::vector<std::size_t> taken(all.size());  // bytes of each process
+  const auto same = [&](bool is_same, std::size_t rank) {
+    require(is_same, kOp, "rank ", rank, " has gradients of other parameters than rank ",
+            processes.rank());
+  };
+  double total = 0;
+  for (const Chunk& chunk : optimizer.chunks()) {
+    const Parameter& parameter = optimizer.variables()[static_cast<std::size_t>(chunk.parameter)];
+    if (!parameter.tensor.grad_slot()->gradient.defined()) continue;
+    const auto owner = static_cast<std::size_t>(chunk.owner);
+    for (index_t block = 0; block < blocks_of(chunk.count); ++block) {
+      double sum = 0;
+      same(taken[owner] + sizeof sum <= all[owner].size(), owner);
+      std::memcpy(&sum, all[owner].data() + taken[owner], sizeof sum);
+      taken[owner] += sizeof sum;
+      total += sum;
+    }
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    same(taken[rank] == all[rank].size(), rank);
+  }
+  return total;
+}
+
+/// `total(squares)` is the sum of the squares of all gradients, of which `pieces` may be a part.
+template <class Total>
+double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions& options,
+            const Total& total) {
   require(max_norm >= 0, kOp, "max_norm is ", max_norm, ", not a number >= 0");
-  const double norm = options.scale * norm_of(pieces);
+  const double norm = options.scale * std::sqrt(total(squares_of(pieces)));
   require(!options.error_if_nonfinite || std::isfinite(norm), kOp, "the norm of the gradients is ",
           norm);
   const double clipped = max_norm / (norm + 1e-6);
@@ -97,13 +150,20 @@ double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions
 double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options) {
   std::vector<Piece>& pieces = scratch();
   add(pieces, parameters);
-  return clip(pieces, max_norm, options);
+  return clip(pieces, max_norm, options, [](const Tensor& squares) { return total_of(squares); });
 }
 
 double clip_grad_norm(const Optimizer& optimizer, double max_norm, const ClipOptions& options) {
+  const Communicator* const processes = optimizer.processes();
+  if (processes == nullptr) return clip_grad_norm(optimizer.variables(), max_norm, options);
   std::vector<Piece>& pieces = scratch();
-  for (const Optimizer::Group& group : optimizer.groups()) add(pieces, group.parameters);
-  return clip(pieces, max_norm, options);
+  for (const Chunk& chunk : optimizer.chunks()) {
+    if (chunk.owner != processes->rank()) continue;
+    const Parameter& parameter = optimizer.variables()[static_cast<std::size_t>(chunk.parameter)];
+    add(pieces, parameter, chunk.begin, chunk.count);
+  }
+  return clip(pieces, max_norm, options,
+              [&](const Tensor& squares) { return total_of(squares, optimizer); });
 }
 
 }  // namespace tessera::nn

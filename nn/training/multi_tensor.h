@@ -1,12 +1,19 @@
-// One parallel loop over the elements of many tensors. Private to nn.
+// The elements of many tensors, and one parallel loop over them. Private to nn.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "tensor/kernels/parallel.h"
+#include "tensor/tensor.h"
 
 namespace tessera::nn::detail {
+
+/// The elements of a floating tensor, for writing.
+inline void* elements_of(Tensor x) {
+  return visit_floating(x.dtype(),
+                        [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
+}
 
 /// Calls `body(piece, begin, end)` with ranges of the pieces, which together cover [0, count) of
 /// each, on as many threads as that is worth. A piece has `first`, the sum of the counts of those

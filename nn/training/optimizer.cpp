@@ -1,5 +1,6 @@
 #include "nn/training/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace {
 
 /// What an element costs, in elementary operations; memory sets the pace.
 constexpr index_t kCost = 8;
+
+constexpr const char* kLoad = "load_state";
 
 bool overlap(const Tensor& a, const Tensor& b) {
   return a.storage() == b.storage() && a.offset() < b.offset() + b.count() &&
@@ -36,7 +39,7 @@ void check_number(const char* op, const char* what, double value) {
   require(wrong.empty(), op, wrong);
 }
 
-/// As pointers to elements that begin `offset` elements later.
+/// As pointers to elements that begin `begin` elements later.
 Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
   Stretch part = whole;
   const index_t bytes = begin * item_size(whole.dtype);
@@ -47,11 +50,6 @@ Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
     if (kept != nullptr) kept = static_cast<char*>(kept) + bytes;
   }
   return part;
-}
-
-void* data_of(Tensor& x) {
-  return visit_floating(x.dtype(),
-                        [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
 }
 
 }  // namespace
@@ -69,8 +67,8 @@ std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
                      double weight_decay)
-    : rule_(std::move(rule)), name_(rule_->name()), kept_names_(rule_->kept()) {
-  require(kept_names_.size() <= std::tuple_size_v<decltype(Stretch::kept)>, name_,
+    : rule_(std::move(rule)), name_(rule_->name()), kept_(rule_->kept()) {
+  require(rule_->kept().size() <= std::tuple_size_v<decltype(Stretch::kept)>, name_,
           "it keeps too many tensors");
   rule_->for_each_option([&](const char* option, double& value, Rule::Range range) {
     const std::string wrong = wrong_number(option, value, range);
@@ -79,7 +77,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> r
   const std::string conflict = rule_->conflict();
   require(conflict.empty(), name_, conflict);
   for (ParameterGroup& group : groups) add_group(std::move(group), lr, weight_decay);
-  require(!kept_.empty(), name_,
+  require(!steps_.empty(), name_,
           "no parameter requires a gradient; call nn::set_requires_grad(model) before");
 }
 
@@ -106,12 +104,8 @@ void Optimizer::add_group(ParameterGroup group, double lr, double weight_decay) 
   groups_.push_back({.parameters = {}, .lr = rate, .initial_lr = rate, .weight_decay = decay});
   for (Parameter& parameter : group.parameters) {
     check_parameter(parameter);
-    const Tensor& x = parameter.tensor;
-    Kept kept;
-    for (std::size_t i = 0; i < kept_names_.size(); ++i) {
-      kept.tensors.push_back(Tensor::empty(x.shape(), x.dtype()).fill(0));
-    }
-    kept_.push_back(std::move(kept));
+    kept_.add(parameter);
+    steps_.push_back(0);
     groups_.back().parameters.push_back(std::move(parameter));
   }
 }
@@ -135,26 +129,29 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 // ---- the step ----
 
 void Optimizer::collect() {
+  kept_.allocate();
   pieces_.clear();
   index_t first = 0;
-  auto kept = kept_.begin();
-  for (Group& group : groups_) {
-    for (Parameter& parameter : group.parameters) {
-      Kept& of = *kept++;
-      Tensor& w = parameter.tensor;
-      const Tensor& gradient = w.grad_slot()->gradient;
+  std::size_t number = 0;
+  for (const Group& group : groups_) {
+    for (const auto& [name, tensor] : group.parameters) {
+      const std::size_t i = number++;
+      const Tensor& gradient = tensor.grad_slot()->gradient;
       if (!gradient.defined()) continue;
-      Stretch whole{.dtype = w.dtype(),
-                    .count = w.count(),
-                    .weights = data_of(w),
-                    .gradient = gradient.untyped_data(),
-                    .kept = {},
-                    .steps = of.steps,
-                    .lr = group.lr,
-                    .weight_decay = group.weight_decay};
-      for (std::size_t i = 0; i < of.tensors.size(); ++i) whole.kept[i] = data_of(of.tensors[i]);
-      pieces_.push_back({first, w.count(), whole, &of});
-      first += w.count();
+      const Stretch whole{.dtype = tensor.dtype(),
+                          .count = tensor.count(),
+                          .weights = detail::elements_of(tensor),
+                          .gradient = gradient.untyped_data(),
+                          .kept = {},
+                          .steps = steps_[i],
+                          .lr = group.lr,
+                          .weight_decay = group.weight_decay};
+      for (auto& part : kept_.parts_of(static_cast<index_t>(i))) {
+        Stretch stretch = part_of(whole, part.begin, part.begin + part.count);
+        std::ranges::transform(part.tensors, stretch.kept.begin(), detail::elements_of);
+        pieces_.push_back({first, part.count, stretch});
+        first += part.count;
+      }
     }
   }
 }
@@ -182,9 +179,11 @@ void Optimizer::step() {
   check_step();
   collect();
   detail::for_each_range(pieces_, kCost, [&](const Piece& piece, index_t begin, index_t end) {
-    rule_->update(part_of(piece.whole, begin, end));
+    rule_->update(part_of(piece.stretch, begin, end));
   });
-  for (const Piece& piece : pieces_) ++piece.kept->steps;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (variables()[i].tensor.grad_slot()->gradient.defined()) ++steps_[i];
+  }
 }
 
 // ---- the state ----
@@ -199,75 +198,82 @@ void Optimizer::for_each_group_number(const F& f) const {
   }
 }
 
-Checkpoint Optimizer::state() const {
-  Checkpoint state = rule_->mark();
+Checkpoint Optimizer::settings() const {
+  Checkpoint settings = rule_->mark();
   rule_->for_each_option(
-      [&](const char* option, double& value, Rule::Range) { state.set(option, value); });
+      [&](const char* option, double& value, Rule::Range) { settings.set(option, value); });
   for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
-    state.set(name, groups_[i].*number);
+    settings.set(name, groups_[i].*number);
   });
-  auto kept = kept_.begin();
-  for (const Group& group : groups_) {
-    for (const auto& [name, tensor] : group.parameters) {
-      const auto& [steps, tensors] = *kept++;
-      state.set(name + ".step", steps);
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
-        state.tensors.emplace(name + '.' + kept_names_[i], tensors[i]);
-      }
-    }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    settings.set(variables()[i].name + ".step", steps_[i]);
   }
+  return settings;
+}
+
+Checkpoint Optimizer::state() const {
+  Checkpoint state = settings();
+  kept_.add_to(state);
   return state;
 }
 
-void Optimizer::check_state(const Checkpoint& state, const Checkpoint& own) const {
-  constexpr const char* kOp = "load_state";
-  state.check_names(kOp, own);
+void Optimizer::check_state(const Checkpoint& state) const {
+  Checkpoint wanted = settings();
+  kept_.add_shapes_to(wanted);
+  state.check_names(kLoad, wanted);
   for (const auto& [name, value] : rule_->mark().values) {
     if (state.text(name) == value) continue;
-    state.refuse(kOp, "the state is that of another algorithm than ", name_);
+    state.refuse(kLoad, "the state is that of another algorithm than ", name_);
   }
   for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
     const std::string wrong = wrong_number(name, state.number(name), Rule::Range::kAtLeast0);
-    if (!wrong.empty()) state.refuse(kOp, wrong);
+    if (!wrong.empty()) state.refuse(kLoad, wrong);
   });
-  for (const Group& group : groups_) {
-    for (const Parameter& parameter : group.parameters) state.count(kOp, parameter.name + ".step");
-  }
+  for (const Parameter& parameter : variables()) state.count(kLoad, parameter.name + ".step");
+  check_options(state);
 }
 
-/// Takes over the options, all or none.
-void Optimizer::load_options(const Checkpoint& state) {
-  constexpr const char* kOp = "load_state";
+void Optimizer::check_options(const Checkpoint& state) const {
   rule_->for_each_option([&](const char* option, double&, Rule::Range range) {
     const std::string wrong = wrong_number(option, state.number(option), range);
-    if (!wrong.empty()) state.refuse(kOp, wrong);
+    if (!wrong.empty()) state.refuse(kLoad, wrong);
   });
-  Checkpoint before;
-  rule_->for_each_option([&](const char* option, double& value, Rule::Range) {
-    before.set(option, value);
-    value = state.number(option);
-  });
+  // A rule knows what is wrong with its own options alone: it tries them.
+  const Checkpoint before = settings();
+  set_options(state);
   const std::string conflict = rule_->conflict();
-  if (conflict.empty()) return;
+  set_options(before);
+  if (!conflict.empty()) state.refuse(kLoad, conflict);
+}
+
+void Optimizer::set_options(const Checkpoint& state) const {
   rule_->for_each_option(
-      [&](const char* option, double& value, Rule::Range) { value = before.number(option); });
-  state.refuse(kOp, conflict);
+      [&](const char* option, double& value, Rule::Range) { value = state.number(option); });
 }
 
 void Optimizer::load_state(const Checkpoint& state) {
-  const Checkpoint own = this->state();
-  check_state(state, own);
-  load_options(state);
+  check_state(state);
+  set_options(state);
   for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
     groups_[i].*number = state.number(name);
   });
-  auto kept = kept_.begin();
-  for (const Group& group : groups_) {
-    for (const Parameter& parameter : group.parameters) {
-      (kept++)->steps = state.count("load_state", parameter.name + ".step");
-    }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i] = state.count(kLoad, variables()[i].name + ".step");
   }
-  for (const auto& [name, tensor] : own.tensors) Tensor(tensor).copy_from(state.tensors.at(name));
+  kept_.load(state);
+}
+
+// ---- many processes ----
+
+void Optimizer::share(Communicator& processes) {
+  if (processes.size() == 1 && kept_.processes() == nullptr) return;
+  NamedTexts facts = {{"the optimiser", name_}};
+  for (const auto& [name, tensor] : variables()) {
+    facts.emplace_back("parameter " + name, format(tensor.dtype(), ' ', tensor.shape()));
+  }
+  for (const auto& [name, value] : settings().values) facts.emplace_back(name, value);
+  require_agreement(processes, name_, facts);
+  kept_.share(name_, processes);
 }
 
 }  // namespace tessera::nn

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "nn/training/checkpoint.h"
+#include "nn/training/chunks.h"
+#include "nn/training/communicator.h"
+#include "nn/training/kept_state.h"
 #include "nn/training/parameters.h"
 
 namespace tessera::nn {
@@ -81,25 +84,62 @@ class Optimizer {
   /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops
   /// and not run backward; it was converted after the optimiser was made; its gradient is not
   /// contiguous. Then nothing is changed.
+  ///
+  /// Where processes share it: reads the gradients and moves the weights of the own chunks alone,
+  /// to the bits that they have without sharing. Who shares it sends the others' values around; the
+  /// versions are bumped for these too.
   void step();
 
   /// Forgets the gradients of all parameters.
   void zero_grad();
 
   const std::vector<Group>& groups() const { return groups_; }
+  /// All parameters, in the order of the groups: in this order chunks number them.
+  const Parameters& variables() const { return kept_.parameters(); }
   /// Sets the learning rate of all groups, or of one. **Errors**: not a number >= 0.
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
 
-  /// Everything a later run needs to go on as this one would: for each parameter NAME what the rule
-  /// keeps of it, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or NAME.momentum_buffer (SGD with
-  /// momentum), and the value NAME.step; for each group group.I.lr, .initial_lr and .weight_decay;
-  /// and the options. The tensors share memory with the optimiser: store or clone them before the
-  /// next step.
+  /// Everything a later run needs to go on as this one would: the settings, and for each parameter
+  /// NAME what the rule keeps of it, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
+  /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
+  /// optimiser: store or clone them before the next one.
+  ///
+  /// Where processes share it, all of them call this together. Rank 0 has the whole state, a copy
+  /// with the bits of one without sharing; the others have the settings alone.
   Checkpoint state() const;
-  /// Takes over such a state, options included. **Errors**: one that does not fit, of which the
-  /// error lists the differences; then nothing is changed.
+  /// The values of a state without its tensors: for each parameter NAME.step; for each group
+  /// group.I.lr, .initial_lr and .weight_decay; and the options. Each process alone may ask.
+  Checkpoint settings() const;
+  /// Takes over a whole state, options included; where processes share it, each its own parts.
+  /// **Errors**: those of check_state; then nothing is changed.
   void load_state(const Checkpoint& state);
+  /// **Errors**: a state that does not fit, of which the error lists the differences.
+  void check_state(const Checkpoint& state) const;
+
+  // ---- many processes ----
+
+  /// Divides the work and the memory of this optimiser among processes, for good: the parameters
+  /// are cut into chunks (nn/training/chunks.h), and from here on this process keeps what the rule
+  /// needs for its own chunks alone, and moves these alone. What was kept before stays.
+  ///
+  ///     optimizer.share(processes);       // of three processes, here rank 1
+  ///     optimizer.kept_bytes();           // about a third
+  ///     nn::clip_grad_norm(optimizer, 1); // called by all together, as state()
+  ///     optimizer.step();                 // own chunks
+  ///
+  /// All processes call it together. One process alone changes nothing. `processes` must outlive the
+  /// optimiser's use. **Errors**: the processes disagree on the rule, the parameters' names, shapes
+  /// and dtypes, or the settings; it is shared already by another number of processes; more chunks
+  /// than Communicator::kMostTags / 2. Then nothing is changed.
+  void share(Communicator& processes);
+  /// Who shares it; null: nobody.
+  Communicator* processes() const { return kept_.processes(); }
+  /// All chunks in the order of `variables`; none where nobody shares it.
+  const std::vector<Chunk>& chunks() const { return kept_.chunks(); }
+  /// The memory that this process keeps for the rule. Unshared optimisers take theirs at the first
+  /// step or load_state, and have none before.
+  index_t kept_bytes() const { return kept_.bytes(); }
 
  protected:
   Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
@@ -107,33 +147,27 @@ class Optimizer {
   ~Optimizer() = default;
 
  private:
-  /// What is kept of one parameter.
-  struct Kept {
-    index_t steps = 0;
-    std::vector<Tensor> tensors;  // in the order of Rule::kept
-  };
-  /// A parameter that has a gradient, at one step.
+  /// Neighbouring elements of a parameter that has a gradient, at one step.
   struct Piece {
     index_t first, count;
-    Stretch whole;
-    Kept* kept;
+    Stretch stretch;
   };
 
   void add_group(ParameterGroup group, double lr, double weight_decay);
   void check_parameter(const Parameter& parameter) const;
   void check_step() const;
-  void check_state(const Checkpoint& state, const Checkpoint& own) const;
-  void load_options(const Checkpoint& state);
+  void check_options(const Checkpoint& state) const;
+  void set_options(const Checkpoint& state) const;
   void collect();
   template <class F>
   void for_each_group_number(const F& f) const;
 
   std::unique_ptr<Rule> rule_;
   const char* name_;
-  std::vector<const char*> kept_names_;
   std::vector<Group> groups_;
-  std::vector<Kept> kept_;     // of the parameters of all groups, in their order
-  std::vector<Piece> pieces_;  // kept between steps for their memory
+  detail::KeptState kept_;
+  std::vector<index_t> steps_;  // of each of `variables`
+  std::vector<Piece> pieces_;   // kept between steps for their memory
 };
 
 /// The optimiser of a rule. **Errors**: no parameter; one that requires no gradient, is not
