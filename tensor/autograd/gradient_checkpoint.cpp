@@ -85,6 +85,19 @@ struct Recomputation {
   }
 };
 
+/// The leaves that f reads itself: they are no arguments that stand for inputs.
+GradSlots leaves_of(const Tape& watch, const std::vector<Tensor>& arguments,
+                    const std::vector<Tensor>& inputs) {
+  GradSlots leaves = watch.leaves();
+  std::erase_if(leaves, [&](const auto& leaf) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (is_computed(inputs[i]) && arguments[i].grad_slot() == leaf) return true;
+    }
+    return false;
+  });
+  return leaves;
+}
+
 /// A leaf that f hands back as it is: the input in whose place it stood, or the leaf itself.
 Tensor original_of(const Tensor& y, const std::vector<Tensor>& arguments,
                    const std::vector<Tensor>& inputs) {
@@ -101,6 +114,7 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
   if (active_recorder == nullptr) return f(inputs);
   Recomputation recomputation = {f, inputs, {}, default_rng().state()};
   Tensor y;
+  GradSlots leaves;
   {
     // Recorded and forgotten: it tells whether y requires a gradient, be it for what only f knows.
     const Tape watch;
@@ -112,12 +126,15 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
             "f returned a variable that was computed outside of it; give it to f as an input, and "
             "return that, or detach() it");
     y = y.detach();
+    leaves = leaves_of(watch, arguments, inputs);
   }
   GradSlots slots;
   for (const Tensor& x : inputs) {
     slots.push_back(is_computed(x) ? x.grad_slot() : nullptr);
     recomputation.saved.emplace_back(kOp, x);
   }
+  // The backward adds to these itself; listed here, they count as complete only after it.
+  slots.insert(slots.end(), leaves.begin(), leaves.end());
   active_recorder->record(kOp, y, std::move(slots), std::move(recomputation));
   return y;
 }

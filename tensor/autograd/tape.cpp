@@ -1,6 +1,8 @@
 #include "tensor/autograd/tape.h"
 
 #include <atomic>
+#include <unordered_set>
+#include <utility>
 
 #include "tensor/error.h"
 
@@ -55,7 +57,7 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
   }
 }
 
-void Tape::backward(const Tensor& loss, const Tensor& seed) {
+void Tape::backward(const Tensor& loss, const Tensor& seed, const LeafHook& on_complete) {
   check_loss(loss, seed);
   const NoGrad pause;
   const GradSlots slots = {loss.grad_slot()};
@@ -63,23 +65,51 @@ void Tape::backward(const Tensor& loss, const Tensor& seed) {
       0, seed.defined() ? seed.detach() : Tensor::empty(loss.shape(), loss.dtype()).fill(1));
   recording_ = next_recording();
   try {
-    run_backward();
+    run_backward(on_complete);
   } catch (...) {
     entries_.clear();
     throw;
   }
 }
 
-void Tape::run_backward() {
+void Tape::run_backward(const LeafHook& on_complete) {
+  std::vector<FirstUse> uses;
+  if (on_complete) uses = first_uses();
   while (!entries_.empty()) {
-    const Entry entry = std::move(entries_.back());
-    entries_.pop_back();
-    const Tensor dy = std::move(entry.output->gradient);
-    entry.output->gradient = Tensor();
-    if (!dy.defined()) continue;  // the loss does not depend on it
-    Gradients dx(entry.inputs);
-    entry.backward(dy, dx);
+    run_last();
+    for (; !uses.empty() && uses.back().entry == entries_.size(); uses.pop_back()) {
+      on_complete(*uses.back().leaf);
+    }
   }
+}
+
+/// The backward of the last entry, which is freed.
+void Tape::run_last() {
+  const Entry entry = std::move(entries_.back());
+  entries_.pop_back();
+  const Tensor dy = std::move(entry.output->gradient);
+  entry.output->gradient = Tensor();
+  if (!dy.defined()) return;  // the loss does not depend on it
+  Gradients dx(entry.inputs);
+  entry.backward(dy, dx);
+}
+
+std::vector<Tape::FirstUse> Tape::first_uses() const {
+  std::vector<FirstUse> uses;
+  std::unordered_set<const GradSlot*> seen;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    for (const auto& slot : entries_[i].inputs) {
+      const bool is_leaf = slot && slot->recording == 0;
+      if (is_leaf && seen.insert(slot.get()).second) uses.push_back({i, slot});
+    }
+  }
+  return uses;
+}
+
+GradSlots Tape::leaves() const {
+  GradSlots result;
+  for (FirstUse& use : first_uses()) result.push_back(std::move(use.leaf));
+  return result;
 }
 
 }  // namespace tessera

@@ -11,12 +11,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "tensor/gradient.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
+
+/// Called when the gradient of a leaf is complete.
+using LeafHook = std::function<void(GradSlot& leaf)>;
 
 /// Records the ops of its thread from construction to destruction. A tape made while another
 /// records takes over until it ends; the variables of one are not for the other. Tapes and pauses
@@ -36,16 +41,22 @@ class Tape final : private Recorder {
   /// there is no retain_graph, no gradient of a gradient, and grad() of what is no leaf stays
   /// undefined.
   /// `seed` is the gradient of loss itself, of its shape; 1 if undefined.
+  /// `on_complete` is called once for each leaf that a recorded op has as input, as soon as no op
+  /// that is still to come adds to its gradient: so the last layers' leaves come first. It is called
+  /// where the gradient stays undefined too, records nothing, and may take the gradient out.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
   /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
-  /// computed from and that was written to after its op had read it. After an error in the middle
-  /// the tape is empty, and only some leaves have received their gradients.
-  void backward(const Tensor& loss, const Tensor& seed = {});
+  /// computed from and that was written to after its op had read it; those of the hook. After an
+  /// error in the middle the tape is empty, and only some leaves have received their gradients.
+  void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
 
   /// Whether `x` was computed under this tape, since its last backward.
   bool has_recorded(const Tensor& x) const {
     return x.requires_grad() && x.grad_slot()->recording == recording_;
   }
+
+  /// The leaves that recorded ops have as inputs, each once.
+  GradSlots leaves() const;
 
   /// The number of ops recorded and not used up.
   index_t size() const { return static_cast<index_t>(entries_.size()); }
@@ -58,10 +69,18 @@ class Tape final : private Recorder {
     Backward backward;
   };
 
+  /// A leaf, and the first op that has it as input: the last whose backward adds to its gradient.
+  struct FirstUse {
+    std::size_t entry;
+    std::shared_ptr<GradSlot> leaf;
+  };
+
   void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) override;
   bool empty() const override { return entries_.empty(); }
   void check_loss(const Tensor& loss, const Tensor& seed) const;
-  void run_backward();
+  std::vector<FirstUse> first_uses() const;
+  void run_backward(const LeafHook& on_complete);
+  void run_last();
 
   std::vector<Entry> entries_;
   std::uint64_t recording_;  // a number of which no other tape, and no earlier backward, had
