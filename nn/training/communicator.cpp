@@ -16,12 +16,36 @@ void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
   fail("OneProcess", "there is no process ", from, " to receive from");
 }
 
-Share share_of(index_t count, const Communicator& processes) {
+Share share_of(index_t count, index_t rank, index_t size) {
   // As count * rank / size, which could overflow.
-  const index_t size = processes.size();
   const index_t whole = count / size, rest = count % size;
-  const auto before = [&](index_t rank) { return whole * rank + rest * rank / size; };
-  return {before(processes.rank()), before(processes.rank() + 1)};
+  const auto before = [&](index_t r) { return whole * r + rest * r / size; };
+  return {before(rank), before(rank + 1)};
+}
+
+Share share_of(index_t count, const Communicator& processes) {
+  return share_of(count, processes.rank(), processes.size());
+}
+
+std::vector<std::string> all_gather_results(Communicator& processes,
+                                            const std::function<std::string()>& make) {
+  if (processes.size() == 1) return {make()};
+  std::string mine;
+  try {
+    mine = ' ' + make();
+  } catch (const ProcessLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    mine = format('!', error.what());
+  }
+  std::vector<std::string> all = processes.all_gather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].front() == '!') {
+      throw std::runtime_error(format("rank ", rank, ": ", all[rank].substr(1)));
+    }
+  }
+  for (std::string& text : all) text.erase(0, 1);
+  return all;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -77,14 +78,25 @@ class OneProcess final : public Communicator {
   index_t bytes_sent() const override { return 0; }
 };
 
-/// The part of `count` things in a row that belongs to this process: `count` cut into as many
-/// stretches as there are processes, whose lengths differ by at most one.
+/// Things in a row, from `begin` to before `end`.
 struct Share {
   index_t begin, end;
 };
+
+/// The part of `count` things that belongs to process `rank` of `size`: they are cut into as many
+/// stretches as there are processes, whose lengths differ by at most one.
+Share share_of(index_t count, index_t rank, index_t size);
+/// That of this process.
 Share share_of(index_t count, const Communicator& processes);
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// What `make` gives at each process, by rank.
+///
+/// **Errors**: where it throws, at one process or several, std::runtime_error at all, with the text
+/// of the first after "rank 2: ". One process throws its own.
+std::vector<std::string> all_gather_results(Communicator& processes,
+                                            const std::function<std::string()>& make);
 
 /// Throws unless all processes give the same text under each name.
 ///

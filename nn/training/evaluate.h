@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/training/communicator.h"
 #include "nn/training/shards.h"
 
 namespace tessera::nn {
@@ -48,6 +49,8 @@ class EvalScope {
 struct EvaluationOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same
+  // Who shares the batches; each process gets the sums of all. nullptr: this process computes alone.
+  Communicator* processes = nullptr;
 };
 
 namespace detail {
@@ -59,7 +62,7 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 /// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
 /// meanwhile; the thread's generator goes on afterwards as if nothing had been drawn.
-/// **Errors**: as BatchSampler; those of the loss function.
+/// **Errors**: as BatchSampler; those of the loss function, which come to all processes.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
   const EvalScope scope(model);

@@ -14,59 +14,99 @@ namespace {
 constexpr std::uint64_t kShards = std::uint64_t{1} << 63;
 constexpr std::uint64_t kEvaluations = std::uint64_t{1} << 62;
 
+/// That of the root of the greatest tree.
+constexpr index_t kMostLevels = 20;
+static_assert(index_t{1} << kMostLevels == kMostShards);
+
 }  // namespace
 
-void ShardSums::add(const ShardSums& right) {
-  totals.add(right.totals);
-  if (gradients.empty()) gradients.resize(right.gradients.size());
-  for (std::size_t i = 0; i < right.gradients.size(); ++i) {
-    if (!right.gradients[i].defined()) continue;
-    if (gradients[i].defined()) {
-      add_in_place(gradients[i], right.gradients[i]);
-    } else {
-      gradients[i] = right.gradients[i];
-    }
+void add_to(LossTotals& left, const LossTotals& right) {
+  left.add(right);
+}
+
+void add_to(Tensor& left, const Tensor& right) {
+  if (!right.defined()) return;
+  if (left.defined()) {
+    add_in_place(left, right);
+  } else {
+    left = right;
   }
 }
 
 // ---- the tree ----
 
-ShardTree::ShardTree(index_t shards) : shards_(shards) {
+template <class T>
+ShardTree<T>::ShardTree(index_t shards) : shards_(shards) {
   require(shards >= 1 && shards <= kMostShards, "ShardTree", shards, " shards, not 1 to ",
           kMostShards);
 }
 
-void ShardTree::add(index_t shard, ShardSums sums) {
-  require(shard >= 0 && shard < shards_, "ShardTree", "shard ", shard, " of ", shards_);
-  Node node{0, shard, std::move(sums)};
-  while ((index_t{1} << node.level) < shards_) {
-    const index_t neighbour = node.index ^ 1;
-    const bool has_neighbour = (neighbour << node.level) < shards_;
-    if (has_neighbour) {
-      const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& other) {
-        return other.level == node.level && other.index == neighbour;
-      });
-      if (found == nodes_.end()) break;
-      if (neighbour < node.index) std::swap(found->sums, node.sums);
-      node.sums.add(found->sums);
-      nodes_.erase(found);
-    }
-    ++node.level;
-    node.index /= 2;
-  }
-  const auto covers = [&](const Node& other) {
-    return other.index >> std::max<index_t>(0, node.level - other.level) ==
-           node.index >> std::max<index_t>(0, other.level - node.level);
-  };
-  require(std::none_of(nodes_.begin(), nodes_.end(), covers), "ShardTree", "shard ", shard,
-          " was there before");
-  ++added_;
-  nodes_.push_back(std::move(node));
+/// The other half of what is above the node, where that has shards.
+template <class T>
+std::optional<ShardNode> ShardTree<T>::neighbour_of(ShardNode node) const {
+  const ShardNode neighbour = {node.level, node.index ^ 1};
+  if (neighbour.first_shard() >= shards_) return {};
+  return neighbour;
 }
 
-ShardSums ShardTree::total() && {
-  require(added_ == shards_, "ShardTree", added_, " of ", shards_, " shards are there");
-  return std::move(nodes_.front().sums);
+template <class T>
+void ShardTree<T>::check(ShardNode node) const {
+  const bool is_there = node.level >= 0 && node.level <= kMostLevels && node.index >= 0 &&
+                        node.index < shards_ && node.first_shard() < shards_;
+  require(is_there, "ShardTree", "shard ", node.index, " of ", shards_,
+          node.level == 0 ? "" : ", above the shards");
+  for (const Part& part : parts_) {
+    const index_t level = std::max(part.node.level, node.level);
+    const bool overlaps = part.node.first_shard() >> level == node.first_shard() >> level;
+    require(!overlaps, "ShardTree", "shard ", node.first_shard(), " was there before");
+  }
+}
+
+template <class T>
+void ShardTree<T>::add(ShardNode node, T sum) {
+  check(node);
+  while ((index_t{1} << node.level) < shards_) {
+    if (const std::optional<ShardNode> neighbour = neighbour_of(node)) {
+      const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                      [&](const Part& part) { return part.node == *neighbour; });
+      if (found == parts_.end()) break;
+      if (neighbour->index < node.index) std::swap(found->sum, sum);
+      add_to(sum, found->sum);
+      parts_.erase(found);
+    }
+    node = {node.level + 1, node.index / 2};
+  }
+  const auto after = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+    return part.node.first_shard() > node.first_shard();
+  });
+  parts_.insert(after, Part{node, std::move(sum)});
+}
+
+template <class T>
+T ShardTree<T>::total() && {
+  const bool is_complete = parts_.size() == 1 && index_t{1} << parts_.front().node.level >= shards_;
+  require(is_complete, "ShardTree", "some of ", shards_, " shards are missing");
+  return std::move(parts_.front().sum);
+}
+
+namespace {
+
+/// What stands for a sum where only nodes matter.
+struct Nothing {};
+
+[[maybe_unused]] void add_to(Nothing&, const Nothing&) {}
+
+}  // namespace
+
+template class ShardTree<LossTotals>;
+template class ShardTree<Tensor>;
+
+std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end) {
+  ShardTree<Nothing> tree(shards);
+  for (index_t shard = begin; shard < end; ++shard) tree.add(shard, Nothing());
+  std::vector<ShardNode> nodes;
+  for (const auto& part : tree.parts()) nodes.push_back(part.node);
+  return nodes;
 }
 
 // ---- what belongs to a shard ----

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "nn/training/loss_sum.h"
@@ -18,40 +20,53 @@
 
 namespace tessera::nn {
 
-/// The sums over some shards: of losses and, for each parameter, of gradients.
-struct ShardSums {
-  LossTotals totals;
-  std::vector<Tensor> gradients;  // undefined where no shard has one
+/// left += right, of losses; and of gradients, where an undefined tensor is none: then the other one
+/// is the sum, with its own bits. The sum of two tensors is written into the memory of the left one.
+void add_to(LossTotals& left, const LossTotals& right);
+void add_to(Tensor& left, const Tensor& right);
 
-  /// Adds those of the shards that follow.
-  void add(const ShardSums& right);
+/// A node of the tree: covers the shards from index 2^level to (index + 1) 2^level, as far as there
+/// are any, and is the sum of its left and its right half, or its left half where the right one has
+/// no shards.
+struct ShardNode {
+  index_t level, index;
+
+  index_t first_shard() const { return index << level; }
+  bool operator==(const ShardNode&) const = default;
 };
 
-/// Sums the shards 0, ..., S - 1 of a batch, which come in any order, by one tree: node (level, i)
-/// covers the shards from i 2^level to (i + 1) 2^level, is the sum of its left and its right half,
-/// and is its left half where the right one has no shards. Subtrees are added as soon as they are
-/// complete: shards that come in order need memory for at most log2 S + 1 sums.
-/// **Errors**: no shards; a shard that is none of them or was there before.
+/// Sums a value of each of the shards 0, ..., S - 1 of a batch, which come in any order, by one tree.
+/// Subtrees are added as soon as they are complete: shards that come in order need memory for at most
+/// log2 S + 1 values.
+/// **Errors**: no shards; a shard or node that is none of them or was there before.
+template <class T>
 class ShardTree {
  public:
-  explicit ShardTree(index_t shards);
-
-  void add(index_t shard, ShardSums sums);
-  /// The number of complete subtrees that wait for their neighbours.
-  index_t waiting() const { return static_cast<index_t>(nodes_.size()); }
-  /// The sum of all shards. **Errors**: some are missing.
-  ShardSums total() &&;
-
- private:
-  struct Node {
-    index_t level, index;
-    ShardSums sums;
+  struct Part {
+    ShardNode node;
+    T sum;
   };
 
+  explicit ShardTree(index_t shards);
+
+  void add(index_t shard, T value) { add(ShardNode{0, shard}, std::move(value)); }
+  /// The sum of all shards of a node, as another tree has made it.
+  void add(ShardNode node, T sum);
+  /// The complete subtrees that wait for their neighbours, in the order of their shards.
+  std::span<const Part> parts() const { return parts_; }
+  /// The sum of all shards. **Errors**: some are missing.
+  T total() &&;
+
+ private:
+  std::optional<ShardNode> neighbour_of(ShardNode node) const;
+  void check(ShardNode node) const;
+
   index_t shards_;
-  index_t added_ = 0;
-  std::vector<Node> nodes_;
+  std::vector<Part> parts_;
 };
+
+/// The subtrees that the shards [begin, end) of `shards` make.
+std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 
 /// The examples of one shard: the batch cut into `shards` stretches whose lengths differ by at most
 /// one. Where there are more shards than examples some are empty.

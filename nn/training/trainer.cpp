@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/training/agreement.h"
 #include "nn/training/clip_grad.h"
+#include "nn/training/exchange.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
@@ -52,6 +54,7 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
                  const TrainerOptions& options, Examples held_out)
     : model_(std::move(model)),
       optimizer_(&optimizer),
+      processes_(options.processes != nullptr ? options.processes : &alone_),
       train_(std::move(train)),
       options_(checked(options)),
       held_out_(std::move(held_out)),
@@ -61,8 +64,18 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
       best_(model_.parameters, {.patience = options.patience, .keep_weights = options.keep_best}) {
   check_examples();
   check_optimizer();
+  check_processes();
+  for (const Parameter& variable : optimizer_->variables()) {
+    numbers_.emplace(variable.tensor.grad_slot().get(), numbers_.size());
+  }
   if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
+  if (processes_->size() == 1) return;
+  optimizer_->share(*processes_);
+  exchange_ = std::make_unique<Exchange>(*processes_, optimizer_->variables(), optimizer_->chunks(),
+                                         options_.shards);
 }
+
+Trainer::~Trainer() = default;
 
 void Trainer::check_examples() const {
   require(static_cast<bool>(train_.loss), kOp, "there is no loss function");
@@ -88,44 +101,112 @@ void Trainer::check_optimizer() const {
   }
 }
 
-// ---- a step ----
-
-/// The sums of one shard, whose gradients leave their slots.
-ShardSums Trainer::compute(std::span<const index_t> examples, index_t shard) {
-  ShardSums sums{.totals = {}, .gradients = std::vector<Tensor>(model_.parameters.size())};
-  if (examples.empty()) return sums;
-  const RngScope random(shard_rng(options_.seed, step(), shard));
-  Tape tape;
-  const LossSum result = train_.loss(examples);
-  sums.totals = totals_of(result);
-  check_finite("loss", sums.totals.loss);
-  if (result.count == 0) return sums;  // there is nothing to learn, and no loss
-  tape.backward(result.loss);
-  for (std::size_t i = 0; i < sums.gradients.size(); ++i) {
-    sums.gradients[i] = std::exchange(model_.parameters[i].tensor.grad_slot()->gradient, Tensor());
-  }
-  return sums;
+void Trainer::check_processes() const {
+  require(processes_->size() <= options_.shards, kOp, processes_->size(),
+          " processes cannot share a step of ", options_.shards,
+          options_.shards == 1 ? " shard" : " shards", "; take ", processes_->size(),
+          " or more shards, which is another run with other bits, or fewer processes");
 }
 
-/// The sums of the whole batch. Here alone shards meet: who computes them is decided here.
-ShardSums Trainer::sum_of(std::span<const index_t> batch) {
-  ShardTree tree(options_.shards);
-  for (index_t shard = 0; shard < options_.shards; ++shard) {
-    tree.add(shard, compute(shard_of(batch, options_.shards, shard), shard));
+/// What must be the same at all processes, for errors: names and texts.
+NamedTexts Trainer::facts() const {
+  Checkpoint facts = settings();
+  facts.add("optimizer", optimizer_->settings());
+  facts.set("step", step());
+  facts.set("steps in all", total_steps_);
+  facts.set("decay", static_cast<int>(options_.decay));
+  facts.set("warmup", options_.warmup);
+  facts.set("clip", options_.clip);
+  facts.set("average's decay", options_.average);
+  facts.set("evaluate_every", options_.evaluate_every);
+  facts.set("patience", options_.patience);
+  facts.set("best_by", static_cast<int>(options_.best_by));
+  facts.set("keep_best", options_.keep_best);
+  facts.set("digest of the examples' lengths", digest_of(train_.lengths));
+  facts.set("digest of the held-out examples' lengths", digest_of(held_out_.lengths));
+  facts.add("model", description_of(model_.state()));
+  NamedTexts texts(facts.values.begin(), facts.values.end());
+  texts.emplace_back("version", version_text());
+  texts.emplace_back("arithmetic", arithmetic_text());
+  return texts;
+}
+
+// ---- a step ----
+
+/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished them;
+/// after the last shard of this process they are complete here, and go to the others while it goes on.
+void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees,
+                      bool is_last) {
+  const Parameters& variables = optimizer_->variables();
+  std::vector<bool> is_taken(variables.size(), false);
+  const auto take = [&](std::size_t i) {
+    Tensor& slot = variables[i].tensor.grad_slot()->gradient;
+    trees.gradients[i].add(shard, std::exchange(slot, Tensor()));
+    is_taken[i] = true;
+    if (is_last && exchange_) exchange_->send(i, trees.gradients[i].parts());
+  };
+  LossTotals totals;
+  if (!examples.empty()) {
+    const RngScope random(shard_rng(options_.seed, step(), shard));
+    Tape tape;
+    const LossSum result = train_.loss(examples);
+    totals = totals_of(result);
+    check_finite("loss", totals.loss);
+    if (result.count > 0) {  // else there is nothing to learn, and no loss
+      tape.backward(result.loss, {}, [&](const GradSlot& leaf) {
+        const auto found = numbers_.find(&leaf);
+        if (found != numbers_.end()) take(found->second);
+      });
+    }
   }
-  return std::move(tree).total();
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    require(!is_taken[i] || !variables[i].tensor.grad().defined(), kOp, variables[i].name,
+            " got a gradient after its backward was complete");
+    if (!is_taken[i]) take(i);
+  }
+  trees.totals.add(shard, totals);
+}
+
+/// The sums of the whole batch. Here alone shards meet, and processes: who computes which is decided
+/// here.
+BatchSums Trainer::sum_of(std::span<const index_t> batch) {
+  BatchTrees trees(options_.shards, optimizer_->variables().size());
+  const Share own = share_of(options_.shards, *processes_);
+  const auto compute_own = [&] {
+    for (index_t shard = own.begin; shard < own.end; ++shard) {
+      compute(shard_of(batch, options_.shards, shard), shard, trees, shard + 1 == own.end);
+    }
+  };
+  if (!exchange_) {
+    compute_own();
+    return sums_of(std::move(trees));
+  }
+  exchange_->begin();
+  std::string error;
+  try {
+    compute_own();
+  } catch (const ProcessLost&) {
+    throw;
+  } catch (const std::exception& failure) {
+    error = failure.what();  // the others wait for what this process sends, and for its error
+  } catch (...) {
+    error = "the loss function threw something that is no std::exception";
+  }
+  return exchange_->finish(std::move(trees), error);
 }
 
 /// Moves the weights; returns the norm of the gradient.
-double Trainer::update(ShardSums sums) {
-  for (std::size_t i = 0; i < sums.gradients.size(); ++i) {
-    model_.parameters[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
+double Trainer::update(BatchSums sums) {
+  const Parameters& variables = optimizer_->variables();
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
   }
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
   const double norm = clip_grad_norm(*optimizer_, options_.clip, {.scale = 1 / targets});
   check_finite("norm of the gradient", norm);
   optimizer_->step();
   optimizer_->zero_grad();
+  if (exchange_) exchange_->share_weights();
   return norm;
 }
 
@@ -137,7 +218,7 @@ StepReport Trainer::advance() {
   StepReport report{step() + 1, epoch, {}, 0, scheduler_.lr(), 0};
   for (index_t i : batch) report.length += train_.lengths[static_cast<std::size_t>(i)];
   try {
-    ShardSums sums = sum_of(batch);
+    BatchSums sums = sum_of(batch);
     report.totals = sums.totals;
     report.gradient_norm = update(std::move(sums));
   } catch (...) {
@@ -169,7 +250,8 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   const EvalScope scope = model_.eval();
   EvaluationReport report{.step = step(),
                           .totals = detail::evaluate(held_out_, {.batch_size = options_.batch_size,
-                                                                 .seed = options_.seed}),
+                                                                 .seed = options_.seed,
+                                                                 .processes = processes_}),
                           .is_best = false};
   const double score =
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
@@ -178,9 +260,26 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
+/// Whether one of the processes was asked to stop. All call it at once, so all see the same.
+bool Trainer::is_asked_to_stop() const {
+  if (!exchange_) return stop_;
+  const std::vector<std::string> asked = processes_->all_gather(stop_ ? "1" : "0");
+  return std::find(asked.begin(), asked.end(), "1") != asked.end();
+}
+
 RunEnd Trainer::run(const TrainerHooks& hooks) {
   stop_ = false;
   optimizer_->zero_grad();
+  try {
+    if (exchange_) require_agreement(*processes_, kOp, facts());
+    return run_steps(hooks);
+  } catch (const ProcessLost& lost) {
+    throw ProcessLost(format(kOp, ": ", lost.what(), "; the run ends in step ", step() + 1, " of ",
+                             total_steps_));
+  }
+}
+
+RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
   // One that was due when a run failed, or was saved before it: no step may pass over it.
   if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
     if (hooks.save) hooks.save();
@@ -192,11 +291,12 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
     const std::optional<EvaluationReport> evaluation = evaluate_if_due();
     const bool ends_epoch = sampler_.position() == 0;
     const bool ends = step() == total_steps_;
-    const bool saves = stop_ || ends_epoch || evaluation || ends;
+    const bool saves = is_asked_to_stop() || ends_epoch || evaluation || ends;
     if (hooks.save && saves) hooks.save();
     if (hooks.evaluation && evaluation) hooks.evaluation(*evaluation);
     if (hooks.epoch && ends_epoch) hooks.epoch({report.epoch, epoch_totals_, evaluation});
-    if (stop_ && saves && !ends) return RunEnd::kStopped;  // the hooks may have asked for it too
+    // The hooks may have asked for it too.
+    if (saves && !ends && is_asked_to_stop()) return RunEnd::kStopped;
   }
   return step() < total_steps_ ? RunEnd::kPatience : RunEnd::kFinished;
 }
@@ -214,7 +314,7 @@ Checkpoint Trainer::settings() const {
   return settings;
 }
 
-Checkpoint Trainer::state() const {
+Checkpoint Trainer::state_but_optimizer() const {
   Checkpoint trainer = settings();
   trainer.set("loss", epoch_totals_.loss);
   trainer.set("count", epoch_totals_.count);
@@ -222,7 +322,6 @@ Checkpoint Trainer::state() const {
   trainer.set("evaluated", evaluated_);
   Checkpoint state;
   state.add("model", model_.state())
-      .add("optimizer", optimizer_->state())
       .add("scheduler", scheduler_.state())
       .add("sampler", sampler_.state())
       .add("trainer", trainer)
@@ -231,8 +330,13 @@ Checkpoint Trainer::state() const {
   return state;
 }
 
+Checkpoint Trainer::state() const {
+  return state_but_optimizer().add("optimizer", optimizer_->state());
+}
+
 void Trainer::load_state(const Checkpoint& state) {
-  Checkpoint before = this->state();
+  optimizer_->check_state(state.group("optimizer"));
+  Checkpoint before = state_but_optimizer();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
   try {
     take_over(state);
@@ -240,6 +344,8 @@ void Trainer::load_state(const Checkpoint& state) {
     take_over(before);
     throw;
   }
+  optimizer_->load_state(state.group("optimizer"));
+  scheduler_.load_state(state.group("scheduler"));  // again: its rates, not those of the state
 }
 
 void Trainer::take_over(const Checkpoint& state) {
@@ -262,7 +368,6 @@ void Trainer::take_over(const Checkpoint& state) {
                  place.stream, " with seed ", place.seed);
   }
   model_.load(state);
-  optimizer_->load_state(state.group("optimizer"));
   scheduler_.load_state(state.group("scheduler"));
   sampler_.set_state(place);
   if (average_) average_->load_state(state.group("average"));

@@ -14,12 +14,15 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "nn/training/batch_sampler.h"
+#include "nn/training/communicator.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
 #include "nn/training/lr_scheduler.h"
@@ -27,6 +30,10 @@
 #include "nn/training/weight_average.h"
 
 namespace tessera::nn {
+
+class Exchange;
+struct BatchSums;
+struct BatchTrees;
 
 /// What makes one evaluation better than another.
 enum class BestBy { kLoss, kAccuracy };
@@ -48,6 +55,10 @@ struct TrainerOptions {
   index_t patience = 0;        // evaluations without a better one before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
+
+  // Who shares each step, shard by shard; no more than `shards`, and no bit depends on it. They must
+  // outlive the trainer. nullptr: this process computes alone.
+  Communicator* processes = nullptr;
 };
 
 struct StepReport {
@@ -89,8 +100,11 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// one tree, divides them by the number of the batch's targets, clips, and updates. While a
 /// loss is computed the thread's default generator is one that depends on the seed, the step and
 /// the shard alone; afterwards it is as it was.
-/// **Errors**: an optimiser of other parameters; options out of range; patience or evaluations
-/// without held-out examples; as BatchSampler.
+/// Several processes share the work where `options.processes` says so. Each has a trainer of its own,
+/// with the same weights, examples, optimiser and options; all call the functions of theirs in the
+/// same order, and get the same results. The optimiser is shared from then on (Optimizer::share).
+/// **Errors**: an optimiser of other parameters; options out of range; more processes than shards;
+/// patience or evaluations without held-out examples; as BatchSampler.
 class Trainer {
  public:
   template <class M>
@@ -98,6 +112,7 @@ class Trainer {
           Examples held_out = {})
       : Trainer(any_of(model), optimizer, std::move(train), options, std::move(held_out)) {}
 
+  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -105,10 +120,16 @@ class Trainer {
   /// **Errors**: a loss or a gradient that is not finite; those of the hooks and of the loss
   /// functions. The step that fails changes nothing, and the next run begins with it; one that
   /// follows a failed evaluation begins with that.
+  ///
+  /// Of several processes: those that disagree about options, examples, weights or arithmetic; then
+  /// nothing was trained. ProcessLost, which says in which step, where one has ended. A loss
+  /// function's error comes to all; that of a hook stays with its process, which must then end, so
+  /// that the others do not wait for it.
   RunEnd run(const TrainerHooks& hooks = {});
 
   /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
-  /// another thread or a signal handler.
+  /// another thread or a signal handler; of several processes one is enough, and all end after the
+  /// same step.
   void stop() { stop_ = true; }
 
   index_t step() const { return scheduler_.steps(); }
@@ -120,6 +141,7 @@ class Trainer {
 
   /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
   /// trainer, and, where they are kept, average and best. Its tensors share memory with those.
+  /// Several processes call it together; the optimiser's tensors are in that of rank 0 alone.
   Checkpoint state() const;
   /// Goes on from such a state; what else is in it is left alone. Epochs, steps, schedule, patience
   /// and the like may be others than before.
@@ -147,17 +169,24 @@ class Trainer {
           Examples held_out);
   void check_examples() const;
   void check_optimizer() const;
-  ShardSums compute(std::span<const index_t> examples, index_t shard);
-  ShardSums sum_of(std::span<const index_t> batch);
-  double update(ShardSums sums);
+  void check_processes() const;
+  NamedTexts facts() const;
+  void compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees, bool is_last);
+  BatchSums sum_of(std::span<const index_t> batch);
+  double update(BatchSums sums);
   StepReport advance();
+  RunEnd run_steps(const TrainerHooks& hooks);
+  bool is_asked_to_stop() const;
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   Checkpoint settings() const;
+  Checkpoint state_but_optimizer() const;
   void take_over(const Checkpoint& state);
 
   AnyModel model_;
   Optimizer* optimizer_;
+  OneProcess alone_;
+  Communicator* processes_;
   Examples train_;
   TrainerOptions options_;
   Examples held_out_;
@@ -169,6 +198,8 @@ class Trainer {
   LossTotals epoch_totals_;
   index_t evaluated_ = 0;  // the step of the last evaluation
   std::atomic<bool> stop_ = false;
+  std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the optimiser's variables
+  std::unique_ptr<Exchange> exchange_;                        // of several processes
 };
 
 /// Gives the model the weights to use of a run's state: those of the best evaluation where they are

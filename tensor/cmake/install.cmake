@@ -50,6 +50,8 @@ set(private
   models/pages/numbers.h
   nn/check.h
   nn/differences.h
+  nn/training/agreement.h
+  nn/training/exchange.h
   nn/training/multi_tensor.h
   nn/reduction.h
   tensor/io/elements.h

@@ -8,9 +8,11 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "nn/training/communicator.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/errors.h"
@@ -23,92 +25,124 @@ using test::random_tensor;
 using test::same_bits;
 using test::throws;
 
-/// Sums whose order shows in their last bits. Shard 2 has no second gradient, and none has a third.
-ShardSums sums_of(index_t shard) {
+/// A value of each kind: shard 2 has no gradient.
+Tensor gradient_of(index_t shard) {
   const auto seed = static_cast<std::uint64_t>(shard);
-  Tensor second = shard == 2 ? Tensor() : random_tensor({5}, kFloat64, 100 + seed);
-  return {.totals = {1.0 / static_cast<double>(3 + shard), 2, 1},
-          .gradients = {random_tensor({3, 7}, kFloat32, seed), second, Tensor()}};
+  return shard == 2 ? Tensor() : random_tensor({3, 7}, kFloat32, seed);
+}
+
+LossTotals totals_of_shard(index_t shard) {
+  return {1.0 / static_cast<double>(3 + shard), 2, 1};
 }
 
 /// The definition: shards [begin, end), whose left part is the greatest power of two below.
-ShardSums naive(index_t begin, index_t end) {
-  if (end - begin == 1) return sums_of(begin);
+template <class T>
+T naive(index_t begin, index_t end, T (*value_of)(index_t)) {
+  if (end - begin == 1) return value_of(begin);
   const auto half =
       static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(end - begin - 1)));
-  ShardSums left = naive(begin, begin + half);
-  const ShardSums right = naive(begin + half, end);
-  left.totals.loss += right.totals.loss;
-  left.totals.count += right.totals.count;
-  left.totals.correct += right.totals.correct;
-  for (std::size_t i = 0; i < left.gradients.size(); ++i) {
-    Tensor& a = left.gradients[i];
-    const Tensor& b = right.gradients[i];
-    if (a.defined() && b.defined()) {
-      a = a + b;
-    } else if (b.defined()) {
-      a = b;
-    }
-  }
-  return left;
-}
-
-void expect_same(const ShardSums& got, const ShardSums& want, const std::string& where) {
-  EXPECT_EQ(got.totals.loss, want.totals.loss) << where;
-  EXPECT_EQ(got.totals.count, want.totals.count) << where;
-  EXPECT_EQ(got.totals.correct, want.totals.correct) << where;
-  ASSERT_EQ(got.gradients.size(), want.gradients.size());
-  for (std::size_t i = 0; i < got.gradients.size(); ++i) {
-    ASSERT_EQ(got.gradients[i].defined(), want.gradients[i].defined()) << where;
-    if (got.gradients[i].defined()) {
-      EXPECT_TRUE(same_bits(got.gradients[i], want.gradients[i])) << where;
-    }
+  T left = naive(begin, begin + half, value_of);
+  const T right = naive(begin + half, end, value_of);
+  if constexpr (std::is_same_v<T, Tensor>) {
+    if (!left.defined() || !right.defined()) return left.defined() ? left : right;
+    return left + right;
+  } else {
+    left.loss += right.loss;
+    left.count += right.count;
+    left.correct += right.correct;
+    return left;
   }
 }
 
-TEST(ShardTree, SumsByOneTreeInWhateverOrderShardsCome) {
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() ? bool(same_bits(a, b)) : a.defined() == b.defined();
+}
+
+bool is_same(const LossTotals& a, const LossTotals& b) {
+  return a.loss == b.loss && a.count == b.count && a.correct == b.correct;
+}
+
+/// Values of one kind summed in whatever order they come have the bits of the definition.
+template <class T>
+void expect_one_tree(T (*value_of)(index_t)) {
   Rng rng(1);
   for (index_t shards = 1; shards <= 13; ++shards) {
-    const ShardSums want = naive(0, shards);
+    const T want = naive(0, shards, value_of);
     for (int round = 0; round < 6; ++round) {
       std::vector<index_t> order(static_cast<std::size_t>(shards));
       std::iota(order.begin(), order.end(), 0);
       if (round == 1) std::reverse(order.begin(), order.end());
       if (round > 1) order = permutation(shards, rng).to_vector<index_t>();
-      ShardTree tree(shards);
-      index_t most = 0;
+      ShardTree<T> tree(shards);
+      std::size_t most = 0;
       for (index_t shard : order) {
-        tree.add(shard, sums_of(shard));
-        most = std::max(most, tree.waiting());
+        tree.add(shard, value_of(shard));
+        most = std::max(most, tree.parts().size());
       }
-      EXPECT_EQ(tree.waiting(), 1);
+      EXPECT_EQ(tree.parts().size(), 1U);
       if (round == 0) {
-        EXPECT_LE(most, std::bit_width(static_cast<std::uint64_t>(shards))) << "logarithmic";
+        EXPECT_LE(most,
+                  static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(shards))))
+            << "logarithmic";
       }
-      expect_same(std::move(tree).total(), want, std::to_string(shards));
+      EXPECT_TRUE(is_same(std::move(tree).total(), want)) << shards;
     }
   }
 }
 
+TEST(ShardTree, SumsByOneTreeInWhateverOrderShardsCome) {
+  expect_one_tree(gradient_of);
+  expect_one_tree(totals_of_shard);
+}
+
 TEST(ShardTree, TheOrderOfTheTreeShows) {
   // Else the test above would pass whatever the tree.
-  ShardSums in_a_row = sums_of(0);
-  for (index_t shard = 1; shard < 7; ++shard) in_a_row.add(sums_of(shard));
-  EXPECT_FALSE(same_bits(in_a_row.gradients[0], naive(0, 7).gradients[0]));
+  Tensor in_a_row = gradient_of(0);
+  for (index_t shard = 1; shard < 7; ++shard) add_to(in_a_row, gradient_of(shard));
+  EXPECT_FALSE(same_bits(in_a_row, naive(0, 7, gradient_of)));
+}
+
+TEST(ShardTree, ContinuesWithTheSubtreesOfOthers) {
+  for (index_t shards = 1; shards <= 13; ++shards) {
+    for (index_t parts = 1; parts <= shards; ++parts) {
+      ShardTree<Tensor> whole(shards);
+      for (index_t part = parts; part-- > 0;) {
+        const Share own = share_of(shards, part, parts);
+        ShardTree<Tensor> tree(shards);
+        for (index_t i = own.begin; i < own.end; ++i) tree.add(i, gradient_of(i));
+        const std::vector<ShardNode> nodes = nodes_of(shards, own.begin, own.end);
+        ASSERT_EQ(tree.parts().size(), nodes.size());
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+          EXPECT_EQ(tree.parts()[i].node, nodes[i]);
+          whole.add(nodes[i], tree.parts()[i].sum);
+        }
+      }
+      EXPECT_TRUE(is_same(std::move(whole).total(), naive(0, shards, gradient_of)))
+          << shards << " shards in " << parts << " parts";
+    }
+  }
+  const std::vector<ShardNode> seven = {{0, 1}, {1, 1}, {2, 1}};
+  EXPECT_EQ(nodes_of(7, 1, 7), seven) << "1, 2 + 3, (4 + 5) + 6";
 }
 
 TEST(ShardTree, RefusesWhatIsNoBatch) {
-  EXPECT_TRUE(throws("ShardTree", {"0 shards"}, [] { ShardTree(0); }));
+  EXPECT_TRUE(throws("ShardTree", {"0 shards"}, [] { ShardTree<LossTotals>(0); }));
   for (index_t again : {0, 1, 2, 4}) {
-    ShardTree tree(5);
-    for (index_t shard : {0, 1, 2, 4}) tree.add(shard, sums_of(shard));
+    ShardTree<LossTotals> tree(5);
+    for (index_t shard : {0, 1, 2, 4}) tree.add(shard, totals_of_shard(shard));
     EXPECT_TRUE(throws("ShardTree", {"there before", std::to_string(again)},
-                       [&] { tree.add(again, sums_of(again)); }));
-    EXPECT_TRUE(throws("ShardTree", {"4 of 5"}, [&] { (void)std::move(tree).total(); }));
+                       [&] { tree.add(again, totals_of_shard(again)); }));
+    EXPECT_TRUE(throws("ShardTree", {"before"}, [&] {
+      tree.add(ShardNode{1, again / 2}, totals_of_shard(again));
+    }));
+    EXPECT_TRUE(throws("ShardTree", {"of 5", "missing"}, [&] { (void)std::move(tree).total(); }));
   }
-  ShardTree tree(2);
-  EXPECT_TRUE(throws("ShardTree", {"shard 2 of 2"}, [&] { tree.add(2, sums_of(2)); }));
-  EXPECT_TRUE(throws("ShardTree", {"shard -1 of 2"}, [&] { tree.add(-1, sums_of(2)); }));
+  ShardTree<LossTotals> tree(2);
+  EXPECT_TRUE(throws("ShardTree", {"shard 2 of 2"}, [&] { tree.add(2, totals_of_shard(2)); }));
+  EXPECT_TRUE(throws("ShardTree", {"shard -1 of 2"}, [&] { tree.add(-1, totals_of_shard(2)); }));
+  EXPECT_TRUE(throws("ShardTree", {"shard 1 of 2"}, [&] {
+    tree.add(ShardNode{1, 1}, totals_of_shard(2));
+  }));
 }
 
 TEST(ShardOf, CutsABatchIntoStretches) {

@@ -1,0 +1,25 @@
+// What processes compare before they train together, as short texts. Private to the trainer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "nn/training/checkpoint.h"
+
+namespace tessera::nn {
+
+/// A number that changes with every one of these.
+std::uint64_t digest_of(std::span<const index_t> numbers);
+
+/// Names, dtypes and shapes of tensors, and `digest`, a number that changes with their elements.
+Checkpoint description_of(const StateDict& tensors);
+
+/// "0.1.0".
+std::string version_text();
+
+/// How products of matrices round: once for a product and a sum, or twice. Instruction sets of one
+/// kind have the same bits, those of the other kind others.
+std::string arithmetic_text();
+
+}  // namespace tessera::nn
