@@ -1,0 +1,271 @@
+// Training programs whose processes are killed at any moment: all end, a checkpoint remains, and
+// another number of processes goes on from it to the bits of an unbroken run.
+//
+//   TESSERA_FAULTS=100 programs_test --gtest_filter='Faults.*'                        # a hundred moments
+//   TESSERA_FAULTS=1 TESSERA_FAULTS_SEED=17 programs_test --gtest_filter='Faults.*'   # that one again
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "nn/training/checkpoint.h"
+#include "tests/programs/launched_run.h"
+#include "tests/programs/training_programs.h"
+
+namespace tessera::test {
+namespace {
+
+using std::chrono::microseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostSeconds = 30;  // in which all processes must have ended
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// What happens to one run.
+struct Fault {
+  enum class When { kStart, kStep, kSave };
+
+  int seed = 0;
+  bool masked = false;     // train_masked_lm; else train_reverse
+  int processes = 1;       // of the run that is killed
+  int rank = 0;            // of them, which is killed
+  int processes_then = 1;  // of the run that goes on
+  When when = When::kStart;
+  int step = 0;  // after which it happens; when saving: in the first save after it
+  microseconds delay = {};
+
+  std::string text() const {
+    const std::string moment = when == When::kStart  ? "at the start"
+                               : when == When::kStep ? "after step " + std::to_string(step)
+                                                     : "saving after step " + std::to_string(step);
+    return "seed " + std::to_string(seed) + ": rank " + std::to_string(rank) + " of " +
+           std::to_string(processes) + " of " + program() + " killed " + moment + " and " +
+           std::to_string(delay.count()) + " us, goes on with " + std::to_string(processes_then);
+  }
+  std::string program() const { return masked ? "train_masked_lm" : "train_reverse"; }
+};
+
+constexpr int kSteps = 100;
+const std::string kSmall =
+    "--shards 4 --dropout 0.1 --layers 1 --width 8 --heads 2 --feed-forward 16 ";
+
+/// The options that a resumed run takes from its checkpoint, after those that it needs again.
+std::string files_of(bool masked) {
+  return masked ? "--text text.txt " : "";
+}
+std::string arguments_of(bool masked) {
+  return files_of(masked) +
+         (masked ? "--length 20 --batch 10 --epochs 10 "
+                 : "--words 40 --length 5 --batch 4 --epochs 10 ") +
+         kSmall;
+}
+
+Fault random_fault(int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  const auto below = [&](int count) {
+    return static_cast<int>(random() % static_cast<unsigned>(count));
+  };
+  Fault fault;
+  fault.seed = seed;
+  fault.masked = below(2) == 1;
+  fault.processes = has_launcher() ? 2 + below(3) : 1;
+  fault.rank = below(fault.processes);
+  if (has_launcher()) fault.processes_then = 1 + (fault.processes + below(3)) % 4;
+  const int kind = below(10);
+  fault.when = kind == 0 ? Fault::When::kStart : kind < 6 ? Fault::When::kStep : Fault::When::kSave;
+  fault.step = below(kSteps * 9 / 10);
+  const int start = fault.processes == 1 ? 200'000 : 800'000;
+  fault.delay = microseconds(fault.when == Fault::When::kStart  ? below(start)
+                             : fault.when == Fault::When::kStep ? below(5000)
+                                                                : below(400));
+  return fault;
+}
+
+/// What came of many faults.
+struct Counts {
+  int killed = 0;
+  int too_late = 0;       // the run had ended
+  int no_checkpoint = 0;  // killed before the first
+  int left_files = 0;     // killed while one was being written
+  int named_step = 0;     // a survivor said after which step
+  double most_seconds = 0;
+  std::map<std::string, int> messages = {};  // of ours, with # for digits
+};
+
+/// Waits until `condition` holds or the run has ended.
+template <class Condition>
+void await(LaunchedRun& run, const Condition& condition) {
+  while (!condition() && !run.status()) std::this_thread::sleep_for(microseconds(20));
+}
+
+class Faults : public TrainingPrograms {
+ protected:
+  /// How the run ended that was killed.
+  struct Ending {
+    bool killed = false;  // false: it had ended before
+    int status = 0;
+    double seconds = 0;    // from the kill to the end of the last process
+    std::size_t left = 0;  // processes that had not ended in time
+    std::string errors;
+  };
+
+  bool is_being_saved() const {
+    std::error_code none;
+    for (fs::directory_iterator entry(folder_ / "run", none), end; !none && entry != end;
+         entry.increment(none)) {
+      if (entry->path().filename().string().starts_with(".tessera-")) return true;
+    }
+    return false;
+  }
+
+  /// Waits for the moment, or the run's end.
+  void await_moment(const Fault& fault, LaunchedRun& run) const {
+    if (fault.when != Fault::When::kStart) {
+      await(run, [&] {
+        const std::string log = contents(folder_ / "log.csv");
+        return std::count(log.begin(), log.end(), '\n') > fault.step;
+      });
+    }
+    if (fault.when == Fault::When::kSave) await(run, [&] { return is_being_saved(); });
+    std::this_thread::sleep_for(fault.delay);
+  }
+
+  Ending kill_one(const Fault& fault) const {
+    LaunchedRun run(folder_, launcher(fault.processes) + " '" TESSERA_EXAMPLES_DIR "/" +
+                                 fault.program() + "' " + arguments_of(fault.masked) +
+                                 "--save run --log log.csv");
+    Ending ending;
+    std::optional<pid_t> victim;
+    const auto is_there = [&] {
+      if (!victim) victim = fault.processes == 1 ? run.command() : run.process_of(fault.rank);
+      return victim.has_value();
+    };
+    if (fault.when != Fault::When::kStart) await(run, is_there);  // so that no time is lost then
+    await_moment(fault, run);
+    await(run, is_there);
+    const Clock::time_point begin = Clock::now();
+    ending.killed = victim && !run.status() && ::kill(*victim, SIGKILL) == 0;
+    while (seconds_since(begin) < kMostSeconds) {
+      if (run.status() && run.processes().empty()) break;
+      std::this_thread::sleep_for(microseconds(1000));
+    }
+    ending.seconds = seconds_since(begin);
+    ending.left = run.processes().size();
+    ending.status = run.status().value_or(0);
+    ending.errors = contents(folder_ / "err.txt");
+    return ending;
+  }
+
+  /// What is in the folder of checkpoints after a kill.
+  void check_what_remains(Counts& counts) const {
+    const fs::path file = folder_ / "run" / "checkpoint.safetensors";
+    counts.left_files += is_being_saved();
+    if (!fs::exists(file)) {
+      ++counts.no_checkpoint;
+      return;
+    }
+    EXPECT_NO_THROW(nn::load_checkpoint(file));
+    const Outcome inspected = run("inspect_checkpoint", "run/checkpoint.safetensors");
+    EXPECT_EQ(inspected.status, 0) << inspected.errors;
+  }
+
+  /// Goes on from the checkpoint, or begins again where there is none.
+  void check_that_it_goes_on(const Fault& fault, const std::string& want) const {
+    const bool resumes = fs::exists(folder_ / "run" / "checkpoint.safetensors");
+    const std::string arguments = resumes ? files_of(fault.masked) + "--resume run"
+                                          : arguments_of(fault.masked) + "--save run";
+    const Outcome outcome =
+        run(fault.program(), arguments, "timeout 120 " + launcher(fault.processes_then));
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_TRUE(contents(folder_ / "run" / "checkpoint.safetensors") == want)
+        << "other bits than those of an unbroken run";
+    EXPECT_FALSE(is_being_saved()) << "a file of the killed run is still there";
+  }
+
+  /// That the death is told: the rank by the launcher or a survivor, the step by survivors.
+  static void check_messages(const Fault& fault, const Ending& ending, Counts& counts) {
+    if (fault.processes == 1) return;  // nobody is left to speak
+    const std::string rank = std::to_string(fault.rank);
+    const bool is_named = ending.errors.find("rank " + rank) != std::string::npos ||
+                          ending.errors.find("process " + rank) != std::string::npos;
+    EXPECT_TRUE(is_named) << "nobody says that rank " << rank << " is lost: " << ending.errors;
+    std::istringstream lines(ending.errors);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(fault.program())) continue;
+      counts.named_step += line.find("step") != std::string::npos;
+      for (char& c : line) c = c >= '0' && c <= '9' ? '#' : c;
+      ++counts.messages[line];
+    }
+  }
+
+  void check(const Fault& fault, const std::string& want, Counts& counts) {
+    fs::remove_all(folder_ / "run");
+    fs::remove(folder_ / "log.csv");
+    const Ending ending = kill_one(fault);
+    EXPECT_EQ(ending.left, 0U) << "processes live after " << kMostSeconds << " s";
+    const std::string last = contents(folder_ / "run" / "checkpoint.safetensors");
+    if (!ending.killed || (ending.status == 0 && last == want)) {
+      ++counts.too_late;
+      return;
+    }
+    ++counts.killed;
+    counts.most_seconds = std::max(counts.most_seconds, ending.seconds);
+    EXPECT_NE(ending.status, 0) << ending.errors;
+    check_messages(fault, ending, counts);
+    check_what_remains(counts);
+    check_that_it_goes_on(fault, want);
+  }
+};
+
+int number_in_environment(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+int failure_count() {
+  return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+}
+
+TEST_F(Faults, AKilledProcessEndsAllAndNothingIsLost) {
+  const int count = number_in_environment("TESSERA_FAULTS", 3);
+  const int first = number_in_environment("TESSERA_FAULTS_SEED", 1);
+  std::map<bool, std::string> want;
+  for (const bool masked : {false, true}) {
+    const Outcome whole =
+        run(masked ? "train_masked_lm" : "train_reverse", arguments_of(masked) + "--save whole");
+    ASSERT_EQ(whole.status, 0) << whole.errors;
+    want[masked] = contents(folder_ / "whole" / "checkpoint.safetensors");
+    ASSERT_FALSE(want[masked].empty());
+  }
+  Counts counts;
+  for (int seed = first; seed < first + count; ++seed) {
+    const Fault fault = random_fault(seed);
+    SCOPED_TRACE(fault.text());
+    const int failures = failure_count();
+    check(fault, want[fault.masked], counts);
+    if (count > 3) {
+      std::cout << fault.text() << (failure_count() > failures ? ": FAILED" : "") << std::endl;
+    }
+  }
+  std::cout << counts.killed << " killed, " << counts.too_late << " too late; ended within "
+            << counts.most_seconds << " s; " << counts.no_checkpoint << " before the first save, "
+            << counts.left_files << " within a save; " << counts.named_step
+            << " survivors named a step\n";
+  for (const auto& [message, times] : counts.messages)
+    std::cout << times << "  " << message << "\n";
+  EXPECT_GE(2 * counts.killed, count) << "most came too late to see anything";
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,115 @@
+// A program that runs as one process or as many, each of which a test can find and kill.
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/programs/programs.h"
+
+namespace tessera::test {
+
+/// What stands before a program that runs as `processes` processes; nothing for one.
+inline std::string launcher(int processes) {
+  if (processes == 1) return "";
+#if defined(TESSERA_MPIEXEC)
+  // As a test needs it: also by root, and by more processes than there are cores.
+  return "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+         "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
+         "'" TESSERA_MPIEXEC "' " TESSERA_MPIEXEC_NUMPROC " " +
+         std::to_string(processes);
+#else
+  return "false";
+#endif
+}
+
+/// Whether programs can run as several processes.
+constexpr bool has_launcher() {
+#if defined(TESSERA_MPIEXEC)
+  return true;
+#else
+  return false;
+#endif
+}
+
+/// A command that runs, with all the processes that come of it.
+///
+/// They are known by a variable of the environment, which they inherit, so also those that have lost
+/// their parent. The command is a leader of a session: no signal of the terminal's reaches it.
+class LaunchedRun {
+ public:
+  /// Runs `command` by the shell, which it replaces, in `folder`; output goes to files there.
+  LaunchedRun(const fs::path& folder, const std::string& command)
+      : mark_("TESSERA_TEST_RUN=" + folder.string()) {
+    const std::string line =
+        "cd '" + folder.string() + "' && exec " + command + " >out.txt 2>err.txt </dev/null";
+    command_ = ::fork();
+    if (command_ != 0) return;
+    ::setsid();
+    ::putenv(mark_.data());
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  /// Ends what is left.
+  ~LaunchedRun() {
+    for (const pid_t process : processes()) ::kill(process, SIGKILL);
+    if (!status_) ::waitpid(command_, nullptr, 0);
+  }
+  LaunchedRun(const LaunchedRun&) = delete;
+  LaunchedRun& operator=(const LaunchedRun&) = delete;
+
+  /// The command itself: the launcher, or a program alone.
+  pid_t command() const { return command_; }
+
+  /// The command's status as waitpid gives it, once it has ended.
+  std::optional<int> status() {
+    int status = 0;
+    if (!status_ && ::waitpid(command_, &status, WNOHANG) == command_) status_ = status;
+    return status_;
+  }
+
+  /// All processes that live, the launcher's among them.
+  std::vector<pid_t> processes() const {
+    std::vector<pid_t> found;
+    std::error_code gone;
+    for (fs::directory_iterator entry("/proc", gone), end; !gone && entry != end;
+         entry.increment(gone)) {
+      const pid_t process = std::atoi(entry->path().filename().c_str());
+      if (process > 0 && has_variable(process, mark_)) found.push_back(process);
+    }
+    return found;
+  }
+
+  /// The process to which a launcher has given this rank, once it is there.
+  std::optional<pid_t> process_of(int rank) const {
+    for (const pid_t process : processes()) {
+      for (const char* name : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}) {
+        if (has_variable(process, name + std::to_string(rank))) return process;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// Whether "NAME=value" is in the environment of a process. A dead one has none.
+  static bool has_variable(pid_t process, const std::string& variable) {
+    std::istringstream all(contents("/proc/" + std::to_string(process) + "/environ"));
+    for (std::string one; std::getline(all, one, '\0');) {
+      if (one == variable) return true;
+    }
+    return false;
+  }
+
+  std::string mark_;
+  pid_t command_ = -1;
+  std::optional<int> status_;
+};
+
+}  // namespace tessera::test
