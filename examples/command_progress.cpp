@@ -1,8 +1,8 @@
 #include "examples/command_progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <utility>
 
@@ -14,20 +14,13 @@ namespace tessera::examples {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
-constexpr std::size_t kUsualColumns = 80;
-
-std::size_t terminal_columns() {
-  struct winsize size = {};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualColumns;
-}
 
 }  // namespace
 
 CommandProgress::CommandProgress(std::string what, index_t total)
     : what_(std::move(what)),
       total_(total),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(terminal_columns(STDERR_FILENO) > 0),
       begun_(Clock::now()),
       shown_(begun_) {}
 
@@ -53,7 +46,8 @@ void CommandProgress::show(index_t done) {
                                   fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
                                   clock_time(static_cast<double>(total_ - done) / rate), " left");
   // A line that wraps could not be drawn over.
-  std::cerr << "\r\x1b[K" << line.substr(0, terminal_columns() - 1) << std::flush;
+  const index_t columns = std::max<index_t>(terminal_columns(STDERR_FILENO), 1);
+  std::cerr << "\r\x1b[K" << line.substr(0, static_cast<std::size_t>(columns - 1)) << std::flush;
 }
 
 }  // namespace tessera::examples

@@ -19,7 +19,6 @@ namespace {
 constexpr std::chrono::milliseconds kBarInterval{100};
 constexpr std::chrono::seconds kLineInterval{10};
 constexpr index_t kCells = 20;
-constexpr index_t kUsualColumns = 80;
 
 std::string bar(double fraction, index_t length) {
   const auto full =
@@ -33,13 +32,13 @@ std::size_t clipped(index_t length) {
   return static_cast<std::size_t>(std::max<index_t>(length, 0));
 }
 
-index_t terminal_columns() {
-  struct winsize size = {};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? index_t{size.ws_col} : kUsualColumns;
-}
-
 }  // namespace
+
+index_t terminal_columns(int stream) {
+  struct winsize size = {};
+  const bool is_known = isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0;
+  return is_known ? size.ws_col : 0;
+}
 
 std::string clock_time(double seconds) {
   const double whole = std::isfinite(seconds) ? std::clamp(std::round(seconds), 0.0, 3.5e6) : 3.5e6;
@@ -55,7 +54,7 @@ std::string fixed(double value, int digits) {
 }
 
 Progress::Progress()
-    : terminal_(isatty(STDOUT_FILENO) == 1), shown_(std::chrono::steady_clock::now()) {}
+    : terminal_(terminal_columns(STDOUT_FILENO) > 0), shown_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
   clear();
@@ -73,7 +72,7 @@ void Progress::show(const Standing& s) {
   if (terminal_) {
     // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
     const std::string behind = " " + percent + " %" + rest;
-    const index_t room = terminal_columns() - 1 - std::ssize(epoch);
+    const index_t room = terminal_columns(STDOUT_FILENO) - 1 - std::ssize(epoch);
     const index_t cells = std::clamp<index_t>(room - std::ssize(behind), 0, kCells);
     std::cout << "\r\x1b[K" << epoch.substr(0, clipped(room + std::ssize(epoch)))
               << bar(s.fraction, cells) << behind.substr(0, clipped(room - cells)) << std::flush;

@@ -40,6 +40,10 @@ class Progress {
   std::chrono::steady_clock::time_point shown_;
 };
 
+/// The columns of the terminal behind a stream; 0 where nobody can draw: it is no terminal, or one
+/// without columns, as Open MPI's mpirun puts in front of the standard output of its processes.
+index_t terminal_columns(int stream);
+
 /// "1:05:09", "0:21".
 std::string clock_time(double seconds);
 
