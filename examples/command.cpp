@@ -91,6 +91,8 @@ void Command::add_footer(const std::string& text) {
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
   return run_command_line(line_->app, argc, argv, name_, "", [&] {
+    require(splits_work_ || processes().size() == 1, name_.c_str(),
+            "computes in one process; start it without mpirun");
     set_threads(threads_);
     body();
   });

@@ -49,6 +49,10 @@ class Command {
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
 
+  /// Says that the program shares its work among processes() where mpirun starts several; without it
+  /// they are refused, because each would do the same.
+  void splits_work() { splits_work_ = true; }
+
   /// Parses the command line, sets the threads, calls `body` and writes what it has printed.
   /// Returns what main() returns: 0, or 2 after one line on standard error.
   int run(int argc, char** argv, const std::function<void()>& body);
@@ -61,6 +65,7 @@ class Command {
 
   std::string name_;
   index_t threads_ = 0;
+  bool splits_work_ = false;
   std::unique_ptr<Line> line_;
 };
 

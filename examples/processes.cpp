@@ -16,6 +16,8 @@
 #include "examples/console.h"
 #include "examples/processes_launch.h"
 #include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/version.h"
 
 namespace tessera::examples {
 
@@ -104,6 +106,18 @@ ProcessesScope::ProcessesScope() : launch_(join_launch()) {
 
 ProcessesScope::~ProcessesScope() {
   launch = nullptr;
+}
+
+void require_one_program(const std::string& name, nn::NamedTexts options) {
+  if (processes().size() == 1) return;
+  std::erase_if(options, [](const auto& option) { return option.first == "--threads"; });
+  nn::NamedTexts facts = {
+      {"the program", name},
+      {"the version", format(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
+      // AVX2 and AVX-512 give the same bits, and others without fused operations.
+      {"the instruction set", current_isa().starts_with("avx") ? "avx2 or avx512" : current_isa()}};
+  facts.insert(facts.end(), options.begin(), options.end());
+  nn::require_agreement(processes(), name.c_str(), facts);
 }
 
 int report_failure(const std::string& name, std::string error) {

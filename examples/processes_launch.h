@@ -38,6 +38,10 @@ class ProcessesScope {
   std::unique_ptr<Launch> launch_;
 };
 
+/// Refuses processes that are not one program of one version on one kind of instruction set, or that
+/// have other options; --threads alone may differ. **Errors**: as nn::require_agreement.
+void require_one_program(const std::string& name, nn::NamedTexts options);
+
 /// As report_error, and ends the other processes, which may wait for this one. Rank 0 does it at
 /// once. The others give it time to, so that what all of them find wrong is said once.
 int report_failure(const std::string& name, std::string error);

@@ -158,7 +158,8 @@ void Program::add_common_options() {
   add("--eps", options.eps, "of AdamW, which slows what has small gradients", {1e-30, 1e9});
   add("--warmup", options.warmup, "share of the steps in which the learning rate rises", {0, 1});
   add("--clip", options.clip, "largest norm of the gradient", {1e-9, 1e9});
-  add("--shards", options.shards, "parts of a step, computed one after another: less memory",
+  add("--shards", options.shards,
+      "parts of a step: less memory; also the most processes that can share it",
       {1, nn::kMostShards});
   add("--seed", options.seed, "of all random numbers");
 
@@ -223,15 +224,7 @@ void Program::check_written(const char* flag, const std::string& file) const {
 }
 
 std::vector<std::pair<std::string, std::string>> Program::values() const {
-  std::vector<std::pair<std::string, std::string>> values;
-  for (const CLI::Option* option : line_->app.get_options()) {
-    if (option->get_name() == "--help") continue;
-    std::string value = option->get_default_str();
-    if (!option->results().empty()) value = option->results().back();
-    if (value.empty()) value = option->get_expected_max() == 0 ? "false" : "-";
-    values.emplace_back(option->get_name(), value);
-  }
-  return values;
+  return options_of(line_->app);
 }
 
 nn::Checkpoint Program::settings() const {
