@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "examples/processes.h"
 #include "models/pages/attention_map.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -125,7 +126,7 @@ pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& token
 
 void AttentionFile::write(index_t count, const TokensOf& tokens_of,
                           const WeightsOf& weights_of) const {
-  if (file_.empty()) return;
+  if (file_.empty() || !leaves_traces()) return;
   require(count > 0, kFlag, "there is no text to look at");
   const pages::AttentionView view = view_of(count, tokens_of, weights_of);
   if (is_page()) {

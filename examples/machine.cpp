@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "examples/host.h"
+#include "examples/processes.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -25,7 +26,8 @@ std::string compiler_name() {
 pages::Facts machine_facts() {
   return {{"processor", processor().name},
           {"logical cores", format(std::thread::hardware_concurrency())},
-          {"threads", format(thread_count())},
+          {"processes", format(processes().size())},
+          {"threads of a process", format(thread_count())},
           {"instruction set", current_isa()},
           {"compiler", compiler_name()},
           {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "examples/processes.h"
+
 namespace tessera::examples {
 
 std::optional<std::string> Report::earlier_log() const {
@@ -17,7 +19,7 @@ std::optional<std::string> Report::earlier_log() const {
 }
 
 void Report::write(const std::string& state, const std::string& log, bool is_running) {
-  if (!is_wanted()) return;
+  if (!is_wanted() || !leaves_traces()) return;
   const Clock::time_point begin = Clock::now();
   page_.state = state;
   page_.is_running = is_running;

@@ -6,7 +6,9 @@
 #include <array>
 #include <bit>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <sstream>
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "examples/machine.h"
+#include "examples/processes.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -46,6 +49,32 @@ class InterruptScope {
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
   std::array<struct sigaction, 2> before_ = {};
 };
+
+/// FNV-1a on whole numbers.
+class Digest {
+ public:
+  void add(std::uint64_t value) { hash_ = (hash_ ^ value) * 1099511628211ULL; }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 14695981039346656037ULL;
+};
+
+/// Changes with every bit of the tensors, eight bytes at a time.
+std::uint64_t digest_of(const nn::StateDict& tensors) {
+  Digest digest;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor elements = tensor.detach().contiguous();
+    const auto* const bytes = static_cast<const std::byte*>(elements.untyped_data());
+    const index_t size = elements.count() * item_size(elements.dtype());
+    for (index_t i = 0; i < size; i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes + i, static_cast<std::size_t>(std::min<index_t>(size - i, 8)));
+      digest.add(word);
+    }
+  }
+  return digest.value();
+}
 
 /// The lines of a log up to the one of `step`; nothing where it has not our header. One without the
 /// last columns, as older versions wrote it, gets them empty. A last line without an end was not
@@ -91,10 +120,8 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 std::uint64_t digest_of(std::span<const text::Example> examples) {
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a on whole numbers
-  const auto add = [&](index_t value) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
-  };
+  Digest digest;
+  const auto add = [&](index_t value) { digest.add(static_cast<std::uint64_t>(value)); };
   for (const text::Example& example : examples) {
     add(std::holds_alternative<index_t>(example.label) ? text::class_of(example) : -1);
     add(std::ssize(example.ids));
@@ -106,7 +133,7 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
       add(std::bit_cast<index_t>(*value));
     }
   }
-  return hash;
+  return digest.value();
 }
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
@@ -159,7 +186,19 @@ void Training::resume(const Program& program) {
     }
     trainer_->load_state(*program.resumed);
   }
-  if (!options_.save.empty()) make_folder(options_.save);
+  if (!options_.save.empty() && leaves_traces()) make_folder(options_.save);
+}
+
+/// Refuses processes that have read other things than rank 0: their options are the same by now.
+void Training::agree(const Program& program, const nn::StateDict& weights) const {
+  if (processes().size() == 1) return;
+  nn::NamedTexts facts = {
+      {"the digest of the examples", format(lesson_.digest)},
+      {"the number of held-out examples", format(lesson_.held_out.lengths.size())},
+      {"the step of the checkpoint", format(trainer_->step())},
+      {"the digest of the weights", format(digest_of(weights))}};
+  facts.insert(facts.end(), base_.values.begin(), base_.values.end());
+  nn::require_agreement(processes(), program.name().c_str(), facts);
 }
 
 /// What log and report begin with: a header, and the lines up to where this call goes on.
@@ -186,6 +225,7 @@ void Training::begin_report(const Program& program, index_t parameters) {
   facts.machine.emplace_back("examples", format(lesson_.train.lengths.size()));
   facts.machine.emplace_back("held-out examples", format(lesson_.held_out.lengths.size()));
   report_ = Report(options_.report, std::move(facts));
+  if (!leaves_traces()) return;
   if (options_.log.empty() && !report_.is_wanted()) return;
   std::string lines = earlier_lines();
   const std::string& name = options_.log.empty() ? options_.report : options_.log;
@@ -210,7 +250,8 @@ void Training::report(pages::ClassCounts classes) {
 }
 
 void Training::save() const {
-  nn::Checkpoint checkpoint = trainer_->state();
+  nn::Checkpoint checkpoint = trainer_->state();  // all give their parts to rank 0
+  if (!leaves_traces()) return;
   for (const auto& [name, value] : base_.values) checkpoint.set(name, value);
   nn::save_checkpoint(std::filesystem::path(options_.save) / kCheckpointFile, checkpoint);
 }
@@ -293,7 +334,7 @@ void Training::after_evaluation(const nn::EvaluationReport& report) {
 
 /// Adds a line to the log, and to what the report will show.
 void Training::write(const pages::LoggedStep& step) {
-  if (!log_.is_open() && !report_.is_wanted()) return;
+  if (!leaves_traces() || (!log_.is_open() && !report_.is_wanted())) return;
   const std::string line = pages::run_log_line(step);
   if (report_.is_wanted()) lines_ += line;
   if (!log_.is_open()) return;

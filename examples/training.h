@@ -1,5 +1,6 @@
 // What the training programs share beyond nn::Trainer: its options from a command line, what a
-// person sees of it, its log, its checkpoints and interrupts.
+// person sees of it, its log, its checkpoints and interrupts. Where mpirun starts several processes
+// they train together, and rank 0 alone writes.
 //
 //   return program.run(argc, argv, [&] {
 //     Model model(...);
@@ -91,11 +92,13 @@ class Training {
   void begin(const Program& program, Model& model) {
     trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
     resume(program);
+    agree(program, nn::state_dict(model));
     begin_report(program, nn::parameter_count(model));
   }
 
   nn::TrainerOptions trainer_options() const;
   void resume(const Program& program);
+  void agree(const Program& program, const nn::StateDict& weights) const;
   void save() const;
   void begin_report(const Program& program, index_t parameters);
   std::string earlier_lines() const;
