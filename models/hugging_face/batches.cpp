@@ -97,7 +97,7 @@ void for_each_batch(
   const std::vector<index_t> order = longest_first(encodings);
   if (order.empty()) return;
   require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
-          "encoding ", order.back(), " has no token");
+          "encoding ", options.first + order.back(), " has no token");
 
   const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;

@@ -18,6 +18,7 @@ struct TextBatchOptions {
   index_t pad = 0;          // stands after a sequence's end
   bool feed_types = true;  // whether the model reads token types; they are left out where all are 0
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
+  index_t first = 0;  // the number of the first encoding, in errors
 };
 
 /// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows

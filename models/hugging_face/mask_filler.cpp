@@ -97,8 +97,8 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
-    require(!places[n].empty(), kOp, "text ", n, " has no ", mask(), " among its ",
-            encodings[n].ids.size(), " tokens");
+    require(!places[n].empty(), kOp, "text ", options.task.first + static_cast<index_t>(n),
+            " has no ", mask(), " among its ", encodings[n].ids.size(), " tokens");
   }
   std::vector<std::vector<Blank>> results(texts.size());
   for_each_batch(encodings, reader.batch_options(options.task),

@@ -22,7 +22,7 @@ void check(const AnsweringOptions& options) {
 }
 
 /// A question with all of its context, a part in each window. Errors name it by its number.
-std::vector<text::Encoding> windows_of(const Question& question, std::size_t number,
+std::vector<text::Encoding> windows_of(const Question& question, index_t number,
                                        const TextReader& reader, const AnsweringOptions& options) {
   const text::Tokenizer& tokenizer = *reader.tokenizer;
   text::EncodeOptions encode = reader.encode_options(options.task);
@@ -101,7 +101,8 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   std::vector<text::Encoding> windows;
   std::vector<std::size_t> question_of;
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    for (text::Encoding& window : windows_of(questions[i], i, reader, options)) {
+    for (text::Encoding& window :
+         windows_of(questions[i], options.task.first + static_cast<index_t>(i), reader, options)) {
       windows.push_back(std::move(window));
       question_of.push_back(i);
     }

@@ -20,7 +20,8 @@ TextBatchOptions TextReader::batch_options(const TaskOptions& options) const {
   return {.batch_size = options.batch_size,
           .pad = tokenizer->special().pad.value_or(0),
           .feed_types = feeds_types,
-          .progress = options.progress};
+          .progress = options.progress,
+          .first = options.first};
 }
 
 TextReader load_reader(const ModelFolder& folder) {

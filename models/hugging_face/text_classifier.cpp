@@ -77,17 +77,19 @@ Tensor CrossEncoder::operator()(std::span<const text::TextPair> pairs,
   return scored(scoring, logits_of(model, reader, encodings, options));
 }
 
-std::vector<CrossEncoder::Ranked> CrossEncoder::rank(const std::string& query,
-                                                     std::span<const std::string> texts,
-                                                     const TaskOptions& options) const {
+Tensor CrossEncoder::scores(const std::string& query, std::span<const std::string> texts,
+                            const TaskOptions& options) const {
   require(labels.size() == 1, "CrossEncoder::rank", "the model gives a pair ", labels.size(),
           " scores; only one can order texts");
   std::vector<text::TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
-  const std::vector<float> scores = (*this)(pairs, options).to_vector<float>();
+  return (*this)(pairs, options).flatten();
+}
+
+std::vector<CrossEncoder::Ranked> CrossEncoder::best_first(const Tensor& scores) {
   std::vector<Ranked> ranked;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    ranked.push_back({static_cast<index_t>(i), static_cast<double>(scores[i])});
+  for (const float score : scores.to_vector<float>()) {
+    ranked.push_back({std::ssize(ranked), static_cast<double>(score)});
   }
   std::ranges::stable_sort(
       ranked, [](const Ranked& a, const Ranked& b) { return rank_of(a.score) > rank_of(b.score); });

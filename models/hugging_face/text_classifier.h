@@ -68,14 +68,22 @@ struct CrossEncoder {
   /// Tokenizer::encode_pair.
   Tensor operator()(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
 
+  /// A score for each text beside the query. **Shapes**: -> (texts). **Errors**: as above; a model
+  /// with several labels.
+  Tensor scores(const std::string& query, std::span<const std::string> texts,
+                const TaskOptions& options = {}) const;
+
   struct Ranked {
     index_t text;  // its number among those given
     double score;
   };
-  /// The texts by their score beside the query, the best first; of equal ones the earlier.
-  /// **Errors**: as above; a model with several labels.
+  /// The texts of these scores, the best first; of equal ones the earlier.
+  static std::vector<Ranked> best_first(const Tensor& scores);
+  /// best_first of the texts' scores beside the query. **Errors**: as scores.
   std::vector<Ranked> rank(const std::string& query, std::span<const std::string> texts,
-                           const TaskOptions& options = {}) const;
+                           const TaskOptions& options = {}) const {
+    return best_first(scores(query, texts, options));
+  }
 };
 
 /// The cross-encoder in a folder. **Errors**: as load_text_classifier.

@@ -265,6 +265,8 @@ TEST(MaskFiller, FillsEachBlank) {
   const Filling& first = results[1][1].fillings.at(0);
   EXPECT_EQ(first.score, static_cast<double>(want[static_cast<std::size_t>(first.id)]));
   EXPECT_TRUE(throws("MaskFiller", {"text 0 has no [MASK]"}, [&] { model(kTexts); }));
+  EXPECT_TRUE(throws("MaskFiller", {"text 7 has no [MASK]"},
+                     [&] { model(kTexts, {.task = {.first = 7}}); }));
   EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model(texts, {.count = 0}); }));
 }
 
