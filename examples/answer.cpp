@@ -13,6 +13,7 @@
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
+#include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
 
@@ -30,8 +31,11 @@ struct Options {
 };
 
 /// One question about the whole text, or a question and its own text on each line.
+/// **Errors**: also one question for several processes.
 std::vector<models::Question> questions_of(const Options& o) {
   require(o.pair == o.question.empty(), "answer", "give one of --question and --pair");
+  require(o.pair || examples::processes().size() == 1, "answer",
+          "one --question is the work of one process; several share out the lines of --pair");
   if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
   std::vector<models::Question> questions;
   for (text::TextPair& pair :
@@ -51,6 +55,18 @@ std::string json_of(const std::vector<models::Answer>& answers) {
                                              ",\"end\":", answer.bytes.end, '}');
                              }) +
          '}';
+}
+
+void print(std::ostream& out, const std::vector<models::Answer>& answers, const Options& o) {
+  if (o.json) {
+    out << json_of(answers) << '\n';
+    return;
+  }
+  for (const models::Answer& each : answers) {
+    out << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
+        << '\t' << examples::plain(each.text) << '\n';
+  }
+  if (o.pair) out << '\n';
 }
 
 /// The windows in which the questions' texts were read.
@@ -73,19 +89,13 @@ void answer(Options& o) {
   const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
-  const auto results = model(questions, o.answering);
+  const auto own = examples::own_share(questions);
+  o.answering.task.first = own.begin;
+  const auto results = model(own.items, o.answering);
   progress.clear();
-  for (const std::vector<models::Answer>& answers : results) {
-    if (o.json) {
-      std::cout << json_of(answers) << '\n';
-      continue;
-    }
-    for (const models::Answer& each : answers) {
-      std::cout << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-'
-                << each.bytes.end << '\t' << examples::plain(each.text) << '\n';
-    }
-    if (o.pair) std::cout << '\n';
-  }
+  examples::SharedOutput out;
+  for (const std::vector<models::Answer>& answers : results) print(out.stream(), answers, o);
+  out.print();
   if (attention) write_attention(attention, model, questions, o.answering);
 }
 

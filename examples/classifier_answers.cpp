@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
+#include "examples/command.h"
 #include "examples/progress.h"
+#include "examples/shared_lines.h"
 #include "models/text/utf8.h"
-#include "nn/training/batch_sampler.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -13,25 +15,17 @@
 
 namespace tessera::examples {
 
-std::vector<index_t> classes_of(const models::SequenceClassifier& model,
-                                std::span<const text::Example> examples) {
-  nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 64, .shuffle = false});
-  std::vector<index_t> classes(examples.size());
-  while (sampler.epoch() == 0) {
-    const std::span<const index_t> chosen = sampler.next();
-    const text::Batch batch = text::make_batch(examples, chosen);
-    const Tensor best = argmax(model({batch.ids, batch.lengths}), {-1});
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      classes[static_cast<std::size_t>(chosen[i])] =
-          best.item_at<index_t>({static_cast<index_t>(i)});
-    }
-  }
-  return classes;
+Confusion confusion_of(const models::SequenceClassifier& model,
+                       std::span<const text::Example> examples) {
+  const index_t classes = model.classifier.weight.size(0);
+  return confusion_of(examples, classes, {}, [&](const text::Batch& batch) {
+    return model({batch.ids, batch.lengths});
+  });
 }
 
 void test(const models::SequenceClassifier& model, std::span<const text::Example> examples,
           const std::vector<std::string>& labels, const std::optional<Confusion>& baseline) {
-  const Confusion counts(examples, classes_of(model, examples), std::ssize(labels));
+  const Confusion counts = confusion_of(model, examples);
   std::cout << '\n';
   counts.print(std::cout, labels);
   std::cout << '\n';
@@ -59,6 +53,36 @@ std::string answer(const models::SequenceClassifier& model, const Names& names,
   return text;
 }
 
+/// Calls `body` with each line of what standard input gives. **Errors**: one that is not UTF-8.
+template <class Body>
+void for_each_line(std::istream& input, const Body& body) {
+  index_t number = 0;
+  for (std::string line; std::getline(input, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number == 1 && line.starts_with(text::kByteOrderMark)) {
+      line.erase(0, text::kByteOrderMark.size());
+    }
+    if (text::find_invalid_utf8(line) != std::string::npos) {
+      fail_file("standard input", "line ", number, " is not UTF-8");
+    }
+    body(line);
+  }
+}
+
+/// As one process prints lines, of which each of several answers its share.
+void predict_together(const models::SequenceClassifier& model, const Names& names,
+                      const PredictOptions& options) {
+  std::istringstream input(standard_input());
+  std::vector<std::string> lines;
+  for_each_line(input, [&](const std::string& line) { lines.push_back(line); });
+  SharedOutput out;
+  for (const std::string& line : own_share(lines).items) {
+    out.stream() << answer(model, names, line, options) << '\t' << line << '\n';
+  }
+  out.print();
+}
+
 }  // namespace
 
 void predict(const models::SequenceClassifier& model, const Names& names,
@@ -68,18 +92,13 @@ void predict(const models::SequenceClassifier& model, const Names& names,
     for (const std::string& label : names.labels) std::cout << '\t' << label;
     std::cout << "\ttext" << std::endl;
   }
-  index_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (number == 1 && line.starts_with(text::kByteOrderMark)) {
-      line.erase(0, text::kByteOrderMark.size());
-    }
-    if (text::find_invalid_utf8(line) != std::string::npos) {
-      fail_file("standard input", "line ", number, " is not UTF-8");
-    }
-    std::cout << answer(model, names, line, options) << '\t' << line << std::endl;
+  if (processes().size() > 1) {
+    predict_together(model, names, options);
+    return;
   }
+  for_each_line(std::cin, [&](const std::string& line) {
+    std::cout << answer(model, names, line, options) << '\t' << line << std::endl;
+  });
   // The stream itself takes an error of C's, on which it rests, for the end.
   if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
 }

@@ -12,9 +12,9 @@
 
 namespace tessera::examples {
 
-/// The class of each example.
-std::vector<index_t> classes_of(const models::SequenceClassifier& model,
-                                std::span<const text::Example> examples);
+/// How often the model says which class of which: as confusion.h.
+Confusion confusion_of(const models::SequenceClassifier& model,
+                       std::span<const text::Example> examples);
 
 /// Prints the table of labels, both models' numbers if there are two, and the accuracy as the last
 /// line.

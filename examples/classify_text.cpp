@@ -14,6 +14,7 @@
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
+#include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/hugging_face/text_classifier.h"
 
@@ -31,18 +32,18 @@ std::string json_of(std::span<const models::ClassScore> classes) {
          '}';
 }
 
-void print(const std::vector<std::vector<models::ClassScore>>& results,
-           const std::vector<std::string>& lines, index_t top, bool json) {
+void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>& results,
+           std::span<const std::string> lines, index_t top, bool json) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::size_t count = std::min(results[i].size(), static_cast<std::size_t>(top));
     const std::span best = std::span(results[i]).first(count);
     if (json) {
-      std::cout << json_of(best) << '\n';
+      out << json_of(best) << '\n';
       continue;
     }
     for (const models::ClassScore& each : best) {
-      std::cout << examples::plain(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
-                << lines[i] << '\n';
+      out << examples::plain(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
+          << lines[i] << '\n';
     }
   }
 }
@@ -67,10 +68,14 @@ int main(int argc, char** argv) {
     std::vector<text::TextPair> pairs;
     if (pair) pairs = examples::text_pairs(lines, examples::input_name(options.file));
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const models::TaskOptions task = examples::task_options(options, progress);
-    const auto results = pair ? model(pairs, task) : model(lines, task);
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const auto results =
+        pair ? model(examples::own_share(pairs).items, task) : model(own.items, task);
     progress.clear();
-    print(results, lines, top, options.json);
+    examples::SharedOutput out;
+    print(out.stream(), results, own.items, top, options.json);
+    out.print();
     const text::EncodeOptions encode = model.reader.encode_options(task);
     examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
       const auto n = static_cast<std::size_t>(i);

@@ -69,8 +69,12 @@ class Command {
   std::unique_ptr<Line> line_;
 };
 
+/// All bytes of standard input. Of several processes rank 0 reads them, and all call this and have
+/// them. **Errors**: std::runtime_error: it cannot be read.
+std::string standard_input();
 /// The whole text of a file, or of standard input where the name is empty or "-", as
-/// text::read_text gives it. **Errors**: as there.
+/// text::read_text gives it. Each of several processes reads the file. **Errors**: as there; a
+/// file that is not the same to all processes.
 std::string input_text(const std::string& file);
 /// Its lines. **Errors**: as input_text.
 std::vector<std::string> input_lines(const std::string& file);

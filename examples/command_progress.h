@@ -9,7 +9,8 @@
 namespace tessera::examples {
 
 /// A line like "512/5452 lines  9 %  430 lines/s  0:11 left" on standard error, if that is a
-/// terminal; standard output is for results. It goes with the object, or before.
+/// terminal; standard output is for results. It goes with the object, or before. Of several
+/// processes the first draws it.
 class CommandProgress {
  public:
   /// `what` is counted, "lines", of which there are `total`.
@@ -20,6 +21,8 @@ class CommandProgress {
 
   /// Draws the line, at most ten times a second.
   void show(index_t done);
+  /// The same by a process that has done so many of its share: the others are taken to be as far.
+  void show_share(index_t done, index_t share) { show(done * total_ / share); }
   /// The same where only now it is known how many there are.
   void show(index_t done, index_t total);
   /// Takes the line away: results follow.

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <ostream>
+#include <sstream>
 
+#include "examples/shared_lines.h"
+#include "nn/training/batch_sampler.h"
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
 
@@ -36,6 +39,24 @@ void Confusion::add(const Tensor& labels, const Tensor& scores) {
           wanted.size(), " labels");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] >= 0) count(wanted[i], answers[i]);
+  }
+}
+
+void Confusion::add_others() {
+  std::ostringstream mine;
+  for (const auto& answers : counts_) {
+    for (const index_t count : answers) mine << count << ' ';
+  }
+  counts_ = Confusion(std::ssize(counts_)).counts_;
+  for (const std::string& text : processes().all_gather(mine.str())) {
+    std::istringstream counts(text);
+    for (auto& answers : counts_) {
+      for (index_t& sum : answers) {
+        index_t count = 0;
+        counts >> count;
+        sum += count;
+      }
+    }
   }
 }
 
@@ -83,6 +104,21 @@ void Confusion::print(std::ostream& out, const std::vector<std::string>& names) 
     for (const index_t count : counts_[label]) cell(std::to_string(count));
     out << '\n';
   }
+}
+
+Confusion confusion_of(std::span<const text::Example> examples, index_t classes,
+                       const text::BatchOptions& padding,
+                       const std::function<Tensor(const text::Batch& batch)>& scores_of) {
+  Confusion counts(classes);
+  if (const auto own = own_share(examples).items; !own.empty()) {
+    nn::BatchSampler sampler(text::lengths_of(own), {.batch_size = 32, .shuffle = false});
+    while (sampler.epoch() == 0) {
+      const text::Batch batch = text::make_batch(own, sampler.next(), padding);
+      counts.add(batch.labels, scores_of(batch));
+    }
+  }
+  counts.add_others();
+  return counts;
 }
 
 }  // namespace tessera::examples

@@ -1,6 +1,7 @@
 // How often a classifier says what of which label.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -26,6 +27,9 @@ class Confusion {
   /// labels (...) but those below 0, which no class has. **Errors**: as above.
   void add(const Tensor& labels, const Tensor& scores);
 
+  /// Adds what the other processes have counted. All call it.
+  void add_others();
+
   /// The share of answers that are right.
   double accuracy() const;
 
@@ -48,5 +52,11 @@ class Confusion {
 
   std::vector<std::vector<index_t>> counts_;  // [label][answer]
 };
+
+/// Counts what the scores (..., C) of batches say of all examples, which the processes share out;
+/// each has the counts of all. All call it. **Errors**: as Confusion::add.
+Confusion confusion_of(std::span<const text::Example> examples, index_t classes,
+                       const text::BatchOptions& padding,
+                       const std::function<Tensor(const text::Batch& batch)>& scores_of);
 
 }  // namespace tessera::examples

@@ -17,6 +17,7 @@
 #include "examples/model_options.h"
 #include "examples/progress.h"
 #include "examples/scored_lines.h"
+#include "examples/shared_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/npy.h"
@@ -79,12 +80,14 @@ models::SentenceOptions line_options(const models::SentenceEncoder& model, const
   return options.query.empty() ? how : model.for_documents(how);
 }
 
+/// The vectors of the lines at rank 0, of which each process encodes its share; elsewhere none.
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
+  const auto own = examples::own_share(lines);
   examples::CommandProgress progress("lines", std::ssize(lines));
   models::SentenceOptions how = line_options(model, options);
-  how.progress = [&progress](index_t done, index_t) { progress.show(done); };
-  return model.encode(lines, how);
+  how.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
+  return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
 }
 
 /// What --attention asks for: what the encoder of the lines' tokens looks at.
@@ -168,6 +171,7 @@ void embed(const Options& options) {
   require(!table || std::ssize(lines) <= kTableLines, "--output", "a table of ", lines.size(),
           " lines is too large to print; give a file for the vectors, a --query, or --json");
   const Tensor vectors = encode_lines(model, lines, options);
+  if (!examples::leaves_traces()) return;
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {
     search(model, lines, vectors, options);

@@ -12,6 +12,7 @@
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
+#include "examples/shared_lines.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
 
@@ -19,13 +20,13 @@ namespace {
 
 using namespace tessera;
 
-void print_rows(const std::vector<models::Blank>& blanks) {
+void print_rows(std::ostream& out, const std::vector<models::Blank>& blanks) {
   for (const models::Blank& blank : blanks) {
     for (const models::Filling& filling : blank.fillings) {
-      std::cout << examples::fixed(filling.score, 4) << '\t' << examples::plain(filling.token)
-                << '\t' << examples::plain(filling.text) << '\n';
+      out << examples::fixed(filling.score, 4) << '\t' << examples::plain(filling.token) << '\t'
+          << examples::plain(filling.text) << '\n';
     }
-    std::cout << '\n';
+    out << '\n';
   }
 }
 
@@ -75,16 +76,19 @@ int main(int argc, char** argv) {
     const std::vector<std::string> lines = examples::input_lines(options.file);
     check_blanks(lines, model.mask(), examples::input_name(options.file));
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const models::TaskOptions task = examples::task_options(options, progress);
-    const auto results = model(lines, {.count = top, .task = task});
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const auto results = model(own.items, {.count = top, .task = task});
     progress.clear();
+    examples::SharedOutput out;
     for (const std::vector<models::Blank>& blanks : results) {
       if (options.json) {
-        std::cout << json_of(blanks) << '\n';
+        out.stream() << json_of(blanks) << '\n';
       } else {
-        print_rows(blanks);
+        print_rows(out.stream(), blanks);
       }
     }
+    out.print();
     text::EncodeOptions encode = model.reader.encode_options(task);
     encode.special_in_text = true;  // a blank is one
     examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "examples/confusion.h"
-#include "nn/training/batch_sampler.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -51,16 +50,11 @@ models::FineTuningOptions tuning_of(const Program& program, const FineTuneOption
 }
 
 void report(Training& training, const Task& task, const Files& files) {
-  constexpr index_t kBatch = 32;
   for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
                                     std::pair(&files.test, "Examples of --test")}) {
     if (data->examples.empty()) continue;
-    Confusion counts(std::ssize(task.labels));
-    nn::BatchSampler sampler(data->lengths(), {.batch_size = kBatch, .shuffle = false});
-    while (sampler.epoch() == 0) {
-      const text::Batch batch = text::make_batch(data->examples, sampler.next(), task.padding);
-      counts.add(batch.labels, task.scores(batch));
-    }
+    const Confusion counts =
+        confusion_of(data->examples, std::ssize(task.labels), task.padding, task.scores);
     training.report(counts.for_page(title, task.labels));
   }
 }

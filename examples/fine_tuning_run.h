@@ -10,6 +10,7 @@
 
 #include "examples/attention_file.h"
 #include "examples/fine_tuning_data.h"
+#include "examples/processes.h"
 #include "examples/training.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/save_folder.h"
@@ -135,15 +136,22 @@ void write_attention(const AttentionFile& file, const Learner& learner,
   });
 }
 
+/// Saves the folder, or rehearses it: of several processes the first writes.
+template <class Learner>
+void save(const FineTuneOptions& o, const Learner& learner, bool rehearse) {
+  if (!leaves_traces()) return;
+  models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite, .rehearse = rehearse});
+}
+
 /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
 template <class Learner, class Model>
 void run_task(const Program& program, const FineTuneOptions& o, const Task& task,
               const Learner& learner, Model& model, models::TokenEncoder& encoder,
               const Files& files) {
   const AttentionFile attention(o.attention, encoder.encoder, o.save);
-  models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite, .rehearse = true});
+  save(o, learner, true);
   if (!train(program, o, task, model, encoder, files)) return;
-  models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite});
+  save(o, learner, false);
   std::cout << "saved " << o.save << std::endl;
   if (!files.test.empty()) {
     std::cout << "test " << said(task, nn::evaluate(model, examples_of(files.test, task.loss)))

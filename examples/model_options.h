@@ -60,12 +60,15 @@ AttentionFile attention_file(const ModelOptions& options, const Task& task) {
   return {options.attention, task.model.encode.encoder, options.model};
 }
 
+/// `first` is the number of the first text among those of all processes, as errors name them.
 /// `progress` must live as long as the result.
-inline models::TaskOptions task_options(const ModelOptions& options, CommandProgress& progress) {
+inline models::TaskOptions task_options(const ModelOptions& options, CommandProgress& progress,
+                                        index_t first) {
   return {.max_length = options.max_length,
           .batch_size = options.batch_size,
           .special_in_text = !options.plain_text,
-          .progress = [&progress](index_t done, index_t) { progress.show(done); }};
+          .progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); },
+          .first = first};
 }
 
 }  // namespace tessera::examples

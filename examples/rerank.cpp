@@ -10,6 +10,7 @@
 #include "examples/command.h"
 #include "examples/model_options.h"
 #include "examples/scored_lines.h"
+#include "examples/shared_lines.h"
 #include "models/hugging_face/text_classifier.h"
 
 int main(int argc, char** argv) {
@@ -28,9 +29,12 @@ int main(int argc, char** argv) {
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const models::TaskOptions task = examples::task_options(options, progress);
-    auto ranked = model.rank(query, lines, task);
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const Tensor scores = examples::gathered_rows(model.scores(query, own.items, task));
     progress.clear();
+    if (!examples::leaves_traces()) return;
+    auto ranked = models::CrossEncoder::best_first(scores);
     ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     for (const models::CrossEncoder::Ranked& each : ranked) {
       examples::print_scored_line(lines, static_cast<std::size_t>(each.text), each.score,

@@ -12,6 +12,7 @@
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
+#include "examples/shared_lines.h"
 #include "models/hugging_face/token_tagger.h"
 
 namespace {
@@ -31,6 +32,20 @@ std::string json_of(const std::vector<models::Tag>& tags, const std::string& lin
          '}';
 }
 
+/// The tags of a line and, unless it is an object of JSON, its number.
+void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t number,
+           const std::string& line, bool json) {
+  if (json) {
+    out << json_of(tags, line) << '\n';
+    return;
+  }
+  for (const models::Tag& tag : tags) {
+    out << number << '\t' << examples::plain(tag.label) << '\t' << examples::fixed(tag.score, 4)
+        << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t' << text::text_at(line, tag.bytes)
+        << '\n';
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,20 +63,16 @@ int main(int argc, char** argv) {
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));
-    const models::TaskOptions task = examples::task_options(options, progress);
-    const auto results = model(lines, models::tag_grouping(grouping), task);
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const auto results = model(own.items, models::tag_grouping(grouping), task);
     progress.clear();
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (options.json) {
-        std::cout << json_of(results[i], lines[i]) << '\n';
-        continue;
-      }
-      for (const models::Tag& tag : results[i]) {
-        std::cout << i + 1 << '\t' << examples::plain(tag.label) << '\t'
-                  << examples::fixed(tag.score, 4) << '\t' << tag.bytes.begin << '-'
-                  << tag.bytes.end << '\t' << text::text_at(lines[i], tag.bytes) << '\n';
-      }
+    examples::SharedOutput out;
+    for (std::size_t i = 0; i < own.items.size(); ++i) {
+      const index_t number = own.begin + static_cast<index_t>(i) + 1;
+      print(out.stream(), results[i], number, own.items[i], options.json);
     }
+    out.print();
     const text::EncodeOptions encode = model.reader.encode_options(task);
     examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
       return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);

@@ -16,6 +16,7 @@
 #include "examples/command_progress.h"
 #include "examples/console.h"
 #include "examples/json_text.h"
+#include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/text/tokenizers.h"
 #include "tensor/error.h"
@@ -37,19 +38,20 @@ struct Options {
   index_t max_length = 0;
 };
 
-void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
+void print_table(std::ostream& out, const text::Tokenizer& tokenizer,
+                 const text::Encoding& encoding) {
   for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
     const std::string token = examples::plain(tokenizer.token(encoding.ids[i]));
-    std::cout << std::setw(8) << encoding.ids[i] << "  ";
+    out << std::setw(8) << encoding.ids[i] << "  ";
     if (encoding.texts[i] == text::kNoText) {
-      std::cout << token << '\n';
+      out << token << '\n';
     } else {
       const text::Span bytes = encoding.offsets[i];
-      std::cout << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
-                << bytes.end << '\n';
+      out << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
+          << bytes.end << '\n';
     }
   }
-  std::cout << '\n';
+  out << '\n';
 }
 
 std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
@@ -72,23 +74,25 @@ std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& enco
 
 /// Encodes some lines at a time, on all threads, and prints them.
 template <class Text>
-void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& texts, const Options& o) {
+void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vector<Text>& all,
+            const Options& o) {
+  const std::span<const Text> texts = examples::own_share(all).items;
   const text::EncodeOptions options = {.add_special = !o.no_special,
                                        .max_length = o.max_length,
                                        .cut = tokenizer.settings().cut,
                                        .special_in_text = !o.plain_text};
-  examples::CommandProgress progress("lines", std::ssize(texts));
+  examples::CommandProgress progress("lines", std::ssize(all));
   for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
     const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
-    const auto encodings = tokenizer.encode_all(std::span(texts).subspan(begin, count), options);
+    const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
     for (const text::Encoding& encoding : encodings) {
       if (o.json) {
-        std::cout << json_of(tokenizer, encoding) << '\n';
+        out << json_of(tokenizer, encoding) << '\n';
       } else {
-        print_table(tokenizer, encoding);
+        print_table(out, tokenizer, encoding);
       }
     }
-    progress.show(static_cast<index_t>(begin + count));
+    progress.show_share(static_cast<index_t>(begin + count), std::ssize(texts));
   }
 }
 
@@ -113,16 +117,19 @@ void tokenize(const Options& o) {
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
   const std::string input = examples::input_name(o.file);
+  examples::SharedOutput out;
   if (o.decode) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const std::string place = format(input, ": line ", i + 1);
-      std::cout << tokenizer->decode_text(numbers_of(lines[i], place)) << '\n';
+    index_t number = examples::own_share(lines).begin;
+    for (const std::string& line : examples::own_share(lines).items) {
+      const std::string place = format(input, ": line ", ++number);
+      out.stream() << tokenizer->decode_text(numbers_of(line, place)) << '\n';
     }
   } else if (o.pair) {
-    encode(*tokenizer, examples::text_pairs(lines, input), o);
+    encode(out.stream(), *tokenizer, examples::text_pairs(lines, input), o);
   } else {
-    encode(*tokenizer, lines, o);
+    encode(out.stream(), *tokenizer, lines, o);
   }
+  out.print();
 }
 
 }  // namespace

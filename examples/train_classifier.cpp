@@ -124,9 +124,7 @@ void report(examples::Training& training, const models::SequenceClassifier& mode
             const Names& names, const Files& files) {
   const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
     if (examples.empty()) return;
-    const examples::Confusion counts(examples, examples::classes_of(model, examples),
-                                     std::ssize(names.labels));
-    training.report(counts.for_page(title, names.labels));
+    training.report(examples::confusion_of(model, examples).for_page(title, names.labels));
   };
   count(files.valid, "Held-out lines");
   count(files.test, "Lines of --test");
