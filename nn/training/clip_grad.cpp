@@ -95,33 +95,50 @@ double total_of(const Tensor& squares) {
   return total;
 }
 
+bool has_gradient(const Parameter& parameter) {
+  return parameter.tensor.grad_slot()->gradient.defined();
+}
+
+/// For each parameter '1' if it has a gradient, else '0'.
+std::string presence_of(const Parameters& parameters) {
+  std::string presence;
+  for (const Parameter& parameter : parameters) presence += has_gradient(parameter) ? '1' : '0';
+  return presence;
+}
+
+/// Throws, at all processes, unless they have gradients of the same parameters. Each of `all` begins
+/// with a presence.
+void check_presence(const std::vector<std::string>& all, const Parameters& parameters) {
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const bool first = all[0][i] == '1', other = all[rank][i] == '1';
+      require(first == other, kOp, "rank ", first ? 0 : rank, " has a gradient of ",
+              parameters[i].name, ", rank ", first ? rank : 0, " has none");
+    }
+  }
+}
+
 /// The total over the blocks of all processes, of which `squares` are this one's, in the order that
 /// they have in one process.
 double total_of(const Tensor& squares, const Optimizer& optimizer) {
-  Communicator& processes = *optimizer.processes();
-  const auto bytes = static_cast<std::size_t>(squares.count()) * sizeof(double);
-  const std::vector<std::string> all =
-      processes.all_gather({static_cast<const char*>(squares.untyped_data()), bytes});
-  std::vector<std::size_t> taken(all.size());  // bytes of each process
-  const auto same = [&](bool is_same, std::size_t rank) {
-    require(is_same, kOp, "rank ", rank, " has gradients of other parameters than rank ",
-            processes.rank());
-  };
+  const Parameters& variables = optimizer.variables();
+  std::string mine = presence_of(variables);
+  std::vector<std::size_t> next(static_cast<std::size_t>(optimizer.processes()->size()),
+                                mine.size());  // where the next sum of each process begins
+  mine.append(static_cast<const char*>(squares.untyped_data()),
+              static_cast<std::size_t>(squares.count()) * sizeof(double));
+  const std::vector<std::string> all = optimizer.processes()->all_gather(mine);
+  check_presence(all, variables);
   double total = 0;
   for (const Chunk& chunk : optimizer.chunks()) {
-    const Parameter& parameter = optimizer.variables()[static_cast<std::size_t>(chunk.parameter)];
-    if (!parameter.tensor.grad_slot()->gradient.defined()) continue;
+    if (!has_gradient(variables[static_cast<std::size_t>(chunk.parameter)])) continue;
     const auto owner = static_cast<std::size_t>(chunk.owner);
     for (index_t block = 0; block < blocks_of(chunk.count); ++block) {
       double sum = 0;
-      same(taken[owner] + sizeof sum <= all[owner].size(), owner);
-      std::memcpy(&sum, all[owner].data() + taken[owner], sizeof sum);
-      taken[owner] += sizeof sum;
+      std::memcpy(&sum, all[owner].data() + next[owner], sizeof sum);
+      next[owner] += sizeof sum;
       total += sum;
     }
-  }
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    same(taken[rank] == all[rank].size(), rank);
   }
   return total;
 }

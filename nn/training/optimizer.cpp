@@ -267,13 +267,14 @@ void Optimizer::load_state(const Checkpoint& state) {
 
 void Optimizer::share(Communicator& processes) {
   if (processes.size() == 1 && kept_.processes() == nullptr) return;
+  constexpr const char* kOp = "share";
   NamedTexts facts = {{"the optimiser", name_}};
   for (const auto& [name, tensor] : variables()) {
     facts.emplace_back("parameter " + name, format(tensor.dtype(), ' ', tensor.shape()));
   }
   for (const auto& [name, value] : settings().values) facts.emplace_back(name, value);
-  require_agreement(processes, name_, facts);
-  kept_.share(name_, processes);
+  require_agreement(processes, kOp, facts);
+  kept_.share(kOp, processes);
 }
 
 }  // namespace tessera::nn
