@@ -30,7 +30,7 @@ const std::vector<NotRun> kNotRun = {
     {"npm install ", "needs the network"},
     {"NODE_PATH=\\S+ node tests/golden/", "writes golden files anew, with the tokenizers library"},
     {"/usr/bin/python3 tests/", "writes golden files anew, with PyTorch"},
-    {"(\\w+=\\S+ )*build/release/bench/tessera_bench", "takes minutes"},
+    {"(\\w+=\\S+ )*build/release/bench/tessera_\\w+", "takes minutes"},
     {"build/release/tests/\\w+_test", "ctest runs it"},
     {"tests/fuzz/run ", ".ci/run does"},
     {"build/fuzz/", "wants a finding"},

@@ -1,0 +1,162 @@
+// tessera_scaling: how long a step of training would take on many hosts.
+//
+//   tessera_scaling
+//   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/results/units.h"
+#include "bench/scaling/compute.h"
+#include "bench/scaling/table.h"
+#include "examples/command.h"
+#include "models/pages/numbers.h"
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  bench::Task task;
+  index_t shards = 0;
+  std::string hosts = "2,4,8,16,32,64,128,256,512,1024";
+  std::string bandwidths = "10,100";
+  index_t cores = 16;
+  double speedup = 0;
+  double spread = 0;
+  double latency = 20, overhead = 1, copy = 0.2;  // us, us, ns
+  double seconds = 2;
+  bool csv = false;
+};
+
+/// The numbers of a list with commas. **Errors**: anything else, or a number out of range.
+template <class T>
+std::vector<T> list_of(const char* option, std::string_view text, T low, T high) {
+  std::vector<T> numbers;
+  const std::string whole(text);
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    T number{};
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    require(
+        error == std::errc() && end == part.data() + part.size() && number >= low && number <= high,
+        "tessera_scaling", option, ": wanted numbers from ", low, " to ", high,
+        " with commas between them, got '", whole, "'");
+    numbers.push_back(number);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return numbers;
+}
+
+/// What was measured, beside what a host is taken for.
+std::string terms_text(const bench::Host& one, const bench::Host& several, const bench::Host& host,
+                       index_t threads, index_t cores) {
+  std::string text = format("| of a shard | 1 thread | ", threads, " threads | a host of ", cores,
+                            " cores |\n|---|---|---|---|\n");
+  const auto row = [&](const char* name, double bench::Host::*part, double times) {
+    text += format("| ", name, " |");
+    for (const bench::Host* each : {&one, &several, &host}) {
+      text += ' ' + results::seconds_text(each->*part * times) + " |";
+    }
+    text += '\n';
+  };
+  row("forward", &bench::Host::forward, 1);
+  row("backward", &bench::Host::backward, 1);
+  row("norm and optimiser", &bench::Host::update, 1);
+  row("adding 10^6 elements", &bench::Host::addition, 1e6);
+  const auto percent = [](double part) { return pages::decimals(100 * part, 1) + " %"; };
+  return text + format("| spread | ", percent(one.spread), " | ", percent(several.spread), " | ",
+                       percent(host.spread), " |\n");
+}
+
+std::string title_of(const Options& options, const bench::Elements& elements) {
+  const bench::Task& task = options.task;
+  return format("Encoder L", task.layers, " D", task.width, " H", task.heads, " F",
+                task.feedforward, task.vocabulary > 0 ? format(" V", task.vocabulary) : "", ", ",
+                pages::decimals(static_cast<double>(elements.all) / 1e6, 1),
+                " million parameters. A shard is ", task.batch, " sequences of ", task.tokens,
+                " tokens; ",
+                options.shards > 0 ? format("a batch has ", options.shards, " shards.")
+                                   : "a batch has a shard for each host.",
+                '\n');
+}
+
+void print_scaling(const Options& options, index_t threads) {
+  bench::Plan plan = {.counts = {},
+                      .stages = {},
+                      .host = {},
+                      .link = {.latency = options.latency * 1e-6,
+                               .bandwidth = 0,
+                               .overhead = options.overhead * 1e-6,
+                               .copy = options.copy * 1e-9},
+                      .bandwidths = list_of<double>("--bandwidth", options.bandwidths, 1e-3, 1e6),
+                      .hosts = list_of<index_t>("--hosts", options.hosts, 1, 65536),
+                      .batch = options.task.batch,
+                      .shards = options.shards};
+  bench::Learner learner(options.task);
+  const bench::Elements elements = bench::elements_of(learner);
+  plan.counts = elements.counts;
+  plan.stages = bench::stages_of(options.task.layers, static_cast<double>(elements.embedding) /
+                                                          static_cast<double>(elements.all));
+  const bench::Host one = bench::measure_compute(options.task, learner, 1, options.seconds);
+  const bench::Host several =
+      threads > 1 ? bench::measure_compute(options.task, learner, threads, options.seconds) : one;
+  plan.host = bench::host_of(one, several, threads, options.cores, options.speedup);
+  if (options.spread > 0) plan.host.spread = options.spread;
+  if (options.csv) {
+    std::cout << bench::csv(plan);
+    return;
+  }
+  std::cout << title_of(options, elements) << '\n'
+            << terms_text(one, several, plan.host, threads, options.cores) << '\n'
+            << bench::markdown(plan);
+}
+
+void add_options(examples::Command& command, Options& o) {
+  using examples::kMany;
+  command.add("--layers", o.task.layers, "of the encoder", {1, 1000});
+  command.add("--width", o.task.width, "of its vectors", {1, 65536});
+  command.add("--heads", o.task.heads, "of attention", {1, 1024});
+  command.add("--feedforward", o.task.feedforward, "width of the layer between", {1, 262144});
+  command.add("--vocabulary", o.task.vocabulary,
+              "rows of an embedding in front; 0: it reads vectors", {0, kMany});
+  command.add("--batch", o.task.batch, "sequences of a shard", {1, 65536});
+  command.add("--tokens", o.task.tokens, "of each sequence", {1, 65536});
+  command.add("--shards", o.shards, "of a batch; 0: one for each host", {0, 1 << 20});
+  command.add("--hosts", o.hosts, "numbers of hosts, with commas between them");
+  command.add("--bandwidth", o.bandwidths, "Gbit/s of a host's link, several with commas");
+  command.add("--latency", o.latency, "microseconds of a short message", {0, 1e6});
+  command.add("--overhead", o.overhead, "microseconds of a core for each message, in and out",
+              {0, 1e6});
+  command.add("--copy", o.copy, "nanoseconds of a core for each byte, in and out", {0, 1e3});
+  command.add("--cores", o.cores, "of a host", {1, 1024});
+  command.add("--speedup", o.speedup,
+              "of all its cores over one; 0: by Amdahl's law, from what is measured", {0, 1024});
+  command.add("--spread", o.spread,
+              "deviation of a shard's time, over its mean; 0: as measured here", {0, 10});
+  command.add("--seconds", o.seconds, "of measurements for each number of threads", {0, 600});
+  command.add("--csv", o.csv, "prints numbers for programs");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command(
+      "tessera_scaling",
+      "Says how long a step of data-parallel training would take on many hosts: measures the parts "
+      "of a step here, counts what processes exchange, and prints a table for networks of a "
+      "latency and bandwidth. bench/scaling.md derives it.");
+  Options options;
+  add_options(command, options);
+  return command.run(argc, argv, [&] {
+    const index_t threads = command.threads() > 0 ? command.threads() : thread_count();
+    print_scaling(options, threads);
+  });
+}
