@@ -42,6 +42,7 @@ class Tessera(ConanFile):
         toolchain.cache_variables["TESSERA_BUILD_EXAMPLES"] = "OFF"
         toolchain.cache_variables["TESSERA_BUILD_BENCHMARKS"] = "OFF"
         toolchain.cache_variables["TESSERA_OPENMP"] = "ON" if self.options.openmp else "OFF"
+        toolchain.cache_variables["TESSERA_MPI"] = "OFF"  # a cluster has its own
         toolchain.generate()
 
     def build(self):

@@ -14,6 +14,10 @@ endif()
 install(TARGETS tessera_tensor tessera_nn tessera_text tessera_models tessera_hugging_face tessera_pages
         EXPORT tessera ${rules})
 install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-targets.cmake ${rules})
+if(TARGET tessera_mpi)  # by itself: who has no MPI uses the others
+  install(TARGETS tessera_mpi EXPORT tessera_mpi ${rules})
+  install(EXPORT tessera_mpi NAMESPACE tessera:: DESTINATION ${package} FILE tessera-mpi-targets.cmake ${rules})
+endif()
 
 # Headers are public, but for those that only the library's own files include. Of the kernels' these
 # five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
@@ -50,6 +54,10 @@ set(private
   models/pages/numbers.h
   nn/check.h
   nn/differences.h
+  nn/training/mpi/farewell.h
+  nn/training/mpi/mpi_communicator.h
+  nn/training/mpi/patience.h
+  nn/training/mpi/place.h
   nn/training/agreement.h
   nn/training/exchange.h
   nn/training/multi_tensor.h
@@ -69,6 +77,9 @@ set(private
   tensor/reduction.h
   tensor/rows.h)
 set(except PATTERN tensor/kernels EXCLUDE PATTERN tensor/cmake EXCLUDE)
+if(NOT TARGET tessera_mpi)
+  list(APPEND except PATTERN nn/training/mpi EXCLUDE)
+endif()
 foreach(header IN LISTS private)
   list(APPEND except PATTERN ${header} EXCLUDE)
 endforeach()
@@ -95,6 +106,10 @@ if(TESSERA_USES_UTF8PROC AND type STREQUAL "STATIC_LIBRARY")
   string(APPEND TESSERA_PC_PRIVATE "-lutf8proc ")
   install(FILES tensor/cmake/Findutf8proc.cmake DESTINATION ${package} ${rules})
 endif()
+set(TESSERA_MPI_LINKS_MPI OFF)
+if(type STREQUAL "STATIC_LIBRARY")
+  set(TESSERA_MPI_LINKS_MPI ON)
+endif()
 configure_file(tensor/cmake/tessera-config.cmake.in tessera-config.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tessera-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
@@ -105,3 +120,12 @@ install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake
 file(RELATIVE_PATH TESSERA_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(tensor/cmake/tessera.pc.in tessera.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tessera.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${rules})
+if(TARGET tessera_mpi)
+  set(TESSERA_PC_MPI "")
+  if(TESSERA_MPI_LINKS_MPI)
+    get_target_property(TESSERA_PC_MPI tessera_mpi TESSERA_PC_PRIVATE)
+  endif()
+  configure_file(tensor/cmake/tessera-mpi.pc.in tessera-mpi.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tessera-mpi.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${rules})
+endif()

@@ -16,4 +16,10 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++")  # which brings OpenMP
 if(TESSERA_USES_UTF8PROC)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libutf8proc-dev")
 endif()
+if(TARGET tessera_mpi)  # for tessera::mpi alone
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS libopenmpi-dev)
+  if(MPI_CXX_COMPILER_INCLUDE_DIRS MATCHES "mpich")
+    set(CPACK_DEBIAN_PACKAGE_SUGGESTS libmpich-dev)
+  endif()
+endif()
 include(CPack)

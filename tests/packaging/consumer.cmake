@@ -20,6 +20,11 @@ if(TESSERA_USES_UTF8PROC)
   get_target_property(utf8proc utf8proc IMPORTED_LOCATION)
 endif()
 
+set(mpi "")  # the library that not every build has
+if(TARGET tessera::mpi)
+  set(mpi mpi)
+endif()
+
 # script_test(name fixtures script option...): runs script.cmake.
 function(script_test name fixtures script)
   add_test(NAME consumer.${name} COMMAND ${CMAKE_COMMAND} ${ARGN} -P ${packaging}/${script}.cmake)
@@ -52,23 +57,25 @@ function(install_test fixture needed folder prefix)
     FIXTURES_SETUP ${fixture} FIXTURES_REQUIRED "${needed}")
 endfunction()
 
-set(run_both ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error -R "^(consumer|host)$")
+set(run_both ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error -R "^(consumer|host|processes)$")
 
 # ---- this build, from its packages ----
 
 script_test(package "" package
   -DCPACK=${CMAKE_CPACK_COMMAND} -DCONFIG=${PROJECT_BINARY_DIR}/CPackConfig.cmake
-  -DPACKAGES=${consumer}/packages -DVERSION=${PROJECT_VERSION} -DUTF8PROC=${TESSERA_USES_UTF8PROC}
+  -DPACKAGES=${consumer}/packages -DVERSION=${PROJECT_VERSION} -DUTF8PROC=${TESSERA_USES_UTF8PROC} -DMPI=${mpi}
   -DPREFIX=${consumer}/prefix -DPREFIX_DEB=${consumer}/prefix_deb)
 set_tests_properties(consumer.package PROPERTIES FIXTURES_SETUP installed)
 set(use_installed  # without a build type: optimising would take most of the time, and shows nothing
   -DCMAKE_PREFIX_PATH=${consumer}/prefix
+  -DCONSUMER_MPI=${mpi}
   -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS})
 project_test(find_package installed ${packaging}/consumer ${consumer}/find_package
   OPTIONS -DCONSUMER_USES=find_package ${use_installed}
   RUN ${run_both})
 script_test(components installed components
-  -Dtessera_DIR=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
+  -Dtessera_DIR=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR}/cmake/tessera
+  -DMPI=${mpi} -DSTATIC=$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>> -DFOLDER=${consumer}/without_mpi)
 script_test(headers installed headers
   -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR}
   -DINCLUDE=${consumer}/prefix/${CMAKE_INSTALL_INCLUDEDIR}/tessera)
@@ -98,8 +105,14 @@ set(from_source
   -DTESSERA_WERROR=${TESSERA_WERROR}
   -DTESSERA_AVX512=${TESSERA_AVX512}
   -DTESSERA_OPENMP=${TESSERA_OPENMP}
+  -DTESSERA_MPI=${TESSERA_MPI}
+  -DCONSUMER_MPI=${mpi}
   "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS} -O0")
 set(targets consumer host)
+if(mpi)
+  list(APPEND targets processes)
+endif()
+set(shared_targets ${targets})
 
 # What to download: what this build itself has downloaded, and archives made of the packages that it
 # has found. Only Debian's package of GoogleTest has sources for that.
@@ -136,7 +149,7 @@ project_test(fetch_content "${fixture}" ${packaging}/consumer ${consumer}/from_s
   RUN ${run_both})
 set_tests_properties(consumer.fetch_content PROPERTIES FIXTURES_SETUP fetched COST 1000)
 project_test(add_subdirectory "fetched" ${packaging}/consumer ${consumer}/from_source
-  TARGETS consumer host tessera_hugging_face tessera_pages
+  TARGETS ${shared_targets} tessera_hugging_face tessera_pages
   OPTIONS ${from_source} -DCONSUMER_USES=add_subdirectory -DBUILD_SHARED_LIBS=ON
   RUN ${run_both})
 set_tests_properties(consumer.add_subdirectory PROPERTIES FIXTURES_SETUP subdirectory)
@@ -144,11 +157,11 @@ set_tests_properties(consumer.add_subdirectory PROPERTIES FIXTURES_SETUP subdire
 install_test(installed_shared subdirectory ${consumer}/from_source ${consumer}/prefix_shared
   --component tessera)
 project_test(find_package_shared installed_shared ${packaging}/consumer ${consumer}/find_package_shared
-  OPTIONS -DCONSUMER_USES=find_package -DCMAKE_PREFIX_PATH=${consumer}/prefix_shared
+  OPTIONS -DCONSUMER_USES=find_package -DCMAKE_PREFIX_PATH=${consumer}/prefix_shared -DCONSUMER_MPI=${mpi}
   RUN ${run_both})
 script_test(exports installed_shared exports
   -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF} -DLIB=${consumer}/prefix_shared/${CMAKE_INSTALL_LIBDIR}
-  -DVERSION=${PROJECT_VERSION})
+  -DVERSION=${PROJECT_VERSION} -DMPI=${mpi})
 
 find_program(PKG_CONFIG NAMES pkg-config pkgconf)
 mark_as_advanced(PKG_CONFIG)
@@ -158,7 +171,7 @@ if(PKG_CONFIG AND NOT CMAKE_CROSSCOMPILING)
     script_test(pkg_config${kind} installed${fixture_of} pkg_config
       -DPKG_CONFIG=${PKG_CONFIG} -DCXX=${CMAKE_CXX_COMPILER} -DPROJECT=${packaging}/consumer
       -DLIB=${consumer}/prefix${kind}/${CMAKE_INSTALL_LIBDIR}
-      -DPROGRAM=${consumer}/pkg_config${kind})
+      -DPROGRAM=${consumer}/pkg_config${kind} -DMPI=${mpi})
   endforeach()
 endif()
 
