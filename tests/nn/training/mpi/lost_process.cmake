@@ -1,0 +1,24 @@
+# Runs lost_process with MPIEXEC, whose rank 1 is lost as HOW says: all end within 20 s, not with
+# success, and the others say what they have lost.
+set(command ${MPIEXEC} ${FLAG} 3 ${PROGRAM} ${HOW})
+set(said "<0: rank 1 has ended>" "<2: rank 1 has ended>")
+if(HOW STREQUAL "killed_at_the_end")
+  set(said "rank [02] at its end: rank 1 has ended")
+elseif(HOW STREQUAL "thrown")
+  set(said "rank 1 leaves by an exception, which ends all processes")
+elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a process alone
+  set(ENV{PMI_SIZE} 3)
+  set(command ${PROGRAM} none)
+  set(said "<3 processes were started, but MPI sees 1")
+endif()
+execute_process(COMMAND ${command} TIMEOUT 20
+                RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(status EQUAL 0 OR status MATCHES "timeout")
+  message(SEND_ERROR "ended with ${status}")
+endif()
+foreach(text IN LISTS said)
+  if(NOT output MATCHES "${text}")
+    message(SEND_ERROR "nobody says ${text}")
+  endif()
+endforeach()
+message(STATUS "${status}:\n${output}")
