@@ -16,6 +16,7 @@
 #include "nn/training/mpi/place.h"
 #include "nn/training/mpi/session.h"
 #include "tensor/kernels/parallel.h"
+#include "tests/nn/training/training_net.h"
 #include "tests/support/errors.h"
 
 namespace tessera {
@@ -148,6 +149,25 @@ TEST(MpiTest, ASessionKnowsItsThreads) {
   // All run on this host, and mpirun binds none of them to a core.
   if (std::getenv("OMP_NUM_THREADS") == nullptr) {
     EXPECT_LE(mine * processes().size(), std::max<index_t>(thread_count(), processes().size()));
+  }
+}
+
+TEST(MpiTest, TrainsToTheBitsOfOneProcess) {
+  nn::TrainerOptions options = test::Trial::options();
+  options.shards = 5;
+  test::Trial alone(options, true);
+  alone.trainer.run();
+
+  options.processes = &processes();
+  test::Trial together(options, true);
+  together.trainer.run();
+  const nn::Checkpoint state = together.trainer.state();
+  if (processes().rank() == 0) {
+    EXPECT_TRUE(test::same_state(state, alone.trainer.state()));
+  }
+  const auto weights = nn::state_dict(together.net), wanted = nn::state_dict(alone.net);
+  for (const auto& [name, tensor] : wanted) {
+    EXPECT_TRUE(test::same_bits(weights.at(name).detach(), tensor.detach())) << name;
   }
 }
 
