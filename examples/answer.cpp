@@ -85,7 +85,7 @@ void write_attention(const examples::AttentionFile& file, const models::Question
 
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
-  const auto model = examples::frozen(models::load_question_answerer(o.model), o.weights);
+  const auto model = examples::loaded(models::load_question_answerer, o.model, o.weights);
   const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };

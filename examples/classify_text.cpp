@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   command.add("--top", top, "classes of each line, the likeliest first", {1, examples::kMany});
   return command.run(argc, argv, [&] {
     const auto model =
-        examples::frozen(models::load_text_classifier(options.model), options.weights);
+        examples::loaded(models::load_text_classifier, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     std::vector<text::TextPair> pairs;

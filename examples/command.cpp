@@ -3,13 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <functional>
-#include <string_view>
 #include <utility>
 
 #include "examples/command_line.h"
 #include "examples/option_checks.h"
 #include "examples/processes.h"
+#include "examples/same_files.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 
@@ -29,14 +28,6 @@ std::string read_standard_input() {
   }
   if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot read it");
   return bytes;
-}
-
-/// The processes may be on several hosts, whose files of one name are not always the same.
-void require_same_text(std::string_view text, const std::string& file) {
-  const std::size_t digest = std::hash<std::string_view>()(text);
-  nn::require_agreement(
-      processes(), file.c_str(),
-      {{"the text's length in bytes", format(text.size())}, {"its digest", format(digest)}});
 }
 
 }  // namespace
@@ -119,9 +110,8 @@ std::string standard_input() {
 
 std::string input_text(const std::string& file) {
   if (is_standard_input(file)) return text::clean_text(standard_input(), input_name(file));
-  std::string text = text::read_text(file);
-  if (processes().size() > 1) require_same_text(text, input_name(file));
-  return text;
+  require_same_files(file);
+  return text::read_text(file);
 }
 
 std::vector<std::string> input_lines(const std::string& file) {

@@ -8,6 +8,7 @@
 #include <iomanip>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,11 +68,12 @@ models::SentenceOptions sentence_options(const Options& options) {
 }
 
 models::SentenceEncoder load(const Options& options) {
-  if (options.pooling == Options().pooling) {
-    return models::load_sentence_encoder(options.model.model);
-  }
-  return models::load_sentence_encoder(options.model.model,
-                                       models::Pooling::named(options.pooling));
+  std::optional<models::Pooling> pooling;
+  if (options.pooling != Options().pooling) pooling = models::Pooling::named(options.pooling);
+  const auto from = [&](const std::string& folder) {
+    return models::load_sentence_encoder(folder, pooling);
+  };
+  return examples::loaded(from, options.model.model, options.model.weights);
 }
 
 /// How the lines are encoded: beside a query they are what is searched.
@@ -164,7 +166,7 @@ void embed(const Options& options) {
           "cannot stand beside --prompt-name");
   require(options.query_prompt.empty() || !options.query.empty(), "--query-prompt",
           "needs a --query");
-  const auto model = examples::frozen(load(options), options.model.weights);
+  const auto model = load(options);
   const examples::AttentionFile attention = attention_of(model, options);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;

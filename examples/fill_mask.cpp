@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
   command.add("--top", top, "fillings of each blank", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    const auto model = examples::frozen(models::load_mask_filler(options.model), options.weights);
+    const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     check_blanks(lines, model.mask(), examples::input_name(options.file));

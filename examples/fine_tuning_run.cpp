@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "examples/confusion.h"
+#include "examples/same_files.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -12,7 +13,10 @@ Files read_files(const Program& program, const FineTuneOptions& o,
   Files files;
   files.train = read(o.train);
   if (!o.valid.empty()) files.valid = read(o.valid);
-  if (!o.test.empty()) files.test = read(o.test);
+  if (!o.test.empty()) {
+    require_same_files(o.test);
+    files.test = read(o.test);
+  }
   if (o.valid_share > 0) {
     files.valid = hold_out(files.train, o.valid_share, program.options.seed);
     require(!files.valid.empty(), kFineTune, "--valid-share ", o.valid_share, " of ",

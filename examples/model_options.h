@@ -6,6 +6,7 @@
 #include "examples/attention_file.h"
 #include "examples/command.h"
 #include "examples/command_progress.h"
+#include "examples/same_files.h"
 #include "models/hugging_face/freeze.h"
 #include "models/hugging_face/task.h"
 
@@ -38,9 +39,12 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
   add_attention_options(command, options.attention);
 }
 
-/// The model as programs hold it that only infer: each weight once.
-template <class Model>
-Model frozen(Model model, const std::string& weights) {
+/// The model of a folder, which must be the same to all processes, as programs hold it that only
+/// infer: each weight once.
+template <class Load>
+auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
+  require_same_files(folder);
+  auto model = load(folder);
   models::freeze(model, weights == "bfloat16" ? WeightFormat::kBFloat16 : WeightFormat::kExact);
   return model;
 }

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   command.add("--query", query, "what is looked for", examples::Need::kRequired);
   command.add("--top", top, "lines to print", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    const auto model = examples::frozen(models::load_cross_encoder(options.model), options.weights);
+    const auto model = examples::loaded(models::load_cross_encoder, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));

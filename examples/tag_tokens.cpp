@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
               "how tokens become parts; all but none and simple keep words whole",
               {"none", "simple", "first", "average", "max"});
   return command.run(argc, argv, [&] {
-    const auto model = examples::frozen(models::load_token_tagger(options.model), options.weights);
+    const auto model = examples::loaded(models::load_token_tagger, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     examples::CommandProgress progress("lines", std::ssize(lines));

@@ -16,6 +16,7 @@
 #include "examples/command_progress.h"
 #include "examples/console.h"
 #include "examples/json_text.h"
+#include "examples/same_files.h"
 #include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/text/tokenizers.h"
@@ -114,6 +115,7 @@ std::vector<index_t> numbers_of(const std::string& line, const std::string& plac
 }
 
 void tokenize(const Options& o) {
+  examples::require_same_files(o.model);
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
   const std::string input = examples::input_name(o.file);

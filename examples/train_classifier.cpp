@@ -16,6 +16,7 @@
 #include "examples/confusion.h"
 #include "examples/named_tokenizer.h"
 #include "examples/plan.h"
+#include "examples/same_files.h"
 #include "examples/training.h"
 #include "examples/word_pairs.h"
 #include "models/models.h"
@@ -206,7 +207,9 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const Names names = program.resumed ? examples::names_from(*program.resumed)
                                       : names_of(lines, text::distinct_labels(all_lines), c);
   Files files;
+  if (program.resumed) examples::require_same_files(program.resumed->file);
   if (!c.test.empty()) {
+    examples::require_same_files(c.test);
     files.test =
         examples::examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
