@@ -120,5 +120,6 @@ int main(int argc, char** argv) {
   command.add("--stride", o.answering.stride, "tokens that neighbouring windows share", {0, kMany});
   command.add("--json", o.json, "print JSON, one object for each question");
   examples::add_attention_options(command, o.attention);
+  command.splits_work();
   return command.run(argc, argv, [&] { answer(o); });
 }

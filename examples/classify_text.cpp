@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   examples::add_model_options(command, options, "lines of text; standard input if absent");
   command.add("--pair", pair, "a line is two texts with a tab between them");
   command.add("--top", top, "classes of each line, the likeliest first", {1, examples::kMany});
+  command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model =
         examples::loaded(models::load_text_classifier, options.model, options.weights);

@@ -192,5 +192,6 @@ int main(int argc, char** argv) {
                             "Makes a vector of each line: to a file, to search, or to compare.");
   Options options;
   add_options(command, options);
+  command.splits_work();
   return command.run(argc, argv, [&] { embed(options); });
 }

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   index_t top = 5;
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
   command.add("--top", top, "fillings of each blank", {1, examples::kMany});
+  command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);

@@ -154,8 +154,9 @@ void run_task(const Program& program, const FineTuneOptions& o, const Task& task
   save(o, learner, false);
   std::cout << "saved " << o.save << std::endl;
   if (!files.test.empty()) {
-    std::cout << "test " << said(task, nn::evaluate(model, examples_of(files.test, task.loss)))
-              << std::endl;
+    const nn::LossTotals totals =
+        nn::evaluate(model, examples_of(files.test, task.loss), {.processes = &processes()});
+    std::cout << "test " << said(task, totals) << std::endl;
   }
   write_attention(attention, learner, encoder, files);
 }

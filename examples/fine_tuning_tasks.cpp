@@ -124,6 +124,8 @@ void learn_tags(const Program& program, const FineTuneOptions& o) {
 }
 
 void learn_pairs(const Program& program, const FineTuneOptions& o) {
+  require(processes().size() == 1, kFineTune,
+          "--task pairs learns in one process: a pair's negatives are the others of its batch");
   require(program.options.shards == 1, kFineTune,
           "--task pairs needs --shards 1: a pair's negatives are the others of its batch");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);

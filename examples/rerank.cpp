@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   examples::add_model_options(command, options, "lines of text; standard input if absent");
   command.add("--query", query, "what is looked for", examples::Need::kRequired);
   command.add("--top", top, "lines to print", {1, examples::kMany});
+  command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_cross_encoder, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);

@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   command.add("--grouping", grouping,
               "how tokens become parts; all but none and simple keep words whole",
               {"none", "simple", "first", "average", "max"});
+  command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_token_tagger, options.model, options.weights);
     const examples::AttentionFile attention = examples::attention_file(options, model);

@@ -151,5 +151,6 @@ int main(int argc, char** argv) {
   command.add("--plain-text", o.plain_text, "take a [SEP] that a line spells out as text");
   command.add("--decode", o.decode, "the other way: lines of numbers become text");
   command.add("--json", o.json, "print JSON, one object a line");
+  command.splits_work();
   return command.run(argc, argv, [&] { tokenize(o); });
 }
