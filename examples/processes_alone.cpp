@@ -1,7 +1,10 @@
 // Programs built without MPI: a process is alone.
 #include <cstdlib>
+#include <stdexcept>
 
 #include "examples/processes_launch.h"
+#include "nn/training/launch.h"
+#include "tensor/error.h"
 
 namespace tessera::examples {
 
@@ -20,6 +23,13 @@ class NoLaunch final : public Launch {
 }  // namespace
 
 std::unique_ptr<Launch> join_launch() {
+  const index_t processes = nn::launched_processes();
+  if (processes > 1) {
+    throw std::runtime_error(format("started as one of ", processes,
+                                    " processes, but this build knows no MPI, so each would do the "
+                                    "same: install MPI (libopenmpi-dev) and build again, or start "
+                                    "it without mpirun"));
+  }
   return std::make_unique<NoLaunch>();
 }
 
