@@ -16,6 +16,7 @@
 #include "examples/attention_file.h"
 #include "examples/named_tokenizer.h"
 #include "examples/plan.h"
+#include "examples/processes.h"
 #include "examples/training.h"
 #include "models/models.h"
 #include "models/text/utf8.h"
@@ -237,7 +238,7 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   if (!train(program, text, model)) return;
 
   const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
-  const double loss = nn::evaluate(model, all).mean();
+  const double loss = nn::evaluate(model, all, {.processes = &examples::processes()}).mean();
   nn::eval(model);
   const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "

@@ -6,9 +6,7 @@
 #include <array>
 #include <bit>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <sstream>
@@ -49,32 +47,6 @@ class InterruptScope {
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
   std::array<struct sigaction, 2> before_ = {};
 };
-
-/// FNV-1a on whole numbers.
-class Digest {
- public:
-  void add(std::uint64_t value) { hash_ = (hash_ ^ value) * 1099511628211ULL; }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 14695981039346656037ULL;
-};
-
-/// Changes with every bit of the tensors, eight bytes at a time.
-std::uint64_t digest_of(const nn::StateDict& tensors) {
-  Digest digest;
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor elements = tensor.detach().contiguous();
-    const auto* const bytes = static_cast<const std::byte*>(elements.untyped_data());
-    const index_t size = elements.count() * item_size(elements.dtype());
-    for (index_t i = 0; i < size; i += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes + i, static_cast<std::size_t>(std::min<index_t>(size - i, 8)));
-      digest.add(word);
-    }
-  }
-  return digest.value();
-}
 
 /// The lines of a log up to the one of `step`; nothing where it has not our header. One without the
 /// last columns, as older versions wrote it, gets them empty. A last line without an end was not
@@ -120,8 +92,10 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 std::uint64_t digest_of(std::span<const text::Example> examples) {
-  Digest digest;
-  const auto add = [&](index_t value) { digest.add(static_cast<std::uint64_t>(value)); };
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a on whole numbers
+  const auto add = [&](index_t value) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
+  };
   for (const text::Example& example : examples) {
     add(std::holds_alternative<index_t>(example.label) ? text::class_of(example) : -1);
     add(std::ssize(example.ids));
@@ -133,7 +107,7 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
       add(std::bit_cast<index_t>(*value));
     }
   }
-  return digest.value();
+  return hash;
 }
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
@@ -176,7 +150,8 @@ nn::TrainerOptions Training::trainer_options() const {
           .clip = options_.clip,
           .patience = options_.patience,
           .best_by = lesson_.best_by,
-          .keep_best = lesson_.keep_best};
+          .keep_best = lesson_.keep_best,
+          .processes = &processes()};
 }
 
 void Training::resume(const Program& program) {
@@ -189,14 +164,11 @@ void Training::resume(const Program& program) {
   if (!options_.save.empty() && leaves_traces()) make_folder(options_.save);
 }
 
-/// Refuses processes that have read other things than rank 0: their options are the same by now.
-void Training::agree(const Program& program, const nn::StateDict& weights) const {
-  if (processes().size() == 1) return;
-  nn::NamedTexts facts = {
-      {"the digest of the examples", format(lesson_.digest)},
-      {"the number of held-out examples", format(lesson_.held_out.lengths.size())},
-      {"the step of the checkpoint", format(trainer_->step())},
-      {"the digest of the weights", format(digest_of(weights))}};
+/// Refuses processes that have read other things than rank 0, before a file is written. Their options
+/// are the same by now; the trainer compares weights.
+void Training::agree(const Program& program) const {
+  nn::NamedTexts facts = {{"the digest of the examples", format(lesson_.digest)},
+                          {"the step of the checkpoint", format(trainer_->step())}};
   facts.insert(facts.end(), base_.values.begin(), base_.values.end());
   nn::require_agreement(processes(), program.name().c_str(), facts);
 }
@@ -264,7 +236,7 @@ bool Training::run() {
   const InterruptScope scope;
   start_ = std::chrono::steady_clock::now();
   first_step_ = trainer_->step();
-  const nn::RunEnd end = run_trainer();
+  const nn::RunEnd end = run_or_fail();
   const std::string where =
       format("after step ", trainer_->step(), " of ", trainer_->total_steps());
   if (end == nn::RunEnd::kPatience) {
@@ -282,15 +254,28 @@ bool Training::run() {
   return end != nn::RunEnd::kStopped;
 }
 
+/// Trains; of a lost process it says how to go on without it.
+nn::RunEnd Training::run_trainer(const nn::TrainerHooks& hooks) {
+  try {
+    return trainer_->run(hooks);
+  } catch (const nn::ProcessLost& lost) {
+    const bool is_saved =
+        !options_.save.empty() &&
+        std::filesystem::exists(std::filesystem::path(options_.save) / kCheckpointFile);
+    throw nn::ProcessLost(lost.what() + (is_saved ? "; go on with --resume " + options_.save
+                                                  : "; nothing was saved"));
+  }
+}
+
 /// Trains, and leaves a report that says so where it fails.
-nn::RunEnd Training::run_trainer() {
+nn::RunEnd Training::run_or_fail() {
   nn::TrainerHooks hooks = {
       .step = [this](const nn::StepReport& report) { after_step(report); },
       .evaluation = [this](const nn::EvaluationReport& report) { after_evaluation(report); },
       .epoch = [this](const nn::EpochReport& report) { after_epoch(report); }};
   if (!options_.save.empty()) hooks.save = [this] { save(); };
   try {
-    return trainer_->run(hooks);
+    return run_trainer(hooks);
   } catch (const std::exception& error) {
     const std::string state = format("failed after step ", trainer_->step(), ": ", error.what());
     try {

@@ -92,17 +92,18 @@ class Training {
   void begin(const Program& program, Model& model) {
     trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
     resume(program);
-    agree(program, nn::state_dict(model));
+    agree(program);
     begin_report(program, nn::parameter_count(model));
   }
 
   nn::TrainerOptions trainer_options() const;
   void resume(const Program& program);
-  void agree(const Program& program, const nn::StateDict& weights) const;
+  void agree(const Program& program) const;
   void save() const;
   void begin_report(const Program& program, index_t parameters);
   std::string earlier_lines() const;
-  nn::RunEnd run_trainer();
+  nn::RunEnd run_or_fail();
+  nn::RunEnd run_trainer(const nn::TrainerHooks& hooks);
   void after_step(const nn::StepReport& report);
   void after_evaluation(const nn::EvaluationReport& report);
   void after_epoch(const nn::EpochReport& report);
