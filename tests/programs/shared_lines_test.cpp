@@ -2,6 +2,9 @@
 // one process does.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -42,35 +45,56 @@ class SharedLines : public Programs {
     write("7_long.txt", "a [MASK]\na [MASK]\na [MASK]\n" + cut + "a [MASK]\n" + cut + cut);
   }
 
-  /// Runs a program as so many processes, which end within a minute.
-  Outcome run_as(int processes, const std::string& program, const std::string& arguments) const {
-    return run(program, arguments, "timeout 60 " + launcher(processes));
+  /// Runs a program as so many processes, in a folder of its own beside the files; `in_each` stands
+  /// before the program in each process.
+  Outcome run_as(int processes, const std::string& program, const std::string& arguments,
+                 const std::string& name, const std::string& in_each = "") const {
+    fs::create_directory(folder_ / name);
+    const std::string command = "cd '" + path(name) + "' && timeout 60 " + launcher(processes) +
+                                " " + in_each + " " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" +
+                                program + "' " + arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / name / "out.txt"),
+            contents(folder_ / name / "err.txt")};
   }
 
-  /// Whether so many processes do what one does, and write the same file.
-  ::testing::AssertionResult as_one(int processes, const std::string& program,
-                                    const std::string& arguments,
-                                    const std::string& file = "") const {
-    const Outcome one = run(program, arguments);
-    const std::string written = file.empty() ? "" : contents(path(file));
-    if (!file.empty()) fs::remove(path(file));
-    const Outcome many = run_as(processes, program, arguments);
-    if (one.status != 0 || many.status != 0) {
+  struct Case {
+    int processes;
+    std::string program, arguments;
+    std::string file = "";  // that is written
+  };
+
+  /// Whether several processes do what one does.
+  ::testing::AssertionResult as_one(const Case& c, const std::string& name) const {
+    const std::string of_one = name + "_one";
+    const Outcome one = run_as(1, c.program, c.arguments, of_one);
+    const Outcome many = run_as(c.processes, c.program, c.arguments, name);
+    const auto different = [&](const std::string& what, const std::string& a,
+                               const std::string& b) {
       return ::testing::AssertionFailure()
-             << one.status << ' ' << one.errors << "; " << many.status << ' ' << many.errors;
-    }
-    if (one.output.empty() && written.empty()) {
-      return ::testing::AssertionFailure() << "one process gives nothing";
-    }
-    if (one.output != many.output) {
-      return ::testing::AssertionFailure() << program << ' ' << arguments << ": one process:\n"
-                                           << one.output << processes << " processes:\n"
-                                           << many.output;
-    }
-    if (!file.empty() && contents(path(file)) != written) {
-      return ::testing::AssertionFailure() << program << ' ' << arguments << ": another " << file;
-    }
+             << c.program << ' ' << c.arguments << ": " << what << " of one process:\n"
+             << a << "\nof " << c.processes << ":\n"
+             << b;
+    };
+    if (one.status != 0 || many.status != 0) return different("errors", one.errors, many.errors);
+    if (one.output != many.output) return different("output", one.output, many.output);
+    if (c.file.empty() && one.output.empty()) return different("nothing", "", "");
+    if (c.file.empty()) return ::testing::AssertionSuccess();
+    const std::string written = contents(folder_ / of_one / c.file);
+    const std::string other = contents(folder_ / name / c.file);
+    if (written.empty() || written != other) return different(c.file, written, other);
     return ::testing::AssertionSuccess();
+  }
+
+  /// The same of several programs at once: starting processes is mostly waiting.
+  void expect_as_one(const std::vector<Case>& cases) const {
+    std::vector<std::future<::testing::AssertionResult>> results;
+    for (const Case& c : cases) {
+      results.push_back(std::async(
+          std::launch::async,
+          [this, &c, name = std::to_string(results.size())] { return as_one(c, name); }));
+    }
+    for (auto& result : results) EXPECT_TRUE(result.get());
   }
 
   static std::string with_model(const std::string& folder, const std::string& arguments) {
@@ -82,44 +106,53 @@ TEST_F(SharedLines, VectorsAreThoseOfOneProcess) {
   const auto sentence = [](const std::string& arguments) {
     return with_model("sentence", arguments);
   };
-  EXPECT_TRUE(as_one(3, "embed", sentence("--output x.npy --truncate 5 7.txt"), "x.npy"));
-  EXPECT_TRUE(as_one(2, "embed", sentence("--query cat --top 3 --json < 7.txt")));
-  EXPECT_TRUE(as_one(3, "embed", sentence("< 2.txt")));
-  EXPECT_TRUE(as_one(3, "embed", sentence("--output x.npy --json < 1.txt"), "x.npy"));
-  const Outcome nothing = run_as(2, "embed", sentence("--output nothing.npy < 0.txt"));
-  EXPECT_NE(nothing.status, 0);
+  expect_as_one({{3, "embed", sentence("--output x.npy --truncate 5 ../7.txt"), "x.npy"},
+                 {2, "embed", sentence("--query cat --top 3 --json < ../7.txt")},
+                 {3, "embed", sentence("< ../2.txt")},
+                 {3, "embed", sentence("--output x.npy --json < ../1.txt"), "x.npy"}});
+  const Outcome nothing = run_as(2, "embed", sentence("--output x.npy < ../0.txt"), "nothing");
+  EXPECT_EQ(nothing.status, 2);
   EXPECT_NE(nothing.errors.find("embed: standard input: the file is empty"), std::string::npos);
-  EXPECT_FALSE(fs::exists(path("nothing.npy")));
+  EXPECT_FALSE(fs::exists(folder_ / "nothing" / "x.npy"));
 }
 
 TEST_F(SharedLines, AnswersAreThoseOfOneProcess) {
   copy_for_questions(folder_ / "model");
-  EXPECT_TRUE(as_one(3, "classify_text", with_model("bert", "--top 2 < 7.txt")));
-  EXPECT_TRUE(as_one(3, "classify_text", with_model("bert", "--pair --json 2_pairs.txt")));
-  EXPECT_TRUE(as_one(2, "tag_tokens", with_model("bert", "7.txt")));
-  EXPECT_TRUE(as_one(3, "fill_mask", with_model("bert", "--top 2 7_blanks.txt")));
-  EXPECT_TRUE(as_one(2, "rerank", with_model("reranker", "--query 'a cat' --top 5 7.txt")));
-  EXPECT_TRUE(as_one(2, "answer", "--model model --pair 7_pairs.txt"));
-  EXPECT_TRUE(as_one(3, "tokenize", with_model("bert", "7.txt")));
+  expect_as_one({{3, "classify_text", with_model("bert", "--top 2 < ../7.txt")},
+                 {3, "classify_text", with_model("bert", "--pair --json ../2_pairs.txt")},
+                 {2, "tag_tokens", with_model("bert", "../7.txt")},
+                 {3, "fill_mask", with_model("bert", "--top 2 ../7_blanks.txt")},
+                 {2, "rerank", with_model("reranker", "--query 'a cat' --top 5 ../7.txt")},
+                 {2, "answer", "--model ../model --pair ../7_pairs.txt"},
+                 {3, "tokenize", with_model("bert", "../7.txt")}});
 }
 
 TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
   const auto says = [&](int processes, const std::string& program, const std::string& arguments,
-                        const std::string& words) {
-    const Outcome outcome = run_as(processes, program, arguments);
-    EXPECT_NE(outcome.status, 0);
+                        const std::string& words, const std::string& in_each = "") {
+    const Outcome outcome = run_as(processes, program, arguments, "error", in_each);
+    EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.output, "");
     EXPECT_NE(outcome.errors.find(words), std::string::npos) << outcome.errors;
   };
-  says(2, "tokenize", with_model("bert", "--decode < 7_numbers.txt"),
-       "standard input: line 6: wanted a token's number, got 'x'");
-  // In the second of three shares, lines 3 and 4, line 4 is the first that is cut before its blank.
-  says(3, "fill_mask", with_model("bert", "--max-length 5 7_long.txt"), "text 3 has no [MASK]");
-  says(2, "answer", "--model none --question 'who is it' 7.txt",
+  says(2, "tokenize", with_model("bert", "--decode < ../7_numbers.txt"),
+       "tokenize: rank 1: standard input: line 6: wanted a token's number, got 'x'");
+  // The blank of text 3, counted from 0, is cut off. The second of three processes has 2 and 3.
+  says(3, "fill_mask", with_model("bert", "--max-length 5 ../7_long.txt"),
+       "text 3 has no [MASK] among its 5 tokens");
+  says(2, "answer", "--model none --question 'who is it' ../7.txt",
        "one --question is the work of one");
+  // Each process in a folder of its own, as if on a host of its own.
+  for (const std::string rank : {"0", "1"}) {
+    fs::create_directory(folder_ / rank);
+    write(rank + "/lines.txt", "line " + rank + "\n");
+  }
+  says(2, "tag_tokens", with_model("bert", "lines.txt"),
+       "lines.txt: the processes disagree: lines.txt is '7 bytes with",
+       "sh -c 'cd ../$OMPI_COMM_WORLD_RANK$PMI_RANK && exec \"$0\" \"$@\"'");
 }
 
-TEST_F(SharedLines, AClassifierNamesAndTestsThemAsOneProcess) {
+TEST_F(SharedLines, ClassifiersNameAndTestThemAsOneProcess) {
   std::string tsv;
   for (int i = 0; i < 20; ++i) {
     tsv += "fruit\tan apple and " + std::to_string(i) + " pears\n";
@@ -133,9 +166,15 @@ TEST_F(SharedLines, AClassifierNamesAndTestsThemAsOneProcess) {
                 "--batch 4 --save run")
                 .status,
             0);
-  EXPECT_TRUE(as_one(3, "train_classifier", "--resume run --predict --probabilities < lines.txt"));
-  EXPECT_TRUE(as_one(2, "train_classifier", "--resume run --test test.tsv --predict < 0.txt"));
-  EXPECT_TRUE(as_one(3, "train_classifier", "--resume run --predict < 1.txt"));
+  const std::string resumed = "--resume ../run ";
+  const std::string tuned =
+      with_model("bert",
+                 "--train ../train.tsv --valid-share 0.2 --test ../test.tsv --epochs 1 "
+                 "--batch 8 --shards 2 --save tuned | sed 's/  *[0-9]* tokens.*//'");
+  expect_as_one({{3, "train_classifier", resumed + "--predict --probabilities < ../lines.txt"},
+                 {2, "train_classifier", resumed + "--test ../test.tsv --predict < ../0.txt"},
+                 {3, "train_classifier", resumed + "--predict < ../1.txt"},
+                 {2, "fine_tune", tuned, "tuned/model.safetensors"}});
 }
 
 }  // namespace
