@@ -2,6 +2,7 @@
 //
 //   tessera_scaling
 //   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
+//   mpirun -n 2 tessera_scaling --check --bandwidth 1,10
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -10,10 +11,14 @@
 #include <vector>
 
 #include "bench/results/units.h"
+#include "bench/scaling/check.h"
 #include "bench/scaling/compute.h"
+#include "bench/scaling/link_probe.h"
 #include "bench/scaling/table.h"
 #include "examples/command.h"
+#include "examples/processes.h"
 #include "models/pages/numbers.h"
+#include "nn/training/chunks.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
@@ -26,12 +31,14 @@ struct Options {
   index_t shards = 0;
   std::string hosts = "2,4,8,16,32,64,128,256,512,1024";
   std::string bandwidths = "10,100";
+  index_t chunk = nn::kChunkElements;
   index_t cores = 16;
   double speedup = 0;
   double spread = 0;
-  double latency = 20, overhead = 1, copy = 0.2;  // us, us, ns
+  double latency = 20, overhead = 4, copy = 0.3;  // us, us, ns
   double seconds = 2;
   bool csv = false;
+  bool check = false;
 };
 
 /// The numbers of a list with commas. **Errors**: anything else, or a number out of range.
@@ -53,6 +60,10 @@ std::vector<T> list_of(const char* option, std::string_view text, T low, T high)
     if (more) text.remove_prefix(comma + 1);
   }
   return numbers;
+}
+
+std::vector<double> bandwidths_of(const Options& options) {
+  return list_of<double>("--bandwidth", options.bandwidths, 1e-3, 1e6);
 }
 
 /// What was measured, beside what a host is taken for.
@@ -102,7 +113,7 @@ void print_scaling(const Options& options, index_t threads) {
                       .shards = options.shards};
   bench::Learner learner(options.task);
   const bench::Elements elements = bench::elements_of(learner);
-  plan.counts = elements.counts;
+  plan.counts = bench::cut(elements.counts, options.chunk);
   plan.stages = bench::stages_of(options.task.layers, static_cast<double>(elements.embedding) /
                                                           static_cast<double>(elements.all));
   const bench::Host one = bench::measure_compute(options.task, learner, 1, options.seconds);
@@ -117,6 +128,26 @@ void print_scaling(const Options& options, index_t threads) {
   std::cout << title_of(options, elements) << '\n'
             << terms_text(one, several, plan.host, threads, options.cores) << '\n'
             << bench::markdown(plan);
+}
+
+/// Real steps of the processes that run, as fast as they are, then through the links of the options.
+void print_check(const Options& options, index_t threads) {
+  nn::Communicator& processes = examples::processes();
+  bench::Link link = processes.size() > 1 ? bench::measure_link(processes) : bench::Link{};
+  std::vector<bench::Link> links = {link};
+  link.latency = options.latency * 1e-6;
+  for (const double gbit : bandwidths_of(options)) {
+    link.bandwidth = gbit * 1e9 / 8;
+    if (processes.size() > 1) links.push_back(link);
+  }
+  const index_t shards = options.shards > 0 ? options.shards : processes.size();
+  const std::vector<bench::Check> checks = bench::check_model(
+      {.task = options.task, .shards = shards, .threads = threads, .seconds = options.seconds},
+      processes, links);
+  std::cout << processes.size() << " processes of " << threads << " threads, " << shards
+            << " shards; overhead " << results::seconds_text(link.overhead) << " a message, copy "
+            << pages::decimals(link.copy * 1e9, 3) << " ns a byte\n\n"
+            << bench::markdown(checks);
 }
 
 void add_options(examples::Command& command, Options& o) {
@@ -136,12 +167,17 @@ void add_options(examples::Command& command, Options& o) {
   command.add("--overhead", o.overhead, "microseconds of a core for each message, in and out",
               {0, 1e6});
   command.add("--copy", o.copy, "nanoseconds of a core for each byte, in and out", {0, 1e3});
+  command.add("--chunk", o.chunk,
+              "elements that a process owns in a row; what is trained here has the default",
+              {256, nn::kChunkElements});
   command.add("--cores", o.cores, "of a host", {1, 1024});
   command.add("--speedup", o.speedup,
               "of all its cores over one; 0: by Amdahl's law, from what is measured", {0, 1024});
   command.add("--spread", o.spread,
               "deviation of a shard's time, over its mean; 0: as measured here", {0, 10});
   command.add("--seconds", o.seconds, "of measurements for each number of threads", {0, 600});
+  command.add("--check", o.check,
+              "times real steps of the processes that mpirun started, beside the model's");
   command.add("--csv", o.csv, "prints numbers for programs");
 }
 
@@ -155,8 +191,11 @@ int main(int argc, char** argv) {
       "latency and bandwidth. bench/scaling.md derives it.");
   Options options;
   add_options(command, options);
+  command.splits_work();
   return command.run(argc, argv, [&] {
     const index_t threads = command.threads() > 0 ? command.threads() : thread_count();
-    print_scaling(options, threads);
+    require(options.check || examples::processes().size() == 1, "tessera_scaling",
+            "several processes are for --check; the table is made by one");
+    options.check ? print_check(options, threads) : print_scaling(options, threads);
   });
 }

@@ -17,17 +17,9 @@ namespace tessera::bench {
 
 namespace {
 
-/// The calling thread computes on so many threads while one is in scope.
-struct ThreadsScope {
-  explicit ThreadsScope(index_t threads) { set_thread_count(static_cast<int>(threads)); }
-  ~ThreadsScope() { set_thread_count(0); }
-  ThreadsScope(const ThreadsScope&) = delete;
-  ThreadsScope& operator=(const ThreadsScope&) = delete;
-};
-
 /// Seconds of adding an element, as an owner adds the sums of others to its own: chunk by chunk, over
 /// more memory than caches hold.
-double addition_time() {
+double addition_time(double part) {
   constexpr index_t kChunks = 96;
   std::vector<Tensor> totals, parts;
   for (index_t i = 0; i < kChunks; ++i) {
@@ -40,12 +32,21 @@ double addition_time() {
     for (std::size_t i = 0; i < totals.size(); ++i) add_in_place(totals[i], parts[i]);
     laps.push_back(watch.lap());
   }
-  return quantile(laps, 0) / static_cast<double>(kChunks * nn::kChunkElements);
+  return quantile(laps, part) / static_cast<double>(kChunks * nn::kChunkElements);
 }
 
 }  // namespace
 
-Host measure_compute(const Task& task, Learner& learner, index_t threads, double seconds) {
+ThreadsScope::ThreadsScope(index_t threads) : before_(thread_count()) {
+  set_thread_count(static_cast<int>(threads));
+}
+
+ThreadsScope::~ThreadsScope() {
+  set_thread_count(before_);
+}
+
+Host measure_compute(const Task& task, Learner& learner, index_t threads, double seconds,
+                     double part) {
   const ThreadsScope scope(threads);
   const nn::Examples examples = examples_of(task, learner, task.batch);
   std::vector<index_t> all(static_cast<std::size_t>(task.batch));
@@ -72,10 +73,10 @@ Host measure_compute(const Task& task, Learner& learner, index_t threads, double
     spent += shard.back() + weights_moved;
   }
   constexpr double kQuartiles = 1.349;  // between those of a normal variable of deviation 1
-  return {.forward = quantile(forward, 0),
-          .backward = quantile(backward, 0),
-          .update = quantile(update, 0),
-          .addition = addition_time(),
+  return {.forward = quantile(forward, part),
+          .backward = quantile(backward, part),
+          .update = quantile(update, part),
+          .addition = addition_time(part),
           .spread =
               (quantile(shard, 0.75) - quantile(shard, 0.25)) / kQuartiles / quantile(shard, 0.5)};
 }

@@ -6,10 +6,23 @@
 
 namespace tessera::bench {
 
+/// The calling thread computes on so many threads while one is in scope.
+class ThreadsScope {
+ public:
+  explicit ThreadsScope(index_t threads);
+  ~ThreadsScope();
+  ThreadsScope(const ThreadsScope&) = delete;
+  ThreadsScope& operator=(const ThreadsScope&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Times the parts of a step of the task's shard, on so many threads, for so many seconds and three
-/// steps at least: the best of each part, and as spread that of forward and backward between their
-/// quartiles.
-Host measure_compute(const Task& task, Learner& learner, index_t threads, double seconds);
+/// steps at least. `part` of the times of each part are shorter than what it gives: 0 are than the
+/// best, half than the median. The spread is that of forward and backward, between their quartiles.
+Host measure_compute(const Task& task, Learner& learner, index_t threads, double seconds,
+                     double part = 0);
 
 /// A time on `cores` by Amdahl's law, from that of one thread and that of `threads`: a part that
 /// more threads do not shorten, and one that they divide. With threads = 1 all is divided.

@@ -51,11 +51,11 @@ nn::Examples examples_of(const Task& task, const Learner& learner, index_t count
 
 Elements elements_of(const Learner& learner) {
   Elements elements;
-  for (const nn::Parameter& parameter : nn::parameters(learner)) {
-    elements.counts.push_back(parameter.tensor.count());
-    elements.all += parameter.tensor.count();
-    if (parameter.name.starts_with("text.embeddings.")) {
-      elements.embedding += parameter.tensor.count();
+  for (const nn::ParameterGroup& group : nn::split_weight_decay(learner)) {
+    for (const auto& [name, tensor] : group.parameters) {
+      elements.counts.push_back(tensor.count());
+      elements.all += tensor.count();
+      if (name.starts_with("text.embeddings.")) elements.embedding += tensor.count();
     }
   }
   return elements;

@@ -36,8 +36,8 @@ struct Learner {
 /// `learner` must outlive them.
 nn::Examples examples_of(const Task& task, const Learner& learner, index_t count);
 
-/// The number of elements of each parameter, as the exchange counts them, and how many of them belong
-/// to the embedding.
+/// The number of elements of each parameter, in the order of split_weight_decay, by which the exchange
+/// counts them; and how many of them belong to the embedding.
 struct Elements {
   std::vector<index_t> counts;
   index_t all = 0, embedding = 0;

@@ -22,7 +22,7 @@ double exchange_time(nn::Communicator& processes, std::size_t bytes, index_t mes
   const auto count = static_cast<std::size_t>(messages);
   std::vector<std::byte> out(bytes * count), in(bytes * count);
   std::vector<double> laps;
-  for (int round = 0; round < 7; ++round) {
+  for (int round = 0; round < 5; ++round) {
     processes.all_gather("");  // all begin at the same time
     Stopwatch watch;
     for (index_t i = 0; has_neighbour && i < messages; ++i) {
@@ -40,7 +40,7 @@ double exchange_time(nn::Communicator& processes, std::size_t bytes, index_t mes
 
 Link measure_link(nn::Communicator& processes) {
   require(processes.size() > 1, "measure_link", "a process alone has nobody to send to");
-  constexpr index_t kMessages = 500, kChunks = 50;
+  constexpr index_t kMessages = 100, kChunks = 50;
   const double small = exchange_time(processes, kSmall, kMessages) / (2 * kMessages);
   const double large = exchange_time(processes, kLarge, kChunks) / (2 * kChunks);
   Link link = {.overhead = small,

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 #include "nn/training/chunks.h"
+#include "nn/training/communicator.h"
+#include "nn/training/shards.h"
 #include "tensor/error.h"
 
 namespace tessera::bench {
@@ -17,27 +18,13 @@ struct Process {
   index_t chunks = 0;
 };
 
-/// The number of complete subtrees that cover the shards [begin, end) of `shards`: from the left, the
-/// largest that begins there and ends in time, or at the last shard of all.
-index_t subtrees_of(index_t shards, index_t begin, index_t end) {
-  index_t count = 0;
-  for (; begin < end; ++count) {
-    index_t size = 1;
-    while (begin % (2 * size) == 0 && std::min(begin + 2 * size, shards) <= end && size < shards) {
-      size *= 2;
-    }
-    begin += size;
-  }
-  return count;
-}
-
 std::vector<Process> processes_of(std::span<const nn::Chunk> chunks, index_t shards,
                                   index_t processes) {
   std::vector<Process> result;
   for (index_t p = 0; p < processes; ++p) {
-    const index_t begin = shards * p / processes;
-    const index_t end = shards * (p + 1) / processes;
-    result.push_back({.shards = end - begin, .subtrees = subtrees_of(shards, begin, end)});
+    const nn::Share share = nn::share_of(shards, p, processes);
+    result.push_back({.shards = share.end - share.begin,
+                      .subtrees = std::ssize(nn::nodes_of(shards, share.begin, share.end))});
   }
   for (const nn::Chunk& chunk : chunks) {
     Process& owner = result[static_cast<std::size_t>(chunk.owner)];
@@ -78,6 +65,7 @@ Traffic traffic_of(std::span<const index_t> counts, index_t shards, index_t proc
     keep_most(most.gradients_out, p.subtrees * (n - p.owned));
     keep_most(most.gradients_in, p.owned * others);
     keep_most(most.weights_out, (processes - 1) * p.owned);
+    keep_most(most.most_sent, p.subtrees * (n - p.owned) + (processes - 1) * p.owned);
     keep_most(most.weights_in, n - p.owned);
     keep_most(most.gradient_messages, p.subtrees * (c - p.chunks) + p.chunks * others);
     keep_most(most.weight_messages, (processes - 1) * p.chunks + c - p.chunks);
@@ -87,6 +75,16 @@ Traffic traffic_of(std::span<const index_t> counts, index_t shards, index_t proc
     most.gathered = gathered_bytes(std::ssize(counts), n, subtrees, processes);
   }
   return most;
+}
+
+std::vector<index_t> cut(std::span<const index_t> counts, index_t chunk) {
+  std::vector<index_t> pieces;
+  for (const index_t count : counts) {
+    for (index_t begin = 0; begin < count; begin += chunk) {
+      pieces.push_back(std::min(chunk, count - begin));
+    }
+  }
+  return pieces;
 }
 
 }  // namespace tessera::bench

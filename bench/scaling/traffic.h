@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "tensor/kernels/types.h"
 
@@ -28,6 +29,7 @@ struct Traffic {
 
   index_t gradient_messages = 0;  // n_p (C - C_p) sent and C_p (n - n_p) received
   index_t weight_messages = 0;    // (P - 1) C_p sent and C - C_p received
+  index_t most_sent = 0;          // n_p (N - N_p) + (P - 1) N_p, elements of gradients and weights
   index_t gathered = 0;           // bytes of the step's all_gathers, of all processes together
 
   /// Elements added: (k_p - n_p) N for the own subtrees, (n - 1) N_p to finish the trees of the own
@@ -38,5 +40,9 @@ struct Traffic {
 /// The traffic of a step over parameters of so many elements each.
 /// **Errors**: no parameters; fewer shards than processes, or no process.
 Traffic traffic_of(std::span<const index_t> counts, index_t shards, index_t processes);
+
+/// Parameters of so many elements, cut into pieces of at most `chunk` each: as parameters of their own
+/// they show what smaller chunks would change.
+std::vector<index_t> cut(std::span<const index_t> counts, index_t chunk);
 
 }  // namespace tessera::bench
