@@ -3,10 +3,10 @@
 //   run_processes(3, [](nn::Communicator& processes) { ... });
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
@@ -19,6 +19,7 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "nn/training/communicator.h"
@@ -79,7 +80,8 @@ class ThreadCommunicator final : public nn::Communicator {
   void send(index_t to, index_t tag, std::span<const std::byte> bytes) override {
     check(to, tag);
     const auto message = std::make_shared<Wire::Message>();
-    message->bytes.assign(bytes.begin(), bytes.end());
+    message->bytes.resize(bytes.size());
+    if (!bytes.empty()) std::memcpy(message->bytes.data(), bytes.data(), bytes.size());
     sends_.push_back({to, tag, bytes, message});
     bytes_sent_ += std::ssize(bytes);
     const std::lock_guard lock(wire_->mutex);
@@ -89,7 +91,8 @@ class ThreadCommunicator final : public nn::Communicator {
 
   void receive(index_t from, index_t tag, std::span<std::byte> bytes) override {
     check(from, tag);
-    if (delivery_ != Delivery::kEarly) std::ranges::fill(bytes, std::byte{0xff});
+    const bool is_noise = delivery_ != Delivery::kEarly && !bytes.empty();
+    if (is_noise) std::memset(bytes.data(), 0xff, bytes.size());
     receives_.push_back({from, tag, bytes, nullptr});
   }
 
@@ -116,8 +119,10 @@ class ThreadCommunicator final : public nn::Communicator {
       return missing;
     });
     for (const Send& send : sends_) {
-      require(std::ranges::equal(send.bytes, send.message->bytes), "wait", "process ", rank_,
-              " changed bytes while they were sent to ", send.to, " with tag ", send.tag);
+      require(send.bytes.empty() || std::memcmp(send.bytes.data(), send.message->bytes.data(),
+                                                send.bytes.size()) == 0,
+              "wait", "process ", rank_, " changed bytes while they were sent to ", send.to,
+              " with tag ", send.tag);
     }
     for (Receive& receive : receives_) write(receive);
     sends_.clear();
@@ -186,8 +191,8 @@ class ThreadCommunicator final : public nn::Communicator {
   }
 
   static void write(const Receive& receive) {
-    if (receive.message != nullptr)
-      std::ranges::copy(receive.message->bytes, receive.bytes.begin());
+    if (receive.message == nullptr || receive.bytes.empty()) return;
+    std::memcpy(receive.bytes.data(), receive.message->bytes.data(), receive.bytes.size());
   }
 
   /// Returns when `missing()`, the processes that something is still to come from, is empty.
@@ -249,6 +254,20 @@ void run_processes(index_t size, const F& f, const GroupOptions& options = {}) {
     require(queue.empty(), "run_processes", "process ", to, " did not receive what ", from,
             " sent it with tag ", tag);
   }
+}
+
+/// What each of `size` processes gives.
+template <class F>
+auto each_of(index_t size, const F& f, const GroupOptions& options = {}) {
+  std::vector<decltype(f(std::declval<nn::Communicator&>()))> results(
+      static_cast<std::size_t>(size));
+  run_processes(
+      size,
+      [&](nn::Communicator& processes) {
+        results[static_cast<std::size_t>(processes.rank())] = f(processes);
+      },
+      options);
+  return results;
 }
 
 }  // namespace tessera::test

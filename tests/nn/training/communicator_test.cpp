@@ -89,9 +89,9 @@ TEST(Communicator, ProcessesHaveGeneratorsAndThreadsOfTheirOwn) {
     manual_seed(static_cast<std::uint64_t>(processes.rank()));
     processes.all_gather("");
     EXPECT_EQ(default_rng().state().seed, static_cast<std::uint64_t>(processes.rank()));
-    EXPECT_EQ(thread_count(), 2);
+    EXPECT_EQ(thread_count(), 3);
   };
-  run_processes(3, run, {.threads = 2});
+  run_processes(3, run, {.threads = 3});
   EXPECT_EQ(default_rng().state().position, before);
 }
 
