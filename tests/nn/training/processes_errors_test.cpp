@@ -1,0 +1,214 @@
+// Processes that train together fail together, and go on together. They are threads here.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "nn/nn.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+#include "tests/nn/training/processes_run.h"
+#include "tests/nn/training/training_net.h"
+#include "tests/support/thread_communicator.h"
+
+namespace tessera::nn {
+namespace {
+
+using test::copy_of;
+using test::each_of;
+using test::Outcome;
+using test::run_processes;
+using test::run_until;
+using test::same_state;
+using test::sharded;
+using test::Trial;
+
+using Chosen = std::span<const index_t>;
+
+/// The texts of the exceptions that f throws at each of `size` processes; "" where it throws none.
+template <class F>
+std::vector<std::string> errors_of(index_t size, const F& f) {
+  return each_of(size, [&](Communicator& processes) -> std::string {
+    try {
+      f(processes);
+    } catch (const ProcessLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  });
+}
+
+/// What goes wrong, at one rank, in a shard of one step or in the evaluation after it.
+struct Fault {
+  std::string name;
+  bool in_evaluation;
+  std::function<LossSum(const LossSum&)> of;
+  std::string error;
+};
+
+TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
+  const Outcome want = run_until(1, {})[0];
+  const auto thrower = [](const LossSum&) -> LossSum { throw std::out_of_range("no such file"); };
+  const auto stranger = [](const LossSum&) -> LossSum { throw 5; };
+  const auto infinite = [](LossSum sum) {
+    sum.loss = sum.loss * std::numeric_limits<double>::infinity();
+    return sum;
+  };
+  // A loss that is right and a gradient that is not.
+  const auto steep = [](LossSum sum) {
+    sum.loss = sum.loss + sqrt(sum.loss - sum.loss);
+    return sum;
+  };
+  const std::vector<Fault> faults = {
+      {"an exception", false, thrower, "rank 2: no such file"},
+      {"no std::exception", false, stranger,
+       "rank 2: the loss function threw something that is no"},
+      {"a loss", false, infinite, "rank 2: Trainer: the loss is inf after 9 steps"},
+      {"a gradient", false, steep, "Trainer: the norm of the gradient is nan after 9 steps"},
+      {"an exception in an evaluation", true, thrower, "rank 2: no such file"},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.name);
+    std::vector<std::string> errors(3);
+    std::vector<Outcome> before(3);
+    const std::vector<Outcome> outcomes = each_of(3, [&](Communicator& processes) {
+      const auto rank = static_cast<std::size_t>(processes.rank());
+      test::Net net;
+      const test::Points train(50, 3), held_out(20, 4);
+      AdamW optimizer(split_weight_decay(net), {.lr = 0.02});
+      bool is_due = false;
+      const auto faulty = [&](const test::Points& points, bool is_held_out) {
+        Examples examples = points.examples(net);
+        examples.loss = [&, is_held_out, loss = examples.loss](Chosen chosen) {
+          const LossSum sum = loss(chosen);
+          if (!is_due || rank != 2 || is_held_out != fault.in_evaluation) return sum;
+          is_due = false;
+          return fault.of(sum);
+        };
+        return examples;
+      };
+      Trainer trainer(net, optimizer, faulty(train, false), sharded(&processes),
+                      faulty(held_out, true));
+      const auto on_step = [&](const StepReport& report) {
+        if (report.step != (fault.in_evaluation ? 14 : 9)) return;
+        is_due = true;
+        before[rank].state = copy_of(trainer.state());
+      };
+      try {
+        trainer.run({.step = on_step});
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+      EXPECT_TRUE(same_state(trainer.state(), before[rank].state));
+      for (const auto& [name, tensor] : parameters(net)) EXPECT_FALSE(tensor.grad().defined());
+      const RunEnd end = trainer.run();
+      return Outcome{format(static_cast<int>(end), " ", trainer.step()), copy_of(trainer.state())};
+    });
+    for (const std::string& error : errors) {
+      EXPECT_TRUE(error.starts_with(fault.error)) << error;
+      EXPECT_EQ(error, errors[0]);
+    }
+    expect_same(outcomes, want);
+  }
+}
+
+TEST(ProcessesErrors, AreNoMoreThanShards) {
+  const std::vector<std::string> errors =
+      errors_of(6, [](Communicator& processes) { Trial run(sharded(&processes)); });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("6 processes cannot share a step of 5 shards"), std::string::npos)
+        << error;
+    EXPECT_NE(error.find("6 or more shards"), std::string::npos) << error;
+  }
+}
+
+/// How rank 1 differs, before or after its trainer is made.
+struct Difference {
+  std::string name;  // in the error
+  std::function<void(TrainerOptions&)> options = {};
+  std::function<void(Trial&)> change = {};
+};
+
+TEST(ProcessesErrors, ThatDisagreeAreRefusedByName) {
+  const std::vector<Difference> differences = {
+      {"seed", [](TrainerOptions& o) { o.seed = 6; }},
+      {"batch_size", [](TrainerOptions& o) { o.batch_size = 9; }},
+      {"shards", [](TrainerOptions& o) { o.shards = 6; }},
+      {"steps in all", [](TrainerOptions& o) { o.steps = 100; }},
+      {"decay", [](TrainerOptions& o) { o.decay = Schedule::Decay::kCosine; }},
+      {"warmup", [](TrainerOptions& o) { o.warmup = 0.3; }},
+      {"clip", [](TrainerOptions& o) { o.clip = 1; }},
+      {"average's decay", [](TrainerOptions& o) { o.average = 0.9; }},
+      {"evaluate_every", [](TrainerOptions& o) { o.evaluate_every = 2; }},
+      {"patience", [](TrainerOptions& o) { o.patience = 2; }},
+      {"best_by", [](TrainerOptions& o) { o.best_by = BestBy::kAccuracy; }},
+      {"keep_best", [](TrainerOptions& o) { o.keep_best = false; }},
+      {"model.digest", {}, [](Trial& run) { run.net.second.bias.detach().slice(0, 0, 1).fill(3); }},
+      {"lr", {}, [](Trial& run) { run.optimizer.set_lr(0.5); }},
+  };
+  for (const Difference& difference : differences) {
+    SCOPED_TRACE(difference.name);
+    const std::vector<std::string> errors = errors_of(3, [&](Communicator& processes) {
+      TrainerOptions options = sharded(&processes);
+      const bool differs = processes.rank() == 1;
+      if (differs && difference.options) difference.options(options);
+      Trial run(options, true);
+      if (differs && difference.change) difference.change(run);
+      run.trainer.run({.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
+    });
+    for (const std::string& error : errors) {
+      EXPECT_TRUE(error.starts_with("Trainer: the processes disagree: ")) << error;
+      EXPECT_NE(error.find(difference.name + " is "), std::string::npos) << error;
+      EXPECT_NE(error.find("at rank 1"), std::string::npos) << error;
+    }
+  }
+}
+
+TEST(ProcessesErrors, ThatDoNotHaveTheSameExamplesAreRefused) {
+  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+    test::Net net;
+    const test::Points points(50, 3);
+    AdamW optimizer(split_weight_decay(net), {.lr = 0.02});
+    Examples examples = points.examples(net);
+    if (processes.rank() == 1) examples.lengths[30] += 1;
+    Trainer trainer(net, optimizer, examples, sharded(&processes));
+    trainer.run();
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("digest of the examples' lengths"), std::string::npos) << error;
+  }
+}
+
+TEST(ProcessesErrors, ThatEndAreNamedWithTheStep) {
+  std::vector<std::string> errors(3);
+  EXPECT_THROW(run_processes(3,
+                             [&](Communicator& processes) {
+                               const auto rank = static_cast<std::size_t>(processes.rank());
+                               Trial run(sharded(&processes));
+                               try {
+                                 run.trainer.run({.step = [&](const StepReport& report) {
+                                   if (report.step == 4 && rank == 1)
+                                     throw std::length_error("hook");
+                                 }});
+                               } catch (const ProcessLost& lost) {
+                                 errors[rank] = lost.what();
+                                 throw;
+                               }
+                             }),
+               std::length_error);
+  EXPECT_EQ(errors[1], "");
+  for (const std::size_t rank : {0U, 2U}) {
+    EXPECT_NE(errors[rank].find("process "), std::string::npos) << errors[rank];
+    EXPECT_NE(errors[rank].find("the run ends in step "), std::string::npos) << errors[rank];
+    EXPECT_NE(errors[rank].find(" of 21"), std::string::npos) << errors[rank];
+  }
+}
+
+}  // namespace
+}  // namespace tessera::nn
