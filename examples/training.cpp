@@ -138,6 +138,20 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
                                      .weight_decay = options_.weight_decay}) {
   base_.set("digest", lesson_.digest);
   for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
+  check_processes(program);
+}
+
+/// Refuses processes that are too many, or have read other things than rank 0. Their options are the
+/// same by now; the trainer compares weights.
+void Training::check_processes(const Program& program) const {
+  const index_t size = processes().size();
+  require(size <= options_.shards, program.name().c_str(), size,
+          " processes cannot share --shards ", options_.shards,
+          ": start no more than that, or take --shards ", size,
+          ", which is another run with other bits");
+  nn::NamedTexts facts = {{"the digest of the examples", format(lesson_.digest)}};
+  facts.insert(facts.end(), base_.values.begin(), base_.values.end());
+  nn::require_agreement(processes(), program.name().c_str(), facts);
 }
 
 nn::TrainerOptions Training::trainer_options() const {
@@ -162,15 +176,6 @@ void Training::resume(const Program& program) {
     trainer_->load_state(*program.resumed);
   }
   if (!options_.save.empty() && leaves_traces()) make_folder(options_.save);
-}
-
-/// Refuses processes that have read other things than rank 0, before a file is written. Their options
-/// are the same by now; the trainer compares weights.
-void Training::agree(const Program& program) const {
-  nn::NamedTexts facts = {{"the digest of the examples", format(lesson_.digest)},
-                          {"the step of the checkpoint", format(trainer_->step())}};
-  facts.insert(facts.end(), base_.values.begin(), base_.values.end());
-  nn::require_agreement(processes(), program.name().c_str(), facts);
 }
 
 /// What log and report begin with: a header, and the lines up to where this call goes on.

@@ -92,13 +92,12 @@ class Training {
   void begin(const Program& program, Model& model) {
     trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
     resume(program);
-    agree(program);
     begin_report(program, nn::parameter_count(model));
   }
 
   nn::TrainerOptions trainer_options() const;
   void resume(const Program& program);
-  void agree(const Program& program) const;
+  void check_processes(const Program& program) const;
   void save() const;
   void begin_report(const Program& program, index_t parameters);
   std::string earlier_lines() const;

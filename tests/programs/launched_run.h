@@ -16,9 +16,8 @@
 
 namespace tessera::test {
 
-/// What stands before a program that runs as `processes` processes; nothing for one.
-inline std::string launcher(int processes) {
-  if (processes == 1) return "";
+/// What stands before a program that mpirun starts as `processes` processes.
+inline std::string mpirun(int processes) {
 #if defined(TESSERA_MPIEXEC)
   // As a test needs it: also by root, and by more processes than there are cores.
   return "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
@@ -26,8 +25,13 @@ inline std::string launcher(int processes) {
          "'" TESSERA_MPIEXEC "' " TESSERA_MPIEXEC_NUMPROC " " +
          std::to_string(processes);
 #else
-  return "false";
+  return "false " + std::to_string(processes);
 #endif
+}
+
+/// The same, and nothing for one.
+inline std::string launcher(int processes) {
+  return processes == 1 ? "" : mpirun(processes);
 }
 
 /// Whether programs can run as several processes.

@@ -27,6 +27,7 @@ const std::vector<NotRun> kNotRun = {
     {"cmake ", "builds; .ci/run does"},
     {"ctest ", "runs this test"},
     {"git clone ", "needs the network and git-lfs"},
+    {"mpirun ", "needs MPI; processes_test.cpp runs programs on it"},
     {"npm install ", "needs the network"},
     {"NODE_PATH=\\S+ node tests/golden/", "writes golden files anew, with the tokenizers library"},
     {"/usr/bin/python3 tests/", "writes golden files anew, with PyTorch"},

@@ -1,0 +1,184 @@
+// The training programs under mpirun, as their users start them on several processes. Skipped in a
+// build without MPI.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "tensor/kernels/dispatch.h"
+#include "tests/programs/launched_run.h"
+#include "tests/programs/training_programs.h"
+
+namespace tessera::test {
+namespace {
+
+/// Without what differs from run to run: speeds and times.
+std::string timeless(const std::string& output) {
+  static const std::regex times("[0-9]+ tokens/s  [0-9:]+");
+  return std::regex_replace(output, times, "");
+}
+
+/// A log without its seventh column, the seconds.
+std::string log_without_seconds(const std::string& log) {
+  static const std::regex seconds("(^|\\n)((?:[^,\\n]*,){6})[^,\\n]*");
+  return std::regex_replace(log, seconds, "$1$2");
+}
+
+std::string program_file(const std::string& program) {
+  return " '" TESSERA_EXAMPLES_DIR "/" + program + "' ";
+}
+const std::string kTrainReverse = program_file("train_reverse");
+
+/// What begins the second part of an mpirun's line, with one process: options of mpirun, a program,
+/// its arguments.
+std::string beside() {
+  const std::string first = mpirun(1);
+  return " : " + first.substr(first.rfind(" -")) + " ";
+}
+
+class ProcessPrograms : public TrainingPrograms {
+ protected:
+  void SetUp() override {
+    if (!has_launcher()) GTEST_SKIP() << "this build has no MPI";
+    TrainingPrograms::SetUp();
+  }
+  void TearDown() override {
+    if (has_launcher()) TrainingPrograms::TearDown();
+  }
+
+  /// Whether the program ends with code 2, and says once, at rank 0, what is wrong; mpirun adds lines
+  /// of its own.
+  ::testing::AssertionResult all_fail(const std::string& program, const std::string& arguments,
+                                      const std::string& words, int processes) const {
+    const Outcome outcome = run(program, arguments, mpirun(processes));
+    std::istringstream lines(outcome.errors);
+    int said = 0;
+    bool is_right = true;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(program + ": ")) continue;
+      ++said;
+      is_right = is_right && line.find(words) != std::string::npos;
+    }
+    if (outcome.status == 2 && said == 1 && is_right) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "status " << outcome.status << ": " << outcome.errors;
+  }
+};
+
+struct Case {
+  std::string program, arguments;
+};
+const std::array<Case, 2> kCases = {
+    {{"train_reverse", kReverse + "--shards 3 --dropout 0.2 --attention map.html "},
+     {"train_masked_lm", kMaskedLm + "--shards 3 --attention map.html "}}};
+
+TEST_F(ProcessPrograms, LeaveWhatOneProcessLeaves) {
+  for (const Case& c : kCases) {
+    const std::string files = "--save run --log log.csv --report page.html";
+    const Outcome alone = run(c.program, c.arguments + files);
+    ASSERT_EQ(alone.status, 0) << alone.errors;
+    const auto taken = [&](const char* name) { return contents(folder_ / name); };
+    const std::string weights = taken("run/checkpoint.safetensors");
+    const std::string log = taken("log.csv"), map = taken("map.html");
+    ASSERT_FALSE(weights.empty() || log.empty() || map.empty());
+    for (const int processes : {1, 2, 3}) {
+      for (const char* name : {"run", "log.csv", "map.html", "page.html"}) {
+        fs::remove_all(folder_ / name);
+      }
+      const Outcome outcome = run(c.program, c.arguments + files, mpirun(processes));
+      ASSERT_EQ(outcome.status, 0) << processes << ": " << outcome.errors;
+      EXPECT_EQ(outcome.errors, "");
+      EXPECT_EQ(timeless(outcome.output), timeless(alone.output)) << processes;
+      EXPECT_EQ(taken("run/checkpoint.safetensors") == weights, true) << processes;
+      EXPECT_EQ(log_without_seconds(taken("log.csv")), log_without_seconds(log)) << processes;
+      EXPECT_EQ(taken("map.html") == map, true) << processes;
+      EXPECT_NE(taken("page.html").find("processes"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
+  const Case& c = kCases[0];
+  ASSERT_EQ(run(c.program, c.arguments + "--save whole").status, 0);
+  ASSERT_EQ(run(c.program, c.arguments + "--save run --max-steps 7", mpirun(3)).status, 0);
+  const Outcome outcome = run(c.program, "--resume run", mpirun(2));
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(contents(folder_ / "run" / "checkpoint.safetensors") ==
+                contents(folder_ / "whole" / "checkpoint.safetensors"),
+            true);
+}
+
+// A signal to one of them stops all after the same step, and rank 0 saves.
+TEST_F(ProcessPrograms, StopTogether) {
+  const std::string arguments = kReverse + "--shards 2 --epochs 1000000 --save run ";
+  const Outcome outcome = run(
+      "train_reverse",
+      arguments + beside() + "timeout --preserve-status 1" + kTrainReverse + arguments, mpirun(1));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("stopped after step "), std::string::npos) << outcome.output;
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors"));
+}
+
+TEST_F(ProcessPrograms, HelpAndErrorsAreSaidOnce) {
+  const Outcome help = run("train_reverse", "--help", mpirun(2));
+  EXPECT_EQ(help.status, 0) << help.errors;
+  EXPECT_EQ(help.output, run("train_reverse", "--help").output);
+  EXPECT_TRUE(all_fail("train_reverse", "--no-option", "--no-option", 3));
+  EXPECT_TRUE(all_fail("train_reverse", kReverse + "--shards 2", "take --shards 3", 3));
+  EXPECT_TRUE(all_fail("answer", "--model x", "start it without mpirun", 2));
+}
+
+TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
+  const std::string arguments = kReverse + "--shards 2 ";
+  EXPECT_TRUE(all_fail("train_reverse",
+                       arguments + "--seed 1" + beside() + kTrainReverse + arguments + "--seed 2",
+                       "--seed is '1' at rank 0, but '2' at rank 1", 1));
+  fs::create_directory(folder_ / "other");
+  write("other/text.txt", contents(folder_ / "text.txt") + "It has another line.\n");
+  EXPECT_TRUE(all_fail("train_masked_lm",
+                       kMaskedLm + "--shards 2" + beside() + "--wdir other " +
+                           program_file("train_masked_lm") + kMaskedLm + "--shards 2",
+                       "the examples", 1));
+  if (available_isas().size() < 2) GTEST_SKIP() << "one instruction set";
+  EXPECT_TRUE(
+      all_fail("train_reverse",
+               arguments + beside() + "env TESSERA_ISA=baseline" + kTrainReverse + arguments,
+               "the instruction set is 'avx2 or avx512' at rank 0, but 'baseline'", 1));
+}
+
+TEST_F(ProcessPrograms, InstructionSetsMayBeMixed) {
+  if (available_isas().size() < 3) GTEST_SKIP() << "there is no second one with the same bits";
+  const std::string arguments = kReverse + "--shards 2 --save run ";
+  ASSERT_EQ(run("train_reverse", kReverse + "--shards 2 --save want").status, 0);
+  const Outcome outcome =
+      run("train_reverse",
+          arguments + beside() + "env TESSERA_ISA=avx2" + kTrainReverse + arguments, mpirun(1));
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(contents(folder_ / "run" / "checkpoint.safetensors") ==
+                contents(folder_ / "want" / "checkpoint.safetensors"),
+            true);
+}
+
+/// Of a build without MPI, whatever this one is.
+class ProcessesWithoutMpi : public Programs {};
+
+TEST_F(ProcessesWithoutMpi, AreRefusedAsSeveral) {
+  EXPECT_EQ(run("../tests/without_mpi", "").output, "it runs\n");
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const std::string start = std::string("export ") + variable + "=";
+    EXPECT_EQ(run("../tests/without_mpi", "", start + "1; ").output, "it runs\n");
+    const Outcome refused = run("../tests/without_mpi", "", start + "2; ");
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_EQ(refused.output, "");
+    EXPECT_EQ(refused.errors.find(
+                  "without_mpi: started as one of 2 processes, but this build knows no MPI"),
+              0)
+        << refused.errors;
+    EXPECT_EQ(std::count(refused.errors.begin(), refused.errors.end(), '\n'), 1);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test
