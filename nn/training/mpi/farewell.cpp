@@ -16,6 +16,7 @@ namespace {
 std::array<pid_t, 4096> neighbours = {};
 std::atomic<int> neighbour_count = 0;
 std::atomic<bool> waits = false;
+constexpr unsigned kSeconds = 5;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void end_by_signal(int) {
@@ -35,7 +36,7 @@ void on_terminate(int) {
   if (!is_one_lost) return end_by_signal(SIGTERM);
   waits.store(true);
   signal(SIGALRM, end_by_signal);
-  alarm(1);
+  alarm(kSeconds);
   errno = saved_errno;
 }
 

@@ -1,5 +1,7 @@
-// A launcher ends the survivors of a lost process by SIGTERM, at once: none could say which process
-// was lost, and in which step. So the signal waits for a second where a process of this host has ended.
+// A launcher ends the survivors of a lost process by SIGTERM: one that is in the middle of a step then
+// could not say which process was lost, and in which step. So where a process of this host has ended
+// the signal waits for some seconds. (srun signals at once and lets 30 s pass before SIGKILL; Open
+// MPI's mpirun signals after one second and kills after another; MPICH's kills at once.)
 #pragma once
 
 #include <span>

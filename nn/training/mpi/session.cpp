@@ -1,5 +1,6 @@
 #include "nn/training/mpi/session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -16,13 +17,15 @@ namespace tessera::mpi {
 
 namespace {
 
-/// Of the MPI that the program is linked with.
+/// Of the MPI that the program is linked with: the first line, up to a comma.
 std::string version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
-  const std::string all(text.data(), static_cast<std::size_t>(length));
-  return all.substr(0, all.find_first_of(",\n"));
+  std::string line(text.data(), static_cast<std::size_t>(length));
+  line.resize(std::min(line.size(), line.find_first_of(",\n")));
+  std::ranges::replace(line, '\t', ' ');
+  return line;
 }
 
 /// Starts MPI, unless it runs; whether it did.

@@ -32,7 +32,7 @@ class MpiCommunicator;
 /// session (MPI_THREAD_FUNNELED).
 ///
 /// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process
-/// waits up to a second, so that they can still say which was lost.
+/// waits up to 5 seconds, so that they can still say which was lost.
 class Session {
  public:
   /// **Errors**: std::runtime_error where MPI does not see the processes that were started, because

@@ -1,23 +1,27 @@
 // A program of three processes of which rank 1 is lost, as the argument says; lost_process.cmake reads
 // what the others say.
+#include <signal.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "nn/training/mpi/session.h"
 
 namespace {
 
-using tessera::index_t;
-
-/// Rank 0 waits for a message of rank 1, rank 2 for all.
-void wait_for_rank_1(tessera::nn::Communicator& processes) {
-  std::byte byte;
+/// Rank 1 has the id `lost`. Rank 0 is in the middle of something when the launcher signals that rank
+/// 1 is lost, and then waits for its message; rank 2 waits for all.
+void wait_for_rank_1(tessera::nn::Communicator& processes, pid_t lost) {
   if (processes.rank() == 0) {
+    while (kill(lost, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    raise(SIGTERM);
+    std::byte byte;
     processes.receive(1, 0, {&byte, 1});
     processes.wait();
   }
@@ -28,12 +32,13 @@ void run(const std::string& how) {
   tessera::mpi::Session session;
   tessera::nn::Communicator& processes = session.processes();
   try {
-    processes.all_gather("all are there");
+    const std::vector<std::string> ids = processes.all_gather(std::to_string(getpid()));
     if (processes.rank() == 1) {
+      if (how == "killed") raise(SIGKILL);
+      if (how == "ended") raise(SIGTERM);  // nobody is lost, so it does not wait
       if (how == "thrown") throw 1;
-      if (how != "none") std::raise(SIGKILL);
     }
-    if (how != "killed_at_the_end") wait_for_rank_1(processes);
+    if (how == "killed") wait_for_rank_1(processes, std::stoi(ids.at(1)));
   } catch (const tessera::nn::ProcessLost& lost) {
     std::fprintf(stderr, "<%d: %s>\n", static_cast<int>(processes.rank()), lost.what());
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others say it too
