@@ -1,6 +1,7 @@
 // Runs of a trainer by several processes, for their tests.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct Outcome {
 /// Rank 0 has the whole state, the others all but what the optimiser keeps.
 inline void expect_same(const std::vector<Outcome>& outcomes, const Outcome& want) {
   EXPECT_TRUE(same_state(outcomes[0].state, want.state));
-  for (const Outcome& outcome : outcomes) {
+  EXPECT_EQ(outcomes[0].log, want.log);
+  for (const Outcome& outcome : std::span(outcomes).subspan(1)) {
     EXPECT_EQ(outcome.log, want.log);
     EXPECT_EQ(outcome.state.values, want.state.values);
     for (const auto& [name, tensor] : outcome.state.tensors) {
