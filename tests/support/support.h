@@ -46,7 +46,7 @@ template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
 inline std::uint64_t& last_seed() {
-  static std::uint64_t seed = 0;
+  static thread_local std::uint64_t seed = 0;
   return seed;
 }
 
