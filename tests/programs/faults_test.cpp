@@ -26,7 +26,8 @@ namespace {
 using std::chrono::microseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 30;  // in which all processes must have ended
+constexpr double kMostSeconds = 30;     // in which all processes must have ended
+constexpr double kLauncherSeconds = 5;  // after which a launcher alone does so no more
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -56,7 +57,7 @@ struct Fault {
   std::string program() const { return masked ? "train_masked_lm" : "train_reverse"; }
 };
 
-constexpr int kSteps = 100;
+constexpr int kSteps = 50, kEpoch = 10;  // the second program has some less
 const std::string kSmall =
     "--shards 4 --dropout 0.1 --layers 1 --width 8 --heads 2 --feed-forward 16 ";
 
@@ -66,8 +67,8 @@ std::string files_of(bool masked) {
 }
 std::string arguments_of(bool masked) {
   return files_of(masked) +
-         (masked ? "--length 20 --batch 10 --epochs 10 "
-                 : "--words 40 --length 5 --batch 4 --epochs 10 ") +
+         (masked ? "--length 20 --batch 10 --epochs 5 "
+                 : "--words 40 --length 5 --batch 4 --epochs 5 ") +
          kSmall;
 }
 
@@ -85,8 +86,7 @@ Fault random_fault(int seed) {
   const int kind = below(10);
   fault.when = kind == 0 ? Fault::When::kStart : kind < 6 ? Fault::When::kStep : Fault::When::kSave;
   fault.step = below(kSteps * 9 / 10);
-  const int start = fault.processes == 1 ? 200'000 : 800'000;
-  fault.delay = microseconds(fault.when == Fault::When::kStart  ? below(start)
+  fault.delay = microseconds(fault.when == Fault::When::kStart  ? below(300'000)
                              : fault.when == Fault::When::kStep ? below(5000)
                                                                 : below(400));
   return fault;
@@ -98,7 +98,8 @@ struct Counts {
   int too_late = 0;       // the run had ended
   int no_checkpoint = 0;  // killed before the first
   int left_files = 0;     // killed while one was being written
-  int named_step = 0;     // a survivor said after which step
+  int told = 0;           // a survivor said in which step
+  int stuck_launchers = 0;
   double most_seconds = 0;
   std::map<std::string, int> messages = {};  // of ours, with # for digits
 };
@@ -117,6 +118,7 @@ class Faults : public TrainingPrograms {
     int status = 0;
     double seconds = 0;    // from the kill to the end of the last process
     std::size_t left = 0;  // processes that had not ended in time
+    bool is_launcher_stuck = false;
     std::string errors;
   };
 
@@ -151,20 +153,34 @@ class Faults : public TrainingPrograms {
       if (!victim) victim = fault.processes == 1 ? run.command() : run.process_of(fault.rank);
       return victim.has_value();
     };
-    if (fault.when != Fault::When::kStart) await(run, is_there);  // so that no time is lost then
-    await_moment(fault, run);
     await(run, is_there);
-    const Clock::time_point begin = Clock::now();
+    await_moment(fault, run);
     ending.killed = victim && !run.status() && ::kill(*victim, SIGKILL) == 0;
-    while (seconds_since(begin) < kMostSeconds) {
-      if (run.status() && run.processes().empty()) break;
-      std::this_thread::sleep_for(microseconds(1000));
-    }
-    ending.seconds = seconds_since(begin);
+    wait_for_end(fault, run, ending);
     ending.left = run.processes().size();
     ending.status = run.status().value_or(0);
     ending.errors = contents(folder_ / "err.txt");
     return ending;
+  }
+
+  /// Waits until all processes have ended, for as long as they may take.
+  ///
+  /// Open MPI's mpirun (4.1 with PMIx 4.2) may lock itself up in PMIx_server_finalize where a process
+  /// dies within MPI_Init. The processes that it has started have ended by then.
+  static void wait_for_end(const Fault& fault, LaunchedRun& run, Ending& ending) {
+    const Clock::time_point begin = Clock::now();
+    const std::vector<pid_t> launcher_alone = {run.command()};
+    for (std::vector<pid_t> left = run.processes(); !left.empty() || !run.status();
+         left = run.processes()) {
+      ending.seconds = seconds_since(begin);
+      if (ending.seconds > kMostSeconds) return;
+      if (fault.when == Fault::When::kStart && ending.seconds > kLauncherSeconds &&
+          left == launcher_alone) {
+        ending.is_launcher_stuck = true;
+        ::kill(run.command(), SIGKILL);
+      }
+      std::this_thread::sleep_for(microseconds(1000));
+    }
   }
 
   /// What is in the folder of checkpoints after a kill.
@@ -193,20 +209,23 @@ class Faults : public TrainingPrograms {
     EXPECT_FALSE(is_being_saved()) << "a file of the killed run is still there";
   }
 
-  /// That the death is told: the rank by the launcher or a survivor, the step by survivors.
+  /// That the death is told: by the launcher or a survivor, and by a survivor with the step.
   static void check_messages(const Fault& fault, const Ending& ending, Counts& counts) {
     if (fault.processes == 1) return;  // nobody is left to speak
-    const std::string rank = std::to_string(fault.rank);
-    const bool is_named = ending.errors.find("rank " + rank) != std::string::npos ||
-                          ending.errors.find("process " + rank) != std::string::npos;
-    EXPECT_TRUE(is_named) << "nobody says that rank " << rank << " is lost: " << ending.errors;
+    const std::string rank = "rank " + std::to_string(fault.rank);
+    EXPECT_NE(ending.errors.find(rank), std::string::npos) << ending.errors;
+    bool is_told = false;
     std::istringstream lines(ending.errors);
     for (std::string line; std::getline(lines, line);) {
       if (!line.starts_with(fault.program())) continue;
-      counts.named_step += line.find("step") != std::string::npos;
+      is_told |= line.find(rank + " has ended; the run ends in step") != std::string::npos;
       for (char& c : line) c = c >= '0' && c <= '9' ? '#' : c;
       ++counts.messages[line];
     }
+    counts.told += is_told;
+    // Before the first step and after the last there is none to tell of.
+    const bool has_step = fault.when != Fault::When::kStart && fault.step < kSteps - kEpoch;
+    EXPECT_TRUE(is_told || !has_step) << "no survivor says in which step: " << ending.errors;
   }
 
   void check(const Fault& fault, const std::string& want, Counts& counts) {
@@ -220,7 +239,10 @@ class Faults : public TrainingPrograms {
       return;
     }
     ++counts.killed;
-    counts.most_seconds = std::max(counts.most_seconds, ending.seconds);
+    counts.stuck_launchers += ending.is_launcher_stuck;
+    if (!ending.is_launcher_stuck) {
+      counts.most_seconds = std::max(counts.most_seconds, ending.seconds);
+    }
     EXPECT_NE(ending.status, 0) << ending.errors;
     check_messages(fault, ending, counts);
     check_what_remains(counts);
@@ -239,7 +261,7 @@ int failure_count() {
 
 TEST_F(Faults, AKilledProcessEndsAllAndNothingIsLost) {
   const int count = number_in_environment("TESSERA_FAULTS", 3);
-  const int first = number_in_environment("TESSERA_FAULTS_SEED", 1);
+  const int first = number_in_environment("TESSERA_FAULTS_SEED", 4);
   std::map<bool, std::string> want;
   for (const bool masked : {false, true}) {
     const Outcome whole =
@@ -259,9 +281,9 @@ TEST_F(Faults, AKilledProcessEndsAllAndNothingIsLost) {
     }
   }
   std::cout << counts.killed << " killed, " << counts.too_late << " too late; ended within "
-            << counts.most_seconds << " s; " << counts.no_checkpoint << " before the first save, "
-            << counts.left_files << " within a save; " << counts.named_step
-            << " survivors named a step\n";
+            << counts.most_seconds << " s but for " << counts.stuck_launchers << " launchers; "
+            << counts.no_checkpoint << " before the first save, " << counts.left_files
+            << " within a save; " << counts.told << " in a step that a survivor named\n";
   for (const auto& [message, times] : counts.messages)
     std::cout << times << "  " << message << "\n";
   EXPECT_GE(2 * counts.killed, count) << "most came too late to see anything";
