@@ -76,7 +76,7 @@ int report_error(const std::string& name, std::string error) {
   std::cout.flush();
   // What a program refuses by itself begins with its name already.
   if (!error.starts_with(format(name, ": "))) error = format(name, ": ", error);
-  std::cerr << one_line(error) << std::endl;
+  std::cerr << one_line(error) + '\n' << std::flush;  // one write: other processes write too
   return 2;
 }
 

@@ -23,8 +23,8 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr std::chrono::milliseconds kWait{300};  // of a rank, for those before it to say it first
-constexpr index_t kLongestWait = 10;             // of them
+using std::chrono::milliseconds;
+
 constexpr index_t kTag = 0;
 constexpr std::size_t kMessage = std::size_t{1} << 30;  // MPI counts in int
 
@@ -37,6 +37,13 @@ void silence_standard_output() {
     fail_file("/dev/null", "standard output of a process that prints nothing cannot go there");
   }
   close(nowhere);
+}
+
+/// How long a rank waits for those before it to say what is wrong, and to end all. Where a process
+/// was lost Open MPI needs two seconds for that, in which ranks 0 and 1 alone shall speak.
+milliseconds patience(index_t rank) {
+  constexpr milliseconds kOfRankOne{600}, kLongest{3000};
+  return std::min(kOfRankOne * (rank * rank), kLongest);
 }
 
 /// Calls `transfer` on each message of a text.
@@ -123,7 +130,7 @@ void require_one_program(const std::string& name, nn::NamedTexts options) {
 int report_failure(const std::string& name, std::string error) {
   const index_t rank = processes().rank();
   if (rank > 0) {
-    std::this_thread::sleep_for(kWait * std::min(rank, kLongestWait));
+    std::this_thread::sleep_for(patience(rank));
     const std::string prefix = name + ": ";
     if (error.starts_with(prefix)) error.erase(0, prefix.size());
     error = format("rank ", rank, ": ", error);
