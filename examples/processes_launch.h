@@ -42,8 +42,9 @@ class ProcessesScope {
 /// have other options; --threads alone may differ. **Errors**: as nn::require_agreement.
 void require_one_program(const std::string& name, nn::NamedTexts options);
 
-/// As report_error, and ends the other processes, which may wait for this one. Rank 0 does it at
-/// once. The others give it time to, so that what all of them find wrong is said once.
+/// As report_error, of the exception that is being handled, and ends the other processes, which may
+/// wait for this one. Rank 0 does it at once. The others give it time to, so that what all of them
+/// find wrong is said once.
 int report_failure(const std::string& name, std::string error);
 
 }  // namespace tessera::examples

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tests/programs/launched_run.h"
 #include "tests/programs/training_programs.h"
@@ -96,7 +97,8 @@ TEST_F(ProcessPrograms, LeaveWhatOneProcessLeaves) {
       EXPECT_EQ(taken("run/checkpoint.safetensors") == weights, true) << processes;
       EXPECT_EQ(log_without_seconds(taken("log.csv")), log_without_seconds(log)) << processes;
       EXPECT_EQ(taken("map.html") == map, true) << processes;
-      EXPECT_NE(taken("page.html").find("processes"), std::string::npos);
+      EXPECT_NE(taken("page.html").find(format("processes</th><td>", processes, "<")),
+                std::string::npos);
     }
   }
 }
@@ -149,6 +151,10 @@ TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
       all_fail("train_reverse",
                arguments + beside() + "env TESSERA_ISA=baseline" + kTrainReverse + arguments,
                "the instruction set is 'avx2 or avx512' at rank 0, but 'baseline'", 1));
+  // What one alone finds wrong, it says.
+  EXPECT_TRUE(all_fail("train_reverse",
+                       arguments + beside() + "env TESSERA_ISA=mmx" + kTrainReverse + arguments,
+                       "train_reverse: rank 1: TESSERA_ISA", 1));
 }
 
 TEST_F(ProcessPrograms, InstructionSetsMayBeMixed) {
