@@ -33,6 +33,16 @@ using test::Trial;
 
 using Chosen = std::span<const index_t>;
 
+struct Course {
+  std::string name;
+  index_t examples;
+  TrainerOptions options;
+  bool uses_sgd = false;
+  bool checkpoints = false;     // of a TokenNet
+  bool is_adversarial = false;  // a WideNet
+  DType dtype = kFloat32;
+};
+
 /// Guesses hidden tokens of sequences of several lengths. Some examples have no target; the table is
 /// the last layer's weight too; `rare` learns from some examples alone, and `spare` never.
 struct TokenNet {
@@ -42,21 +52,19 @@ struct TokenNet {
   models::Encoder encoder;
   Linear rare, spare;
 
-  explicit TokenNet(bool checkpoints) : TokenNet(checkpoints, Rng(3)) {}
-  TokenNet(bool checkpoints, Rng rng)
+  explicit TokenNet(const Course& course) : TokenNet(course, Rng(3)) {}
+  TokenNet(const Course& course, Rng rng)
       : table(kVocabulary, kWidth, rng),
         encoder({.layers = models::repeat_layer({.d_model = kWidth,
                                                  .nhead = 2,
                                                  .dim_feedforward = 12,
                                                  .norm_first = true,
-                                                 .gradient_checkpoint = checkpoints},
+                                                 .gradient_checkpoint = course.checkpoints},
                                                 2),
                  .final_norm = true},
                 rng),
         rare(kWidth, kWidth, rng),
-        spare(kWidth, kWidth, rng) {
-    nn::set_requires_grad(*this);
-  }
+        spare(kWidth, kWidth, rng) {}
 
   static index_t length_of(index_t example) { return 1 + example * 7 % kTokens; }
 
@@ -87,26 +95,32 @@ struct TokenNet {
   }
 };
 
-/// Parameters of several chunks.
+/// Parameters of several chunks. The loss may have a tape of its own.
 struct WideNet {
   Linear first;
   Dropout dropout{0.3};
   Linear second;
+  bool is_adversarial;
 
-  explicit WideNet(bool) : WideNet(Rng(3)) {}
-  explicit WideNet(Rng rng) : first(4, 20000, rng), second(20000, 4, rng) {
-    nn::set_requires_grad(*this);
-  }
+  explicit WideNet(const Course& course) : WideNet(course, Rng(3)) {}
+  WideNet(const Course& course, Rng rng)
+      : first(4, 20000, rng), second(20000, 4, rng), is_adversarial(course.is_adversarial) {}
 
   static index_t length_of(index_t) { return 1; }
 
   LossSum loss(Chosen chosen) const {
-    std::vector<float> x;
+    std::vector<double> numbers;
     for (const index_t i : chosen) {
-      for (index_t k = 0; k < 4; ++k) x.push_back(static_cast<float>((i * 5 + k * 3) % 7) * 0.1F);
+      for (index_t k = 0; k < 4; ++k) numbers.push_back(static_cast<double>((i * 5 + k * 3) % 7));
     }
-    const Tensor in = from_vector(x).reshape({std::ssize(chosen), 4});
-    return summed_squared_error(second(dropout(first(in, Activation::kGelu))), in * 2);
+    const Tensor x =
+        from_vector(numbers).to(first.weight.dtype()).reshape({std::ssize(chosen), 4}) * 0.1;
+    const auto of = [&](const Tensor& in) {
+      return summed_squared_error(second(dropout(first(in, Activation::kGelu))), x * 2);
+    };
+    if (!is_adversarial) return of(x);
+    return adversarial_loss(
+        x.shape(), 0.1, [&](const Tensor& shift) { return of(x + shift); }, x.dtype());
   }
 
   template <class Self, class Visitor>
@@ -115,14 +129,6 @@ struct WideNet {
     visitor("dropout", self.dropout);
     visitor("second", self.second);
   }
-};
-
-struct Course {
-  std::string name;
-  index_t examples;
-  TrainerOptions options;
-  bool uses_sgd = false;
-  bool checkpoints = false;
 };
 
 TrainerHooks writing_to(std::string& log) {
@@ -152,7 +158,9 @@ Examples examples_of(const N& net, index_t first, index_t count) {
 
 template <class N>
 Outcome train(const Course& course, Communicator* processes) {
-  N net(course.checkpoints);
+  N net(course);
+  convert(net, course.dtype);
+  set_requires_grad(net);
   std::optional<AdamW> adam;
   std::optional<SGD> sgd;
   if (course.uses_sgd) sgd.emplace(parameters(net), SgdOptions{.lr = 0.05, .momentum = 0.9});
@@ -250,6 +258,9 @@ TEST(Processes, GiveTheBitsOfOne) {
   Course wide = kWide;
   wide.options.steps = 2;
   expect_one_digest(wide, train<WideNet>, {3}, {1});
+  wide.is_adversarial = true;
+  wide.dtype = kFloat64;
+  expect_one_digest(wide, train<WideNet>, {2}, {1});
 }
 
 // ---- stopping and resuming ----
@@ -296,7 +307,8 @@ TEST(Processes, SendWhatTheFormulaSays) {
   for (const Case& c : cases) {
     SCOPED_TRACE(format(c.shards, " shards, ", c.processes, " processes"));
     const std::vector<index_t> sent = each_of(c.processes, [&](Communicator& processes) {
-      WideNet net(false);
+      WideNet net(kWide);
+      set_requires_grad(net);
       SGD optimizer(parameters(net), {.lr = 0.01});
       Trainer trainer(net, optimizer, examples_of(net, 0, 40),
                       {.steps = 4, .batch_size = 10, .shards = c.shards, .processes = &processes});
