@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 
+#include "nn/training/launch.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 
@@ -17,11 +19,15 @@ inline void flush_output() {
   if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
 }
 
-/// Calls `body`, which prints; what main() returns.
+/// Calls `body`, which prints; what main() returns. **Errors**: also several processes of mpirun, as
+/// each would do the same.
 template <class Body>
 int run_example(const char* name, const Body& body) {
   try {
     current_isa();  // an unknown TESSERA_ISA is an error before anything is printed
+    if (nn::launched_processes() > 1) {
+      throw std::runtime_error("computes in one process; start it without mpirun");
+    }
     body();
     flush_output();
     return 0;

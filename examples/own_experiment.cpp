@@ -14,6 +14,7 @@
 using namespace tessera;
 
 int main(int argc, char** argv) {
+  require(nn::launched_processes() == 1, "own_experiment", "one process; start it without mpirun");
   models::TokenEncoderOptions tokens;
   tokens.vocabulary_size = 10;
   tokens.encoder.layers = {{.d_model = 32, .nhead = 4, .dim_feedforward = 64, .dropout = 0}};
