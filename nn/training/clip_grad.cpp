@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "nn/training/messages.h"
 #include "nn/training/multi_tensor.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
@@ -123,21 +124,17 @@ void check_presence(const std::vector<std::string>& all, const Parameters& param
 double total_of(const Tensor& squares, const Optimizer& optimizer) {
   const Parameters& variables = optimizer.variables();
   std::string mine = presence_of(variables);
-  std::vector<std::size_t> next(static_cast<std::size_t>(optimizer.processes()->size()),
-                                mine.size());  // where the next sum of each process begins
-  mine.append(static_cast<const char*>(squares.untyped_data()),
-              static_cast<std::size_t>(squares.count()) * sizeof(double));
+  for (index_t i = 0; i < squares.count(); ++i) detail::append(mine, squares.data<double>()[i]);
   const std::vector<std::string> all = optimizer.processes()->all_gather(mine);
   check_presence(all, variables);
+  std::vector<std::string_view> left(all.begin(), all.end());  // the sums of each process
+  for (std::string_view& sums : left) sums.remove_prefix(variables.size());
   double total = 0;
   for (const Chunk& chunk : optimizer.chunks()) {
     if (!has_gradient(variables[static_cast<std::size_t>(chunk.parameter)])) continue;
-    const auto owner = static_cast<std::size_t>(chunk.owner);
+    std::string_view& sums = left[static_cast<std::size_t>(chunk.owner)];
     for (index_t block = 0; block < blocks_of(chunk.count); ++block) {
-      double sum = 0;
-      std::memcpy(&sum, all[owner].data() + next[owner], sizeof sum);
-      next[owner] += sizeof sum;
-      total += sum;
+      total += detail::take<double>(sums);
     }
   }
   return total;

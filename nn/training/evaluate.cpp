@@ -1,30 +1,16 @@
 #include "nn/training/evaluate.h"
 
-#include <array>
-#include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "nn/training/batch_sampler.h"
+#include "nn/training/messages.h"
 #include "tensor/autograd/tape.h"
 
 namespace tessera::nn::detail {
 
 namespace {
-
-using Numbers = std::array<double, 3>;
-
-std::string packed(const LossTotals& totals) {
-  const Numbers numbers = {totals.loss, totals.count, totals.correct};
-  std::string bytes(sizeof(numbers), '\0');
-  std::memcpy(bytes.data(), numbers.data(), sizeof(numbers));
-  return bytes;
-}
-
-LossTotals unpacked(const char* bytes) {
-  Numbers numbers{};
-  std::memcpy(numbers.data(), bytes, sizeof(numbers));
-  return {numbers[0], numbers[1], numbers[2]};
-}
 
 /// The totals of every `step`th batch from `first` on, one after another.
 std::string totals_of_batches(const Examples& examples, const EvaluationOptions& options,
@@ -36,7 +22,7 @@ std::string totals_of_batches(const Examples& examples, const EvaluationOptions&
     const std::span<const index_t> chosen = sampler.next();
     if (batch % step != first) continue;
     const RngScope random(evaluation_rng(options.seed, batch));
-    all += packed(totals_of(examples.loss(chosen)));
+    append(all, totals_of(examples.loss(chosen)));
   }
   return all;
 }
@@ -50,13 +36,13 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) 
   const std::vector<std::string> all = all_gather_results(processes, [&] {
     return totals_of_batches(examples, options, processes.rank(), processes.size());
   });
+  std::vector<std::string_view> left(all.begin(), all.end());
   LossTotals totals;
   // Each process has as many as the one before it, or one less: the first that lacks one ends it.
   for (std::size_t i = 0;; ++i) {
-    const std::string& of_process = all[i % all.size()];
-    const std::size_t at = i / all.size() * sizeof(Numbers);
-    if (at >= of_process.size()) return totals;
-    totals.add(unpacked(of_process.data() + at));
+    std::string_view& of_process = left[i % left.size()];
+    if (of_process.empty()) return totals;
+    totals.add(take<LossTotals>(of_process));
   }
 }
 

@@ -1,37 +1,17 @@
 #include "nn/training/exchange.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "nn/training/messages.h"
 #include "tensor/error.h"
 
 namespace tessera::nn {
 
-namespace {
-
-/// Elements [begin, begin + count) of a contiguous tensor.
-Tensor stretch_of(const Tensor& x, const Chunk& chunk) {
-  return x.detach().flatten().slice(0, chunk.begin, chunk.begin + chunk.count);
-}
-
-std::size_t bytes_of(const Tensor& x) {
-  return static_cast<std::size_t>(x.count() * item_size(x.dtype()));
-}
-
-std::span<const std::byte> bytes(const Tensor& x) {
-  return {static_cast<const std::byte*>(x.untyped_data()), bytes_of(x)};
-}
-
-std::span<std::byte> writable_bytes(Tensor x) {
-  void* const data = visit_floating(
-      x.dtype(), [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
-  return {static_cast<std::byte*>(data), bytes_of(x)};
-}
-
-}  // namespace
+using detail::bytes_of;
+using detail::piece_of;
+using detail::writable_bytes_of;
 
 BatchSums sums_of(BatchTrees trees) {
   BatchSums sums;
@@ -82,7 +62,7 @@ void Exchange::begin() {
     for (std::size_t rank = 0; rank < incoming.sums.size(); ++rank) {
       for (const Tensor& sum : incoming.sums[rank]) {
         processes_->receive(static_cast<index_t>(rank), tag_of(*incoming.chunk),
-                            writable_bytes(sum));
+                            writable_bytes_of(sum));
       }
     }
   }
@@ -98,7 +78,7 @@ void Exchange::send(std::size_t variable, std::span<const ShardTree<Tensor>::Par
     for (std::size_t k = 0; k < nodes; ++k) {
       const bool is_defined = k < parts.size() && parts[k].sum.defined();
       processes_->send(chunk.owner, tag_of(chunk),
-                       is_defined ? bytes(stretch_of(parts[k].sum, chunk))
+                       is_defined ? bytes_of(piece_of(parts[k].sum, chunk))
                                   : std::span<const std::byte>(zeros_).first(
                                         static_cast<std::size_t>(chunk.count) * item));
     }
@@ -125,7 +105,7 @@ BatchSums Exchange::finish(BatchTrees trees, const std::string& error) {
     const auto variable = static_cast<std::size_t>(incoming.chunk->parameter);
     if (!has_gradient_[variable]) continue;
     const Tensor sum = sum_of(incoming, trees, reports);
-    Tensor own = stretch_of(sums.gradients[variable], *incoming.chunk);
+    Tensor own = piece_of(sums.gradients[variable], *incoming.chunk);
     if (own.untyped_data() != sum.untyped_data()) own.copy_from(sum);
   }
   return sums;
@@ -162,7 +142,7 @@ Tensor Exchange::sum_of(const Incoming& incoming, const BatchTrees& trees,
       Tensor sum;
       if (reports[rank].is_defined[k][variable]) {
         sum = static_cast<index_t>(rank) == processes_->rank()
-                  ? stretch_of(trees.gradients[variable].parts()[k].sum, *incoming.chunk)
+                  ? piece_of(trees.gradients[variable].parts()[k].sum, *incoming.chunk)
                   : incoming.sums[rank][k];
       }
       tree.add(nodes_[rank][k], std::move(sum));
@@ -186,17 +166,12 @@ Exchange::Report Exchange::own_report(const BatchTrees& trees, const std::string
   return report;
 }
 
-/// An error after an '!', or the subtrees one after another: three numbers, and a byte a variable.
+/// An error after an '!', or the subtrees one after another: their totals, and a byte a variable.
 std::string Exchange::packed(const Report& report) const {
   if (!report.error.empty()) return '!' + report.error;
   std::string text = " ";
   for (std::size_t k = 0; k < report.totals.size(); ++k) {
-    const LossTotals& totals = report.totals[k];
-    for (const double number : {totals.loss, totals.count, totals.correct}) {
-      std::array<char, sizeof(double)> raw{};
-      std::memcpy(raw.data(), &number, sizeof(double));
-      text.append(raw.data(), raw.size());
-    }
+    detail::append(text, report.totals[k]);
     for (const bool is_defined : report.is_defined[k]) text += is_defined ? '\1' : '\0';
   }
   return text;
@@ -208,10 +183,7 @@ Exchange::Report Exchange::unpacked(std::string_view text, std::size_t process) 
   text.remove_prefix(1);
   if (is_error) report.error = text;
   for (std::size_t k = 0; !is_error && k < nodes_[process].size(); ++k) {
-    std::array<double, 3> numbers{};
-    std::memcpy(numbers.data(), text.data(), sizeof(numbers));
-    text.remove_prefix(sizeof(numbers));
-    report.totals.push_back({numbers[0], numbers[1], numbers[2]});
+    report.totals.push_back(detail::take<LossTotals>(text));
     std::vector<bool>& is_defined = report.is_defined.emplace_back();
     for (std::size_t i = 0; i < variables_->size(); ++i) is_defined.push_back(text[i] != '\0');
     text.remove_prefix(variables_->size());
@@ -244,13 +216,13 @@ void Exchange::share_weights() {
   for (const Chunk& chunk : chunks_) {
     const auto variable = static_cast<std::size_t>(chunk.parameter);
     if (!has_gradient_[variable]) continue;
-    const Tensor weights = stretch_of((*variables_)[variable].tensor, chunk);
+    const Tensor weights = piece_of((*variables_)[variable].tensor, chunk);
     if (!is_own(chunk)) {
-      processes_->receive(chunk.owner, tag_of(chunk), writable_bytes(weights));
+      processes_->receive(chunk.owner, tag_of(chunk), writable_bytes_of(weights));
       continue;
     }
     for (index_t rank = 0; rank < processes_->size(); ++rank) {
-      if (rank != processes_->rank()) processes_->send(rank, tag_of(chunk), bytes(weights));
+      if (rank != processes_->rank()) processes_->send(rank, tag_of(chunk), bytes_of(weights));
     }
   }
   processes_->wait();

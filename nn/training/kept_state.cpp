@@ -3,34 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "nn/training/multi_tensor.h"
+#include "nn/training/messages.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 
 namespace tessera::nn::detail {
-
-namespace {
-
-std::span<const std::byte> bytes_of(const Tensor& x) {
-  return {static_cast<const std::byte*>(x.untyped_data()),
-          static_cast<std::size_t>(x.count() * item_size(x.dtype()))};
-}
-
-std::span<std::byte> writable_bytes_of(const Tensor& x) {
-  return {static_cast<std::byte*>(elements_of(x)), bytes_of(x).size()};
-}
-
-/// All elements in one row; a view where they are contiguous.
-Tensor flat(const Tensor& x) {
-  return x.detach().reshape({x.count()});
-}
-
-template <class Piece>
-Tensor piece_of(const Tensor& row, const Piece& piece) {
-  return row.slice(0, piece.begin, piece.begin + piece.count);
-}
-
-}  // namespace
 
 std::string KeptState::name_of(std::size_t parameter, std::size_t kept) const {
   return parameters_[parameter].name + '.' + names_[kept];
@@ -114,13 +91,12 @@ void KeptState::add_to(Checkpoint& state) const {
 /// Chunk by chunk, from the owners' parts into the whole tensors at rank 0.
 void KeptState::gather(Checkpoint& state) const {
   const bool is_root = processes_->rank() == 0;
-  std::vector<Tensor> rows;  // at rank 0, in the order of parameters and names
+  std::vector<Tensor> wholes;  // at rank 0, in the order of parameters and names
   for (std::size_t i = 0; is_root && i < parameters_.size(); ++i) {
     const Tensor& like = parameters_[i].tensor;
     for (std::size_t kept = 0; kept < names_.size(); ++kept) {
-      const Tensor whole = Tensor::empty(like.shape(), like.dtype());
-      rows.push_back(flat(whole));
-      state.tensors.emplace(name_of(i, kept), whole);
+      wholes.push_back(Tensor::empty(like.shape(), like.dtype()));
+      state.tensors.emplace(name_of(i, kept), wholes.back());
     }
   }
   auto part = parts_.begin();
@@ -130,8 +106,8 @@ void KeptState::gather(Checkpoint& state) const {
     for (std::size_t kept = 0; kept < names_.size(); ++kept) {
       const auto tag = static_cast<index_t>(2 * i + kept);
       if (is_root) {
-        const std::size_t row = static_cast<std::size_t>(chunk.parameter) * names_.size() + kept;
-        Tensor piece = piece_of(rows[row], chunk);
+        const std::size_t whole = static_cast<std::size_t>(chunk.parameter) * names_.size() + kept;
+        Tensor piece = piece_of(wholes[whole], chunk);
         if (is_own) {
           piece.copy_from(part->tensors[kept]);
         } else {
@@ -160,9 +136,9 @@ void KeptState::load(const Checkpoint& state) {
   allocate();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     for (std::size_t kept = 0; kept < names_.size(); ++kept) {
-      const Tensor row = flat(state.tensors.at(name_of(i, kept)));
+      const Tensor whole = state.tensors.at(name_of(i, kept)).detach().contiguous();
       for (Part& part : parts_of(static_cast<index_t>(i))) {
-        part.tensors[kept].copy_from(piece_of(row, part));
+        part.tensors[kept].copy_from(piece_of(whole, part));
       }
     }
   }

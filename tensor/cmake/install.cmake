@@ -60,6 +60,7 @@ set(private
   nn/training/mpi/place.h
   nn/training/agreement.h
   nn/training/exchange.h
+  nn/training/messages.h
   nn/training/multi_tensor.h
   nn/reduction.h
   tensor/io/elements.h
