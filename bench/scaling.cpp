@@ -37,6 +37,7 @@ struct Options {
   double spread = 0;
   double latency = 20, overhead = 4, copy = 0.3;  // us, us, ns
   double seconds = 2;
+  std::string times;
   bool csv = false;
   bool check = false;
 };
@@ -66,14 +67,27 @@ std::vector<double> bandwidths_of(const Options& options) {
   return list_of<double>("--bandwidth", options.bandwidths, 1e-3, 1e6);
 }
 
+/// One thread's times, as a run before this one printed them.
+bench::Host known_times(const std::string& text) {
+  const std::vector<double> times = list_of<double>("--times", text, 0, 1e9);
+  require(times.size() == 4, "tessera_scaling", "--times: wanted 4 numbers, got '", text, "'");
+  return {.forward = times[0] * 1e-3,
+          .backward = times[1] * 1e-3,
+          .update = times[2] * 1e-3,
+          .addition = times[3] * 1e-12};
+}
+
 /// What was measured, beside what a host is taken for.
 std::string terms_text(const bench::Host& one, const bench::Host& several, const bench::Host& host,
                        index_t threads, index_t cores) {
-  std::string text = format("| of a shard | 1 thread | ", threads, " threads | a host of ", cores,
-                            " cores |\n|---|---|---|---|\n");
+  std::vector<const bench::Host*> columns = {&one, &several, &host};
+  if (threads == 1) columns.erase(columns.begin() + 1);
+  std::string text =
+      format("| of a shard | 1 thread | ", threads > 1 ? format(threads, " threads | ") : "",
+             "a host of ", cores, " cores |\n|---|---|---|", threads > 1 ? "---|" : "", '\n');
   const auto row = [&](const char* name, double bench::Host::*part, double times) {
     text += format("| ", name, " |");
-    for (const bench::Host* each : {&one, &several, &host}) {
+    for (const bench::Host* each : columns) {
       text += ' ' + results::seconds_text(each->*part * times) + " |";
     }
     text += '\n';
@@ -82,9 +96,11 @@ std::string terms_text(const bench::Host& one, const bench::Host& several, const
   row("backward", &bench::Host::backward, 1);
   row("norm and optimiser", &bench::Host::update, 1);
   row("adding 10^6 elements", &bench::Host::addition, 1e6);
-  const auto percent = [](double part) { return pages::decimals(100 * part, 1) + " %"; };
-  return text + format("| spread | ", percent(one.spread), " | ", percent(several.spread), " | ",
-                       percent(host.spread), " |\n");
+  text += "| spread |";
+  for (const bench::Host* each : columns) {
+    text += ' ' + pages::decimals(100 * each->spread, 1) + " % |";
+  }
+  return text + '\n';
 }
 
 std::string title_of(const Options& options, const bench::Elements& elements) {
@@ -116,7 +132,10 @@ void print_scaling(const Options& options, index_t threads) {
   plan.counts = bench::cut(elements.counts, options.chunk);
   plan.stages = bench::stages_of(options.task.layers, static_cast<double>(elements.embedding) /
                                                           static_cast<double>(elements.all));
-  const bench::Host one = bench::measure_compute(options.task, learner, 1, options.seconds);
+  const bool known = !options.times.empty();
+  if (known) threads = 1;
+  const bench::Host one = known ? known_times(options.times)
+                                : bench::measure_compute(options.task, learner, 1, options.seconds);
   const bench::Host several =
       threads > 1 ? bench::measure_compute(options.task, learner, threads, options.seconds) : one;
   plan.host = bench::host_of(one, several, threads, options.cores, options.speedup);
@@ -175,6 +194,9 @@ void add_options(examples::Command& command, Options& o) {
               "of all its cores over one; 0: by Amdahl's law, from what is measured", {0, 1024});
   command.add("--spread", o.spread,
               "deviation of a shard's time, over its mean; 0: as measured here", {0, 10});
+  command.add("--times", o.times,
+              "measures nothing: one thread's milliseconds of forward, backward and optimiser, and "
+              "microseconds of 10^6 additions, with commas");
   command.add("--seconds", o.seconds, "of measurements for each number of threads", {0, 600});
   command.add("--check", o.check,
               "times real steps of the processes that mpirun started, beside the model's");

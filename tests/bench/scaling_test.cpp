@@ -346,6 +346,10 @@ TEST_F(ScalingProgram, MeasuresAndPrintsATable) {
   const Outcome check = run("tessera_scaling", small + "--check --shards 2");
   EXPECT_NE(check.output.find("1 processes of"), std::string::npos) << check.errors;
   EXPECT_NE(check.output.find("\n| as it is, "), std::string::npos) << check.output;
+  const Outcome known = run("tessera_scaling", small + "--times 16,32,3,5 --hosts 2 --cores 16");
+  EXPECT_NE(known.output.find("| backward | 32.0 ms | 2.00 ms |"), std::string::npos)
+      << known.output << known.errors;
+  EXPECT_TRUE(fails("tessera_scaling", "--times 1,2,3", "--times: wanted 4 numbers"));
   EXPECT_TRUE(fails("tessera_scaling", "--hosts 2,,4", "--hosts: wanted numbers from 1 to 65536"));
   EXPECT_TRUE(fails("tessera_scaling", "--bandwidth fast", "got 'fast'"));
   EXPECT_TRUE(fails("tessera_scaling", "--heads 5", "--heads: wanted a divisor of --width 384"));
