@@ -95,27 +95,34 @@ std::string from_first(const std::function<std::string()>& read) {
   return first.erase(0, 1);
 }
 
-std::string gather_in_order(std::string mine) {
+void gather_at_first(std::span<const std::byte> mine,
+                     const std::function<std::span<std::byte>(std::size_t)>& place) {
   nn::Communicator& group = processes();
-  const std::vector<std::string> sizes = group.all_gather(std::to_string(mine.size()));
+  const std::size_t own = mine.size();
+  const std::vector<std::string> sizes = group.all_gather(std::to_string(own));
   if (group.rank() > 0) {
-    for_each_message(std::as_bytes(std::span(mine)),
-                     [&](std::span<const std::byte> message) { group.send(0, kTag, message); });
-    group.wait();
-    return {};
+    for_each_message(mine, [&](std::span<const std::byte> part) { group.send(0, kTag, part); });
+    return group.wait();
   }
-  std::vector<std::size_t> begins = {0};
-  for (const std::string& size : sizes) begins.push_back(begins.back() + std::stoull(size));
-  std::string all = std::move(mine);
-  all.resize(begins.back());
+  std::size_t total = 0;
+  for (const std::string& size : sizes) total += std::stoull(size);
+  std::span<std::byte> rest = place(total).subspan(own);
   for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
-    const std::span<char> place(all.data() + begins[rank], begins[rank + 1] - begins[rank]);
-    for_each_message(std::as_writable_bytes(place), [&](std::span<std::byte> message) {
-      group.receive(static_cast<index_t>(rank), kTag, message);
+    const std::size_t size = std::stoull(sizes[rank]);
+    for_each_message(rest.first(size), [&](std::span<std::byte> part) {
+      group.receive(static_cast<index_t>(rank), kTag, part);
     });
+    rest = rest.subspan(size);
   }
   group.wait();
-  return all;
+}
+
+std::string gather_in_order(std::string mine) {
+  gather_at_first(std::as_bytes(std::span(mine)), [&](std::size_t size) {
+    mine.resize(size);
+    return std::as_writable_bytes(std::span(mine));
+  });
+  return leaves_traces() ? std::move(mine) : std::string();
 }
 
 ProcessesScope::ProcessesScope() : launch_(join_launch()) {

@@ -8,7 +8,9 @@
 // which all of this does nothing.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "nn/training/communicator.h"
@@ -31,6 +33,12 @@ int default_threads();
 /// What `read` returns, called at rank 0 alone; all have it, where mpirun gives standard input to
 /// rank 0 alone. All processes call it. **Errors**: those of `read`, at all processes.
 std::string from_first(const std::function<std::string()>& read);
+
+/// The bytes of all processes, one after another by rank, at rank 0. There `place` is called with
+/// their number and returns memory for them, into which it has put this process's own. All processes
+/// call it.
+void gather_at_first(std::span<const std::byte> mine,
+                     const std::function<std::span<std::byte>(std::size_t)>& place);
 
 /// The texts of all processes, one after another by rank, at rank 0; elsewhere nothing. All
 /// processes call it.
