@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "nn/training/mpi/farewell.h"
 #include "nn/training/mpi/patience.h"
@@ -62,29 +63,32 @@ MpiCommunicator::~MpiCommunicator() {
   MPI_Comm_free(&group_);
 }
 
-void MpiCommunicator::send(index_t to, index_t tag, std::span<const std::byte> bytes) {
-  require(to >= 0 && to < size_ && tag >= 0 && tag < kMostTags, "send", "to process ", to, " of ",
+int MpiCommunicator::checked_size(const char* op, index_t other, index_t tag,
+                                  std::size_t bytes) const {
+  require(other >= 0 && other < size_ && tag >= 0 && tag < kMostTags, op, "process ", other, " of ",
           size_, " with tag ", tag);
-  const auto count = static_cast<index_t>(bytes.size());
-  require(count <= kMostBytes, "send", "a message of ", count, " bytes; MPI takes ", kMostBytes);
+  require(std::cmp_less_equal(bytes, kMostBytes), op, "a message of ", bytes, " bytes; MPI takes ",
+          kMostBytes);
+  return static_cast<int>(bytes);
+}
+
+void MpiCommunicator::send(index_t to, index_t tag, std::span<const std::byte> bytes) {
+  const int size = checked_size("send", to, tag, bytes.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(bytes.data(), static_cast<int>(count), MPI_BYTE, static_cast<int>(to),
-                  static_cast<int>(tag), group_, &request),
+  check(MPI_Isend(bytes.data(), size, MPI_BYTE, static_cast<int>(to), static_cast<int>(tag), group_,
+                  &request),
         "MPI_Isend");
   add(request, to, -1);
-  bytes_sent_ += count;
+  bytes_sent_ += size;
 }
 
 void MpiCommunicator::receive(index_t from, index_t tag, std::span<std::byte> bytes) {
-  require(from >= 0 && from < size_ && tag >= 0 && tag < kMostTags, "receive", "from process ",
-          from, " of ", size_, " with tag ", tag);
-  const auto count = static_cast<index_t>(bytes.size());
-  require(count <= kMostBytes, "receive", "a message of ", count, " bytes; MPI takes ", kMostBytes);
+  const int size = checked_size("receive", from, tag, bytes.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Irecv(bytes.data(), static_cast<int>(count), MPI_BYTE, static_cast<int>(from),
-                  static_cast<int>(tag), group_, &request),
+  check(MPI_Irecv(bytes.data(), size, MPI_BYTE, static_cast<int>(from), static_cast<int>(tag),
+                  group_, &request),
         "MPI_Irecv");
-  add(request, from, count);
+  add(request, from, size);
 }
 
 void MpiCommunicator::add(MPI_Request request, index_t other, index_t expected_bytes) {

@@ -47,6 +47,8 @@ class MpiCommunicator final : public nn::Communicator {
   [[noreturn]] void abort(int code);
 
  private:
+  /// As MPI counts. **Errors**: no such process or tag; more bytes than MPI takes in a message.
+  int checked_size(const char* op, index_t other, index_t tag, std::size_t bytes) const;
   void add(MPI_Request request, index_t other, index_t expected_bytes);
   bool test_some();
   void finish(MPI_Request request, const char* what);
