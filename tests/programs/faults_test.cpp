@@ -57,7 +57,7 @@ struct Fault {
   std::string program() const { return masked ? "train_masked_lm" : "train_reverse"; }
 };
 
-constexpr int kSteps = 50, kEpoch = 10;  // the second program has some less
+constexpr int kSteps = 30, kEpoch = 10;  // the second program has some less
 const std::string kSmall =
     "--shards 4 --dropout 0.1 --layers 1 --width 8 --heads 2 --feed-forward 16 ";
 
@@ -67,8 +67,8 @@ std::string files_of(bool masked) {
 }
 std::string arguments_of(bool masked) {
   return files_of(masked) +
-         (masked ? "--length 20 --batch 10 --epochs 5 "
-                 : "--words 40 --length 5 --batch 4 --epochs 5 ") +
+         (masked ? "--length 20 --batch 10 --epochs 3 "
+                 : "--words 40 --length 5 --batch 4 --epochs 3 ") +
          kSmall;
 }
 
