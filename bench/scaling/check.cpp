@@ -1,6 +1,7 @@
 #include "bench/scaling/check.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "bench/results/units.h"
 #include "bench/scaling/compute.h"
@@ -15,21 +16,27 @@ namespace tessera::bench {
 
 namespace {
 
-/// The mean over processes: each gives a number, all have the same result.
+/// What each process gives, by rank.
+template <class T>
+std::vector<T> numbers_of(nn::Communicator& processes, T mine) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &mine, sizeof(T));
+  std::vector<T> numbers;
+  for (const std::string& text : processes.all_gather(bytes)) {
+    std::memcpy(&numbers.emplace_back(), text.data(), sizeof(T));
+  }
+  return numbers;
+}
+
 double mean_of(nn::Communicator& processes, double mine) {
   double sum = 0;
-  for (const std::string& text : processes.all_gather(pages::decimals(mine, 12))) {
-    sum += std::stod(text);
-  }
+  for (const double each : numbers_of(processes, mine)) sum += each;
   return sum / static_cast<double>(processes.size());
 }
 
 index_t most_of(nn::Communicator& processes, index_t mine) {
-  index_t most = 0;
-  for (const std::string& text : processes.all_gather(format(mine))) {
-    most = std::max<index_t>(most, std::stoll(text));
-  }
-  return most;
+  const std::vector<index_t> all = numbers_of(processes, mine);
+  return *std::max_element(all.begin(), all.end());
 }
 
 /// A host, as each process is one while all of them compute.
