@@ -17,6 +17,7 @@
 #include "examples/processes_launch.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/parallel.h"
 #include "tensor/version.h"
 
 namespace tessera::examples {
@@ -74,7 +75,11 @@ nn::Communicator& processes() {
 }
 
 int default_threads() {
-  return processes().size() > 1 ? launch->threads() : 0;
+  if (processes().size() == 1) return 0;
+  // By default the library goes on alone while other programs hold the processors; a number is taken
+  // as it is.
+  const int share = launch->threads();
+  return share == thread_count() ? 0 : share;
 }
 
 std::string from_first(const std::function<std::string()>& read) {

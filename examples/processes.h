@@ -27,7 +27,7 @@ inline bool leaves_traces() {
 }
 
 /// The threads for this process where --threads is absent: its share of its host's cores; 0, the
-/// library's default, for a process alone.
+/// library's default, where that is all that it may run on.
 int default_threads();
 
 /// What `read` returns, called at rank 0 alone; all have it, where mpirun gives standard input to
