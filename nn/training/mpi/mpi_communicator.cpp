@@ -16,6 +16,9 @@ namespace {
 
 constexpr index_t kMostBytes = std::numeric_limits<int>::max();
 
+/// What a process at its end gives for the length of a text.
+constexpr std::int64_t kParts = -1;
+
 std::string text_of(int error) {
   std::array<char, MPI_MAX_ERROR_STRING> text = {};
   int length = 0;
@@ -145,20 +148,30 @@ bool MpiCommunicator::test_some() {
   return ended > 0;
 }
 
-std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
-  const auto processes = static_cast<std::size_t>(size_);
-  std::vector<std::int64_t> sizes(processes);
-  const auto my_size = static_cast<std::int64_t>(mine.size());
+/// What each process gives, by rank.
+std::vector<std::int64_t> MpiCommunicator::gather_lengths(std::int64_t mine) {
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(size_));
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(&my_size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, group_, &request),
+  check(MPI_Iallgather(&mine, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, group_, &request),
         "MPI_Iallgather");
   finish(request, "all_gather");
+  return lengths;
+}
 
+std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
+  const auto processes = static_cast<std::size_t>(size_);
+  const auto my_size = static_cast<std::int64_t>(mine.size());
+  const std::vector<std::int64_t> sizes = gather_lengths(my_size);
+  for (std::size_t rank = 0; rank < processes; ++rank) {
+    if (sizes[rank] != kParts) continue;
+    throw nn::ProcessLost(format("rank ", rank, " has come to its end, and this process goes on"));
+  }
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   require(total <= kMostBytes, "all_gather", total, " bytes together; MPI takes ", kMostBytes);
   std::vector<int> counts(sizes.begin(), sizes.end()), begins(processes);
   std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
   std::string all(static_cast<std::size_t>(total), '\0');
+  MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Iallgatherv(mine.data(), static_cast<int>(my_size), MPI_BYTE, all.data(), counts.data(),
                         begins.data(), MPI_BYTE, group_, &request),
         "MPI_Iallgatherv");
@@ -181,15 +194,17 @@ void MpiCommunicator::finish(MPI_Request request, const char* what) {
 }
 
 void MpiCommunicator::part() {
-  const auto meet = [&] {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Ibarrier(group_, &request), "MPI_Ibarrier");
-    finish(request, "the end");
-  };
-  // Nobody ends before all have passed the first; in the second, those that have passed may end.
-  meet();
+  // As all_gather begins, so that processes that go on, and call that, are told.
+  const std::vector<std::int64_t> lengths = gather_lengths(kParts);
+  for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+    if (lengths[rank] == kParts) continue;
+    throw std::runtime_error(format("rank ", rank, " goes on, and waits for this process"));
+  }
+  // Nobody ends before all have passed the first meeting; in the second, those that have may end.
   watches_ = false;
-  meet();
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(group_, &request), "MPI_Ibarrier");
+  finish(request, "the end");
 }
 
 void MpiCommunicator::abort(int code) {

@@ -5,6 +5,7 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ class MpiCommunicator final : public nn::Communicator {
   /// Where each process runs, by rank.
   std::span<const Place> places() const { return places_; }
 
-  /// Waits until all have called it, so that none is taken for lost that has only finished.
+  /// Waits until all have called it, so that none is taken for lost that has only finished. A
+  /// program's last call. **Errors**: others go on, and wait for this process.
   void part();
 
   /// Ends all processes.
@@ -54,6 +56,7 @@ class MpiCommunicator final : public nn::Communicator {
   void finish(MPI_Request request, const char* what);
   template <class Done>
   void wait_until(const Done& done);
+  std::vector<std::int64_t> gather_lengths(std::int64_t mine);
   void look_for_lost_processes() const;
   [[noreturn]] void fail_by_mpi(int error, const std::string& what) const;
   void check(int error, const std::string& what) const;

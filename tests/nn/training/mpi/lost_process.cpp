@@ -37,7 +37,9 @@ void run(const std::string& how) {
       if (how == "killed") raise(SIGKILL);
       if (how == "ended") raise(SIGTERM);  // nobody is lost, so it does not wait
       if (how == "thrown") throw 1;
+      if (how == "left") return;
     }
+    if (how == "left") processes.all_gather("");
     if (how == "killed") wait_for_rank_1(processes, std::stoi(ids.at(1)));
   } catch (const tessera::nn::ProcessLost& lost) {
     std::fprintf(stderr, "<%d: %s>\n", static_cast<int>(processes.rank()), lost.what());
