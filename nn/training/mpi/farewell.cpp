@@ -17,6 +17,7 @@ std::array<pid_t, 4096> neighbours = {};
 std::atomic<int> neighbour_count = 0;
 std::atomic<bool> waits = false;
 constexpr unsigned kSeconds = 5;
+int begun = 0;  // and not ended
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void end_by_signal(int) {
@@ -57,11 +58,11 @@ void begin_farewells(std::span<const long> ids) {
   std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), neighbours.begin(),
                  [](long id) { return static_cast<pid_t>(id); });
   neighbour_count.store(static_cast<int>(count));
-  exchange_handler(SIG_DFL, on_terminate);
+  if (begun++ == 0) exchange_handler(SIG_DFL, on_terminate);
 }
 
 void end_farewells() {
-  exchange_handler(on_terminate, SIG_DFL);
+  if (--begun == 0) exchange_handler(on_terminate, SIG_DFL);
 }
 
 bool is_farewell() {

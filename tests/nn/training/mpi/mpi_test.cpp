@@ -1,6 +1,7 @@
 // Run by mpirun on several processes, and once alone. All processes make the same calls, whatever
 // fails: a test that left early would let the others wait.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -140,6 +141,10 @@ TEST(MpiTest, ASecondSessionUsesTheSameMpi) {
     EXPECT_EQ(second.processes().size(), processes().size());
     EXPECT_EQ(second.processes().all_gather("a"), processes().all_gather("a"));
   }
+  // The first one still holds SIGTERM back.
+  struct sigaction action = {};
+  ASSERT_EQ(sigaction(SIGTERM, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_handler != SIG_DFL, processes().size() > 1);
 }
 
 TEST(MpiTest, ASessionKnowsItsThreads) {
