@@ -54,6 +54,8 @@ set(private
   models/pages/numbers.h
   nn/check.h
   nn/differences.h
+  nn/training/agreement.h
+  nn/training/exchange.h
   nn/training/mpi/farewell.h
   nn/training/mpi/mpi_communicator.h
   nn/training/mpi/patience.h
