@@ -112,7 +112,6 @@ void Trainer::check_processes() const {
 NamedTexts Trainer::facts() const {
   Checkpoint facts = settings();
   facts.add("optimizer", optimizer_->settings());
-  facts.set("step", step());
   facts.set("steps in all", total_steps_);
   facts.set("decay", static_cast<int>(options_.decay));
   facts.set("warmup", options_.warmup);
@@ -125,9 +124,10 @@ NamedTexts Trainer::facts() const {
   facts.set("digest of the examples' lengths", digest_of(train_.lengths));
   facts.set("digest of the held-out examples' lengths", digest_of(held_out_.lengths));
   facts.add("model", description_of(model_.state()));
-  NamedTexts texts(facts.values.begin(), facts.values.end());
-  texts.emplace_back("version", version_text());
-  texts.emplace_back("arithmetic", arithmetic_text());
+  // What says most comes first, because an error names the first that differs.
+  NamedTexts texts = {
+      {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", format(step())}};
+  texts.insert(texts.end(), facts.values.begin(), facts.values.end());
   return texts;
 }
 

@@ -56,13 +56,11 @@ set(private
   nn/differences.h
   nn/training/agreement.h
   nn/training/exchange.h
+  nn/training/messages.h
   nn/training/mpi/farewell.h
   nn/training/mpi/mpi_communicator.h
   nn/training/mpi/patience.h
   nn/training/mpi/place.h
-  nn/training/agreement.h
-  nn/training/exchange.h
-  nn/training/messages.h
   nn/training/multi_tensor.h
   nn/reduction.h
   tensor/io/elements.h
