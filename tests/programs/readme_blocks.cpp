@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
       "#include \"models/hugging_face/hugging_face.h\"\n"
       "#include \"nn/training/mpi/session.h\"\n"
       "#include \"tensor/autograd/recording.h\"\n"
+      "#include \"tensor/kernels/parallel.h\"\n"
       "#include \"tests/programs/readme_blocks.h\"\n";
   std::string bodies, table;
   int number = 0;
