@@ -19,8 +19,8 @@ namespace tessera::bench {
 /// time t of b bytes leaves when the sender's link has been free for b / bandwidth since t, and
 /// arrives `latency` later, when the receiver's link, too, has been free for so long. `wait` returns
 /// when all that it waits for has left and arrived; all_gather when two times ceil(log2 P) rounds of
-/// such messages could have been, for the texts' lengths and for the texts. `link.overhead` and `link.copy` are not read: the processors' work is
-/// real.
+/// such messages could have been, for the texts' lengths and for the texts. `link.overhead` and
+/// `link.copy` are not read: the processors' work is real.
 ///
 /// A message is preceded by one of 8 bytes that says when it left, by the clock that the processes of
 /// one host share: all of them must run on one host. bytes_sent() does not count these.
