@@ -6,13 +6,16 @@
 // the backward of its last shard has finished the chunk's parameter. The owner finishes the tree. So
 // whatever the number of processes, the same values are added in the same order.
 //
-// With N elements that have a gradient, N_p of them owned by process p, whose shards make n_p
-// subtrees, p sends in a step
+// Of P processes, process p owns N_p of the N elements that have a gradient, and its shards make n_p
+// subtrees. In a step it sends
 //
 //     n_p (N - N_p)  elements of gradients    and    (P - 1) N_p  elements of new weights,
 //
-// 2 N (P - 1) / P where S is a multiple of P and both are powers of two; beside them go three short
-// all_gathers: of losses and of what failed, of the norm's parts, of who asks to stop.
+// 2 N (P - 1) / P where there are P shards, or a power of two of them and of processes; beside them go
+// three short all_gathers: of losses and of what failed, of the norm's parts, of who asks to stop.
+//
+// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models" (2020), section 5, for owners of parts of the optimiser's state.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +60,7 @@ BatchSums sums_of(BatchTrees trees);
 ///     exchange.share_weights();
 class Exchange {
  public:
-  /// `variables` are those by whose numbers chunks count. Both and `processes` must outlive it.
+  /// `chunks` count the `variables` from 0. Both and `processes` must outlive it.
   Exchange(Communicator& processes, const Parameters& variables, std::span<const Chunk> chunks,
            index_t shards);
 
@@ -75,7 +78,7 @@ class Exchange {
   void share_weights();
 
  private:
-  /// What another process sends of one own chunk: one tensor for each of its subtrees.
+  /// What the other processes send of one own chunk: a tensor for each of their subtrees.
   struct Incoming {
     const Chunk* chunk;
     std::vector<std::vector<Tensor>> sums;  // by process, then by subtree

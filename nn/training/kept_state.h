@@ -20,8 +20,7 @@ class KeptState {
   /// Neighbouring elements of one parameter, and what is kept of them.
   struct Part {
     index_t parameter, begin, count;
-    std::vector<Tensor>
-        tensors;  // of shape (count,), in the order of names; before `allocate` none
+    std::vector<Tensor> tensors;  // (count,) each, in the order of names; before `allocate` none
   };
 
   explicit KeptState(std::vector<const char*> names) : names_(std::move(names)) {}

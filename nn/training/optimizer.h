@@ -147,7 +147,7 @@ class Optimizer {
   ~Optimizer() = default;
 
  private:
-  /// Neighbouring elements of a parameter that has a gradient, at one step.
+  /// A stretch, and how many elements those before it have together.
   struct Piece {
     index_t first, count;
     Stretch stretch;
