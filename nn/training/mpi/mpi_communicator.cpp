@@ -18,6 +18,12 @@ constexpr index_t kMostBytes = std::numeric_limits<int>::max();
 
 /// What a process at its end gives for the length of a text.
 constexpr std::int64_t kParts = -1;
+/// Of the empty message by which it tells each of the others.
+constexpr int kEndTag = static_cast<int>(nn::Communicator::kMostTags);
+
+[[noreturn]] void fail_by_end(index_t rank) {
+  throw nn::ProcessLost(format("rank ", rank, " has come to its end, and this process goes on"));
+}
 
 std::string text_of(int error) {
   std::array<char, MPI_MAX_ERROR_STRING> text = {};
@@ -31,10 +37,9 @@ void check_tags() {
   int* most = nullptr;
   int is_set = 0;
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&most), &is_set);
-  constexpr index_t kWanted = nn::Communicator::kMostTags - 1;
-  if (is_set != 0 && *most < kWanted) {
+  if (is_set != 0 && *most < kEndTag) {
     throw std::runtime_error(
-        format("MPI: tags up to ", kWanted, " are needed, this one has them up to ", *most));
+        format("MPI: tags up to ", kEndTag, " are needed, this one has them up to ", *most));
   }
 }
 
@@ -163,8 +168,7 @@ std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
   const auto my_size = static_cast<std::int64_t>(mine.size());
   const std::vector<std::int64_t> sizes = gather_lengths(my_size);
   for (std::size_t rank = 0; rank < processes; ++rank) {
-    if (sizes[rank] != kParts) continue;
-    throw nn::ProcessLost(format("rank ", rank, " has come to its end, and this process goes on"));
+    if (sizes[rank] == kParts) fail_by_end(static_cast<index_t>(rank));
   }
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   require(total <= kMostBytes, "all_gather", total, " bytes together; MPI takes ", kMostBytes);
@@ -194,13 +198,22 @@ void MpiCommunicator::finish(MPI_Request request, const char* what) {
 }
 
 void MpiCommunicator::part() {
+  for (int other = 0; other < size_; ++other) {
+    if (other == rank_) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Isend(nullptr, 0, MPI_BYTE, other, kEndTag, group_, &request), "MPI_Isend");
+    add(request, other, -1);
+    check(MPI_Irecv(nullptr, 0, MPI_BYTE, other, kEndTag, group_, &request), "MPI_Irecv");
+    add(request, other, 0);
+  }
   // As all_gather begins, so that processes that go on, and call that, are told.
   const std::vector<std::int64_t> lengths = gather_lengths(kParts);
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     if (lengths[rank] == kParts) continue;
     throw std::runtime_error(format("rank ", rank, " goes on, and waits for this process"));
   }
-  // Nobody ends before all have passed the first meeting; in the second, those that have may end.
+  wait();
+  // Nobody ends before all have come here; while the others pass the barrier, some may end.
   watches_ = false;
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(group_, &request), "MPI_Ibarrier");
@@ -219,7 +232,9 @@ void MpiCommunicator::wait_until(const Done& done) {
     const Progress progress = done();
     if (progress == Progress::kDone) return;
     if (progress == Progress::kSome) patience.renew();
-    if (watches_ && (patience.should_look() || is_farewell())) look_for_lost_processes();
+    const bool looks = patience.should_look();
+    if (watches_ && (looks || is_farewell())) look_for_lost_processes();
+    if (looks) look_for_ends();
     patience.pause();
   }
 }
@@ -227,6 +242,20 @@ void MpiCommunicator::wait_until(const Done& done) {
 void MpiCommunicator::look_for_lost_processes() const {
   for (const std::size_t rank : watched_) {
     if (has_ended(places_[rank])) throw nn::ProcessLost(format("rank ", rank, " has ended"));
+  }
+}
+
+/// A process at its end answers nothing that was begun here. What it has sent before may still be on
+/// its way, so the second look decides.
+void MpiCommunicator::look_for_ends() {
+  const bool had_seen = std::exchange(has_seen_end_, false);
+  for (const index_t other : others_) {
+    int is_there = 0;
+    check(MPI_Iprobe(static_cast<int>(other), kEndTag, group_, &is_there, MPI_STATUS_IGNORE),
+          "MPI_Iprobe");
+    if (is_there == 0) continue;
+    has_seen_end_ = true;
+    if (had_seen) fail_by_end(other);
   }
 }
 

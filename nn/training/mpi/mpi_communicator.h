@@ -18,9 +18,10 @@ namespace tessera::mpi {
 
 /// The processes of MPI_COMM_WORLD, on a communicator of its own.
 ///
-/// **Errors**: nn::ProcessLost where a process of this host has ended, or where MPI says so of
-/// another; std::runtime_error where MPI fails, with its text. After either nothing but ending all
-/// processes is possible: MPI may still write where messages were to be received.
+/// **Errors**: nn::ProcessLost where a process of this host has ended, where one that is waited for
+/// has come to its end, or where MPI says so of another; std::runtime_error where MPI fails, with its
+/// text. After either nothing but ending all processes is possible: MPI may still write where messages
+/// were to be received.
 class MpiCommunicator final : public nn::Communicator {
  public:
   /// Collective. MPI runs.
@@ -58,12 +59,14 @@ class MpiCommunicator final : public nn::Communicator {
   void wait_until(const Done& done);
   std::vector<std::int64_t> gather_lengths(std::int64_t mine);
   void look_for_lost_processes() const;
+  void look_for_ends();
   [[noreturn]] void fail_by_mpi(int error, const std::string& what) const;
   void check(int error, const std::string& what) const;
 
   MPI_Comm group_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 0;
   bool watches_ = true;
+  bool has_seen_end_ = false;  // when it last looked
   std::vector<Place> places_;
   std::vector<std::size_t> watched_;  // ranks of this host
   index_t bytes_sent_ = 0;

@@ -8,6 +8,8 @@ elseif(HOW STREQUAL "thrown")
   set(said "rank 1 leaves by an exception, which ends all processes")
 elseif(HOW STREQUAL "left")  # who says it first ends all
   set(said "rank 1 has come to its end, and this|rank 1 at its end: rank [02] goes on")
+elseif(HOW STREQUAL "left_unanswered")
+  set(said "<0: rank 1 has come to its end" "<2: rank 1 has come to its end")
 elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a process alone
   set(ENV{PMI_SIZE} 3)
   set(command ${PROGRAM} none)

@@ -37,9 +37,15 @@ void run(const std::string& how) {
       if (how == "killed") raise(SIGKILL);
       if (how == "ended") raise(SIGTERM);  // nobody is lost, so it does not wait
       if (how == "thrown") throw 1;
-      if (how == "left") return;
+      if (how.starts_with("left")) return;
     }
     if (how == "left") processes.all_gather("");
+    if (how == "left_unanswered") {
+      std::vector<std::byte> bytes(1 << 20);
+      if (processes.rank() == 0) processes.receive(1, 0, bytes);
+      if (processes.rank() == 2) processes.send(1, 0, bytes);
+      processes.wait();
+    }
     if (how == "killed") wait_for_rank_1(processes, std::stoi(ids.at(1)));
   } catch (const tessera::nn::ProcessLost& lost) {
     std::fprintf(stderr, "<%d: %s>\n", static_cast<int>(processes.rank()), lost.what());
