@@ -16,14 +16,19 @@
 
 namespace tessera::test {
 
+/// Whether programs can run as several processes.
+constexpr bool has_launcher() {
+#if defined(TESSERA_MPIRUN)
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// What stands before a program that mpirun starts as `processes` processes.
 inline std::string mpirun(int processes) {
-#if defined(TESSERA_MPIEXEC)
-  // As a test needs it: also by root, and by more processes than there are cores.
-  return "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-         "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
-         "'" TESSERA_MPIEXEC "' " TESSERA_MPIEXEC_NUMPROC " " +
-         std::to_string(processes);
+#if defined(TESSERA_MPIRUN)
+  return TESSERA_MPIRUN + std::to_string(processes);
 #else
   return "false " + std::to_string(processes);
 #endif
@@ -32,15 +37,6 @@ inline std::string mpirun(int processes) {
 /// The same, and nothing for one.
 inline std::string launcher(int processes) {
   return processes == 1 ? "" : mpirun(processes);
-}
-
-/// Whether programs can run as several processes.
-constexpr bool has_launcher() {
-#if defined(TESSERA_MPIEXEC)
-  return true;
-#else
-  return false;
-#endif
 }
 
 /// A command that runs, with all the processes that come of it.
