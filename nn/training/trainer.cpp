@@ -102,6 +102,11 @@ void Trainer::check_optimizer() const {
 }
 
 void Trainer::check_processes() const {
+  const Communicator* const sharers = optimizer_->processes();
+  require(sharers == nullptr || processes_->size() > 1, kOp, "the optimiser is shared by ",
+          sharers == nullptr ? 1 : sharers->size(),
+          " processes, and moves the weights of this one's chunks alone; give the trainer the same "
+          "processes");
   require(processes_->size() <= options_.shards, kOp, processes_->size(),
           " processes cannot share a step of ", options_.shards,
           options_.shards == 1 ? " shard" : " shards", "; take ", processes_->size(),

@@ -103,7 +103,8 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// Several processes share the work where `options.processes` says so. Each has a trainer of its own,
 /// with the same weights, examples, optimiser and options; all call the functions of theirs in the
 /// same order, and get the same results. The optimiser is shared from then on (Optimizer::share).
-/// **Errors**: an optimiser of other parameters; options out of range; more processes than shards;
+/// **Errors**: an optimiser of other parameters, or one that other processes share than the options
+/// name; options out of range; more processes than shards;
 /// patience or evaluations without held-out examples; as BatchSampler.
 class Trainer {
  public:

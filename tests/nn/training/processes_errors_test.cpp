@@ -128,6 +128,16 @@ TEST(ProcessesErrors, AreNoMoreThanShards) {
   }
 }
 
+TEST(ProcessesErrors, AnOptimizerThatIsSharedTrainsNothingAlone) {
+  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+    Trial run(sharded(&processes));
+    Trainer alone(run.net, run.optimizer, run.train.examples(run.net), sharded(nullptr));
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("the optimiser is shared by 2 processes"), std::string::npos) << error;
+  }
+}
+
 /// How rank 1 differs, before or after its trainer is made.
 struct Difference {
   std::string name;  // in the error
