@@ -37,6 +37,8 @@ std::vector<std::string> all_gather_results(Communicator& processes,
     throw;
   } catch (const std::exception& error) {
     mine = format('!', error.what());
+  } catch (...) {
+    mine = "!something was thrown that is no std::exception";
   }
   std::vector<std::string> all = processes.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -72,6 +72,8 @@ TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
       {"a loss", false, infinite, "rank 2: Trainer: the loss is inf after 9 steps"},
       {"a gradient", false, steep, "Trainer: the norm of the gradient is nan after 9 steps"},
       {"an exception in an evaluation", true, thrower, "rank 2: no such file"},
+      {"no std::exception in an evaluation", true, stranger,
+       "rank 2: something was thrown that is"},
   };
   for (const Fault& fault : faults) {
     SCOPED_TRACE(fault.name);
