@@ -128,11 +128,19 @@ NamedTexts Trainer::facts() const {
   facts.set("keep_best", options_.keep_best);
   facts.set("digest of the examples' lengths", digest_of(train_.lengths));
   facts.set("digest of the held-out examples' lengths", digest_of(held_out_.lengths));
-  facts.add("model", description_of(model_.state()));
+  const Checkpoint state = state_but_optimizer();
+  for (const char* const group : {"model", "average", "best"}) {
+    facts.add(group, description_of(state.group(group).tensors));
+  }
   // What says most comes first, because an error names the first that differs.
   NamedTexts texts = {
       {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", format(step())}};
   texts.insert(texts.end(), facts.values.begin(), facts.values.end());
+  for (const char* const group : {"best", "sampler", "trainer"}) {
+    std::string values;
+    for (const auto& [name, value] : state.group(group).values) values += name + ' ' + value + ' ';
+    texts.emplace_back(format("state of ", group), values);
+  }
   return texts;
 }
 
@@ -279,8 +287,8 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
     if (exchange_) require_agreement(*processes_, kOp, facts());
     return run_steps(hooks);
   } catch (const ProcessLost& lost) {
-    throw ProcessLost(format(kOp, ": ", lost.what(), "; the run ends in step ", step() + 1, " of ",
-                             total_steps_));
+    throw ProcessLost(format(kOp, ": ", lost.what(), "; the run ends in step ",
+                             std::min(step() + 1, total_steps_), " of ", total_steps_));
   }
 }
 

@@ -197,28 +197,57 @@ TEST(ProcessesErrors, ThatDoNotHaveTheSameExamplesAreRefused) {
   }
 }
 
+TEST(ProcessesErrors, ThatGoOnFromOtherStatesAreRefused) {
+  const Checkpoint state = run_until(1, {}, 9)[0].state;
+  const auto fill = [](Checkpoint& changed, const std::string& name) {
+    changed.tensors.at(name) = changed.tensors.at(name).clone().fill(3);
+  };
+  const std::vector<std::pair<std::string, std::function<void(Checkpoint&)>>> changes = {
+      {"state of best", [](Checkpoint& changed) { changed.set("best.in_vain", 1); }},
+      {"best.digest", [&](Checkpoint& changed) { fill(changed, "best.first.bias"); }},
+      {"average.digest", [&](Checkpoint& changed) { fill(changed, "average.first.bias"); }},
+      {"state of trainer", [](Checkpoint& changed) { changed.set("trainer.evaluated", 8); }},
+  };
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    Checkpoint other = copy_of(state);
+    change(other);
+    const std::vector<std::string> errors = errors_of(2, [&](Communicator& processes) {
+      Trial run(sharded(&processes), true);
+      run.trainer.load_state(processes.rank() == 0 ? state : other);
+      run.trainer.run();
+    });
+    for (const std::string& error : errors) {
+      EXPECT_TRUE(error.starts_with("Trainer: the processes disagree: " + name + " is ")) << error;
+    }
+  }
+}
+
 TEST(ProcessesErrors, ThatEndAreNamedWithTheStep) {
-  std::vector<std::string> errors(3);
-  EXPECT_THROW(run_processes(3,
-                             [&](Communicator& processes) {
-                               const auto rank = static_cast<std::size_t>(processes.rank());
-                               Trial run(sharded(&processes));
-                               try {
-                                 run.trainer.run({.step = [&](const StepReport& report) {
-                                   if (report.step == 4 && rank == 1)
-                                     throw std::length_error("hook");
-                                 }});
-                               } catch (const ProcessLost& lost) {
-                                 errors[rank] = lost.what();
-                                 throw;
-                               }
-                             }),
-               std::length_error);
-  EXPECT_EQ(errors[1], "");
-  for (const std::size_t rank : {0U, 2U}) {
-    EXPECT_NE(errors[rank].find("process "), std::string::npos) << errors[rank];
-    EXPECT_NE(errors[rank].find("the run ends in step "), std::string::npos) << errors[rank];
-    EXPECT_NE(errors[rank].find(" of 21"), std::string::npos) << errors[rank];
+  for (const index_t last : {4, 21}) {
+    std::vector<std::string> errors(3);
+    EXPECT_THROW(run_processes(3,
+                               [&](Communicator& processes) {
+                                 const auto rank = static_cast<std::size_t>(processes.rank());
+                                 Trial run(sharded(&processes));
+                                 try {
+                                   run.trainer.run({.step = [&](const StepReport& report) {
+                                     if (report.step == last && rank == 1)
+                                       throw std::length_error("hook");
+                                   }});
+                                 } catch (const ProcessLost& lost) {
+                                   errors[rank] = lost.what();
+                                   throw;
+                                 }
+                               }),
+                 std::length_error);
+    EXPECT_EQ(errors[1], "");
+    for (const std::size_t rank : {0U, 2U}) {
+      EXPECT_NE(errors[rank].find("process "), std::string::npos) << errors[rank];
+      const std::string where =
+          format("the run ends in step ", last == 21 ? 21 : last + 1, " of 21");
+      EXPECT_NE(errors[rank].find(where), std::string::npos) << errors[rank];
+    }
   }
 }
 
