@@ -145,10 +145,12 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
 /// same by now; the trainer compares weights.
 void Training::check_processes(const Program& program) const {
   const index_t size = processes().size();
+  const std::string cure = program.resumed
+                               ? ", with which the run was begun: start no more than that"
+                               : format(": start no more than that, or take --shards ", size,
+                                        ", which is another run with other bits");
   require(size <= options_.shards, program.name().c_str(), size,
-          " processes cannot share --shards ", options_.shards,
-          ": start no more than that, or take --shards ", size,
-          ", which is another run with other bits");
+          " processes cannot share --shards ", options_.shards, cure);
   nn::NamedTexts facts = {{"the digest of the examples", format(lesson_.digest)}};
   facts.insert(facts.end(), base_.values.begin(), base_.values.end());
   nn::require_agreement(processes(), program.name().c_str(), facts);
