@@ -133,7 +133,7 @@ TEST_F(ProcessPrograms, HelpAndErrorsAreSaidOnce) {
   EXPECT_EQ(help.output, run("train_reverse", "--help").output);
   EXPECT_TRUE(all_fail("train_reverse", "--no-option", "--no-option", 3));
   EXPECT_TRUE(all_fail("train_reverse", kReverse + "--shards 2", "take --shards 3", 3));
-  EXPECT_TRUE(all_fail("answer", "--model x", "start it without mpirun", 2));
+  EXPECT_TRUE(all_fail("inspect_checkpoint", "x", "start it without mpirun", 2));
 }
 
 TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
