@@ -115,13 +115,14 @@ TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
             true);
 }
 
-// A signal to one of them stops all after the same step, and rank 0 saves.
+// A signal to one of them stops all after the same step, and rank 0 saves. In the foreground timeout
+// signals once; else the program and then its group, which kills it.
 TEST_F(ProcessPrograms, StopTogether) {
   const std::string arguments = kReverse + "--shards 2 --epochs 1000000 --save run ";
-  const Outcome outcome =
-      run("train_reverse",
-          arguments + beside() + "timeout --preserve-status 0.7" + kTrainReverse + arguments,
-          mpirun(1));
+  const Outcome outcome = run("train_reverse",
+                              arguments + beside() + "timeout --foreground --preserve-status 1.5" +
+                                  kTrainReverse + arguments,
+                              mpirun(1));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_NE(outcome.output.find("stopped after step "), std::string::npos) << outcome.output;
   EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors"));
