@@ -1,4 +1,4 @@
-// What processes compare before they train together, as short texts. Private to the trainer.
+// What processes compare before they work together, as short texts. Private to training.
 #pragma once
 
 #include <cstdint>

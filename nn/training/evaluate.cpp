@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/training/agreement.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/messages.h"
 #include "tensor/autograd/tape.h"
@@ -32,6 +33,13 @@ std::string totals_of_batches(const Examples& examples, const EvaluationOptions&
 LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) {
   OneProcess alone;
   Communicator& processes = options.processes != nullptr ? *options.processes : alone;
+  if (processes.size() > 1) {
+    require_agreement(
+        processes, "evaluate",
+        {{"batch_size", std::to_string(options.batch_size)},
+         {"seed", std::to_string(options.seed)},
+         {"digest of the examples' lengths", std::to_string(digest_of(examples.lengths))}});
+  }
   // By turns, because the longest batches come last.
   const std::vector<std::string> all = all_gather_results(processes, [&] {
     return totals_of_batches(examples, options, processes.rank(), processes.size());

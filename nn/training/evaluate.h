@@ -62,7 +62,8 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 /// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
 /// meanwhile; the thread's generator goes on afterwards as if nothing had been drawn.
-/// **Errors**: as BatchSampler; those of the loss function, which come to all processes.
+/// **Errors**: as BatchSampler; those of the loss function, which come to all processes; processes
+/// with other options or lengths.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
   const EvalScope scope(model);

@@ -197,6 +197,17 @@ TEST(ProcessesErrors, ThatDoNotHaveTheSameExamplesAreRefused) {
   }
 }
 
+TEST(ProcessesErrors, ThatEvaluateOtherExamplesAreRefused) {
+  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+    test::Net net;
+    const test::Points points(processes.rank() == 0 ? 50 : 30, 3);
+    evaluate(net, points.examples(net), {.batch_size = 10, .processes = &processes});
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("digest of the examples' lengths"), std::string::npos) << error;
+  }
+}
+
 TEST(ProcessesErrors, ThatGoOnFromOtherStatesAreRefused) {
   const Checkpoint state = run_until(1, {}, 9)[0].state;
   const auto fill = [](Checkpoint& changed, const std::string& name) {
