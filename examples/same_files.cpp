@@ -1,14 +1,13 @@
 #include "examples/same_files.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "examples/processes.h"
+#include "nn/training/digest.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -40,13 +39,13 @@ std::string content_of(const fs::path& path) {
   constexpr index_t kBlock = 1 << 20;
   const InputFile file(path);
   std::string block;
-  std::uint64_t digest = 0;
+  nn::Digest digest;
   for (index_t at = 0; at < file.size(); at += kBlock) {
     block.resize(static_cast<std::size_t>(std::min(kBlock, file.size() - at)));
     file.read(at, block.data(), std::ssize(block));
-    digest = digest * 1099511628211ULL ^ std::hash<std::string_view>()(block);
+    digest.add(std::as_bytes(std::span(block)));
   }
-  return format(file.size(), " bytes with the digest ", digest);
+  return format(file.size(), " bytes with the digest ", digest.value());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "examples/machine.h"
 #include "examples/processes.h"
+#include "nn/training/digest.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -92,10 +93,8 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 std::uint64_t digest_of(std::span<const text::Example> examples) {
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a on whole numbers
-  const auto add = [&](index_t value) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ULL;
-  };
+  nn::Digest digest;
+  const auto add = [&](index_t value) { digest.add(static_cast<std::uint64_t>(value)); };
   for (const text::Example& example : examples) {
     add(std::holds_alternative<index_t>(example.label) ? text::class_of(example) : -1);
     add(std::ssize(example.ids));
@@ -107,7 +106,7 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
       add(std::bit_cast<index_t>(*value));
     }
   }
-  return hash;
+  return digest.value();
 }
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,

@@ -27,6 +27,7 @@
 #include "nn/training/chunks.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/communicator.h"
+#include "nn/training/digest.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
 #include "nn/training/kept_state.h"

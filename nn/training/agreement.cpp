@@ -1,41 +1,12 @@
 #include "nn/training/agreement.h"
 
-#include <algorithm>
-#include <cstring>
-
+#include "nn/training/digest.h"
+#include "nn/training/messages.h"
 #include "tensor/create.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/version.h"
 
 namespace tessera::nn {
-
-namespace {
-
-/// FNV-1a on blocks.
-class Digest {
- public:
-  void add(std::uint64_t block) { hash_ = (hash_ ^ block) * 1099511628211ULL; }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 14695981039346656037ULL;
-};
-
-void add_elements(Digest& digest, const Tensor& x) {
-  const Tensor values = x.detach().contiguous();
-  const auto* at = static_cast<const unsigned char*>(values.untyped_data());
-  index_t left = values.count() * item_size(values.dtype());
-  while (left > 0) {
-    std::uint64_t block = 0;
-    const index_t size = std::min<index_t>(left, sizeof(block));
-    std::memcpy(&block, at, static_cast<std::size_t>(size));
-    digest.add(block ^ block >> 32);  // a product never brings high bits to low ones
-    at += size;
-    left -= size;
-  }
-}
-
-}  // namespace
 
 std::uint64_t digest_of(std::span<const index_t> numbers) {
   Digest digest;
@@ -48,7 +19,7 @@ Checkpoint description_of(const StateDict& tensors) {
   Digest digest;
   for (const auto& [name, tensor] : tensors) {
     description.set(name, format(tensor.dtype(), ' ', tensor.shape()));
-    add_elements(digest, tensor);
+    digest.add(detail::bytes_of(tensor.detach().contiguous()));
   }
   description.set("digest", digest.value());
   return description;
