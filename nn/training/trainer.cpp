@@ -202,6 +202,7 @@ BatchSums Trainer::sum_of(std::span<const index_t> batch) {
     throw;
   } catch (const std::exception& failure) {
     error = failure.what();  // the others wait for what this process sends, and for its error
+    if (error.empty()) error = "the loss function threw an exception without a text";
   } catch (...) {
     error = "the loss function threw something that is no std::exception";
   }

@@ -55,6 +55,7 @@ struct Fault {
 TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
   const Outcome want = run_until(1, {})[0];
   const auto thrower = [](const LossSum&) -> LossSum { throw std::out_of_range("no such file"); };
+  const auto mute = [](const LossSum&) -> LossSum { throw std::out_of_range(""); };
   const auto stranger = [](const LossSum&) -> LossSum { throw 5; };
   const auto infinite = [](LossSum sum) {
     sum.loss = sum.loss * std::numeric_limits<double>::infinity();
@@ -67,6 +68,7 @@ TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
   };
   const std::vector<Fault> faults = {
       {"an exception", false, thrower, "rank 2: no such file"},
+      {"an exception without a text", false, mute, "rank 2: the loss function threw an exception"},
       {"no std::exception", false, stranger,
        "rank 2: the loss function threw something that is no"},
       {"a loss", false, infinite, "rank 2: Trainer: the loss is inf after 9 steps"},
