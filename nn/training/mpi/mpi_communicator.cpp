@@ -126,18 +126,22 @@ bool MpiCommunicator::test_some() {
   const int error = MPI_Testsome(static_cast<int>(begun), requests_.data(), &ended, indices_.data(),
                                  statuses_.data());
   if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) check(error, "MPI_Testsome");
+  if (ended == 0) return false;
   for (int i = 0; i < ended; ++i) {
     const auto which = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
     const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
     const bool receives = expected_[which] >= 0;
-    const std::string what =
-        format(receives ? "receiving from rank " : "sending to rank ", others_[which]);
-    if (error == MPI_ERR_IN_STATUS) check(status.MPI_ERROR, what);
+    const auto what = [&] {  // of errors alone: there are many messages
+      return format(receives ? "receiving from rank " : "sending to rank ", others_[which]);
+    };
+    if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
+      fail_by_mpi(status.MPI_ERROR, what());
+    }
     if (!receives) continue;
     int length = 0;
     check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
     if (length != expected_[which]) {
-      throw std::runtime_error(format(what, ": ", length, " bytes, not ", expected_[which]));
+      throw std::runtime_error(format(what(), ": ", length, " bytes, not ", expected_[which]));
     }
   }
   std::size_t kept = 0;
@@ -150,7 +154,7 @@ bool MpiCommunicator::test_some() {
   requests_.resize(kept);
   others_.resize(kept);
   expected_.resize(kept);
-  return ended > 0;
+  return true;
 }
 
 /// What each process gives, by rank.
