@@ -148,9 +148,9 @@ void register_attention_backward() {
                .what = "the backward kernel alone",
                .work = backward_work};
   for (const Size& s : kSizes) {
-    kind.names.push_back(format("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens,
-                                "/d:", s.width,
-                                s.has_window() ? format("/window:", s.window) : ""));
+    kind.names.push_back(str_cat("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens,
+                                 "/d:", s.width,
+                                 s.has_window() ? str_cat("/window:", s.window) : ""));
   }
   register_kind(std::move(kind));
 }

@@ -78,14 +78,14 @@ std::vector<std::string> attention_names() {
                                                              {1, 12, 4096, 64}}};
   std::vector<std::string> names;
   for (const auto& [b, h, t, d] : kSizes) {
-    names.push_back(format("attention/B:", b, "/H:", h, "/T:", t, "/d:", d));
+    names.push_back(str_cat("attention/B:", b, "/H:", h, "/T:", t, "/d:", d));
   }
   for (const char* masks : {"/window:128", ""}) {
-    names.push_back(format("attention/B:1/H:12/T:8192/d:64", masks));
+    names.push_back(str_cat("attention/B:1/H:12/T:8192/d:64", masks));
   }
   for (const char* masks : {"/causal:1", "/length:800", "/mask:keep", "/mask:additive",
                             "/dropout:0.1", "/dtype:float64"}) {
-    names.push_back(format("attention/B:1/H:12/T:1024/d:64", masks));
+    names.push_back(str_cat("attention/B:1/H:12/T:1024/d:64", masks));
   }
   return names;
 }
@@ -108,7 +108,7 @@ std::vector<std::string> fused_names(const char* kind) {
                                                               {2, 512, 512, 256}}};
   std::vector<std::string> names;
   for (const auto& [h, queries, keys, d] : kSizes) {
-    names.push_back(format(kind, "/B:1/H:", h, "/Tq:", queries, "/Tk:", keys, "/d:", d));
+    names.push_back(str_cat(kind, "/B:1/H:", h, "/Tq:", queries, "/Tk:", keys, "/d:", d));
   }
   return names;
 }

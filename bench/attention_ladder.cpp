@@ -75,7 +75,7 @@ Case ladder_case(const std::string& label, const Inputs& x, const Run& run) {
 }
 
 std::string labelled(const char* idea, index_t bytes) {
-  return format(idea, ", buffers of ", bytes / 1024, " KiB");
+  return str_cat(idea, ", buffers of ", bytes / 1024, " KiB");
 }
 
 Case step_case(const AttentionStep& step) {
@@ -127,10 +127,10 @@ void register_attention_ladder() {
   constexpr Cost kCost = {.flops = 4.0 * kHeads * kTokens * kTokens * kWidth,
                           .bytes = 4.0 * sizeof(float) * kTokens * kHeads * kWidth};
   for (int step = 0; step < kAttentionSteps; ++step) {
-    register_case(format("attention_ladder/step:", step), kCost,
+    register_case(str_cat("attention_ladder/step:", step), kCost,
                   [step] { return step_case(ladder().steps[step]); });
   }
-  register_case(format("attention_ladder/step:", kAttentionSteps), kCost, library_case);
+  register_case(str_cat("attention_ladder/step:", kAttentionSteps), kCost, library_case);
 }
 
 }  // namespace tessera::bench

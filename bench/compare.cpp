@@ -35,8 +35,8 @@ results::Comparison compare_named(const std::vector<std::string>& files, int beh
   if (behind < 0 && count == 2) behind = 1;
   if (behind < 1 || behind >= count) {
     throw std::invalid_argument(
-        format("wanted OLD.json NEW.json, or several a side with -- between the sides, got ", count,
-               " files"));
+        str_cat("wanted OLD.json NEW.json, or several a side with -- between the sides, got ",
+                count, " files"));
   }
   std::vector<results::Results> before;
   std::vector<results::Results> after;

@@ -51,11 +51,11 @@ std::string quoted(const std::string& text) {
 /// One thread by default: two wait for each other, and so for every other program.
 void set_threads(index_t threads) {
   const bool said = threads > 0;
-  setenv("OMP_NUM_THREADS", format(said ? threads : 1).c_str(), said ? 1 : 0);
+  setenv("OMP_NUM_THREADS", str_cat(said ? threads : 1).c_str(), said ? 1 : 0);
 }
 
 Results run_once(const std::string& side, const RoundOptions& options, const fs::path& json) {
-  std::string command = side + " --no-peaks --seconds " + format(options.seconds);
+  std::string command = side + " --no-peaks --seconds " + str_cat(options.seconds);
   if (!options.cases.empty()) command += " --cases " + quoted(options.cases);
   if (!options.filter.empty()) command += " --filter " + quoted(options.filter);
   command += " --json " + quoted(json.string()) + " >" + quoted(json.string() + ".txt") + " 2>&1";
@@ -80,7 +80,7 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
   for (index_t round = 0; round < rounds.rounds; ++round) {
     for (index_t turn = 0; turn < 2; ++turn) {
       const auto side = static_cast<std::size_t>((round + turn) % 2);
-      const fs::path json = folder.path() / format(side == 0 ? "old" : "new", round, ".json");
+      const fs::path json = folder.path() / str_cat(side == 0 ? "old" : "new", round, ".json");
       Results results = run_once(sides[side], rounds, json);
       if (results.cases.empty()) fail_file(sides[side], "has measured no case");
       found[side].push_back(std::move(results));

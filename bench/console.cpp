@@ -74,7 +74,7 @@ std::string table_row(const Result& r) {
          right(r.figures.empty() ? printed("%.2f", r.error) : "", 7);
   if (r.noisy) row += "  noisy";
   for (const auto& [name, value] : r.figures)
-    row += format("  ", name, " ", printed("%.3g", value));
+    row += str_cat("  ", name, " ", printed("%.3g", value));
   if (!r.label.empty()) row += "  " + r.label;
   return row + "\n";
 }

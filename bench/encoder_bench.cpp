@@ -222,9 +222,9 @@ Kind encoder_kind(const std::string& name, const std::string& what, const std::s
                .work = std::move(work)};
   for (const Size& s : kSizes) {
     for (const auto& [batch, tokens] : kBatches) {
-      kind.names.push_back(format(name, "/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
-                                  "/F:", gated ? gated_width(s.feedforward) : s.feedforward,
-                                  "/B:", batch, "/T:", tokens));
+      kind.names.push_back(str_cat(name, "/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
+                                   "/F:", gated ? gated_width(s.feedforward) : s.feedforward,
+                                   "/B:", batch, "/T:", tokens));
     }
   }
   return kind;

@@ -152,7 +152,7 @@ void run_engine(const std::vector<Selected>& cases, const Settings& settings,
         ->UseManualTime();
   }
   benchmark::AddCustomContext("isa", current_isa());
-  benchmark::AddCustomContext("threads", format(thread_count()));
+  benchmark::AddCustomContext("threads", str_cat(thread_count()));
   std::unique_ptr<benchmark::BenchmarkReporter> display = std::make_unique<Silent>();
   if (flags.own_format) {
     display = std::make_unique<PlainNames>(benchmark::CreateDefaultDisplayReporter());

@@ -128,7 +128,7 @@ std::string describe_counters() {
     }
   }
   if (why.empty()) return names;
-  return format(names.empty() ? "none" : names + " only", " (perf_event_open: ", why, ")");
+  return str_cat(names.empty() ? "none" : names + " only", " (perf_event_open: ", why, ")");
 }
 
 #else

@@ -122,19 +122,19 @@ void register_linear() {
   constexpr std::array<index_t, 4> kRows = {1, 8, 128, 1024};
   for (const auto& [k, n, gelu] : kSizes) {
     for (const index_t m : kRows) {
-      linear.names.push_back(format("linear/M:", m, "/K:", k, "/N:", n, "/gelu:", gelu));
+      linear.names.push_back(str_cat("linear/M:", m, "/K:", k, "/N:", n, "/gelu:", gelu));
     }
   }
   for (const index_t m : kRows) {
-    gated.names.push_back(format("gated/M:", m, "/K:768/N:4096/gelu:1"));
-    gated.names.push_back(format("gated/M:", m, "/K:768/N:4096/silu:1"));
+    gated.names.push_back(str_cat("gated/M:", m, "/K:768/N:4096/gelu:1"));
+    gated.names.push_back(str_cat("gated/M:", m, "/K:768/N:4096/silu:1"));
   }
   Kind width = {.name = "linear_width",
                 .pattern = "linear_width/M:/K:/N:[/gelu:1][/dtype:float64]",
                 .what = "as linear; neighbouring widths should cost alike",
                 .work = linear_work};
   for (index_t n = 32; n <= 128; ++n) {
-    width.names.push_back(format("linear_width/M:512/K:", n, "/N:", n));
+    width.names.push_back(str_cat("linear_width/M:512/K:", n, "/N:", n));
   }
   register_kind(std::move(linear));
   register_kind(std::move(gated));

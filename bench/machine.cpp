@@ -77,7 +77,7 @@ std::string allowed_processors() {
 std::string affinity() {
   std::string text = "cpus " + allowed_processors();
   for (const char* name : {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY"}) {
-    if (const char* value = std::getenv(name)) text += format(", ", name, "=", value);
+    if (const char* value = std::getenv(name)) text += str_cat(", ", name, "=", value);
   }
   return text;
 }
@@ -85,7 +85,7 @@ std::string affinity() {
 std::string os() {
   utsname names = {};
   if (uname(&names) != 0) return "unknown";
-  return format(names.sysname, ' ', names.release, ' ', names.machine);
+  return str_cat(names.sysname, ' ', names.release, ' ', names.machine);
 }
 
 std::string or_unknown(const std::string& text) {
@@ -97,7 +97,7 @@ std::string or_unknown(const std::string& text) {
 std::vector<CacheLevel> caches() {
   std::vector<CacheLevel> found;
   for (int i = 0;; ++i) {
-    const std::filesystem::path folder = format("/sys/devices/system/cpu/cpu0/cache/index", i);
+    const std::filesystem::path folder = str_cat("/sys/devices/system/cpu/cpu0/cache/index", i);
     std::error_code error;
     if (!std::filesystem::exists(folder, error)) break;
     found.push_back({leading_number(first_line(folder / "level")), first_line(folder / "type"),
@@ -129,7 +129,7 @@ Machine machine_info() {
   machine.compiler = build_compiler();
   machine.flags = build_flags();
   machine.commit = build_commit();
-  machine.version = format(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
+  machine.version = str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
   machine.affinity = affinity();
   machine.governor =
       or_unknown(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
@@ -141,18 +141,19 @@ Machine machine_info() {
 }
 
 std::string describe(const Machine& machine) {
-  std::string text = format("cpu        ", machine.cpu, ", ", machine.sockets, " socket(s), ",
-                            machine.cores, " core(s)\ncaches     ");
+  std::string text = str_cat("cpu        ", machine.cpu, ", ", machine.sockets, " socket(s), ",
+                             machine.cores, " core(s)\ncaches     ");
   for (const CacheLevel& cache : machine.caches) {
-    text += format(cache.level > 1 || cache.kind != "Data" ? ", " : "", "L", cache.level, " ",
-                   cache.kind, " ", cache.bytes / 1024, " KiB");
-    if (cache.shared_by > 1) text += format(" shared by ", cache.shared_by);
+    text += str_cat(cache.level > 1 || cache.kind != "Data" ? ", " : "", "L", cache.level, " ",
+                    cache.kind, " ", cache.bytes / 1024, " KiB");
+    if (cache.shared_by > 1) text += str_cat(" shared by ", cache.shared_by);
   }
-  text += format("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
-                 machine.affinity, "\ngovernor   ", machine.governor, "\nload       ", machine.load,
-                 "\nos         ", machine.os, "\ncompiler   ", machine.compiler, "\nflags      ",
-                 machine.flags, "\nversion    ", machine.version, ", commit ", machine.commit,
-                 "\ncounters   ", machine.counters, "\ndate       ", machine.date, "\n");
+  text +=
+      str_cat("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
+              machine.affinity, "\ngovernor   ", machine.governor, "\nload       ", machine.load,
+              "\nos         ", machine.os, "\ncompiler   ", machine.compiler, "\nflags      ",
+              machine.flags, "\nversion    ", machine.version, ", commit ", machine.commit,
+              "\ncounters   ", machine.counters, "\ndate       ", machine.date, "\n");
   return text;
 }
 

@@ -77,7 +77,7 @@ void show_machine(const bench::Settings& settings) {
     std::cout << "bandwidth  " << level.level << ": " << bench::scaled_text(level.bytes_per_second)
               << "B/s over " << bench::scaled_text(static_cast<double>(level.bytes)) << "B\n";
   }
-  std::cout << "clock      " << format(bench::clock_ghz()) << " GHz\n";
+  std::cout << "clock      " << str_cat(bench::clock_ghz()) << " GHz\n";
 }
 
 void write_files(const Options& options, bench::Run run) {
@@ -97,7 +97,7 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
   run.machine = bench::machine_info();
   if (!flags.own_format) {
     std::cout << run.machine.cpu << ", " << run.machine.threads << " thread(s), " << run.machine.isa
-              << ", load " << format(run.machine.load)
+              << ", load " << str_cat(run.machine.load)
               << "; hardware counters: " << run.machine.counters << "\n"
               << bench::table_head() << std::flush;
   }
@@ -109,7 +109,7 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
   });
   write_files(options, std::move(run));
   if (failures > 0)
-    throw std::runtime_error(format(failures, " case(s) failed: no times of these"));
+    throw std::runtime_error(str_cat(failures, " case(s) failed: no times of these"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ void register_matmul() {
   }};
   Kind plain = matmul_kind("matmul", "C = A B, B packed inside the call", false, false);
   for (const auto& [m, n, k] : kSizes) {
-    plain.names.push_back(format("matmul/M:", m, "/N:", n, "/K:", k));
+    plain.names.push_back(str_cat("matmul/M:", m, "/N:", n, "/K:", k));
   }
   plain.names.push_back("matmul/M:384/N:384/K:384/dtype:float64");
   plain.names.push_back("matmul/M:96/N:96/K:96/B:8");

@@ -71,10 +71,10 @@ Case step_case(const LadderStep& step) {
 void register_matmul_ladder() {
   constexpr double kFlops = 2.0 * kSize * kSize * kSize;
   for (int step = 0; step < kLadderSteps; ++step) {
-    register_case(format("matmul_ladder/step:", step), {.flops = kFlops},
+    register_case(str_cat("matmul_ladder/step:", step), {.flops = kFlops},
                   [step] { return step_case(ladder().steps[step]); });
   }
-  register_case(format("matmul_ladder/step:", kLadderSteps), {.flops = kFlops}, [] {
+  register_case(str_cat("matmul_ladder/step:", kLadderSteps), {.flops = kFlops}, [] {
     return ladder_case("the library's matmul",
                        [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
   });

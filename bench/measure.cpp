@@ -103,7 +103,7 @@ void measure_peaks(const Settings& settings, Result& result) {
 void time_case(const Case& work, const Settings& settings, Result& result) {
   result.error = work.error(work.run());
   if (!(result.error <= 1)) {
-    result.failure = format("wrong result: ", result.error, " times the error allowed");
+    result.failure = str_cat("wrong result: ", result.error, " times the error allowed");
     return;
   }
   benchmark::DoNotOptimize(work.run());

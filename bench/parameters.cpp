@@ -41,7 +41,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 template <class... Words>
 void Parameters::refuse(const Words&... words) const {
-  throw std::invalid_argument(format("'", name_, "': ", words...));
+  throw std::invalid_argument(str_cat("'", name_, "': ", words...));
 }
 
 Parameters::Parameters(std::string name) : name_(std::move(name)) {

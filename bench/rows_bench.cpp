@@ -89,7 +89,7 @@ Kind rows_kind(const std::string& name, const std::string& what, double flops,
   Kind kind = {
       .name = name, .pattern = name + "/rows:/cols:[/dtype:float64]", .what = what, .work = work};
   for (const auto& [rows, columns] : kSizes) {
-    kind.names.push_back(format(name, "/rows:", rows, "/cols:", columns));
+    kind.names.push_back(str_cat(name, "/rows:", rows, "/cols:", columns));
   }
   return kind;
 }

@@ -83,10 +83,10 @@ std::string terms_text(const bench::Host& one, const bench::Host& several, const
   std::vector<const bench::Host*> columns = {&one, &several, &host};
   if (threads == 1) columns.erase(columns.begin() + 1);
   std::string text =
-      format("| of a shard | 1 thread | ", threads > 1 ? format(threads, " threads | ") : "",
-             "a host of ", cores, " cores |\n|---|---|---|", threads > 1 ? "---|" : "", '\n');
+      str_cat("| of a shard | 1 thread | ", threads > 1 ? str_cat(threads, " threads | ") : "",
+              "a host of ", cores, " cores |\n|---|---|---|", threads > 1 ? "---|" : "", '\n');
   const auto row = [&](const char* name, double bench::Host::*part, double times) {
-    text += format("| ", name, " |");
+    text += str_cat("| ", name, " |");
     for (const bench::Host* each : columns) {
       text += ' ' + results::seconds_text(each->*part * times) + " |";
     }
@@ -105,14 +105,14 @@ std::string terms_text(const bench::Host& one, const bench::Host& several, const
 
 std::string title_of(const Options& options, const bench::Elements& elements) {
   const bench::Task& task = options.task;
-  return format("Encoder L", task.layers, " D", task.width, " H", task.heads, " F",
-                task.feedforward, task.vocabulary > 0 ? format(" V", task.vocabulary) : "", ", ",
-                pages::decimals(static_cast<double>(elements.all) / 1e6, 1),
-                " million parameters. A shard is ", task.batch, " sequences of ", task.tokens,
-                " tokens; ",
-                options.shards > 0 ? format("a batch has ", options.shards, " shards.")
-                                   : "a batch has a shard for each host.",
-                '\n');
+  return str_cat("Encoder L", task.layers, " D", task.width, " H", task.heads, " F",
+                 task.feedforward, task.vocabulary > 0 ? str_cat(" V", task.vocabulary) : "", ", ",
+                 pages::decimals(static_cast<double>(elements.all) / 1e6, 1),
+                 " million parameters. A shard is ", task.batch, " sequences of ", task.tokens,
+                 " tokens; ",
+                 options.shards > 0 ? str_cat("a batch has ", options.shards, " shards.")
+                                    : "a batch has a shard for each host.",
+                 '\n');
 }
 
 void print_scaling(const Options& options, index_t threads) {

@@ -95,7 +95,7 @@ std::string list_cases(const Wanted& wanted) {
   std::string text;
   for (const Kind& kind : kinds()) {
     if (kind.by != "tessera" || kind.pattern.empty()) continue;
-    text += format("# ", kind.pattern, "\n#     ", kind.what, "\n");
+    text += str_cat("# ", kind.pattern, "\n#     ", kind.what, "\n");
   }
   for (const Selected& selected : select_cases(wanted)) {
     if (selected.by == "tessera") text += selected.name + "\n";

@@ -40,7 +40,7 @@ nn::Parameters encoder_parameters(const Stack& stack) {
     Tensor w = ones(shape).set_requires_grad();
     Tape tape;
     tape.backward(sum(w));
-    parameters.push_back({format("p", parameters.size()), w});
+    parameters.push_back({str_cat("p", parameters.size()), w});
   };
   for (index_t layer = 0; layer < stack.layers; ++layer) {
     for (const Shape& shape : matrices) {
@@ -65,7 +65,7 @@ Case adamw_case(const Stack& stack) {
         return sampled_error(
             w, 500, [](index_t) { return 1 - 1e-4; }, 1e-6);
       },
-      format(static_cast<index_t>(stack.elements()), " parameters"),
+      str_cat(static_cast<index_t>(stack.elements()), " parameters"),
   };
 }
 

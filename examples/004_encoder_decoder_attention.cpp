@@ -31,7 +31,7 @@ index_t hidden_state_dimension(const Tensor& h_e, const Tensor& h_d) {
   const index_t decoder = h_d.size(-1);
   if (encoder != decoder) {
     throw std::invalid_argument(
-        format("Dimension mismatch: encoder = ", encoder, ", decoder = ", decoder));
+        str_cat("Dimension mismatch: encoder = ", encoder, ", decoder = ", decoder));
   }
   return encoder;
 }

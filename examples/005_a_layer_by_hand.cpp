@@ -105,7 +105,7 @@ Matrix attention(const Matrix& x, const Weights& w, bool print) {
   Matrix heads(x.rows(), x.columns());  // side by side
   for (index_t h = 0; h < kHeads; ++h) {
     const Matrix weights = attention_weights(q, k, h * width, width);
-    if (print) show(format("Weights of head ", h + 1), weights);
+    if (print) show(str_cat("Weights of head ", h + 1), weights);
     for (index_t i = 0; i < x.rows(); ++i) {
       for (index_t c = h * width; c < (h + 1) * width; ++c) {
         for (index_t j = 0; j < x.rows(); ++j) heads(i, c) += weights(i, j) * v(j, c);

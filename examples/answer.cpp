@@ -49,10 +49,10 @@ std::string json_of(const std::vector<models::Answer>& answers) {
   return "{\"answers\":" +
          examples::json_list(answers,
                              [](const models::Answer& answer) {
-                               return format("{\"text\":", json_quoted(answer.text),
-                                             ",\"score\":", examples::json_number(answer.score),
-                                             ",\"begin\":", answer.bytes.begin,
-                                             ",\"end\":", answer.bytes.end, '}');
+                               return str_cat("{\"text\":", json_quoted(answer.text),
+                                              ",\"score\":", examples::json_number(answer.score),
+                                              ",\"begin\":", answer.bytes.begin,
+                                              ",\"end\":", answer.bytes.end, '}');
                              }) +
          '}';
 }

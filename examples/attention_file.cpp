@@ -89,8 +89,8 @@ AttentionFile::AttentionFile(const AttentionOptions& options, const models::Enco
   }
   const index_t layers = request_.layers ? std::ssize(*request_.layers) : depth;
   maps_ = layers * (request_.heads ? std::ssize(*request_.heads) : heads);
-  about_ += format(about_.empty() ? "" : ": ", depth, depth == 1 ? " layer of " : " layers of ",
-                   heads, heads == 1 ? " head" : " heads");
+  about_ += str_cat(about_.empty() ? "" : ": ", depth, depth == 1 ? " layer of " : " layers of ",
+                    heads, heads == 1 ? " head" : " heads");
 }
 
 bool AttentionFile::is_page() const {
@@ -136,7 +136,7 @@ void AttentionFile::write(index_t count, const TokensOf& tokens_of,
   const pages::AttentionText& text = view.texts.front();
   const Tensor& layer = text.weights.back();
   const std::string heads = layer.size(0) == 1 ? "head " + numbered(view.heads, 0)
-                                               : format("mean of ", layer.size(0), " heads");
+                                               : str_cat("mean of ", layer.size(0), " heads");
   const std::string title =
       "Attention: layer " + numbered(view.layers, text.weights.size() - 1) + ", " + heads;
   pages::write_text(file_, pages::attention_svg(mean(layer, {0}), text.tokens, title));

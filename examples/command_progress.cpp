@@ -42,9 +42,9 @@ void CommandProgress::show(index_t done) {
   const double seconds = std::chrono::duration<double>(now - begun_).count();
   const double rate = static_cast<double>(done) / seconds;
   const auto part = static_cast<double>(done) / static_cast<double>(total_);
-  const std::string line = format(done, '/', total_, ' ', what_, "  ", fixed(100 * part, 0), " %  ",
-                                  fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
-                                  clock_time(static_cast<double>(total_ - done) / rate), " left");
+  const std::string line = str_cat(done, '/', total_, ' ', what_, "  ", fixed(100 * part, 0),
+                                   " %  ", fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+                                   clock_time(static_cast<double>(total_ - done) / rate), " left");
   // A line that wraps could not be drawn over.
   const index_t columns = std::max<index_t>(terminal_columns(STDERR_FILENO), 1);
   std::cerr << "\r\x1b[K" << line.substr(0, static_cast<std::size_t>(columns - 1)) << std::flush;

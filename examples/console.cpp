@@ -64,7 +64,7 @@ std::string error_text(const std::string& advice) {
   try {
     throw;
   } catch (const OutOfMemory& error) {
-    return format(error.what(), " more", advice);
+    return str_cat(error.what(), " more", advice);
   } catch (const std::bad_alloc&) {
     return "out of memory" + advice;
   } catch (const std::exception& error) {
@@ -75,7 +75,7 @@ std::string error_text(const std::string& advice) {
 int report_error(const std::string& name, std::string error) {
   std::cout.flush();
   // What a program refuses by itself begins with its name already.
-  if (!error.starts_with(format(name, ": "))) error = format(name, ": ", error);
+  if (!error.starts_with(str_cat(name, ": "))) error = str_cat(name, ": ", error);
   std::cerr << one_line(error) + '\n' << std::flush;  // one write: other processes write too
   return 2;
 }

@@ -138,9 +138,9 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
 void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto row = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
-    std::cout << format("{\"line\":", i + 1, ",\"text\":", json_quoted(lines[i]),
-                        ",\"vector\":", examples::json_list(row, examples::json_number<float>),
-                        "}\n");
+    std::cout << str_cat("{\"line\":", i + 1, ",\"text\":", json_quoted(lines[i]),
+                         ",\"vector\":", examples::json_list(row, examples::json_number<float>),
+                         "}\n");
   }
 }
 

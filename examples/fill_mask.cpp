@@ -35,15 +35,15 @@ std::string json_of(const std::vector<models::Blank>& blanks) {
   return "{\"blanks\":" +
          json_list(blanks,
                    [](const models::Blank& blank) {
-                     return format("{\"begin\":", blank.bytes.begin, ",\"end\":", blank.bytes.end,
-                                   ",\"fillings\":") +
+                     return str_cat("{\"begin\":", blank.bytes.begin, ",\"end\":", blank.bytes.end,
+                                    ",\"fillings\":") +
                             json_list(blank.fillings,
                                       [](const models::Filling& filling) {
-                                        return format("{\"id\":", filling.id,
-                                                      ",\"token\":", json_quoted(filling.token),
-                                                      ",\"text\":", json_quoted(filling.text),
-                                                      ",\"score\":",
-                                                      examples::json_number(filling.score), '}');
+                                        return str_cat("{\"id\":", filling.id,
+                                                       ",\"token\":", json_quoted(filling.token),
+                                                       ",\"text\":", json_quoted(filling.text),
+                                                       ",\"score\":",
+                                                       examples::json_number(filling.score), '}');
                                       }) +
                             '}';
                    }) +

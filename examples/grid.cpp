@@ -52,14 +52,14 @@ std::string squares(const Panel& panel) {
       const index_t first = j;
       while (j < m.columns() && level_of(m(i, j), panel.low, panel.high, kLevels) == level) ++j;
       paths[static_cast<std::size_t>(level)] +=
-          format("M", first, " ", i, "h", j - first, "v1H", first, "z");
+          str_cat("M", first, " ", i, "h", j - first, "v1H", first, "z");
     }
   }
   std::string text;
   for (int level = 0; level <= kLevels; ++level) {
     const std::string& path = paths[static_cast<std::size_t>(level)];
     if (path.empty()) continue;
-    text += format("<path fill=\"", colour_of(level, panel.low < 0), "\" d=\"", path, "\"/>\n");
+    text += str_cat("<path fill=\"", colour_of(level, panel.low < 0), "\" d=\"", path, "\"/>\n");
   }
   return text;
 }
@@ -69,25 +69,25 @@ std::string lines(const Panel& panel) {
   if (panel.square < 10) return {};
   std::string path;
   for (index_t i = 1; i < panel.values.rows(); ++i) {
-    path += format("M0 ", i, "h", panel.values.columns());
+    path += str_cat("M0 ", i, "h", panel.values.columns());
   }
   for (index_t j = 1; j < panel.values.columns(); ++j) {
-    path += format("M", j, " 0v", panel.values.rows());
+    path += str_cat("M", j, " 0v", panel.values.rows());
   }
-  return format("<path d=\"", path, "\" stroke=\"#999\" stroke-width=\"0.05\"/>\n");
+  return str_cat("<path d=\"", path, "\" stroke=\"#999\" stroke-width=\"0.05\"/>\n");
 }
 
 std::string drawn(const Panel& panel, index_t left) {
   const index_t width = panel.values.columns() * panel.square;
   const index_t height = panel.values.rows() * panel.square;
-  return format("<g transform=\"translate(", left, " ", 2 * kMargin, ")\">\n", "<text x=\"",
-                width / 2, "\" y=\"", -kMargin - 4, "\" font-weight=\"bold\">", panel.title,
-                "</text>\n", "<text x=\"", width / 2, "\" y=\"-6\">", panel.across,
-                " &#8594;</text>\n", "<text transform=\"translate(-8 ", height / 2,
-                ") rotate(-90)\">&#8592; ", panel.down, "</text>\n", "<g transform=\"scale(",
-                panel.square, ")\" shape-rendering=\"crispEdges\">\n", squares(panel), lines(panel),
-                "</g>\n", "<path d=\"M0 0h", width, "v", height,
-                "H0z\" fill=\"none\" stroke=\"#555\"/>\n", "</g>\n");
+  return str_cat("<g transform=\"translate(", left, " ", 2 * kMargin, ")\">\n", "<text x=\"",
+                 width / 2, "\" y=\"", -kMargin - 4, "\" font-weight=\"bold\">", panel.title,
+                 "</text>\n", "<text x=\"", width / 2, "\" y=\"-6\">", panel.across,
+                 " &#8594;</text>\n", "<text transform=\"translate(-8 ", height / 2,
+                 ") rotate(-90)\">&#8592; ", panel.down, "</text>\n", "<g transform=\"scale(",
+                 panel.square, ")\" shape-rendering=\"crispEdges\">\n", squares(panel),
+                 lines(panel), "</g>\n", "<path d=\"M0 0h", width, "v", height,
+                 "H0z\" fill=\"none\" stroke=\"#555\"/>\n", "</g>\n");
 }
 
 }  // namespace
@@ -115,12 +115,12 @@ std::string svg_picture(const std::string& description, const std::vector<Panel>
   }
   const index_t width = left - kMargin;
   height += 2 * kMargin + 10;
-  return format("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
-                "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
-                description, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-                "<g font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\" "
-                "fill=\"#222\">\n",
-                body, "</g>\n</svg>\n");
+  return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
+                 "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
+                 description, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+                 "<g font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\" "
+                 "fill=\"#222\">\n",
+                 body, "</g>\n</svg>\n");
 }
 
 void write_picture(const std::filesystem::path& folder, const std::string& name,

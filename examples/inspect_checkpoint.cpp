@@ -22,7 +22,7 @@ namespace {
 using namespace tessera;
 
 std::string shape_text(const Shape& shape) {
-  return format(shape);
+  return str_cat(shape);
 }
 
 void print_table(const std::string& file, const SafetensorsFile& opened) {

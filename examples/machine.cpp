@@ -25,9 +25,9 @@ std::string compiler_name() {
 
 pages::Facts machine_facts() {
   return {{"processor", processor().name},
-          {"logical cores", format(std::thread::hardware_concurrency())},
-          {"processes", format(processes().size())},
-          {"threads of a process", format(thread_count())},
+          {"logical cores", str_cat(std::thread::hardware_concurrency())},
+          {"processes", str_cat(processes().size())},
+          {"threads of a process", str_cat(thread_count())},
           {"instruction set", current_isa()},
           {"compiler", compiler_name()},
           {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};

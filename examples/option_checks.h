@@ -34,8 +34,8 @@ CLI::Validator between(Range<T> range) {
   const auto check = [range](const std::string& text) {
     T value{};
     if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
-    return format(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
-                  range.low, " to ", range.high);
+    return str_cat(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
+                   range.low, " to ", range.high);
   };
   return CLI::Validator(check, "");
 }

@@ -46,7 +46,7 @@ std::string listed(const std::vector<std::string>& options) {
 }
 
 std::string gigabytes(double bytes) {
-  return format(static_cast<std::int64_t>(bytes / 1e9) + 1, " GB");
+  return str_cat(static_cast<std::int64_t>(bytes / 1e9) + 1, " GB");
 }
 
 void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
@@ -65,10 +65,11 @@ void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, con
 Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary) {
   constexpr const char* kLayers = "encoder.layers.";
   const TrainingOptions& o = program.options;
-  const std::string width = format("--width ", o.width);
-  const std::string layers = format("--layers ", o.layers);
+  const std::string width = str_cat("--width ", o.width);
+  const std::string layers = str_cat("--layers ", o.layers);
   const std::vector<std::string> outer = {width, layers};
-  const std::vector<std::string> inner = {format("--feed-forward ", o.feed_forward), width, layers};
+  const std::vector<std::string> inner = {str_cat("--feed-forward ", o.feed_forward), width,
+                                          layers};
   std::vector<std::string> words = {width};
   if (!vocabulary.empty()) words.push_back(vocabulary);
   return {
@@ -87,8 +88,8 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
     const index_t copies = copies_of(program, parameter);
     for (index_t i = 0; program.resumed && i < copies; ++i) {
       const std::string layer =
-          parameter.layer_prefix.empty() ? std::string() : format(parameter.layer_prefix, i);
-      check_tensor(*program.resumed, format("model.", layer, parameter.name), parameter.shape);
+          parameter.layer_prefix.empty() ? std::string() : str_cat(parameter.layer_prefix, i);
+      check_tensor(*program.resumed, str_cat("model.", layer, parameter.name), parameter.shape);
     }
     const double count = count_of(parameter.shape) * static_cast<double>(copies);
     if (count <= most) continue;
@@ -104,7 +105,7 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
        is_trained ? "weights, gradients and moments" : "its weights", ", and this machine has ",
        gigabytes(there), " of memory and swap; its largest part, ",
        is_layers ? largest->name.substr(1) : largest->name, " of shape ", largest->shape,
-       is_layers ? format(" (", program.options.layers, " times)") : "", ", follows from ",
+       is_layers ? str_cat(" (", program.options.layers, " times)") : "", ", follows from ",
        listed(largest->options), ": choose a smaller model");
 }
 
@@ -113,8 +114,8 @@ void check_positions(const Program& program, const char* flag, index_t max_token
   const index_t width = program.options.width;
   if (max_tokens <= kMost / width) return;
   const std::string error =
-      format(flag, " and --width make a table of ", max_tokens, " positions of ", width,
-             " numbers; more than ", kMost, " numbers are too many");
+      str_cat(flag, " and --width make a table of ", max_tokens, " positions of ", width,
+              " numbers; more than ", kMost, " numbers are too many");
   if (program.resumed) fail_file(program.resumed->file, error);
   fail(program.name().c_str(), error);
 }

@@ -144,7 +144,7 @@ void require_one_program(const std::string& name, nn::NamedTexts options) {
   std::erase_if(options, [](const auto& option) { return option.first == "--threads"; });
   nn::NamedTexts facts = {
       {"the program", name},
-      {"the version", format(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
+      {"the version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
       // AVX2 and AVX-512 give the same bits, and others without fused operations.
       {"the instruction set", current_isa().starts_with("avx") ? "avx2 or avx512" : current_isa()}};
   facts.insert(facts.end(), options.begin(), options.end());
@@ -157,7 +157,7 @@ int report_failure(const std::string& name, std::string error) {
     std::this_thread::sleep_for(patience(rank));
     const std::string prefix = name + ": ";
     if (error.starts_with(prefix)) error.erase(0, prefix.size());
-    error = format("rank ", rank, ": ", error);
+    error = str_cat("rank ", rank, ": ", error);
   }
   const int code = report_error(name, std::move(error));
   if (processes().size() > 1) launch->end_all(code);

@@ -25,10 +25,11 @@ class NoLaunch final : public Launch {
 std::unique_ptr<Launch> join_launch() {
   const index_t processes = nn::launched_processes();
   if (processes > 1) {
-    throw std::runtime_error(format("started as one of ", processes,
-                                    " processes, but this build knows no MPI, so each would do the "
-                                    "same: install MPI (libopenmpi-dev) and build again, or start "
-                                    "it without mpirun"));
+    throw std::runtime_error(
+        str_cat("started as one of ", processes,
+                " processes, but this build knows no MPI, so each would do the "
+                "same: install MPI (libopenmpi-dev) and build again, or start "
+                "it without mpirun"));
   }
   return std::make_unique<NoLaunch>();
 }

@@ -50,7 +50,7 @@ std::string clock_time(double seconds) {
 }
 
 std::string fixed(double value, int digits) {
-  return format(std::fixed, std::setprecision(digits), value);
+  return str_cat(std::fixed, std::setprecision(digits), value);
 }
 
 Progress::Progress()
@@ -68,7 +68,7 @@ void Progress::show(const Standing& s) {
   const std::string percent = fixed(100 * s.fraction, 0);
   const std::string rest = "  loss " + fixed(s.loss, 4) + "  " + fixed(s.tokens_per_second, 0) +
                            " tokens/s  " + clock_time(s.seconds_left) + " left";
-  const std::string epoch = format("epoch ", s.epoch, "/", s.epochs, "  ");
+  const std::string epoch = str_cat("epoch ", s.epoch, "/", s.epochs, "  ");
   if (terminal_) {
     // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
     const std::string behind = " " + percent + " %" + rest;

@@ -45,7 +45,7 @@ std::string content_of(const fs::path& path) {
     file.read(at, block.data(), std::ssize(block));
     digest.add(std::as_bytes(std::span(block)));
   }
-  return format(file.size(), " bytes with the digest ", digest.value());
+  return str_cat(file.size(), " bytes with the digest ", digest.value());
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ template <class Score>
 void print_scored_line(const std::vector<std::string>& lines, std::size_t i, Score score,
                        bool json) {
   if (json) {
-    std::cout << format("{\"line\":", i + 1, ",\"score\":", json_number(score),
-                        ",\"text\":", json_quoted(lines[i]), "}\n");
+    std::cout << str_cat("{\"line\":", i + 1, ",\"score\":", json_number(score),
+                         ",\"text\":", json_quoted(lines[i]), "}\n");
   } else {
     std::cout << fixed(score, 4) << '\t' << i + 1 << '\t' << lines[i] << '\n';
   }

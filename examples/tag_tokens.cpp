@@ -23,7 +23,7 @@ std::string json_of(const std::vector<models::Tag>& tags, const std::string& lin
   return "{\"tags\":" +
          examples::json_list(tags,
                              [&](const models::Tag& tag) {
-                               return format(
+                               return str_cat(
                                    "{\"label\":", json_quoted(tag.label),
                                    ",\"score\":", examples::json_number(tag.score),
                                    ",\"begin\":", tag.bytes.begin, ",\"end\":", tag.bytes.end,

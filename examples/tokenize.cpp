@@ -63,7 +63,7 @@ std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& enco
          ",\"offsets\":" +
          json_list(encoding.offsets,
                    [](const text::Span& bytes) {
-                     return format('[', bytes.begin, ',', bytes.end, ']');
+                     return str_cat('[', bytes.begin, ',', bytes.end, ']');
                    }) +
          ",\"types\":" + json_list(encoding.types, number) + ",\"texts\":" +
          json_list(encoding.texts,
@@ -123,7 +123,7 @@ void tokenize(const Options& o) {
   if (o.decode) {
     index_t number = examples::own_share(lines).begin;
     for (const std::string& line : examples::own_share(lines).items) {
-      const std::string place = format(input, ": line ", ++number);
+      const std::string place = str_cat(input, ": line ", ++number);
       out.stream() << tokenizer->decode_text(numbers_of(line, place)) << '\n';
     }
   } else if (o.pair) {

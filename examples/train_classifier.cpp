@@ -74,13 +74,13 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   const examples::TrainingOptions& o = program.options;
   const index_t classes = std::ssize(names.labels);
   examples::Plan plan =
-      examples::plan_of(program, names.words->size(), format("--min-count ", c.min_count));
+      examples::plan_of(program, names.words->size(), str_cat("--min-count ", c.min_count));
   if (c.pair_rows > 0) {
     plan.push_back({"embeddings.pair_embeddings.weight",
                     {c.pair_rows, o.width},
-                    {format("--pair-rows ", c.pair_rows), format("--width ", o.width)}});
+                    {str_cat("--pair-rows ", c.pair_rows), str_cat("--width ", o.width)}});
   }
-  plan.push_back({"classifier.weight", {classes, o.width}, {format("--width ", o.width)}});
+  plan.push_back({"classifier.weight", {classes, o.width}, {str_cat("--width ", o.width)}});
   examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", c.max_words + 1);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());

@@ -224,10 +224,10 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
   manual_seed(program.options.seed);
   const index_t words = text.tokenizer->size();
-  examples::Plan plan = examples::plan_of(program, words, format("--vocabulary ", c.vocabulary));
+  examples::Plan plan = examples::plan_of(program, words, str_cat("--vocabulary ", c.vocabulary));
   const index_t width = program.options.width;
   plan.push_back(
-      {"cls.predictions.transform.dense.weight", {width, width}, {format("--width ", width)}});
+      {"cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)}});
   examples::check_plan(program, plan);
   examples::check_positions(program, "--length", c.length);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);

@@ -146,11 +146,11 @@ void Training::check_processes(const Program& program) const {
   const index_t size = processes().size();
   const std::string cure = program.resumed
                                ? ", with which the run was begun: start no more than that"
-                               : format(": start no more than that, or take --shards ", size,
-                                        ", which is another run with other bits");
+                               : str_cat(": start no more than that, or take --shards ", size,
+                                         ", which is another run with other bits");
   require(size <= options_.shards, program.name().c_str(), size,
           " processes cannot share --shards ", options_.shards, cure);
-  nn::NamedTexts facts = {{"the digest of the examples", format(lesson_.digest)}};
+  nn::NamedTexts facts = {{"the digest of the examples", str_cat(lesson_.digest)}};
   facts.insert(facts.end(), base_.values.begin(), base_.values.end());
   nn::require_agreement(processes(), program.name().c_str(), facts);
 }
@@ -196,12 +196,12 @@ std::string Training::earlier_lines() const {
 void Training::begin_report(const Program& program, index_t parameters) {
   pages::TrainingReport facts;
   facts.title = program.name();
-  facts.run = format(program.name(), " ", lesson_.digest, " ", options_.seed);
+  facts.run = str_cat(program.name(), " ", lesson_.digest, " ", options_.seed);
   facts.options = program.values();
   facts.machine = machine_facts();
-  facts.machine.emplace_back("parameters", format(parameters));
-  facts.machine.emplace_back("examples", format(lesson_.train.lengths.size()));
-  facts.machine.emplace_back("held-out examples", format(lesson_.held_out.lengths.size()));
+  facts.machine.emplace_back("parameters", str_cat(parameters));
+  facts.machine.emplace_back("examples", str_cat(lesson_.train.lengths.size()));
+  facts.machine.emplace_back("held-out examples", str_cat(lesson_.held_out.lengths.size()));
   report_ = Report(options_.report, std::move(facts));
   if (!leaves_traces()) return;
   if (options_.log.empty() && !report_.is_wanted()) return;
@@ -244,17 +244,17 @@ bool Training::run() {
   first_step_ = trainer_->step();
   const nn::RunEnd end = run_or_fail();
   const std::string where =
-      format("after step ", trainer_->step(), " of ", trainer_->total_steps());
+      str_cat("after step ", trainer_->step(), " of ", trainer_->total_steps());
   if (end == nn::RunEnd::kPatience) {
-    progress_.line(format("no better for ", options_.patience, " epochs: ended ", where,
-                          "; the best was after step ", trainer_->best_step().value_or(0)));
+    progress_.line(str_cat("no better for ", options_.patience, " epochs: ended ", where,
+                           "; the best was after step ", trainer_->best_step().value_or(0)));
   } else if (end == nn::RunEnd::kStopped) {
-    progress_.line(format("stopped ", where,
-                          options_.save.empty() ? "; nothing is saved without " + save_flag_
-                                                : "; go on with --resume " + options_.save,
-                          attention_.empty()
-                              ? ""
-                              : "; --attention " + attention_ + " is not written before the end"));
+    progress_.line(str_cat("stopped ", where,
+                           options_.save.empty() ? "; nothing is saved without " + save_flag_
+                                                 : "; go on with --resume " + options_.save,
+                           attention_.empty()
+                               ? ""
+                               : "; --attention " + attention_ + " is not written before the end"));
   }
   report_.write((end == nn::RunEnd::kStopped ? "stopped " : "finished ") + where, lines_, false);
   return end != nn::RunEnd::kStopped;
@@ -283,7 +283,7 @@ nn::RunEnd Training::run_or_fail() {
   try {
     return run_trainer(hooks);
   } catch (const std::exception& error) {
-    const std::string state = format("failed after step ", trainer_->step(), ": ", error.what());
+    const std::string state = str_cat("failed after step ", trainer_->step(), ": ", error.what());
     try {
       report_.write(state, lines_, false);
     } catch (const std::exception&) {
@@ -334,8 +334,8 @@ void Training::write(const pages::LoggedStep& step) {
 }
 
 std::string Training::standing() const {
-  return format("epoch ", std::min(trainer_->epoch() + 1, options_.epochs), " of ", options_.epochs,
-                ", step ", trainer_->step(), " of ", trainer_->total_steps());
+  return str_cat("epoch ", std::min(trainer_->epoch() + 1, options_.epochs), " of ",
+                 options_.epochs, ", step ", trainer_->step(), " of ", trainer_->total_steps());
 }
 
 void Training::after_epoch(const nn::EpochReport& report) {
@@ -347,9 +347,9 @@ void Training::after_epoch(const nn::EpochReport& report) {
     summary += "  held out: " + said(report.evaluation->totals);
     if (report.evaluation->is_best) summary += ", the best";
   }
-  progress_.line(format("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",
-                        fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
-                        clock_time(seconds())));
+  progress_.line(str_cat("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",
+                         fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
+                         clock_time(seconds())));
   report_.write_after(kSecondsBetweenEpochs, standing(), lines_);
   if (interrupted != 0) trainer_->stop();  // while the held-out examples were asked about
 }

@@ -19,7 +19,7 @@ class Differences {
 
   std::string text() const {
     if (count_ <= kMostListed) return text_.str();
-    return format(text_.str(), "\n  and ", count_ - kMostListed, " more");
+    return str_cat(text_.str(), "\n  and ", count_ - kMostListed, " more");
   }
 
  private:

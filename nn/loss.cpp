@@ -55,7 +55,7 @@ void check_classes(const char* op, const Tensor& x, const Tensor& targets, const
   require(weight.shape() == Shape{x.size(-1)} && weight.dtype() == x.dtype(), op,
           "weight of shape ", weight.shape(), " and dtype ", weight.dtype(), " does not fit ",
           x.dtype(), " scores of ", x.size(-1), " classes");
-  refuse_gradient(format("the weight of ", op).c_str(), {&weight});
+  refuse_gradient(str_cat("the weight of ", op).c_str(), {&weight});
 }
 
 /// The number of targets that are not ignored, all of which must be classes.
@@ -97,7 +97,7 @@ void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
 /// `x` (of whatever dtype) as contiguous elements of the shape and dtype of `like`.
 Tensor operand(const char* op, const char* what, const Tensor& x, const Tensor& like) {
   if (!x.defined()) return x;
-  const std::string name = format(op, ": ", what);
+  const std::string name = str_cat(op, ": ", what);
   require(broadcast_shapes(name.c_str(), x.shape(), like.shape()) == like.shape(), name.c_str(),
           "shape ", x.shape(), " does not broadcast to ", like.shape());
   return x.detach().to(like.dtype()).expand(like.shape()).contiguous();

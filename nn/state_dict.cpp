@@ -42,9 +42,9 @@ std::string better_prefix(const StateDict& wanted, const StateDict& given, const
     if (count > most) std::tie(best, most) = std::pair(prefix, count);
   }
   if (best == now) return "";
-  const std::string some = format("\n  ", most, " of ", given.size(), " names fit ");
+  const std::string some = str_cat("\n  ", most, " of ", given.size(), " names fit ");
   if (best.empty()) return some + "as they are: load without a prefix";
-  return format(some, "after '", plain(best), "': load with .prefix = \"", plain(best), "\"");
+  return str_cat(some, "after '", plain(best), "': load with .prefix = \"", plain(best), "\"");
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ std::string describe(const StateDict& state) {
     out << std::left << std::setw(static_cast<int>(width) + 2) << name << std::setw(16) << shape
         << std::right << std::setw(12) << count << '\n';
   };
-  for (const auto& [name, tensor] : state) line(name, format(tensor.shape()), tensor.count());
+  for (const auto& [name, tensor] : state) line(name, str_cat(tensor.shape()), tensor.count());
   line("total", "", total);
   return out.str();
 }

@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-/// Joins its arguments as `<<` prints them: `format("axis ", 3, " of ", shape)`. Whatever the
+/// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Whatever the
 /// program's locale, numbers look as in C: files are written with it too.
 template <class... Parts>
-std::string format(const Parts&... parts) {
+std::string str_cat(const Parts&... parts) {
   std::ostringstream out;
   out.imbue(std::locale::classic());
   (out << ... << parts);
@@ -22,7 +22,7 @@ std::string format(const Parts&... parts) {
 /// Throws std::invalid_argument with the text `op: parts...`.
 template <class... Parts>
 [[noreturn]] void fail(const char* op, const Parts&... parts) {
-  throw std::invalid_argument(format(op, ": ", parts...));
+  throw std::invalid_argument(str_cat(op, ": ", parts...));
 }
 
 /// Throws std::invalid_argument with the text `op: parts...` unless `condition` holds.
@@ -35,7 +35,7 @@ void require(bool condition, const char* op, const Parts&... parts) {
 /// Throws std::runtime_error with the text `file: parts...`; the parts begin with the place.
 template <class... Parts>
 [[noreturn]] void fail_file(const std::string& file, const Parts&... parts) {
-  throw std::runtime_error(format(file, ": ", parts...));
+  throw std::runtime_error(str_cat(file, ": ", parts...));
 }
 
 }  // namespace tessera

@@ -179,11 +179,11 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (tensor.count() > 0) {
     text += Layout(tensor, options, ", ").run(0, indent + ' ', options.line_width - 1);
   } else {
-    text += tensor.rank() == 1 ? "[]" : format("[], shape=", tensor.shape());
+    text += tensor.rank() == 1 ? "[]" : str_cat("[], shape=", tensor.shape());
   }
   if (implied) return text + ")";
   text += ",";
-  const std::string dtype = format("dtype=", tensor.dtype(), ")");
+  const std::string dtype = str_cat("dtype=", tensor.dtype(), ")");
   const auto last_line = std::ssize(text) - static_cast<index_t>(text.rfind('\n') + 1);
   const bool fits = last_line + std::ssize(dtype) + 1 <= options.line_width;
   return text + (fits ? " " : "\n" + indent) + dtype;

@@ -24,8 +24,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   try {
     return of_storage(Storage::allocate(bytes), shape, dtype);
   } catch (const std::bad_alloc&) {
-    throw OutOfMemory(
-        format("out of memory: a ", dtype, " tensor of shape ", shape, " needs ", bytes, " bytes"));
+    throw OutOfMemory(str_cat("out of memory: a ", dtype, " tensor of shape ", shape, " needs ",
+                              bytes, " bytes"));
   }
 }
 

@@ -47,7 +47,7 @@ Chart chart_over(std::string title, std::string label, const Results& results, c
   const index_t threads = most_threads(results);
   Chart chart;
   chart.title = std::move(title);
-  chart.description = format(chart.title, " in GFLOP/s, on ", threads, " threads.");
+  chart.description = str_cat(chart.title, " in GFLOP/s, on ", threads, " threads.");
   chart.x = {.label = std::move(label), .scale = Scale::kLog10};
   chart.y = {.label = "GFLOP/s", .low = 0};
   chart.series = by_library(results, threads, place);
@@ -109,10 +109,10 @@ Chart roofline(const Results& results) {
       chart.series.push_back(roof("roof of " + b.level, b.bytes_s, peak, low / 1.5, high * 1.5));
     }
   }
-  chart.description =
-      format("Speed of every case over the operations it makes of each byte, on ", threads,
-             " threads. No case that reads from memory can lie above the roof of memory; one whose "
-             "data is in a cache can.");
+  chart.description = str_cat(
+      "Speed of every case over the operations it makes of each byte, on ", threads,
+      " threads. No case that reads from memory can lie above the roof of memory; one whose "
+      "data is in a cache can.");
   return chart;
 }
 
@@ -178,7 +178,7 @@ Chart ladder(const Results& results, const std::string& name, const std::string&
     if (group_of(r.name) != name || !step || r.flops <= 0) continue;
     Series& series = by_threads[r.threads];
     series.mark = Mark::kLineAndDots;
-    series.name = format(r.threads, r.threads == 1 ? " thread" : " threads");
+    series.name = str_cat(r.threads, r.threads == 1 ? " thread" : " threads");
     series.points.push_back({*step, r.flops_s() / 1e9});
   }
   for (auto& [threads, series] : by_threads) chart.series.push_back(std::move(series));

@@ -38,7 +38,7 @@ std::string with_tables(std::string_view markdown, const Results& results,
     const std::size_t stop = std::min(markdown.find('\n'), markdown.size() - 1);
     const std::string_view text = markdown.substr(0, stop + 1);
     markdown.remove_prefix(stop + 1);
-    const std::string place = format(file, ":", line);
+    const std::string place = str_cat(file, ":", line);
     if (text.starts_with(kBegin)) {
       if (!name.empty()) fail_file(place, "the table of line ", opened, " has no end");
       const std::size_t close = text.find(kClose);
@@ -57,7 +57,7 @@ std::string with_tables(std::string_view markdown, const Results& results,
       (name.empty() ? out : old) += text;
     }
   }
-  if (!name.empty()) fail_file(format(file, ":", opened), "the table '", name, "' has no end");
+  if (!name.empty()) fail_file(str_cat(file, ":", opened), "the table '", name, "' has no end");
   return out;
 }
 

@@ -92,8 +92,8 @@ std::string report_html(const Results& results) {
   std::string body;
   for (const Section& section : sections_of(results)) {
     if (section.content.empty()) continue;
-    links += format("<a href=\"#", section.id, "\">", section.title, "</a>");
-    body += format("<section id=\"", section.id, "\"><h2>", section.title, "</h2>\n");
+    links += str_cat("<a href=\"#", section.id, "\">", section.title, "</a>");
+    body += str_cat("<section id=\"", section.id, "\"><h2>", section.title, "</h2>\n");
     if (!section.text.empty())
       body += "<p class=\"muted\">" + pages::escape(section.text) + "</p>\n";
     body += section.content + "</section>\n";
@@ -125,9 +125,9 @@ std::string roofline_svg(const Results& results) {
   std::size_t which = 0;
   for (const pages::Series& series : chart.series) {
     if (series.mark == pages::Mark::kGuide) continue;
-    legend += format("<g class=\"s", which++ % 8, "\"><circle class=\"dot\" cx=\"580\" cy=\"",
-                     y - 4, "\" r=\"4\"/><text x=\"590\" y=\"", y, "\">",
-                     pages::escape(series.name), "</text></g>");
+    legend += str_cat("<g class=\"s", which++ % 8, "\"><circle class=\"dot\" cx=\"580\" cy=\"",
+                      y - 4, "\" r=\"4\"/><text x=\"590\" y=\"", y, "\">",
+                      pages::escape(series.name), "</text></g>");
     y += 16;
   }
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" +

@@ -29,7 +29,7 @@ std::string gflops(const Result& r) {
 
 std::string value_text(const Json& value) {
   if (value.kind() == Json::Kind::kText) return std::string(value.text());
-  if (value.kind() == Json::Kind::kInteger) return format(value.integer());
+  if (value.kind() == Json::Kind::kInteger) return str_cat(value.integer());
   if (value.kind() == Json::Kind::kNumber) return digits_text(value.number(), 3);
   return "";
 }
@@ -37,8 +37,8 @@ std::string value_text(const Json& value) {
 std::string caches_text(const Json& caches) {
   std::string text;
   for (const Json& cache : caches.items()) {
-    text += format(text.empty() ? "" : ", ", "L", cache.integer("level"), " ",
-                   cache.text("kind", ""), " ", bytes_text(cache.number("bytes")));
+    text += str_cat(text.empty() ? "" : ", ", "L", cache.integer("level"), " ",
+                    cache.text("kind", ""), " ", bytes_text(cache.number("bytes")));
   }
   return text;
 }
@@ -101,17 +101,17 @@ Table ladder_table(const Results& results, const std::string& ladder) {
   Table table{
       .columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}, .words = {1}};
   if (most > 1) {
-    table.columns.push_back(format("GFLOP/s, ", most, " threads"));
+    table.columns.push_back(str_cat("GFLOP/s, ", most, " threads"));
     table.columns.push_back("of peak");
   }
   table.columns.push_back("memory");
   for (index_t step = 0;; ++step) {
-    const std::string name = format(ladder, "/step:", step);
+    const std::string name = str_cat(ladder, "/step:", step);
     const Result* one = find_case(results, name, kOurs, 1);
     const Result* all = most > 1 ? find_case(results, name, kOurs, most) : nullptr;
     const Result* any = one != nullptr ? one : all;
     if (any == nullptr) return table;
-    std::vector<std::string> row = {format(step), any->label};
+    std::vector<std::string> row = {str_cat(step), any->label};
     for (const Result* r : {one, all}) {
       if (r == all && most == 1) continue;
       row.push_back(r != nullptr ? gflops(*r) : "");
@@ -136,7 +136,7 @@ Table fused_table(const Results& results) {
     const Result* ops = find_case(results, "attention_unfused/" + sizes, kOurs, r.threads);
     if (ops == nullptr) continue;
     table.rows.push_back(
-        {sizes, format(r.threads), seconds_text(r.best_s), seconds_text(ops->best_s),
+        {sizes, str_cat(r.threads), seconds_text(r.best_s), seconds_text(ops->best_s),
          pages::decimals(ops->best_s / r.best_s, 2) + " times", memory(r), memory(*ops)});
   }
   return table;
@@ -152,7 +152,7 @@ Table peers_table(const Results& results) {
   table.columns.push_back("best other / ours");
   table.columns.push_back("errors");
   for (const Result* ours : ours_with_peers(results)) {
-    std::vector<std::string> row = {ours->name, format(ours->threads), seconds_text(ours->best_s)};
+    std::vector<std::string> row = {ours->name, str_cat(ours->threads), seconds_text(ours->best_s)};
     std::string errors = ours->error ? pages::decimals(*ours->error, 2) : "-";
     for (const std::string& name : names) {
       const Result* r = find_case(results, ours->name, name, ours->threads);
@@ -193,7 +193,7 @@ Table peer_groups_table(const Results& results) {
     }
     std::string libraries;
     for (const std::string& name : with) libraries += (libraries.empty() ? "" : ", ") + name;
-    table.rows.push_back({group, libraries, format(first->threads), format(cases),
+    table.rows.push_back({group, libraries, str_cat(first->threads), str_cat(cases),
                           pages::decimals(std::exp(logs / static_cast<double>(cases)), 2),
                           pages::decimals(worst, 2)});
   }
@@ -206,7 +206,7 @@ Table cases_table(const Results& results) {
               .rows = {},
               .words = {1}};
   for (const Result& r : results.cases) {
-    table.rows.push_back({r.name, r.by, format(r.threads), seconds_text(r.best_s),
+    table.rows.push_back({r.name, r.by, str_cat(r.threads), seconds_text(r.best_s),
                           seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
                           gflops(r), of_peak(r),
                           r.bytes > 0 ? digits_text(r.bytes / r.best_s / 1e9, 3) : "",
@@ -229,9 +229,10 @@ Table highlights_table(const Results& results) {
     if (r == nullptr) continue;
     const Result* peer = best_peer(results, *r);
     table.rows.push_back(
-        {format("`", r->name, "`"), seconds_text(r->best_s), gflops(*r), of_peak(*r),
-         peer != nullptr ? format(pages::decimals(peer->best_s / r->best_s, 2), " (", peer->by, ")")
-                         : ""});
+        {str_cat("`", r->name, "`"), seconds_text(r->best_s), gflops(*r), of_peak(*r),
+         peer != nullptr
+             ? str_cat(pages::decimals(peer->best_s / r->best_s, 2), " (", peer->by, ")")
+             : ""});
   }
   return table;
 }

@@ -31,12 +31,13 @@ std::string summary(const Comparison& c) {
     return std::count_if(c.cases.begin(), c.cases.end(),
                          [&](const Compared& x) { return x.verdict == change; });
   };
-  std::string text = format(count(Change::kSlower), " slower, ", count(Change::kFaster),
-                            " faster, ", count(Change::kSame), " the same within the noise");
-  if (!c.only_old.empty()) text += format(", ", c.only_old.size(), " only in the old");
-  if (!c.only_new.empty()) text += format(", ", c.only_new.size(), " only in the new");
-  text += format(" (by more than ", pages::decimals(c.options.least * 100, 1),
-                 " %; wrong at most once in ", std::lround(1 / c.options.alpha), " comparisons)\n");
+  std::string text = str_cat(count(Change::kSlower), " slower, ", count(Change::kFaster),
+                             " faster, ", count(Change::kSame), " the same within the noise");
+  if (!c.only_old.empty()) text += str_cat(", ", c.only_old.size(), " only in the old");
+  if (!c.only_new.empty()) text += str_cat(", ", c.only_new.size(), " only in the new");
+  text +=
+      str_cat(" (by more than ", pages::decimals(c.options.least * 100, 1),
+              " %; wrong at most once in ", std::lround(1 / c.options.alpha), " comparisons)\n");
   if (c.few_runs) {
     text +=
         "Less than 5 runs a side: smaller changes are lost in how runs differ. --run finds them.\n";
@@ -63,7 +64,7 @@ std::string table(const Comparison& comparison) {
   for (const Compared* c : order) {
     const double p = c->change > 0 ? c->p_slower : c->p_faster;
     text += padded(c->runs.name, width, true) + "  " + padded(c->runs.by, 9, true) +
-            padded(format(c->runs.threads), 8) + padded(seconds_text(c->old_s), 11) +
+            padded(str_cat(c->runs.threads), 8) + padded(seconds_text(c->old_s), 11) +
             padded(seconds_text(c->new_s), 11) + padded(percent(c->change), 9) +
             padded(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) +
             "\n";
@@ -74,16 +75,16 @@ std::string table(const Comparison& comparison) {
 std::string json(const Comparison& comparison) {
   std::string cases;
   for (const Compared& c : comparison.cases) {
-    cases += format(cases.empty() ? "" : ",\n", "{\"name\":", json_quoted(c.runs.name),
-                    ",\"by\":", json_quoted(c.runs.by), ",\"threads\":", c.runs.threads,
-                    ",\"runs\":[", c.runs.old_s.size(), ",", c.runs.new_s.size(),
-                    "],\"old_s\":", c.old_s, ",\"new_s\":", c.new_s, ",\"change\":", c.change,
-                    ",\"of_peak\":", c.by_peak ? "true" : "false", ",\"p_slower\":", c.p_slower,
-                    ",\"p_faster\":", c.p_faster, ",\"verdict\":\"", word(c.verdict), "\"}");
+    cases += str_cat(cases.empty() ? "" : ",\n", "{\"name\":", json_quoted(c.runs.name),
+                     ",\"by\":", json_quoted(c.runs.by), ",\"threads\":", c.runs.threads,
+                     ",\"runs\":[", c.runs.old_s.size(), ",", c.runs.new_s.size(),
+                     "],\"old_s\":", c.old_s, ",\"new_s\":", c.new_s, ",\"change\":", c.change,
+                     ",\"of_peak\":", c.by_peak ? "true" : "false", ",\"p_slower\":", c.p_slower,
+                     ",\"p_faster\":", c.p_faster, ",\"verdict\":\"", word(c.verdict), "\"}");
   }
-  return format("{\"alpha\":", comparison.options.alpha, ",\"least\":", comparison.options.least,
-                ",\"slower\":", comparison.slower() ? "true" : "false", ",\"cases\":[\n", cases,
-                "\n]}\n");
+  return str_cat("{\"alpha\":", comparison.options.alpha, ",\"least\":", comparison.options.least,
+                 ",\"slower\":", comparison.slower() ? "true" : "false", ",\"cases\":[\n", cases,
+                 "\n]}\n");
 }
 
 }  // namespace tessera::results

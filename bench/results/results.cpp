@@ -55,7 +55,7 @@ Results results_of(const Json& document, const std::string& file) {
   std::vector<std::string> failures;
   for (const Json& item : document.at("cases").as_list().items()) {
     if (item.has("failure")) {
-      failures.push_back(format(item.text("name"), ": ", item.text("failure")));
+      failures.push_back(str_cat(item.text("name"), ": ", item.text("failure")));
     } else {
       cases.push_back(read_result(item));
     }
@@ -120,9 +120,9 @@ std::string merged(const std::vector<Results>& files) {
       }
     }
   }
-  return format("{\"machine\":", first != nullptr ? written(first->machine) : "{}",
-                ",\n\"cases\":[\n", joined(order), "\n],\n\"bandwidth\":",
-                levels != nullptr ? written(levels->document.at("bandwidth")) : "[]", "}\n");
+  return str_cat("{\"machine\":", first != nullptr ? written(first->machine) : "{}",
+                 ",\n\"cases\":[\n", joined(order), "\n],\n\"bandwidth\":",
+                 levels != nullptr ? written(levels->document.at("bandwidth")) : "[]", "}\n");
 }
 
 std::optional<double> size_in(const std::string& name, const std::string& key) {

@@ -116,13 +116,13 @@ std::string markdown(const std::vector<Check>& checks) {
       "| "
       "by the formula |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const Check& each : checks) {
-    text += format("| ", rate_text(each.link.bandwidth), ", ", seconds_text(each.link.latency),
-                   " | ", seconds_text(each.model.compute), " | ",
-                   seconds_text(each.model.imbalance), " | ", seconds_text(each.model.exchange),
-                   " | ", seconds_text(each.model.total()), " | ", seconds_text(each.measured),
-                   " | ", pages::decimals(each.model.total() / each.measured, 2), " | ",
-                   bytes_text(static_cast<double>(each.sent)), " | ",
-                   bytes_text(static_cast<double>(each.expected)), " |\n");
+    text += str_cat("| ", rate_text(each.link.bandwidth), ", ", seconds_text(each.link.latency),
+                    " | ", seconds_text(each.model.compute), " | ",
+                    seconds_text(each.model.imbalance), " | ", seconds_text(each.model.exchange),
+                    " | ", seconds_text(each.model.total()), " | ", seconds_text(each.measured),
+                    " | ", pages::decimals(each.model.total() / each.measured, 2), " | ",
+                    bytes_text(static_cast<double>(each.sent)), " | ",
+                    bytes_text(static_cast<double>(each.expected)), " |\n");
   }
   return text;
 }

@@ -41,11 +41,11 @@ std::string verdict(const std::vector<Prediction>& predictions, double gbit) {
   if (fastest == nullptr) return "";
   const std::string half_text =
       half == nullptr ? "No number of hosts does half of that for each."
-                      : format("Each of ", half->hosts, " hosts does at least half (",
-                               percent(half->efficiency), ") of what one does alone.");
-  return format("\n", decimals(gbit, gbit < 10 ? 1 : 0), " Gbit/s: most examples a second on ",
-                fastest->hosts, " hosts, ", results::digits_text(fastest->examples_s, 3), ". ",
-                half_text, '\n');
+                      : str_cat("Each of ", half->hosts, " hosts does at least half (",
+                                percent(half->efficiency), ") of what one does alone.");
+  return str_cat("\n", decimals(gbit, gbit < 10 ? 1 : 0), " Gbit/s: most examples a second on ",
+                 fastest->hosts, " hosts, ", results::digits_text(fastest->examples_s, 3), ". ",
+                 half_text, '\n');
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::string markdown(const Plan& plan) {
   std::string line = "|---|---|---|";
   for (const double gbit : plan.bandwidths) {
     const std::string name = decimals(gbit, gbit < 10 ? 1 : 0) + " Gbit/s";
-    head += format(' ', name, ": exchange | step | examples/s | efficiency |");
+    head += str_cat(' ', name, ": exchange | step | examples/s | efficiency |");
     line += "---|---|---|---|";
   }
   std::string text = head + '\n' + line + '\n';
@@ -79,14 +79,14 @@ std::string markdown(const Plan& plan) {
     for (const Prediction& each : predictions) {
       if (each.hosts != hosts) continue;
       if (row.empty()) {
-        row = format("| ", hosts, " | ", seconds_text(each.step.compute), " | ",
-                     seconds_text(each.step.imbalance), " |");
+        row = str_cat("| ", hosts, " | ", seconds_text(each.step.compute), " | ",
+                      seconds_text(each.step.imbalance), " |");
       }
-      row += format(' ', seconds_text(each.step.exchange), " | ", seconds_text(each.step.total()),
-                    " | ", results::digits_text(each.examples_s, 3), " | ",
-                    percent(each.efficiency), " |");
+      row += str_cat(' ', seconds_text(each.step.exchange), " | ", seconds_text(each.step.total()),
+                     " | ", results::digits_text(each.examples_s, 3), " | ",
+                     percent(each.efficiency), " |");
     }
-    text += row.empty() ? format("| ", hosts, " | more hosts than shards |\n") : row + '\n';
+    text += row.empty() ? str_cat("| ", hosts, " | more hosts than shards |\n") : row + '\n';
   }
   for (const double gbit : plan.bandwidths) text += verdict(predictions, gbit);
   return text;
@@ -95,9 +95,9 @@ std::string markdown(const Plan& plan) {
 std::string csv(const Plan& plan) {
   std::string text = "hosts,gbit_s,compute_s,imbalance_s,exchange_s,step_s,examples_s,efficiency\n";
   for (const Prediction& each : predictions_of(plan)) {
-    text += format(each.hosts, ',', each.gbit, ',', each.step.compute, ',', each.step.imbalance,
-                   ',', each.step.exchange, ',', each.step.total(), ',', each.examples_s, ',',
-                   each.efficiency, '\n');
+    text += str_cat(each.hosts, ',', each.gbit, ',', each.step.compute, ',', each.step.imbalance,
+                    ',', each.step.exchange, ',', each.step.total(), ',', each.examples_s, ',',
+                    each.efficiency, '\n');
   }
   return text;
 }

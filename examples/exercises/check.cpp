@@ -20,7 +20,7 @@ bool close(double found, double wanted, double tolerance) {
 
 void fail_number(const std::string& what, double found, double wanted) {
   throw std::runtime_error(
-      format(what, ": wanted ", format_scalar(wanted), ", found ", format_scalar(found)));
+      str_cat(what, ": wanted ", format_scalar(wanted), ", found ", format_scalar(found)));
 }
 
 /// Runs one check, prints what came of it, and says whether it is solved.
@@ -52,7 +52,7 @@ void expect_close(const std::string& what, const Matrix& found, const Matrix& wa
   for (index_t i = 0; i < wanted.rows(); ++i) {
     for (index_t j = 0; j < wanted.columns(); ++j) {
       if (close(found(i, j), wanted(i, j), tolerance)) continue;
-      fail_number(format(what, ", row ", i, ", column ", j), found(i, j), wanted(i, j));
+      fail_number(str_cat(what, ", row ", i, ", column ", j), found(i, j), wanted(i, j));
     }
   }
 }

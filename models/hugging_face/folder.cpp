@@ -48,7 +48,7 @@ void ModelFolder::check_layers() const {
   for (std::size_t i = 0; i < encoder.encoder.layers.size(); ++i) {
     const EncoderLayerOptions& layer = encoder.encoder.layers[i];
     const index_t rows = layer.dim_feedforward * (layer.feed_forward.gated ? 2 : 1);
-    const std::string name = format("encoder.layers.", i, '.');
+    const std::string name = str_cat("encoder.layers.", i, '.');
     found_as(name + "linear1.weight", {rows, layer.d_model});
     found_as(name + "linear2.weight", {layer.d_model, layer.dim_feedforward});
     found_as(name + "self_attn.in_proj_weight", {3 * layer.d_model, layer.d_model});

@@ -27,7 +27,7 @@ std::optional<index_t> label_number(std::string_view key) {
 
 std::vector<std::string> numbered_labels(index_t count) {
   std::vector<std::string> labels;
-  for (index_t i = 0; i < count; ++i) labels.push_back(format("LABEL_", i));
+  for (index_t i = 0; i < count; ++i) labels.push_back(str_cat("LABEL_", i));
   return labels;
 }
 

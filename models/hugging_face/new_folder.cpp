@@ -89,7 +89,7 @@ NewFolder::NewFolder(const fs::path& target, bool overwrite)
   std::error_code error;
   do {
     path_ = target_.parent_path() /
-            format('.', target_.filename().string(), ".saving-", ::getpid(), '-', counter++);
+            str_cat('.', target_.filename().string(), ".saving-", ::getpid(), '-', counter++);
   } while (is_there(path_));
   if (fs::create_directory(path_, error)) return;
   path_.clear();

@@ -37,7 +37,7 @@ Map map_of(const char* op, const Tensor& weights, std::span<const std::string> t
       weights.defined() && is_floating(weights.dtype()) && weights.shape() == Shape({size, size}),
       op, "wanted floating weights of the shape ", Shape({size, size}), " for ", size,
       " tokens, got ",
-      weights.defined() ? format(weights.dtype(), " of ", weights.shape()) : "none");
+      weights.defined() ? str_cat(weights.dtype(), " of ", weights.shape()) : "none");
   Map map = {.size = tokens.size(), .weights = {}, .tokens = {}};
   map.weights = weights.to(kFloat64).contiguous().to_vector<double>();
   for (const std::string& token : tokens) {
@@ -54,8 +54,8 @@ std::string strongest(const Map& map) {
     for (std::size_t j = 1; j < map.size; ++j) {
       if (map.at(i, j) > map.at(i, best)) best = j;
     }
-    text += format(i == 0 ? "" : ", ", map.tokens[i], " at ", map.tokens[best], " (",
-                   decimals(100 * map.at(i, best), 0), " %)");
+    text += str_cat(i == 0 ? "" : ", ", map.tokens[i], " at ", map.tokens[best], " (",
+                    decimals(100 * map.at(i, best), 0), " %)");
   }
   return text;
 }
@@ -81,10 +81,10 @@ std::string labels(const Map& map, const Layout& at) {
   for (std::size_t i = 0; i < map.size; ++i) {
     const int middle = static_cast<int>(i) * kCell + kCell / 2;
     const std::string token = escape(map.tokens[i]);
-    svg += format("<text x=\"", at.left - 6, "\" y=\"", at.top + middle + 4,
-                  "\" text-anchor=\"end\">", token, "</text>\n");
-    svg += format("<text transform=\"translate(", at.left + middle + 4, ' ', at.top - 6,
-                  ") rotate(-90)\">", token, "</text>\n");
+    svg += str_cat("<text x=\"", at.left - 6, "\" y=\"", at.top + middle + 4,
+                   "\" text-anchor=\"end\">", token, "</text>\n");
+    svg += str_cat("<text transform=\"translate(", at.left + middle + 4, ' ', at.top - 6,
+                   ") rotate(-90)\">", token, "</text>\n");
   }
   return svg;
 }
@@ -96,10 +96,10 @@ std::string squares(const Map& map, const Layout& at) {
       const double weight = map.at(i, j);
       const double shade = std::isnan(weight) ? 1 : std::sqrt(std::clamp(weight, 0.0, 1.0));
       svg +=
-          format("<rect x=\"", at.left + static_cast<int>(j) * kCell, "\" y=\"",
-                 at.top + static_cast<int>(i) * kCell, "\" width=\"", kCell, "\" height=\"", kCell,
-                 "\" fill-opacity=\"", decimals(shade, 3), "\"><title>", escape(map.tokens[i]),
-                 " → ", escape(map.tokens[j]), ": ", decimals(weight, 4), "</title></rect>\n");
+          str_cat("<rect x=\"", at.left + static_cast<int>(j) * kCell, "\" y=\"",
+                  at.top + static_cast<int>(i) * kCell, "\" width=\"", kCell, "\" height=\"", kCell,
+                  "\" fill-opacity=\"", decimals(shade, 3), "\"><title>", escape(map.tokens[i]),
+                  " → ", escape(map.tokens[j]), ": ", decimals(weight, 4), "</title></rect>\n");
     }
   }
   return svg;
@@ -122,7 +122,7 @@ std::string attention_svg(const Tensor& weights, std::span<const std::string> to
   const Map map = map_of("attention_svg", weights, tokens, kLongestLabel);
   const Layout at = layout_of(map, title);
   const int side = static_cast<int>(map.size) * kCell;
-  return format(
+  return str_cat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", at.width, ' ', at.height,
       "\" width=\"", at.width, "\" height=\"", at.height,
       "\" role=\"img\" aria-labelledby=\"title desc\" font-family=\"monospace\" font-size=\"",

@@ -78,7 +78,7 @@ void check_text(const AttentionView& view, std::size_t number) {
                 weights.size(0) > 0 && weights.size(1) == tokens && weights.size(2) == tokens,
             kOp, "layer ", l, " of text ", number, ": wanted floating weights of the shape (H, ",
             tokens, ", ", tokens, "), got ",
-            weights.defined() ? format(weights.dtype(), " of ", weights.shape()) : "none");
+            weights.defined() ? str_cat(weights.dtype(), " of ", weights.shape()) : "none");
     require(view.heads.empty() || std::ssize(view.heads) == weights.size(0), kOp, "layer ", l,
             " of text ", number, " has ", weights.size(0), " heads, but ", view.heads.size(),
             " have numbers");
@@ -109,7 +109,7 @@ std::vector<float> checked_values(const Tensor& head) {
 
 std::string numbers_json(const std::vector<index_t>& numbers) {
   std::string json = "[";
-  for (const index_t number : numbers) json += (json.size() > 1 ? "," : "") + format(number);
+  for (const index_t number : numbers) json += (json.size() > 1 ? "," : "") + str_cat(number);
   return json + ']';
 }
 
@@ -148,7 +148,7 @@ std::string text_json(const AttentionText& text, const Encoding& encoding) {
 
 /// What assets/attention_data.js reads.
 std::string view_json(const AttentionView& view, const Encoding& encoding) {
-  std::string json = format(
+  std::string json = str_cat(
       "{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
       ",\"heads\":", numbers_json(view.heads), ",\"leftOut\":", view.left_out, ",\"texts\":[\n");
   for (std::size_t i = 0; i < view.texts.size(); ++i) {

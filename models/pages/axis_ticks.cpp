@@ -146,7 +146,7 @@ std::vector<Tick> ticks_at(std::span<const double> values) {
   std::vector<Tick> result;
   for (const double value : values) {
     const std::string text =
-        value == std::trunc(value) && std::abs(value) < 1e15 ? decimals(value, 0) : format(value);
+        value == std::trunc(value) && std::abs(value) < 1e15 ? decimals(value, 0) : str_cat(value);
     result.push_back({value, text == "-0" ? "0" : text});
   }
   return result;

@@ -26,7 +26,7 @@ std::string at(double value) {
 }
 
 std::string attribute(std::string_view name, double value) {
-  return format(" ", name, "=\"", at(value), "\"");
+  return str_cat(" ", name, "=\"", at(value), "\"");
 }
 
 /// The values of all points, but those of guides where there are others.
@@ -102,14 +102,14 @@ Plot plot_of(const Chart& chart) {
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* kind) {
-  return format("<path class=\"", kind, "\" d=\"M", at(x1), " ", at(y1), "L", at(x2), " ", at(y2),
-                "\"/>");
+  return str_cat("<path class=\"", kind, "\" d=\"M", at(x1), " ", at(y1), "L", at(x2), " ", at(y2),
+                 "\"/>");
 }
 
 std::string text(double x, double y, const char* anchor, const std::string& what,
                  const std::string& more = "") {
-  return format("<text", attribute("x", x), attribute("y", y), " text-anchor=\"", anchor, "\"",
-                more, ">", escape(what), "</text>");
+  return str_cat("<text", attribute("x", x), attribute("y", y), " text-anchor=\"", anchor, "\"",
+                 more, ">", escape(what), "</text>");
 }
 
 std::string axes(const Plot& plot) {
@@ -124,12 +124,12 @@ std::string axes(const Plot& plot) {
     const double x = plot.x(tick.value);
     svg += line(x, bottom, x, bottom + 4, "frame") + text(x, bottom + 18, "middle", tick.text);
   }
-  svg += format("<path class=\"frame\" d=\"M", at(kLeft), " ", at(kTop), "V", at(bottom), "H",
-                at(right), "\"/>\n");
+  svg += str_cat("<path class=\"frame\" d=\"M", at(kLeft), " ", at(kTop), "V", at(bottom), "H",
+                 at(right), "\"/>\n");
   const double middle_x = (kLeft + right) / 2, middle_y = (kTop + bottom) / 2;
   svg += text(middle_x, chart.height - 8, "middle", chart.x.label);
   svg += text(14, middle_y, "middle", chart.y.label,
-              format(" transform=\"rotate(-90 14 ", at(middle_y), ")\""));
+              str_cat(" transform=\"rotate(-90 14 ", at(middle_y), ")\""));
   return svg + '\n';
 }
 
@@ -137,8 +137,8 @@ std::string axes(const Plot& plot) {
 std::string said(const Chart& chart, const Series& series, const ChartPoint& point) {
   std::string text = series.name;
   if (!point.label.empty()) text += (text.empty() ? "" : ", ") + point.label;
-  return format(text, text.empty() ? "" : ": ", chart.x.label, " ", number_text(point.x), ", ",
-                chart.y.label, " ", number_text(point.y));
+  return str_cat(text, text.empty() ? "" : ": ", chart.x.label, " ", number_text(point.x), ", ",
+                 chart.y.label, " ", number_text(point.y));
 }
 
 /// The line through the points, which begins anew behind each that cannot be drawn. A point alone
@@ -158,7 +158,7 @@ std::string path(const Plot& plot, const std::vector<ChartPoint>& points) {
 }
 
 std::string classes(std::size_t which) {
-  return format("s", which % 8, " d", which % 4);
+  return str_cat("s", which % 8, " d", which % 4);
 }
 
 /// A point as a dot, with the values that pointing at it shows, and its label.
@@ -167,23 +167,23 @@ std::string mark(const Plot& plot, const Series& series, const ChartPoint& point
   if (!plot.x.holds(point.x)) return "";
   const double x = plot.x(point.x);
   if (!plot.y.holds(point.y)) {
-    return format("<path class=\"cross\" d=\"M", at(x - 4), " ", at(kTop + 1), "l8 8m0 -8l-8 8\">",
-                  title, "</path>");
+    return str_cat("<path class=\"cross\" d=\"M", at(x - 4), " ", at(kTop + 1), "l8 8m0 -8l-8 8\">",
+                   title, "</path>");
   }
   const double y = plot.y(point.y);
   const bool has_dot = series.mark == Mark::kDots || series.mark == Mark::kLineAndDots ||
                        (series.mark == Mark::kLine && series.points.size() == 1);
   std::string svg;
   if (has_dot)
-    svg += format("<circle class=\"dot\" cx=\"", at(x), "\" cy=\"", at(y), "\" r=\"3\"/>");
+    svg += str_cat("<circle class=\"dot\" cx=\"", at(x), "\" cy=\"", at(y), "\" r=\"3\"/>");
   if (!point.label.empty()) {
     const bool is_left = x < (kLeft + plot.chart.width) / 2;
     const double inside = std::clamp(x, kLeft, plot.chart.width - kRight);
     svg += text(is_left ? inside + 6 : inside - 6, std::max(y - 6, kTop + 10),
                 is_left ? "start" : "end", point.label);
   }
-  return svg + format("<circle class=\"hit\" cx=\"", at(x), "\" cy=\"", at(y), "\" r=\"5\">", title,
-                      "</circle>\n");
+  return svg + str_cat("<circle class=\"hit\" cx=\"", at(x), "\" cy=\"", at(y), "\" r=\"5\">",
+                       title, "</circle>\n");
 }
 
 /// Many points make a fine line; one with dots stands out before it.
@@ -197,9 +197,9 @@ const char* line_class(const Series& series) {
 std::string drawn(const Plot& plot, const Series& series, std::size_t which) {
   const std::vector<ChartPoint> points = thinned(series.points, kMostDrawn);
   const bool is_guide = series.mark == Mark::kGuide;
-  std::string svg = format("<g class=\"", is_guide ? "" : classes(which), "\">");
+  std::string svg = str_cat("<g class=\"", is_guide ? "" : classes(which), "\">");
   if (series.mark != Mark::kDots) {
-    svg += format("<path class=\"", line_class(series), "\" d=\"", path(plot, points), "\"/>\n");
+    svg += str_cat("<path class=\"", line_class(series), "\" d=\"", path(plot, points), "\"/>\n");
   }
   for (const ChartPoint& point : points) svg += mark(plot, series, point);
   return svg + "</g>\n";
@@ -211,8 +211,8 @@ std::string legend(const Chart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const bool is_guide = series.mark == Mark::kGuide;
-    html += format("<li class=\"", is_guide ? "" : classes(i),
-                   "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">");
+    html += str_cat("<li class=\"", is_guide ? "" : classes(i),
+                    "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">");
     if (series.mark != Mark::kDots) html += line(0, 5, 28, 5, line_class(series));
     if (series.mark == Mark::kDots || series.mark == Mark::kLineAndDots) {
       html += "<circle class=\"dot\" cx=\"14\" cy=\"5\" r=\"3\"/>";
@@ -241,14 +241,14 @@ std::string in_words(const Plot& plot) {
       if (point.y > high->y) high = &point;
     }
     if (first == nullptr) {
-      say(format(series.name, ": no values."));
+      say(str_cat(series.name, ": no values."));
     } else {
-      say(format(series.name, ": from ", number_text(first->y), " at ", number_text(first->x),
-                 " to ", number_text(last->y), " at ", number_text(last->x), "; smallest ",
-                 number_text(low->y), " at ", number_text(low->x), ", largest ",
-                 number_text(high->y), " at ", number_text(high->x), "."));
+      say(str_cat(series.name, ": from ", number_text(first->y), " at ", number_text(first->x),
+                  " to ", number_text(last->y), " at ", number_text(last->x), "; smallest ",
+                  number_text(low->y), " at ", number_text(low->x), ", largest ",
+                  number_text(high->y), " at ", number_text(high->x), "."));
     }
-    if (missing > 0) say(format(missing, " values cannot be drawn."));
+    if (missing > 0) say(str_cat(missing, " values cannot be drawn."));
   }
   return words;
 }
@@ -260,18 +260,18 @@ std::string chart_html(const Chart& chart) {
   const std::string words = in_words(plot);
   std::string html = "<figure class=\"chart\"><figcaption>" + escape(chart.title) +
                      "</figcaption>\n" + legend(chart);
-  html += format("<svg viewBox=\"0 0 ", at(chart.width), " ", at(chart.height),
-                 "\" role=\"img\" aria-label=\"", escape(chart.title + ". " + words), "\"><desc>",
-                 escape(words), "</desc>\n");
+  html += str_cat("<svg viewBox=\"0 0 ", at(chart.width), " ", at(chart.height),
+                  "\" role=\"img\" aria-label=\"", escape(chart.title + ". " + words), "\"><desc>",
+                  escape(words), "</desc>\n");
   html += axes(plot);
   // An inner picture, so that nothing is drawn beyond the axes; a little room for dots on them.
   constexpr double kRoom = 6;
   const double x = kLeft - kRoom, y = kTop - kRoom;
   const double width = chart.width - kRight - x + kRoom,
                height = chart.height - kBottom - y + kRoom;
-  html += format("<svg", attribute("x", x), attribute("y", y), attribute("width", width),
-                 attribute("height", height), " viewBox=\"", at(x), " ", at(y), " ", at(width), " ",
-                 at(height), "\">\n");
+  html += str_cat("<svg", attribute("x", x), attribute("y", y), attribute("width", width),
+                  attribute("height", height), " viewBox=\"", at(x), " ", at(y), " ", at(width),
+                  " ", at(height), "\">\n");
   for (std::size_t i = 0; i < chart.series.size(); ++i) html += drawn(plot, chart.series[i], i);
   return html + "</svg></svg></figure>\n";
 }

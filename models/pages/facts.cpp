@@ -19,7 +19,7 @@ std::string table_html(const std::string& caption,
     for (std::size_t j = 0; j < rows[i].size(); ++j) {
       const bool is_head = i == 0 || j == 0;
       const char* const scope = i == 0 ? " scope=\"col\"" : " scope=\"row\"";
-      html += is_head ? format("<th", scope, ">") : std::string("<td>");
+      html += is_head ? str_cat("<th", scope, ">") : std::string("<td>");
       html += escape(rows[i][j]) + (is_head ? "</th>" : "</td>");
     }
     html += "</tr>\n";
@@ -37,7 +37,7 @@ std::string facts_html(const std::string& caption, const Facts& facts) {
 
 std::string at_step_text(const std::optional<AtStep>& value) {
   if (!value) return "-";
-  return format(number_text(value->value), " (step ", value->step, ")");
+  return str_cat(number_text(value->value), " (step ", value->step, ")");
 }
 
 std::string time_text(const std::optional<double>& seconds) {

@@ -120,10 +120,10 @@ std::string run_log_line(const LoggedStep& step) {
   const auto cell = [](const std::optional<double>& value) {
     return value ? "," + number_text(*value) : std::string(",");
   };
-  return format(step.step, ",", step.epoch, ",", number_text(step.loss), cell(step.learning_rate),
-                cell(step.gradient_norm), cell(step.tokens), ",",
-                step.seconds ? decimals(*step.seconds, 3) : std::string(), cell(step.accuracy),
-                cell(step.held_out_loss), cell(step.held_out_accuracy), "\n");
+  return str_cat(step.step, ",", step.epoch, ",", number_text(step.loss), cell(step.learning_rate),
+                 cell(step.gradient_norm), cell(step.tokens), ",",
+                 step.seconds ? decimals(*step.seconds, 3) : std::string(), cell(step.accuracy),
+                 cell(step.held_out_loss), cell(step.held_out_accuracy), "\n");
 }
 
 std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file) {

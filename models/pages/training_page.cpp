@@ -21,7 +21,7 @@ std::string cell(const std::optional<double>& value) {
 
 std::string summary_html(const TrainingReport& report, const RunSummary& summary) {
   Facts facts = {{"state", report.state},
-                 {"steps", format(summary.steps)},
+                 {"steps", str_cat(summary.steps)},
                  {"loss, last", at_step_text(summary.last_loss)},
                  {"loss, smallest", at_step_text(summary.best_loss)}};
   if (summary.last_held_out) {
@@ -55,7 +55,7 @@ std::string epochs_html(const std::vector<LoggedStep>& steps) {
   for (std::size_t i = 0; i < shown; ++i) {
     const LoggedStep& step = *ends[shown == 1 ? 0 : i * (ends.size() - 1) / (shown - 1)];
     const auto place = static_cast<std::size_t>(&step - steps.data());
-    rows.push_back({format(step.step), format(step.epoch), number_text(step.loss),
+    rows.push_back({str_cat(step.step), str_cat(step.epoch), number_text(step.loss),
                     cell(step.accuracy), cell(step.learning_rate), cell(step.gradient_norm),
                     cell(step.held_out_loss), cell(step.held_out_accuracy),
                     step.seconds ? time_text(times[place]) : ""});
@@ -84,7 +84,7 @@ std::string mistakes_html(const ClassCounts& classes) {
   std::vector<std::vector<std::string>> rows = {{"label", "answer", "times"}};
   for (const Mistake& mistake : mistakes) {
     rows.push_back(
-        {classes.labels[mistake.label], classes.labels[mistake.answer], format(mistake.count)});
+        {classes.labels[mistake.label], classes.labels[mistake.answer], str_cat(mistake.count)});
   }
   return table_html(classes.title + ": the most frequent mistakes", rows);
 }
@@ -110,8 +110,8 @@ std::string classes_html(const ClassCounts& classes) {
     };
     html += "<tr><th scope=\"row\">" + escape(classes.labels[i]) + "</th>";
     for (std::size_t j = 0; j < row.size(); ++j) {
-      html += format("<td class=\"", i == j ? "right" : "wrong",
-                     "\" style=\"--share:", decimals(share(row[j]), 3), "\">", row[j], "</td>");
+      html += str_cat("<td class=\"", i == j ? "right" : "wrong",
+                      "\" style=\"--share:", decimals(share(row[j]), 3), "\">", row[j], "</td>");
     }
     html += "<td>" + (all > 0 ? decimals(100 * share(row[i]), 1) + " %" : "-") + "</td></tr>\n";
   }
@@ -139,8 +139,8 @@ Page training_page(const TrainingReport& report) {
           facts_html("Options", report.options) + facts_html("Machine", report.machine) +
           "</div>\n</main>";
   std::string data =
-      format("{\"running\":", report.is_running ? "true" : "false",
-             ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
+      str_cat("{\"running\":", report.is_running ? "true" : "false",
+              ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
   Page page;
   page.title = report.title + ": " + report.state;
   page.body = std::move(body);
@@ -151,7 +151,7 @@ Page training_page(const TrainingReport& report) {
 }
 
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run) {
-  const std::string start = format("<script type=\"application/json\" id=\"", kLogId, "\">");
+  const std::string start = str_cat("<script type=\"application/json\" id=\"", kLogId, "\">");
   const std::size_t begin = html.find(start);
   if (begin == std::string_view::npos) return std::nullopt;
   const std::string_view rest = html.substr(begin + start.size());

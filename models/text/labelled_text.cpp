@@ -44,7 +44,7 @@ struct Line {
     }
     if (found.size() != names.size()) {
       const std::size_t tabs = found.size() - 1;
-      const std::string count = tabs == 0 ? "no tab" : format(tabs, tabs == 1 ? " tab" : " tabs");
+      const std::string count = tabs == 0 ? "no tab" : str_cat(tabs, tabs == 1 ? " tab" : " tabs");
       fail_here(": ", count, "; wanted ", wanted, ", not ", printable(text));
     }
     std::size_t byte = 1;
@@ -52,7 +52,7 @@ struct Line {
       if (is_blank(found[i])) {
         fail_here(", byte ", byte, ": no ", names[i],
                   i == 0 ? std::string(" before the tab")
-                         : format(" after the ", names[i - 1], ' ', printable(found[i - 1])));
+                         : str_cat(" after the ", names[i - 1], ' ', printable(found[i - 1])));
       }
       byte += found[i].size() + 1;
     }

@@ -63,7 +63,7 @@ std::string known_kinds() {
   std::string names;
   for (const Kind& kind : kKinds) {
     const bool is_last = &kind == std::end(kKinds) - 1;
-    names += format(names.empty() ? "'" : is_last ? " or '" : ", '", kind.name, "'");
+    names += str_cat(names.empty() ? "'" : is_last ? " or '" : ", '", kind.name, "'");
   }
   return names;
 }

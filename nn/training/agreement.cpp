@@ -18,7 +18,7 @@ Checkpoint description_of(const StateDict& tensors) {
   Checkpoint description;
   Digest digest;
   for (const auto& [name, tensor] : tensors) {
-    description.set(name, format(tensor.dtype(), ' ', tensor.shape()));
+    description.set(name, str_cat(tensor.dtype(), ' ', tensor.shape()));
     digest.add(detail::bytes_of(tensor.detach().contiguous()));
   }
   description.set("digest", digest.value());
@@ -26,7 +26,7 @@ Checkpoint description_of(const StateDict& tensors) {
 }
 
 std::string version_text() {
-  return format(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
+  return str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
 }
 
 std::string arithmetic_text() {

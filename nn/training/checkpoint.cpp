@@ -119,7 +119,7 @@ Checkpoint& Checkpoint::add(const std::string& group, const Rng::State& state) {
 
 Checkpoint Checkpoint::group(const std::string& name) const {
   return {group_of(tensors, name), group_of(values, name),
-          file.empty() ? std::string() : format(file, ": ", name)};
+          file.empty() ? std::string() : str_cat(file, ": ", name)};
 }
 
 Rng::State Checkpoint::rng(const std::string& group) const {
@@ -136,7 +136,7 @@ void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {
     const Shape& shape = want->second.shape();
     if (!tensor.defined() || !(tensor.shape() == shape)) {
       differences.add(name, " should have shape ", shape, ", not ",
-                      tensor.defined() ? format(tensor.shape()) : "none");
+                      tensor.defined() ? str_cat(tensor.shape()) : "none");
     }
   }
   const std::string text = differences.text();

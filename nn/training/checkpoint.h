@@ -80,7 +80,7 @@ struct Checkpoint {
   bool has(const std::string& name) const { return values.contains(name); }
 
   void set(const std::string& name, std::string_view text) { values[name] = text; }
-  void set(const std::string& name, std::integral auto value) { values[name] = format(+value); }
+  void set(const std::string& name, std::integral auto value) { values[name] = str_cat(+value); }
   void set(const std::string& name, double value);
 
   const std::string& text(const std::string& name) const;

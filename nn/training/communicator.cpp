@@ -36,14 +36,14 @@ std::vector<std::string> all_gather_results(Communicator& processes,
   } catch (const ProcessLost&) {
     throw;
   } catch (const std::exception& error) {
-    mine = format('!', error.what());
+    mine = str_cat('!', error.what());
   } catch (...) {
     mine = "!something was thrown that is no std::exception";
   }
   std::vector<std::string> all = processes.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].front() == '!') {
-      throw std::runtime_error(format("rank ", rank, ": ", all[rank].substr(1)));
+      throw std::runtime_error(str_cat("rank ", rank, ": ", all[rank].substr(1)));
     }
   }
   for (std::string& text : all) text.erase(0, 1);

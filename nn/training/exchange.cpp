@@ -94,7 +94,7 @@ BatchSums Exchange::finish(BatchTrees trees, const std::string& error) {
   processes_->wait();
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     if (reports[rank].error.empty()) continue;
-    throw std::runtime_error(format("rank ", rank, ": ", reports[rank].error));
+    throw std::runtime_error(str_cat("rank ", rank, ": ", reports[rank].error));
   }
   BatchSums sums{.totals = total_of(reports), .gradients = {}};
   note_gradients(reports);

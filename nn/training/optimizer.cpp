@@ -28,10 +28,10 @@ std::string wrong_number(const std::string& what, double value, Rule::Range rang
   const bool is_small = range == Rule::Range::kBelow1;
   const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
   if (fits && std::isfinite(value)) return {};
-  return format(what, " is ", value,
-                is_free    ? ""
-                : is_small ? ", not in [0, 1)"
-                           : ", not a number >= 0");
+  return str_cat(what, " is ", value,
+                 is_free    ? ""
+                 : is_small ? ", not in [0, 1)"
+                            : ", not a number >= 0");
 }
 
 void check_number(const char* op, const char* what, double value) {
@@ -270,7 +270,7 @@ void Optimizer::share(Communicator& processes) {
   constexpr const char* kOp = "share";
   NamedTexts facts = {{"the optimiser", name_}};
   for (const auto& [name, tensor] : variables()) {
-    facts.emplace_back("parameter " + name, format(tensor.dtype(), ' ', tensor.shape()));
+    facts.emplace_back("parameter " + name, str_cat(tensor.dtype(), ' ', tensor.shape()));
   }
   for (const auto& [name, value] : settings().values) facts.emplace_back(name, value);
   require_agreement(processes, kOp, facts);

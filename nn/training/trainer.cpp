@@ -134,12 +134,12 @@ NamedTexts Trainer::facts() const {
   }
   // What says most comes first, because an error names the first that differs.
   NamedTexts texts = {
-      {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", format(step())}};
+      {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", str_cat(step())}};
   texts.insert(texts.end(), facts.values.begin(), facts.values.end());
   for (const char* const group : {"best", "sampler", "trainer"}) {
     std::string values;
     for (const auto& [name, value] : state.group(group).values) values += name + ' ' + value + ' ';
-    texts.emplace_back(format("state of ", group), values);
+    texts.emplace_back(str_cat("state of ", group), values);
   }
   return texts;
 }
@@ -288,8 +288,8 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
     if (exchange_) require_agreement(*processes_, kOp, facts());
     return run_steps(hooks);
   } catch (const ProcessLost& lost) {
-    throw ProcessLost(format(kOp, ": ", lost.what(), "; the run ends in step ",
-                             std::min(step() + 1, total_steps_), " of ", total_steps_));
+    throw ProcessLost(str_cat(kOp, ": ", lost.what(), "; the run ends in step ",
+                              std::min(step() + 1, total_steps_), " of ", total_steps_));
   }
 }
 

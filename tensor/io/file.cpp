@@ -172,7 +172,7 @@ class TemporaryFile {
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
       path_ = folder_of(target) /
-              format(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
+              str_cat(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
       Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       if (file.get() < 0 && errno == EEXIST) continue;
       if (file.get() < 0) break;

@@ -198,7 +198,7 @@ std::string Json::path() const {
       if (value.node().keyed != 0) {
         path += (path.empty() ? "" : ".") + std::string(value.key().substr(0, 80));
       } else {
-        path += format('[', place, ']');
+        path += str_cat('[', place, ']');
       }
       around = value;
       break;
@@ -221,7 +221,7 @@ std::string Json::described() const {
     case Kind::kBoolean:
       return boolean() ? "true" : "false";
     case Kind::kInteger:
-      return format(integer());
+      return str_cat(integer());
     case Kind::kNumber:
       return nlohmann::json(number()).dump();
     case Kind::kText:

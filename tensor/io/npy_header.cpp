@@ -143,9 +143,9 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& file) {
 }
 
 std::string format_npy_header(const NpyHeader& header) {
-  return format("{'descr': '", header.descr,
-                "', 'fortran_order': ", header.fortran_order ? "True" : "False",
-                ", 'shape': ", header.shape, ", }");
+  return str_cat("{'descr': '", header.descr,
+                 "', 'fortran_order': ", header.fortran_order ? "True" : "False",
+                 ", 'shape': ", header.shape, ", }");
 }
 
 }  // namespace tessera

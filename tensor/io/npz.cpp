@@ -200,7 +200,7 @@ std::uint32_t checksum(const FileRegion& region) {
 
 /// The bytes of an entry, after every check that needs no reading of a .npy.
 FileRegion locate(const InputFile& file, const Entry& entry, std::uint64_t limit) {
-  const std::string label = format(file.name(), ": entry ", printable(entry.name));
+  const std::string label = str_cat(file.name(), ": entry ", printable(entry.name));
   if ((entry.flags & 1) != 0) fail_file(label, "it is encrypted");
   if (entry.method != 0) {
     fail_file(label, "it is compressed; save with numpy.savez, not numpy.savez_compressed");
@@ -232,7 +232,7 @@ std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
   EntryList entries(file, directory);
   while (const std::optional<Entry> next = entries.next()) {
     const Entry& entry = *next;
-    const std::string label = format(file.name(), ": entry ", printable(entry.name));
+    const std::string label = str_cat(file.name(), ": entry ", printable(entry.name));
     if (!entry.name.ends_with(kSuffix)) fail_file(label, "not a .npy file");
     if (entry.stored_size > left) fail_file(label, "the entries together are larger than the file");
     left -= entry.stored_size;

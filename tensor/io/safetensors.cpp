@@ -35,7 +35,7 @@ constexpr index_t kMostMapped = 8192;
 constexpr std::size_t kDataAlignment = 64;
 
 std::string place(const InputFile& file, const SafetensorsEntry& entry) {
-  return format(file.name(), ": tensor ", printable(entry.name));
+  return str_cat(file.name(), ": tensor ", printable(entry.name));
 }
 
 const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& entry) {

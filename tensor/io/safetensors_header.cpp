@@ -102,11 +102,11 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
     check_name(entry.name);
     require(entry.name != kMetadata, kOp, "no tensor can have the name ", kMetadata);
     add_key(entry.name);
-    text += format(R"({"dtype":")", entry.dtype, R"(","shape":[)");
+    text += str_cat(R"({"dtype":")", entry.dtype, R"(","shape":[)");
     for (index_t axis = 0; axis < entry.shape.size(); ++axis) {
-      text += format(axis == 0 ? "" : ",", entry.shape[axis]);
+      text += str_cat(axis == 0 ? "" : ",", entry.shape[axis]);
     }
-    text += format(R"(],"data_offsets":[)", entry.begin, ',', entry.end, "]}");
+    text += str_cat(R"(],"data_offsets":[)", entry.begin, ',', entry.end, "]}");
   }
   return text += '}';
 }

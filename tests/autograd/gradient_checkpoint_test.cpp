@@ -90,8 +90,8 @@ TEST_P(GradientCheckpointTest, AnEncodersBitsStay) {
     for (const double dropout : {0.0, 0.3}) {
       for (const AttentionMask& mask : {AttentionMask(), causal_mask(), length_mask({9, 4}),
                                         keep_keys_mask(ones({2, 9}, kBool))}) {
-        SCOPED_TRACE(format("norm first ", norm_first, ", dropout ", dropout, ", causal ",
-                            mask.causal(), ", lengths ", mask.lengths().defined()));
+        SCOPED_TRACE(str_cat("norm first ", norm_first, ", dropout ", dropout, ", causal ",
+                             mask.causal(), ", lengths ", mask.lengths().defined()));
         expect_same(run_encoder(true, norm_first, dropout, mask),
                     run_encoder(false, norm_first, dropout, mask));
       }
@@ -124,7 +124,7 @@ std::vector<Named> train(bool checkpointed) {
     nn::clip_grad_norm(optimizer, 0.5);
     optimizer.step();
     optimizer.zero_grad();
-    found.push_back({format("loss ", step), loss.detach()});
+    found.push_back({str_cat("loss ", step), loss.detach()});
   }
   for (const auto& [name, tensor] : nn::state_dict(encoder)) {
     found.push_back({name, tensor.detach()});

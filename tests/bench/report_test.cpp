@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 std::string one(const std::string& name, const std::string& by, int threads, double best,
                 const std::string& more = "") {
-  return format(R"({"name":")", name, R"(","by":")", by, R"(","threads":)", threads,
-                R"(,"best_s":)", best, R"(,"median_s":)", best * 1.5,
-                R"(,"flops":2e9,"bytes":1e7,"peak_flops":2e11,"error":0.125)", more, "}");
+  return str_cat(R"({"name":")", name, R"(","by":")", by, R"(","threads":)", threads,
+                 R"(,"best_s":)", best, R"(,"median_s":)", best * 1.5,
+                 R"(,"flops":2e9,"bytes":1e7,"peak_flops":2e11,"error":0.125)", more, "}");
 }
 
 /// A run with every section.
@@ -56,7 +56,7 @@ TEST(ReportTest, ThePageHasEverySectionAndTheNumbers) {
   const std::string html = report_html(measured());
   for (const char* section : {"machine", "bandwidth", "roofline", "size", "threads", "ladders",
                               "fused", "cliffs", "peers", "cases"}) {
-    EXPECT_TRUE(has(html, format("<section id=\"", section, "\">"))) << section;
+    EXPECT_TRUE(has(html, str_cat("<section id=\"", section, "\">"))) << section;
   }
   for (const char* part :
        {"A &amp; B", "L1 data 32.8 kB", "12.5 ms", "18.8 ms", "160</td>", "80 %",

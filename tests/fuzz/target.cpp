@@ -56,7 +56,7 @@ struct Folder {
     std::error_code none;
     const bool in_memory = std::filesystem::is_directory(memory, none);
     path = (in_memory ? memory : std::filesystem::temp_directory_path()) /
-           format("tessera-fuzz-", ::getpid());
+           str_cat("tessera-fuzz-", ::getpid());
     std::filesystem::create_directories(path);
   }
   ~Folder() {
@@ -71,7 +71,7 @@ std::string error_of(void (*target)(std::string_view), std::string_view bytes) {
   try {
     target(bytes);
   } catch (const std::runtime_error& refused) {
-    if (!is_one_line(refused.what())) return format("no printable line: ", refused.what());
+    if (!is_one_line(refused.what())) return str_cat("no printable line: ", refused.what());
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -120,9 +120,9 @@ std::string finding(void (*target)(std::string_view), std::string_view bytes) {
   const std::ptrdiff_t memory = peak - before;
   if (!error.empty()) return error;
   const double slower = is_sanitized() ? 5 : 1;
-  if (seconds > slower * kMostSeconds) return format("it took ", seconds, " seconds");
+  if (seconds > slower * kMostSeconds) return str_cat("it took ", seconds, " seconds");
   if (counted && memory > kMostBytes + std::ssize(bytes))
-    return format("it took ", memory, " bytes of memory");
+    return str_cat("it took ", memory, " bytes of memory");
   return {};
 }
 

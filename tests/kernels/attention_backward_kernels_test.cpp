@@ -203,8 +203,8 @@ constexpr double kAllowed = sizeof(T) == sizeof(float) ? 4e-5 : 1e-13;
 
 template <class T>
 void check(const Sizes& s, index_t kinds, std::uint64_t seed) {
-  SCOPED_TRACE(format(s.queries, " queries, ", s.keys, " keys, width ", s.width, " and ", s.v_width,
-                      ", masks ", kinds));
+  SCOPED_TRACE(str_cat(s.queries, " queries, ", s.keys, " keys, width ", s.width, " and ",
+                       s.v_width, ", masks ", kinds));
   Buffers<T> buffers(s, mask_of(kinds, s, seed), kinds & 8 ? s.of_scores() : Shape{});
   buffers.run();
   buffers.expect_gradients(kAllowed<T>);
@@ -257,8 +257,8 @@ TEST_P(AttentionBackwardKernelsTest, AWindowHasTheBitsOfTheSameKeysKept) {
       const Sizes s = {2, 1, queries, keys, 9, 17};
       MaskParts mask = mask_of(number * 5 % 16, s, 3);
       mask.window = kWindows[static_cast<std::size_t>(number % 6 + number / 6) % 6];
-      SCOPED_TRACE(format(queries, " queries, ", keys, " keys, window ", *mask.window, ", masks ",
-                          number * 5 % 16));
+      SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, window ", *mask.window, ", masks ",
+                           number * 5 % 16));
       Buffers<float> kept(s, with_window_kept(mask, s), s.of_scores());
       kept.run();
       for (index_t workers : {1, 2, 5}) {
@@ -285,7 +285,7 @@ TEST_P(AttentionBackwardKernelsTest, ABiasGathersWhatItWasBroadcastTo) {
   for (const Shape& shape :
        {Shape{2, 3, 50, 70}, Shape{3, 50, 70}, Shape{50, 70}, Shape{2, 1, 50, 70}, Shape{70},
         Shape{2, 1, 1, 70}, Shape{3, 1, 70}, Shape{50, 1}, Shape{1}, Shape{2, 3, 50, 1}}) {
-    SCOPED_TRACE(format("bias ", shape));
+    SCOPED_TRACE(str_cat("bias ", shape));
     const MaskParts mask = {.causal = true, .bias = random_tensor(shape, kFloat32, 7)};
     Buffers<double> one(s, mask, shape);
     one.run();

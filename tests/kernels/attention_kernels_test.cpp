@@ -93,7 +93,7 @@ void check_all_sizes(double allowed) {
        {Sizes{1, 1, 1, 1, 1, 1}, Sizes{2, 3, 5, 7, 3, 2}, Sizes{1, 2, 63, 129, 31, 33},
         Sizes{1, 1, 65, 127, 17, 16}, Sizes{1, 1, 64, 128, 32, 64}, Sizes{1, 1, 130, 257, 5, 130},
         Sizes{3, 1, 9, 300, 33, 7}}) {
-    SCOPED_TRACE(format(s.queries, " queries, ", s.keys, " keys, width ", s.width));
+    SCOPED_TRACE(str_cat(s.queries, " queries, ", s.keys, " keys, width ", s.width));
     Buffers<T> buffers{s};
     kernels::AttentionArgs<T> args = buffers.args();
     buffers.add_masks_and_weights(args);

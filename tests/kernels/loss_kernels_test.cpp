@@ -45,7 +45,7 @@ Wide<T> naive_row(const std::vector<T>& x, index_t target, const std::vector<T>&
 // Rows with a gap between them, misaligned, between guards; one row of three is ignored.
 template <class T>
 void expect_cross_entropy(index_t classes, T smoothing, bool weighted) {
-  SCOPED_TRACE(format("classes ", classes, ", smoothing ", smoothing, ", weighted ", weighted));
+  SCOPED_TRACE(str_cat("classes ", classes, ", smoothing ", smoothing, ", weighted ", weighted));
   constexpr index_t kRows = 3;
   const index_t x_row = classes + 2;
   const std::vector<T> values = random_values<T>((kRows - 1) * x_row + classes, 5, -8, 8);
@@ -110,7 +110,7 @@ constexpr PointwiseLoss kPointwiseLosses[] = {
 
 template <class T>
 void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
-  SCOPED_TRACE(format("n ", n, ", weighted ", weighted));
+  SCOPED_TRACE(str_cat("n ", n, ", weighted ", weighted));
   using W = Wide<T>;
   const std::vector<T> xs = random_values<T>(n, 7, -30, 30);
   const std::vector<T> ts = random_values<T>(n, 8, 0, 1);

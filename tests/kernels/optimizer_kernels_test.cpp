@@ -44,7 +44,7 @@ constexpr double kSmall = sizeof(T) == sizeof(float) ? 3e-7 : 1e-15;
 
 template <class T>
 void expect_sgd(index_t n, bool momentum, bool nesterov) {
-  SCOPED_TRACE(format("n ", n, ", momentum ", momentum, ", nesterov ", nesterov));
+  SCOPED_TRACE(str_cat("n ", n, ", momentum ", momentum, ", nesterov ", nesterov));
   Buffers<T> buffers(n);
   SgdArgs<T> args = {.n = n,
                      .w = buffers.w.data(),
@@ -85,7 +85,7 @@ TEST_P(OptimizerKernelsTest, Sgd) {
 
 template <class T>
 void expect_adam(index_t n, T l2, T keep) {
-  SCOPED_TRACE(format("n ", n, ", l2 ", l2, ", keep ", keep));
+  SCOPED_TRACE(str_cat("n ", n, ", l2 ", l2, ", keep ", keep));
   Buffers<T> buffers(n);
   AdamArgs<T> args = {.n = n,
                       .w = buffers.w.data(),
@@ -194,7 +194,7 @@ TEST_P(OptimizerKernelsTest, ACutChangesNoBit) {
 
 template <class T>
 void expect_sum_of_squares(index_t n) {
-  SCOPED_TRACE(format("n ", n));
+  SCOPED_TRACE(str_cat("n ", n));
   Guarded<T> x(random_values<T>(n, 3, -9, 9), n % 5);
   long double want = 0;
   for (const T value : x.values()) want += static_cast<long double>(value) * value;

@@ -173,7 +173,7 @@ template <class Body>
 void for_each_subject(const Body& body) {
   for (DType dtype : {kFloat32, kFloat64}) {
     for (const Subject& subject : subjects(dtype)) {
-      SCOPED_TRACE(format(subject.name, ", ", dtype));
+      SCOPED_TRACE(str_cat(subject.name, ", ", dtype));
       body(subject, dtype);
     }
   }
@@ -266,7 +266,7 @@ TEST_P(BitsTest, OneDigestForEveryWay) {
     const std::vector<Subject> inference = subjects(dtype, Mode::kEval);
     const std::vector<Subject> training = subjects(dtype, Mode::kTrain);
     for (std::size_t i = 0; i < inference.size(); ++i) {
-      SCOPED_TRACE(format(inference[i].name, ", ", dtype));
+      SCOPED_TRACE(str_cat(inference[i].name, ", ", dtype));
       std::string plain;
       const std::vector<Mode> modes = inference[i].is_module
                                           ? std::vector<Mode>{Mode::kEval, Mode::kTrain}

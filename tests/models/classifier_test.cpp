@@ -110,9 +110,9 @@ TEST(Classifiers, HeadsFollowTheirFormula) {
 
 TEST(Classifiers, RefuseToHaveNoClass) {
   for (index_t classes : {0, -1}) {
-    EXPECT_TRUE(throws("SequenceClassifier", {"classes", format(classes)},
+    EXPECT_TRUE(throws("SequenceClassifier", {"classes", str_cat(classes)},
                        [&] { SequenceClassifier({.tokens = tiny_tokens(), .classes = classes}); }));
-    EXPECT_TRUE(throws("TokenClassifier", {"classes", format(classes)},
+    EXPECT_TRUE(throws("TokenClassifier", {"classes", str_cat(classes)},
                        [&] { TokenClassifier({.tokens = tiny_tokens(), .classes = classes}); }));
   }
 }

@@ -44,7 +44,7 @@ TEST_P(EncoderLayerTest, FollowsItsFormula) {
          {nn::Activation::kRelu, nn::Activation::kGelu, nn::Activation::kGeluTanh}) {
       for (bool bias : {true, false}) {
         SCOPED_TRACE(
-            format("norm first ", norm_first, ", activation ", int(activation), ", bias ", bias));
+            str_cat("norm first ", norm_first, ", activation ", int(activation), ", bias ", bias));
         EncoderLayer layer = make({.d_model = 15,
                                    .nhead = 3,
                                    .dim_feedforward = 22,

@@ -135,7 +135,7 @@ void expect_digests(const std::map<std::string, Activation>& activations) {
   const Tensor strided = ids.t().clone().t();
   for (const auto& [name, activation] : activations) {
     for (DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       Rng rng(5);
       M model(activation, rng);
       nn::convert(model, dtype);

@@ -52,7 +52,7 @@ TEST(GradientParity, EncoderLayers) {
     for (DType dtype : {kFloat32, kFloat64}) {
       nn::convert(layer, dtype);
       for (const std::string& isa : available_isas()) {
-        SCOPED_TRACE(format(name, ", ", dtype, ", ", isa));
+        SCOPED_TRACE(str_cat(name, ", ", dtype, ", ", isa));
         set_isa(isa);
         check_gradients(golden, layer, mask_of(golden, heads, dtype), dtype);
         if (golden.has("lengths")) {

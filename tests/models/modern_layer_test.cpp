@@ -158,11 +158,11 @@ std::vector<EncoderLayerOptions> combinations() {
 }
 
 std::string name_of(const EncoderLayerOptions& o) {
-  return format("placement ", static_cast<int>(*o.norm.placement), ", norm ",
-                static_cast<int>(o.norm.kind), ", gated ", o.feed_forward.gated, ", bias ", o.bias,
-                ", window ", o.attention.window.value_or(-1), ", rotary ",
-                o.attention.rotary ? o.attention.rotary->base : 0, ", relative ",
-                o.attention.relative_position.has_value(), ", ALiBi ", o.attention.alibi);
+  return str_cat("placement ", static_cast<int>(*o.norm.placement), ", norm ",
+                 static_cast<int>(o.norm.kind), ", gated ", o.feed_forward.gated, ", bias ", o.bias,
+                 ", window ", o.attention.window.value_or(-1), ", rotary ",
+                 o.attention.rotary ? o.attention.rotary->base : 0, ", relative ",
+                 o.attention.relative_position.has_value(), ", ALiBi ", o.attention.alibi);
 }
 
 /// Random parameters, so that no default hides a mistake.

@@ -72,7 +72,7 @@ std::vector<Subject> row_subjects() {
       {"argmax", [](const Tensor& x) { return argmax(x, {-1}); }},
   };
   for (const Axes& axes : {Axes{-1}, Axes{1}, Axes{0, 2}, Axes{}}) {
-    const std::string of = format(" over ", axes);
+    const std::string of = str_cat(" over ", axes);
     subjects.push_back({"sum" + of, [=](const Tensor& x) { return sum(x, axes); }});
     subjects.push_back({"mean" + of, [=](const Tensor& x) { return mean(x, axes); }});
     subjects.push_back({"max" + of, [=](const Tensor& x) { return max(x, axes); }});
@@ -145,7 +145,7 @@ void for_each_case(const Body& body) {
     for (index_t every : {40, 1500}) {
       const Tensor x = spoiled(dtype, every, {kNan, kInf, -kInf, -kNan});
       for (const Subject& subject : all_subjects(dtype)) {
-        SCOPED_TRACE(format(subject.name, ", ", dtype, ", one of ", every));
+        SCOPED_TRACE(str_cat(subject.name, ", ", dtype, ", one of ", every));
         body(subject, x);
       }
     }

@@ -44,7 +44,7 @@ void check_model(const GoldenCase& golden, Model model) {
   for (DType dtype : {kFloat32, kFloat64}) {
     nn::convert(model, dtype);
     for (const std::string& isa : available_isas()) {
-      SCOPED_TRACE(format(golden.name(), ", ", dtype, ", ", isa));
+      SCOPED_TRACE(str_cat(golden.name(), ", ", dtype, ", ", isa));
       set_isa(isa);
       const Tensor x = golden.input("src", dtype);
       const Tensor got = model(x, mask_of(golden, heads, dtype));
@@ -102,7 +102,7 @@ TEST(Parity, MultiHeadAttention) {
       weights = AttentionRequest{.averaged = golden.option("average_attn_weights") != 0};
     }
     for (DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       nn::convert(module, dtype);
       const Tensor query = golden.input("query", dtype);
       const Tensor key = golden.has_input("key") ? golden.input("key", dtype) : query;

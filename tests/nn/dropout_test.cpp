@@ -120,7 +120,7 @@ TEST(Dropout, AnyLayoutAndSize) {
 
 TEST(Dropout, Errors) {
   for (double p : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_TRUE(throws("Dropout", {"[0, 1]", format(p)}, [&] { Dropout{p}; }));
+    EXPECT_TRUE(throws("Dropout", {"[0, 1]", str_cat(p)}, [&] { Dropout{p}; }));
   }
 }
 

@@ -30,7 +30,7 @@ class EmbeddingLossParity : public ::testing::TestWithParam<DType> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(DTypes, EmbeddingLossParity, ::testing::Values(kFloat32, kFloat64),
-                         [](const auto& test) { return format(test.param); });
+                         [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(EmbeddingLossParity, Triplet) {
   for (const auto& [name, reduction] : kReductions) {

@@ -97,7 +97,7 @@ TEST(Embedding, Errors) {
   EXPECT_TRUE(throws("embedding", {"-1"}, [&] { embed(tensor({-1})); }));
   EXPECT_TRUE(throws("embedding", {"int64", "float32"}, [&] { embed(ones({2})); }));
   for (index_t padding : {11, -12}) {
-    EXPECT_TRUE(throws("Embedding", {format("padding_index ", padding), "11 rows"}, [&] {
+    EXPECT_TRUE(throws("Embedding", {str_cat("padding_index ", padding), "11 rows"}, [&] {
       Embedding({.num_embeddings = 11, .embedding_dim = 6, .padding_index = padding});
     }));
   }

@@ -30,7 +30,7 @@ TEST_P(LinearTest, IsXWTransposedPlusB) {
       convert(layer, dtype);
       const index_t in = options.in_features;
       for (const Shape& shape : {Shape{in}, Shape{5, in}, Shape{2, 3, in}, Shape{2, 1, 3, in}}) {
-        SCOPED_TRACE(format(in, " -> ", options.out_features, ", ", shape, ", ", dtype));
+        SCOPED_TRACE(str_cat(in, " -> ", options.out_features, ", ", shape, ", ", dtype));
         const Tensor x = random_tensor(shape, dtype, 4);
         const Tensor want = naive_linear(x, layer.weight, layer.bias);
         EXPECT_TRUE(near(layer(x), array(want), 0, dtype == kFloat32 ? 5e-6 : 1e-14));

@@ -70,14 +70,14 @@ class Golden {
 
 class LossParity : public ::testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(DTypes, LossParity, ::testing::Values(kFloat32, kFloat64),
-                         [](const auto& test) { return format(test.param); });
+                         [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(LossParity, CrossEntropy) {
   for (const auto& [reduction_name, reduction] : kReductions) {
     for (const double smoothing : {0.0, 0.15}) {
       for (const char* weighted : {"", "_weighted"}) {
-        const Golden golden(format("cross_entropy_", reduction_name,
-                                   smoothing == 0 ? "_plain" : "_smooth", weighted),
+        const Golden golden(str_cat("cross_entropy_", reduction_name,
+                                    smoothing == 0 ? "_plain" : "_smooth", weighted),
                             GetParam());
         EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
           return cross_entropy(

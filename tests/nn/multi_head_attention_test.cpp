@@ -52,7 +52,7 @@ TEST_P(MultiHeadAttentionTest, SelfAttentionFollowsItsFormula) {
       const MaskParts mask = {.causal = true, .lengths = {9, 4}};
       const NaiveHeads want = naive_multi_head(state_dict(attend), "", heads, x, x, x, mask);
       for (DType dtype : {kFloat32, kFloat64}) {
-        SCOPED_TRACE(format("width ", width, ", ", heads, " heads, bias ", bias, ", ", dtype));
+        SCOPED_TRACE(str_cat("width ", width, ", ", heads, " heads, bias ", bias, ", ", dtype));
         convert(attend, dtype);
         const AttentionResult got =
             attend({.query = x.to(dtype), .mask = mask.library(), .weights = AttentionRequest{}});

@@ -38,7 +38,7 @@ class ComposedLossParity : public ::testing::TestWithParam<DType> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(DTypes, ComposedLossParity, ::testing::Values(kFloat32, kFloat64),
-                         [](const auto& test) { return format(test.param); });
+                         [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(ComposedLossParity, NllLoss) {
   for (const auto& [name, reduction] : kReductions) {

@@ -33,7 +33,7 @@ TEST(DistanceBuckets, AreT5s) {
          {std::pair{32, 128}, {16, 64}, {8, 20}, {64, 256}, {10, 37}}) {
       const DistanceBuckets rule = {buckets, farthest, bidirectional};
       const Tensor want =
-          golden().array(format("buckets_", int{bidirectional}, "_", buckets, "_", farthest));
+          golden().array(str_cat("buckets_", int{bidirectional}, "_", buckets, "_", farthest));
       for (index_t d = -300; d <= 300; ++d) {
         ASSERT_EQ(rule.of(d), want.item_at<index_t>({d + 300}))
             << "distance " << d << ", " << buckets << " buckets up to " << farthest;
@@ -71,7 +71,7 @@ TEST(RelativePositionBias, IsNoMatrixInMemory) {
 
 TEST(RelativePositionBias, AgreesWithPyTorch) {
   for (const bool bidirectional : {true, false}) {
-    const std::string name = format("bias_", int{bidirectional}, ".");
+    const std::string name = str_cat("bias_", int{bidirectional}, ".");
     for (const DType dtype : {kFloat32, kFloat64}) {
       RelativePositionBias bias = make(golden().array(name + "weight"), {32, 128, bidirectional});
       convert(bias, dtype);
@@ -180,8 +180,8 @@ TEST(RelativePositionBias, Errors) {
 
 TEST(Alibi, SlopesAreThePapers) {
   for (const index_t heads : {1, 2, 4, 5, 8, 12, 16, 20}) {
-    EXPECT_TRUE(
-        near(alibi_slopes(heads, kFloat64), array(golden().array(format("slopes_", heads))), 1e-14))
+    EXPECT_TRUE(near(alibi_slopes(heads, kFloat64),
+                     array(golden().array(str_cat("slopes_", heads))), 1e-14))
         << heads << " heads";
   }
   EXPECT_EQ(alibi_slopes(8).to_vector<float>(),

@@ -39,7 +39,7 @@ TEST(Summary, ListsNamesShapesAndCounts) {
 
 TEST(LoadStateDict, AWrongStateIsListedInPart) {
   StateDict wrong;
-  for (int i = 0; i < 100; ++i) wrong.emplace(format("other.", i), zeros({1}));
+  for (int i = 0; i < 100; ++i) wrong.emplace(str_cat("other.", i), zeros({1}));
   Linear layer(2, 3);
   try {
     load_state_dict(layer, wrong);

@@ -67,7 +67,7 @@ TEST_P(AttentionDropoutTest, MatchesTheDefinition) {
     for (const MaskParts& mask : {MaskParts{}, some}) {
       for (const double p : {0.1, 0.6, 1.0}) {
         SCOPED_TRACE(
-            format("Tq ", s.queries, ", Tk ", s.keys, ", causal ", mask.causal, ", p ", p));
+            str_cat("Tq ", s.queries, ", Tk ", s.keys, ", causal ", mask.causal, ", p ", p));
         const DropoutMask dropout = {p, kKey};
         const NaiveAttention want = naive_attention(x[0], x[1], x[2], mask, scale, dropout);
         const NaiveAttentionGradients gradients =
@@ -112,7 +112,7 @@ TEST_P(AttentionDropoutTest, InAWindowMatchesTheDefinition) {
         MaskParts mask = {.causal = other, .window = window};
         if (other) mask.lengths = {keys, keys - 7};
         if (other) mask.bias = random_tensor({queries, keys}, kFloat64, 5);
-        SCOPED_TRACE(format("Tq ", queries, ", Tk ", keys, ", window ", window, other));
+        SCOPED_TRACE(str_cat("Tq ", queries, ", Tk ", keys, ", window ", window, other));
         const double scale = 1 / std::sqrt(12.0);
         const NaiveAttention want = naive_attention(x[0], x[1], x[2], mask, scale, dropout);
         const NaiveAttentionGradients gradients =
@@ -329,7 +329,7 @@ TEST(AttentionDropout, DrawsAreIndependent) {
   for (index_t distance : {1, 2, 3, 16, 32, 64, 128}) {
     for (index_t axis : {2, 3}) {
       expect_independent(here.slice(axis, distance), here.slice(axis, 0, kTokens - distance),
-                         format("axis ", axis, ", distance ", distance));
+                         str_cat("axis ", axis, ", distance ", distance));
     }
   }
   expect_independent(here, here.transpose(2, 3), "transposed");
@@ -378,8 +378,8 @@ TEST_P(AttentionDropoutTest, NeedsNoMemoryOfTheSquareOfTheLength) {
 TEST(AttentionDropout, Errors) {
   const Tensor x = ones({1, 2, 5, 4});
   for (const double p : {-0.1, 1.5, kNaN}) {
-    EXPECT_TRUE(
-        throws("attention", {"[0, 1]", format(p)}, [&] { attention(x, x, x, {}, options_of(p)); }));
+    EXPECT_TRUE(throws("attention", {"[0, 1]", str_cat(p)},
+                       [&] { attention(x, x, x, {}, options_of(p)); }));
   }
 }
 

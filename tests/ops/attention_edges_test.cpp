@@ -72,7 +72,7 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromBehindAMask) {
       for (const auto& [name, mask] : masks_from(first, tokens)) {
         const Tensor want = Sequence(tokens, dtype).attend(mask);
         for (double bad : {kNan, kInf, -kInf}) {
-          SCOPED_TRACE(format(name, ", keys from ", first, " are ", bad));
+          SCOPED_TRACE(str_cat(name, ", keys from ", first, " are ", bad));
           Sequence dirty(tokens, dtype);
           for (index_t key = first; key < tokens; ++key) {
             dirty.spoil(&Sequence::k, key, bad);

@@ -148,7 +148,7 @@ TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
   for (const DType dtype : {kFloat32, kFloat64}) {
     const Inputs x(dtype);
     for (const Case& c : cases()) {
-      SCOPED_TRACE(format(c.name, ", ", dtype));
+      SCOPED_TRACE(str_cat(c.name, ", ", dtype));
       set_thread_count(1);
       const Results want = padded(x, c);
       for (const int threads : c.name == "all" ? std::vector{1, 2, 3, 7} : std::vector{2}) {

@@ -86,7 +86,7 @@ TEST(Attention, EveryLengthWithEveryMask) {
   index_t number = 0;  // 144 pairs of lengths meet each of 9 widths with each of 16 masks
   for (index_t queries : kTokens) {
     for (index_t keys : kTokens) {
-      SCOPED_TRACE(format("Tq ", queries, ", Tk ", keys, ", case ", number));
+      SCOPED_TRACE(str_cat("Tq ", queries, ", Tk ", keys, ", case ", number));
       const index_t width = kWidths[static_cast<std::size_t>(number % 9)];
       const index_t v_width = kWidths[static_cast<std::size_t>(number * 5 % 9)];
       const auto seed = static_cast<std::uint64_t>(100 + 10 * number);
@@ -100,7 +100,7 @@ TEST(Attention, EveryLengthWithEveryMask) {
 TEST(Attention, EveryPairOfWidths) {
   for (index_t width : kWidths) {
     for (index_t v_width : kWidths) {
-      SCOPED_TRACE(format("width ", width, ", v width ", v_width));
+      SCOPED_TRACE(str_cat("width ", width, ", v width ", v_width));
       check(Inputs(1, 2, 17, 139, width, v_width, 7), {});
     }
   }
@@ -183,7 +183,7 @@ TEST_P(AttentionTest, MasksBroadcast) {
                                      {1, 1, 1, 1},
                                      {2, 1, 1, 1}};
   for (const Shape& shape : shapes) {
-    SCOPED_TRACE(format("mask ", shape));
+    SCOPED_TRACE(str_cat("mask ", shape));
     const MaskParts keep = {.keep = random_tensor(shape, kBool, 4)};
     const MaskParts bias = {.bias = random_tensor(shape, kFloat32, 5)};
     for (const MaskParts& mask : {keep, bias, MaskParts{.keep = keep.keep, .bias = bias.bias}}) {

@@ -94,7 +94,7 @@ TEST_P(AttentionWindowTest, AgreesWithTheDefinition) {
       if (number % 4 == 1) mask.lengths = {keys / 2, keys};
       if (number % 5 == 1) mask.keep = random_tensor({queries, keys}, kBool, 4);
       if (number % 5 == 3) mask.bias = random_tensor({2, 1, 1, keys}, kFloat32, 5);
-      SCOPED_TRACE(format(queries, " queries, ", keys, " keys, case ", number));
+      SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, case ", number));
       const AttentionResult got =
           attention(x.q, x.k, x.v, mask.library(), {.weights = AttentionRequest{}});
       const NaiveAttention want = naive_attention(x.q, x.k, x.v, mask, 1 / std::sqrt(24.0));
@@ -115,7 +115,7 @@ TEST_P(AttentionWindowTest, HasTheBitsOfTheSameKeysKept) {
       for (const AttentionMask& also :
            {AttentionMask(), causal_mask(), length_mask({keys / 3, keys}),
             keep_mask(random_tensor({2, 1, queries, keys}, kBool, 6)) & causal_mask()}) {
-        SCOPED_TRACE(format(queries, " queries, ", keys, " keys, window ", window));
+        SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, window ", window));
         const Results want = results_of(x, kept(queries, keys, window) & also, bias);
         for (int threads : {1, 2, 5}) {
           set_thread_count(threads);
@@ -150,7 +150,7 @@ TEST_P(AttentionWindowTest, NothingLeaksFromOutside) {
       results_of(Inputs({1, 2}, kTokens, kTokens, kFloat32), window_mask(kWindow));
   for (double bad : {std::numeric_limits<double>::quiet_NaN(), kInf}) {
     for (index_t key : {0, 47, 128, 250, 299}) {
-      SCOPED_TRACE(format("key ", key, " is ", bad));
+      SCOPED_TRACE(str_cat("key ", key, " is ", bad));
       Inputs x({1, 2}, kTokens, kTokens, kFloat32);
       x.k.select(2, key).fill(bad);
       x.v.select(2, key).fill(bad);

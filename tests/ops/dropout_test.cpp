@@ -146,7 +146,7 @@ TEST(Dropout, DrawsAreIndependent) {
 TEST(Dropout, ErrorsOfTheOp) {
   const Tensor x = ones({2, 3});
   for (const double p : {-0.1, 1.1, kNaN}) {
-    EXPECT_TRUE(throws("dropout", {"[0, 1]", format(p)}, [&] { dropout(x, {p, 1}); }));
+    EXPECT_TRUE(throws("dropout", {"[0, 1]", str_cat(p)}, [&] { dropout(x, {p, 1}); }));
   }
   EXPECT_TRUE(throws("dropout", {"undefined"}, [&] { dropout({}, {0.1, 1}); }));
   EXPECT_TRUE(throws("dropout", {"int64"}, [&] { dropout(x.to(kInt64), {0.1, 1}); }));

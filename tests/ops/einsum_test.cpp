@@ -48,7 +48,7 @@ TEST_P(EinsumTest, OfOneOperand) {
   for (const auto& c : cases) {
     for (DType dtype : {kFloat32, kFloat64, kInt64}) {
       for (const Layout& x : random_layouts(c.shape, dtype, 1)) {
-        SCOPED_TRACE(format('"', c.spec, "\" of ", dtype, ", ", x.name));
+        SCOPED_TRACE(str_cat('"', c.spec, "\" of ", dtype, ", ", x.name));
         const Tensor got = einsum(c.spec, {x.tensor});
         EXPECT_EQ(got.dtype(), dtype);
         EXPECT_TRUE(got.is_contiguous());
@@ -121,8 +121,8 @@ TEST_P(EinsumTest, OfTwoOperands) {
     for (DType dtype : {kFloat32, kFloat64, kInt64}) {
       for (const Layout& a : random_layouts(c.a_shape, dtype, 2)) {
         for (const Layout& b : random_layouts(c.b_shape, dtype, 3)) {
-          SCOPED_TRACE(format('"', c.spec, "\" of ", c.a_shape, " and ", c.b_shape, ", ", dtype,
-                              ", ", a.name, " and ", b.name));
+          SCOPED_TRACE(str_cat('"', c.spec, "\" of ", c.a_shape, " and ", c.b_shape, ", ", dtype,
+                               ", ", a.name, " and ", b.name));
           const Tensor got = einsum(c.spec, {a.tensor, b.tensor});
           EXPECT_EQ(got.dtype(), dtype);
           EXPECT_TRUE(got.is_contiguous());

@@ -121,7 +121,7 @@ std::string digest_of(const Function& f, const Tensor& x, const Tensor& weights)
 TEST_P(ElementwiseBitsTest, OneDigestForEveryWay) {
   for (const auto& [name, subject] : subjects()) {
     for (const DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       const Shape shape = {61, 533};
       const Tensor values = random_tensor(shape, dtype, 71, subject.low, subject.high);
       const Tensor weights = random_tensor(shape, dtype, 72);

@@ -69,7 +69,7 @@ TEST_P(ElementwiseParityTest, EveryCase) {
     ASSERT_TRUE(known.contains(name)) << "no function for the case " << name;
     for (const DType dtype : {kFloat32, kFloat64}) {
       const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       Operands operands;
       for (const char* operand : {".input", ".other"}) {
         const auto found = arrays.find(name + operand);

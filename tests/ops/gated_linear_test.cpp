@@ -39,7 +39,7 @@ TEST_P(GatedLinearTest, AgreesWithTheDefinition) {
       for (const Tensor& bias : {random_tensor({22}, dtype, 3), Tensor()}) {
         for (const Shape& shape : {Shape{9}, Shape{5, 9}, Shape{2, 3, 9}, Shape{2, 0, 9}}) {
           for (const Layout& x : random_layouts(shape, dtype, 1)) {
-            SCOPED_TRACE(format(name, ", ", dtype, ", ", x.name, " ", shape));
+            SCOPED_TRACE(str_cat(name, ", ", dtype, ", ", x.name, " ", shape));
             const Tensor got = gated_linear(x.tensor, weight, bias, activation);
             EXPECT_EQ(got.dtype(), dtype);
             const Tensor want = naive_gated_linear(x.tensor, weight, bias, activation);
@@ -56,7 +56,7 @@ TEST_P(GatedLinearTest, HasTheBitsOfTheSeparateOps) {
   const PackedWeight packed;
   for (const auto& [name, activation] : kActivations) {
     for (DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       const Tensor weight = random_tensor({74, 400}, dtype, 2);
       for (const Layout& bias : random_layouts({74}, dtype, 3)) {
         const Tensor x = random_tensor({2, 13, 400}, dtype, 1);
@@ -151,7 +151,7 @@ TEST_P(GatedLinearTest, AgreesWithPyTorch) {
     for (const auto& [name, activation] : kActivations) {
       if (!golden.has(name + end + ".input")) continue;
       for (const DType dtype : {kFloat32, kFloat64}) {
-        SCOPED_TRACE(format(name, end, ", ", dtype));
+        SCOPED_TRACE(str_cat(name, end, ", ", dtype));
         const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
         auto operands = golden.group(name + end + ".", dtype);
         std::vector<std::string> inputs = {"input", "weight"};

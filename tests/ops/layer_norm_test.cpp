@@ -36,8 +36,8 @@ TEST_P(LayerNormTest, AgreesWithTheDefinition) {
       for (const Layout& x : random_layouts(shape, dtype, 1)) {
         for (const Tensor& w : {weight, Tensor()}) {
           for (const Tensor& b : {bias, Tensor()}) {
-            SCOPED_TRACE(format(x.name, ", shape ", shape, ", over ", normalized, ", ", dtype,
-                                ", weight ", w.defined(), ", bias ", b.defined()));
+            SCOPED_TRACE(str_cat(x.name, ", shape ", shape, ", over ", normalized, ", ", dtype,
+                                 ", weight ", w.defined(), ", bias ", b.defined()));
             const Tensor got = layer_norm(x.tensor, normalized, w, b, 1e-3);
             EXPECT_EQ(got.dtype(), dtype);
             EXPECT_TRUE(got.is_contiguous());

@@ -63,7 +63,7 @@ TEST_P(MatmulTest, LayoutDoesNotChangeTheBits) {
       for (const Layout& a : random_layouts(c.a, dtype, 3)) {
         for (const Layout& b : random_layouts(c.b, dtype, 4)) {
           const Tensor got = matmul(a.tensor, b.tensor);
-          SCOPED_TRACE(format(c.a, " x ", c.b, ", ", dtype, ", ", a.name, " x ", b.name));
+          SCOPED_TRACE(str_cat(c.a, " x ", c.b, ", ", dtype, ", ", a.name, " x ", b.name));
           EXPECT_EQ(got.dtype(), dtype);
           EXPECT_TRUE(got.is_contiguous());
           ASSERT_TRUE(near(got, naive_matmul(array(a.tensor), array(b.tensor)),
@@ -168,8 +168,8 @@ TEST_P(MatmulTest, LinearIsMatmulPlusBias) {
       for (const Layout& x : random_layouts(shape, dtype, 9)) {
         for (const Layout& weight : layouts_of(plain_weight)) {
           for (const Layout& bias : random_layouts({34}, dtype, 10)) {
-            SCOPED_TRACE(format(shape, ", ", dtype, ", ", x.name, ", weight ", weight.name,
-                                ", bias ", bias.name));
+            SCOPED_TRACE(str_cat(shape, ", ", dtype, ", ", x.name, ", weight ", weight.name,
+                                 ", bias ", bias.name));
             const Array product = naive_matmul(array(x.tensor), array(plain_weight.t()));
             const double slack = 40 * tolerance(dtype);
             const Tensor got = linear(x.tensor, weight.tensor, bias.tensor);

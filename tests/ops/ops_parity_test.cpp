@@ -131,7 +131,7 @@ TEST_P(OpsParityTest, EveryCase) {
   for (const std::string& name : cases) {
     ASSERT_TRUE(functions.contains(name)) << "no function for the case " << name;
     for (DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       Operands operands;
       for (const auto& [entry, value] : arrays) {
         if (!entry.starts_with(name + ".")) continue;

@@ -148,7 +148,7 @@ TEST_P(PackedWeightTest, AnEpilogueGivesTheBitsOfTheSeparateOps) {
                                   Activation::kGeluTanh, Activation::kSilu}) {
       const Tensor plain = matmul(x, weight.t());
       const Tensor activated = nn::activate(activation, plain + bias);
-      SCOPED_TRACE(format("activation ", static_cast<int>(activation), ", ", dtype));
+      SCOPED_TRACE(str_cat("activation ", static_cast<int>(activation), ", ", dtype));
       EXPECT_TRUE(same_bits(linear(x, weight, bias, {.activation = activation}), activated));
       EXPECT_TRUE(same_bits(linear(x, weight, {}, {.activation = activation}),
                             nn::activate(activation, plain)));
@@ -219,8 +219,8 @@ TEST_P(PackedWeightTest, FrozenPanelsGiveTheBitsOfTheirValues) {
                          PanelOrder::kGated);
       const Tensor bias = random_tensor({out}, kFloat32, 4);
       for (index_t rows : {1, 2, 3, 5, 8, 13, 16, 17, 40, 200}) {
-        SCOPED_TRACE(tessera::format(rows, " rows, ", in, " -> ", out, ", format ",
-                                     static_cast<int>(format)));
+        SCOPED_TRACE(tessera::str_cat(rows, " rows, ", in, " -> ", out, ", format ",
+                                      static_cast<int>(format)));
         const Tensor x = random_tensor({rows, in}, kFloat32, 3);
         const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
         EXPECT_TRUE(same_bits(linear(x, frozen.weight, {}, {.packed = &frozen.packed}),

@@ -34,8 +34,8 @@ TEST_P(RmsNormTest, AgreesWithTheDefinition) {
       const Tensor weight = random_tensor(normalized, dtype, 2);
       for (const Layout& x : random_layouts(shape, dtype, 1)) {
         for (const Tensor& w : {weight, Tensor()}) {
-          SCOPED_TRACE(format(x.name, ", shape ", shape, ", over ", normalized, ", ", dtype,
-                              ", weight ", w.defined()));
+          SCOPED_TRACE(str_cat(x.name, ", shape ", shape, ", over ", normalized, ", ", dtype,
+                               ", weight ", w.defined()));
           const Tensor got = rms_norm(x.tensor, normalized, w, 1e-3);
           EXPECT_EQ(got.dtype(), dtype);
           EXPECT_TRUE(got.is_contiguous());
@@ -102,7 +102,7 @@ TEST_P(RmsNormTest, AgreesWithPyTorch) {
   } cases[] = {{"plain", 1e-6}, {"weight", 1e-6}, {"eps", 1e-3}, {"two_axes", 1e-6}};
   for (const auto& [name, eps] : cases) {
     for (const DType dtype : {kFloat32, kFloat64}) {
-      SCOPED_TRACE(format(name, ", ", dtype));
+      SCOPED_TRACE(str_cat(name, ", ", dtype));
       const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
       auto operands = golden.group(std::string(name) + ".", dtype);
       Tensor& x = operands.at("input");

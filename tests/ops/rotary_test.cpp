@@ -79,7 +79,7 @@ TEST_P(RotaryTest, IsTheDefinitionInEachLayout) {
       const Tensor table = rotary_table(10, turned, 100, dtype);
       for (const Layout& x : random_layouts({2, 4, 3, 10}, dtype, 1)) {
         for (const bool interleaved : {false, true}) {
-          SCOPED_TRACE(format(x.name, ", turned ", turned, ", interleaved ", interleaved));
+          SCOPED_TRACE(str_cat(x.name, ", turned ", turned, ", interleaved ", interleaved));
           const Tensor got = rotary(x.tensor, {table, positions, interleaved});
           EXPECT_EQ(got.dtype(), dtype);
           EXPECT_TRUE(got.is_contiguous());
@@ -235,7 +235,7 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
     for (const Shape& shape :
          {Shape{2, 131, 36}, Shape{1, 1, 36}, Shape{7, 36}, Shape{2, 2, 3, 36}}) {
       for (const Layout& x : random_layouts(shape, kFloat32, 1)) {
-        SCOPED_TRACE(format(x.name, ", shape ", shape, ", heads ", heads));
+        SCOPED_TRACE(str_cat(x.name, ", shape ", shape, ", heads ", heads));
         Shape leading = shape;
         leading.erase(leading.size() - 1);
         const RotaryColumns columns = {

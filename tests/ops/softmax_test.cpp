@@ -46,7 +46,7 @@ void expect_agreement(const Op& op, const Oracle& oracle, double absolute) {
   for (DType dtype : {kFloat32, kFloat64}) {
     for (const Case& c : kCases) {
       for (const Layout& x : random_layouts(c.shape, dtype, 1, -6, 6)) {
-        SCOPED_TRACE(format(x.name, ", shape ", c.shape, ", axes ", c.axes, ", ", dtype));
+        SCOPED_TRACE(str_cat(x.name, ", shape ", c.shape, ", axes ", c.axes, ", ", dtype));
         const Tensor got = op(x.tensor, c.axes);
         EXPECT_EQ(got.dtype(), dtype);
         EXPECT_TRUE(got.is_contiguous());

@@ -45,7 +45,7 @@ class EncoderPrograms : public Programs {
   static std::string options_of(const GoldenCase& golden) {
     return std::string(golden.option("gelu") ? " --activation gelu" : "") +
            (golden.option("norm_first") ? " --norm-first" : "") + " --eps " +
-           format(golden.option<double>("layer_norm_eps"));
+           str_cat(golden.option<double>("layer_norm_eps"));
   }
 
   void run_encoder(const std::string& arguments) const {

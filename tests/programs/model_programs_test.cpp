@@ -42,7 +42,7 @@ TEST_F(ModelPrograms, ClassifyTextSaysWhatPipelinesSay) {
   std::string lines, pairs;
   for (const Json& text : want.at("texts").items()) lines += std::string(text.text()) + '\n';
   for (const Json& pair : want.at("pairs").items()) {
-    pairs += format(pair.at("texts").item(0).text(), '\t', pair.at("texts").item(1).text(), '\n');
+    pairs += str_cat(pair.at("texts").item(0).text(), '\t', pair.at("texts").item(1).text(), '\n');
   }
   const auto compare = [](const std::vector<Json>& got, const std::vector<Json>& scores) {
     ASSERT_EQ(got.size(), scores.size());
@@ -120,7 +120,7 @@ TEST_F(ModelPrograms, RerankScoresPairs) {
   for (const Json& pair : tasks("reranker").at("pairs").items()) {
     const std::string text = std::string(pair.at("texts").item(1).text());
     const std::vector<Json> got = ask("rerank", golden("reranker"), text + "\nzebra\n",
-                                      format("--query '", pair.at("texts").item(0).text(), "'"));
+                                      str_cat("--query '", pair.at("texts").item(0).text(), "'"));
     ASSERT_EQ(got.size(), 2U);
     EXPECT_GE(got[0].number("score"), got[1].number("score"));
     const Json& found = got[got[0].integer("line") == 1 ? 0 : 1];

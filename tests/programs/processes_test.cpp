@@ -97,7 +97,7 @@ TEST_F(ProcessPrograms, LeaveWhatOneProcessLeaves) {
       EXPECT_EQ(taken("run/checkpoint.safetensors") == weights, true) << processes;
       EXPECT_EQ(log_without_seconds(taken("log.csv")), log_without_seconds(log)) << processes;
       EXPECT_EQ(taken("map.html") == map, true) << processes;
-      EXPECT_NE(taken("page.html").find(format("processes</th><td>", processes, "<")),
+      EXPECT_NE(taken("page.html").find(str_cat("processes</th><td>", processes, "<")),
                 std::string::npos);
     }
   }

@@ -30,7 +30,7 @@ class GoldenCase {
   const Tensor& array(const std::string& entry) const {
     const auto found = arrays_.find(entry);
     if (found == arrays_.end()) {
-      throw std::out_of_range(format("golden file ", name_, " has no entry ", entry));
+      throw std::out_of_range(str_cat("golden file ", name_, " has no entry ", entry));
     }
     return found->second;
   }

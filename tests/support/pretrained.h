@@ -91,7 +91,7 @@ class Pretrained {
       set_isa(isa);
       std::vector<Tensor> alone;
       for (index_t i = 0; i < texts(); ++i) {
-        SCOPED_TRACE(format(name_, ", ", entry, ", text ", i, ", ", isa));
+        SCOPED_TRACE(str_cat(name_, ", ", entry, ", text ", i, ", ", isa));
         alone.push_back(model(text(i)).select(0, 0));
         const Tensor want = of_tokens ? rows(entry, i) : expected_.array(entry).select(0, i);
         ASSERT_TRUE(near(alone.back(), array(want), 0, 1e-5));
@@ -99,7 +99,7 @@ class Pretrained {
       for (const index_t more : {0, 3}) {
         const Tensor together = model(batch(more));
         for (index_t i = 0; i < texts(); ++i) {
-          SCOPED_TRACE(format(name_, ", ", entry, ", text ", i, " of a batch, ", isa));
+          SCOPED_TRACE(str_cat(name_, ", ", entry, ", text ", i, " of a batch, ", isa));
           const Tensor row = of_tokens ? real(together, i) : together.select(0, i);
           ASSERT_TRUE(same_bits(row, alone[static_cast<std::size_t>(i)]));
         }

@@ -54,9 +54,9 @@ TEST(DimsTest, RefusesNineEntries) {
 }
 
 TEST(DimsTest, PrintsAsPython) {
-  EXPECT_EQ(format(Dims{}), "()");
-  EXPECT_EQ(format(Dims{3}), "(3,)");
-  EXPECT_EQ(format(Dims{2, 0, -1}), "(2, 0, -1)");
+  EXPECT_EQ(str_cat(Dims{}), "()");
+  EXPECT_EQ(str_cat(Dims{3}), "(3,)");
+  EXPECT_EQ(str_cat(Dims{2, 0, -1}), "(2, 0, -1)");
 }
 
 TEST(ElementCountTest, Multiplies) {

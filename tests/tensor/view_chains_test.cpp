@@ -66,7 +66,7 @@ class RandomViews {
     storage_ = tensor_.storage();
     walked_.shape = shape;
     for (index_t i = 0; i < count; ++i) walked_.values.push_back(i);
-    steps_ = format("arange(", count, ").reshape", Shape(shape));
+    steps_ = str_cat("arange(", count, ").reshape", Shape(shape));
   }
 
   void step() {
@@ -135,7 +135,7 @@ class RandomViews {
         at[static_cast<std::size_t>(axes[i])] = index[i];
       return at;
     };
-    apply(tensor_.permute(axes), shape, source, format("permute", Shape(axes)));
+    apply(tensor_.permute(axes), shape, source, str_cat("permute", Shape(axes)));
   }
 
   void slice() {
@@ -152,7 +152,7 @@ class RandomViews {
       return index;
     };
     apply(tensor_.slice(static_cast<index_t>(axis), start, stop, step), shape, source,
-          format("slice(", axis, ", ", start, ", ", stop, ", ", step, ")"));
+          str_cat("slice(", axis, ", ", start, ", ", stop, ", ", step, ")"));
   }
 
   void select() {
@@ -167,7 +167,7 @@ class RandomViews {
       return index;
     };
     apply(tensor_.select(static_cast<index_t>(axis), at), shape, source,
-          format("select(", axis, ", ", at, ")"));
+          str_cat("select(", axis, ", ", at, ")"));
   }
 
   void unsqueeze() {
@@ -179,7 +179,7 @@ class RandomViews {
       index.erase(index.begin() + axis);
       return index;
     };
-    apply(tensor_.unsqueeze(axis), shape, source, format("unsqueeze(", axis, ")"));
+    apply(tensor_.unsqueeze(axis), shape, source, str_cat("unsqueeze(", axis, ")"));
   }
 
   void expand() {
@@ -196,7 +196,7 @@ class RandomViews {
       }
       return index;
     };
-    apply(tensor_.expand(shape), shape, source, format("expand", Shape(shape)));
+    apply(tensor_.expand(shape), shape, source, str_cat("expand", Shape(shape)));
   }
 
   /// Any shape of as many elements: its factors dealt out at random, with some ones among them.
@@ -216,7 +216,7 @@ class RandomViews {
     tensor_ = before.reshape(shape);
     EXPECT_TRUE(!was_contiguous || tensor_.storage() == before.storage()) << steps_;
     walked_.shape = shape;  // the same elements in row-major order
-    steps_ += format(".reshape", Shape(shape));
+    steps_ += str_cat(".reshape", Shape(shape));
   }
 
   void diagonal() {
@@ -244,7 +244,7 @@ class RandomViews {
       return index;
     };
     apply(tensor_.diagonal(offset, static_cast<index_t>(a), static_cast<index_t>(b)), shape, source,
-          format("diagonal(", offset, ", ", a, ", ", b, ")"));
+          str_cat("diagonal(", offset, ", ", a, ", ", b, ")"));
   }
 
   void toeplitz() {
@@ -261,7 +261,7 @@ class RandomViews {
       return index;
     };
     has_toeplitz_ = true;
-    apply(tensor_.toeplitz(rows, columns), shape, source, format("toeplitz(", rows, ")"));
+    apply(tensor_.toeplitz(rows, columns), shape, source, str_cat("toeplitz(", rows, ")"));
   }
 
   std::mt19937_64 random_;

@@ -40,7 +40,7 @@ void the_gated_network_is_the_librarys() {
 void the_parameters_are_counted() {
   for (const auto& [width, hidden] : {std::pair<index_t, index_t>{4, 6}, {8, 32}, {768, 3072}}) {
     const models::EncoderLayer layer({.d_model = width, .nhead = 2, .dim_feedforward = hidden});
-    expect_close(format("parameters_of_a_layer(", width, ", ", hidden, ")"),
+    expect_close(str_cat("parameters_of_a_layer(", width, ", ", hidden, ")"),
                  static_cast<double>(parameters_of_a_layer(width, hidden)),
                  static_cast<double>(nn::parameter_count(layer)));
   }

@@ -51,7 +51,7 @@ void momentum_is_the_librarys() {
     momentum_step(w, b, to_matrix(layer.weight.grad()), 0.1, 0.9);
     optimizer.step();
     optimizer.zero_grad();
-    expect_close(format("w after step ", step), w, to_matrix(layer.weight.detach()));
+    expect_close(str_cat("w after step ", step), w, to_matrix(layer.weight.detach()));
   }
 }
 
@@ -59,7 +59,7 @@ void the_schedule_is_the_librarys() {
   for (const index_t warmup : {0, 4}) {
     const nn::Schedule schedule = nn::linear_schedule(warmup, 20);
     for (index_t step = 0; step <= 20; ++step) {
-      expect_close(format("linear_schedule(", step, ", ", warmup, ", 20)"),
+      expect_close(str_cat("linear_schedule(", step, ", ", warmup, ", 20)"),
                    linear_schedule(step, warmup, 20), schedule.factor(step));
     }
   }

@@ -22,7 +22,7 @@ void the_row_moves() {
   for (const index_t position : {0, 3, 50}) {
     for (const index_t distance : {1, 5, -3}) {
       if (position + distance < 0) continue;
-      expect_close(format("the row of position ", position, ", moved by ", distance),
+      expect_close(str_cat("the row of position ", position, ", moved by ", distance),
                    moved(row(position), distance), row(position + distance));
     }
   }
@@ -42,7 +42,7 @@ void distances_are_subtracted() {
   expect_close("alibi(2, 0, 8)", alibi(2, 0, 8), {{0, -0.5}, {-0.5, 0}});
   const Tensor biases = nn::Alibi(4)(7, 7);
   for (index_t head = 0; head < 4; ++head) {
-    expect_close(format("alibi(7, ", head, ", 4)"), alibi(7, head, 4),
+    expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4),
                  to_matrix(biases.select(0, head)), 1e-6);
   }
 }

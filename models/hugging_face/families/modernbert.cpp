@@ -81,7 +81,7 @@ std::vector<bool> full_layers(const Json& config, index_t layers) {
   }
   if (!types->is_list() || types->size() != layers) {
     types->fail("wanted a list of ", layers, " kinds of attention, one a layer, got ",
-                types->is_list() ? format(types->size()) : types->described());
+                types->is_list() ? str_cat(types->size()) : types->described());
   }
   for (const Json& type : types->items()) {
     if (type.text() != kFull && type.text() != kSliding) {

@@ -150,7 +150,7 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word) const 
       continue;
     }
     const std::string text =
-        format(is_first ? "" : options_.prefix, character, is_last ? options_.suffix : "");
+        str_cat(is_first ? "" : options_.prefix, character, is_last ? options_.suffix : "");
     if (has_all(bytes_, text)) {  // these pass unknown characters that wait: so does the source
       for (const char c : text) add(bytes_[static_cast<unsigned char>(c)], 1);
     } else if (options_.unknown) {

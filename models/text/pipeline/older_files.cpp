@@ -59,9 +59,9 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
   for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
     const auto id = numbers.find(name);
     if (!id) continue;
-    added[*id] = format(R"({"id":)", *id, R"(,"content":)", json_quoted(name),
-                        R"(,"single_word":false,"lstrip":)", name == "<mask>" ? "true" : "false",
-                        R"(,"rstrip":false,"normalized":false,"special":true})");
+    added[*id] = str_cat(R"({"id":)", *id, R"(,"content":)", json_quoted(name),
+                         R"(,"single_word":false,"lstrip":)", name == "<mask>" ? "true" : "false",
+                         R"(,"rstrip":false,"normalized":false,"special":true})");
   }
   const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
   if (more) {
@@ -76,7 +76,7 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
       if (text.size() < 3 || text[0] != '{')
         token.fail("wanted an object, got ", token.described());
       const auto id = static_cast<index_t>(std::stol(std::string(key)));
-      added[id] = format(R"({"id":)", id, ",", std::string_view(text).substr(1));
+      added[id] = str_cat(R"({"id":)", id, ",", std::string_view(text).substr(1));
     }
   }
   std::string list;
@@ -102,17 +102,17 @@ void add_vocabulary(const Numbers& numbers, std::string& out) {
 std::string token_json(const Numbers& numbers, const std::string& name, const std::string& file) {
   const auto id = numbers.find(name);
   if (!id) fail_file(file, "the special token ", printable(name), " is not there");
-  return format("[", json_quoted(name), ",", *id, "]");
+  return str_cat("[", json_quoted(name), ",", *id, "]");
 }
 
 /// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
 std::string processor_json(const Numbers& numbers, const SpecialNames& names, bool prefix_space,
                            const std::string& file) {
   const bool is_roberta = names.sep.starts_with('<');
-  return format(R"({"type":")", is_roberta ? "RobertaProcessing" : "BertProcessing", R"(","sep":)",
-                token_json(numbers, names.sep, file), R"(,"cls":)",
-                token_json(numbers, names.cls, file), R"(,"trim_offsets":true,"add_prefix_space":)",
-                prefix_space ? "true" : "false", "}");
+  return str_cat(
+      R"({"type":")", is_roberta ? "RobertaProcessing" : "BertProcessing", R"(","sep":)",
+      token_json(numbers, names.sep, file), R"(,"cls":)", token_json(numbers, names.cls, file),
+      R"(,"trim_offsets":true,"add_prefix_space":)", prefix_space ? "true" : "false", "}");
 }
 
 /// The tokens of vocab.txt: lines, whose places are their numbers.
@@ -139,7 +139,7 @@ std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json
   token_json(numbers, names.unknown, file);
   const bool lower = flag(config, "do_lower_case", true);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
-  std::string json = format(
+  std::string json = str_cat(
       R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
       R"(,"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
       flag(config, "tokenize_chinese_chars", true) ? "true" : "false", R"(,"strip_accents":)",
@@ -193,13 +193,13 @@ std::string byte_pair_json(const fs::path& vocabulary, const fs::path& merges,
   const bool prefix_space = flag(config, "add_prefix_space", false);
   const char* const space = prefix_space ? "true" : "false";
   const bool has_ends = numbers.contains(names.cls) && numbers.contains(names.sep);
-  std::string json = format(
+  std::string json = str_cat(
       R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
       R"(,"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,)",
       R"("add_prefix_space":)", space, R"(},"post_processor":)",
       has_ends
           ? processor_json(numbers, names, prefix_space, vocabulary.string())
-          : format(R"({"type":"ByteLevel","trim_offsets":false,"add_prefix_space":)", space, "}"),
+          : str_cat(R"({"type":"ByteLevel","trim_offsets":false,"add_prefix_space":)", space, "}"),
       R"(,"decoder":{"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)", space,
       R"(},"model":{"type":"BPE","unk_token":)",
       numbers.contains(names.unknown) ? json_quoted(names.unknown) : "null", R"(,"vocab":)");

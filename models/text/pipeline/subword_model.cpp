@@ -53,7 +53,7 @@ ByteTokens byte_tokens(const Trie* trie) {
   ByteTokens tokens;
   tokens.fill(Trie::kNoValue);
   for (std::size_t byte = 0; byte < tokens.size() && trie != nullptr; ++byte) {
-    tokens[byte] = trie->find(format("<0x", kDigits[byte / 16], kDigits[byte % 16], '>'));
+    tokens[byte] = trie->find(str_cat("<0x", kDigits[byte / 16], kDigits[byte % 16], '>'));
   }
   return tokens;
 }

@@ -66,9 +66,9 @@ WordCounts count_words(std::span<const std::string> texts, const Parts& parts) {
 std::string added_tokens() {
   std::string json;
   for (std::size_t id = 0; id < kSpecial.size(); ++id) {
-    json += format(id == 0 ? "" : ",\n    ", R"({"id": )", id, R"(, "content": ")", kSpecial[id],
-                   R"(", "single_word": false, "lstrip": false, "rstrip": false, )",
-                   R"("normalized": false, "special": true})");
+    json += str_cat(id == 0 ? "" : ",\n    ", R"({"id": )", id, R"(, "content": ")", kSpecial[id],
+                    R"(", "single_word": false, "lstrip": false, "rstrip": false, )",
+                    R"("normalized": false, "special": true})");
   }
   return json;
 }
@@ -76,7 +76,7 @@ std::string added_tokens() {
 std::string vocabulary_json(const std::vector<std::string>& tokens) {
   std::string json;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    json += format(id == 0 ? "" : ",\n      ", json_quoted(tokens[id]), ": ", id);
+    json += str_cat(id == 0 ? "" : ",\n      ", json_quoted(tokens[id]), ": ", id);
   }
   return json;
 }
@@ -84,27 +84,28 @@ std::string vocabulary_json(const std::vector<std::string>& tokens) {
 std::string merges_json(const Merges& merges) {
   std::string json;
   for (const auto& [left, right] : merges) {
-    json += format(json.empty() ? "" : ",\n      ", '[', json_quoted(left), ", ",
-                   json_quoted(right), ']');
+    json += str_cat(json.empty() ? "" : ",\n      ", '[', json_quoted(left), ", ",
+                    json_quoted(right), ']');
   }
   return json;
 }
 
 std::string tokenizer_json(const Parts& parts, const std::string& model) {
-  return format("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n",
-                "  \"added_tokens\": [", added_tokens(), "],\n  \"normalizer\": ", parts.normalizer,
-                ",\n  \"pre_tokenizer\": ", parts.pre_tokenizer,
-                ",\n  \"post_processor\": ", parts.post_processor,
-                ",\n  \"decoder\": ", parts.decoder, ",\n  \"model\": {", model, "}\n}\n");
+  return str_cat("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n",
+                 "  \"added_tokens\": [", added_tokens(),
+                 "],\n  \"normalizer\": ", parts.normalizer,
+                 ",\n  \"pre_tokenizer\": ", parts.pre_tokenizer,
+                 ",\n  \"post_processor\": ", parts.post_processor,
+                 ",\n  \"decoder\": ", parts.decoder, ",\n  \"model\": {", model, "}\n}\n");
 }
 
 }  // namespace
 
 std::string train_word_piece(std::span<const std::string> texts, const TokenizerTraining& options) {
   const Parts parts = {
-      .normalizer = format(R"({"type": "BertNormalizer", "clean_text": true, )",
-                           R"("handle_chinese_chars": true, "strip_accents": null, "lowercase": )",
-                           options.lower_case ? "true" : "false", '}'),
+      .normalizer = str_cat(R"({"type": "BertNormalizer", "clean_text": true, )",
+                            R"("handle_chinese_chars": true, "strip_accents": null, "lowercase": )",
+                            options.lower_case ? "true" : "false", '}'),
       .pre_tokenizer = R"({"type": "BertPreTokenizer"})",
       .post_processor = kBertTemplate,
       .decoder = R"({"type": "WordPiece", "prefix": "##", "cleanup": true})"};
@@ -115,16 +116,16 @@ std::string train_word_piece(std::span<const std::string> texts, const Tokenizer
                                                  .most_characters = options.most_characters,
                                                  .prefix = "##"});
   return tokenizer_json(
-      parts, format(R"("type": "WordPiece", "unk_token": "[UNK]", )",
-                    R"("continuing_subword_prefix": "##", "max_input_chars_per_word": 100,)",
-                    "\n    \"vocab\": {", vocabulary_json(learned.tokens), '}'));
+      parts, str_cat(R"("type": "WordPiece", "unk_token": "[UNK]", )",
+                     R"("continuing_subword_prefix": "##", "max_input_chars_per_word": 100,)",
+                     "\n    \"vocab\": {", vocabulary_json(learned.tokens), '}'));
 }
 
 std::string train_byte_pair(std::span<const std::string> texts, const TokenizerTraining& options) {
   const Parts parts = {.normalizer = "null",
                        .pre_tokenizer = kByteLevel,
-                       .post_processor = format(R"({"type": "Sequence", "processors": [)",
-                                                kByteLevel, ", ", kBertTemplate, "]}"),
+                       .post_processor = str_cat(R"({"type": "Sequence", "processors": [)",
+                                                 kByteLevel, ", ", kBertTemplate, "]}"),
                        .decoder = kByteLevel};
   SubwordLearning learning = {.vocabulary_size = options.vocabulary_size,
                               .min_count = options.min_count,
@@ -134,11 +135,11 @@ std::string train_byte_pair(std::span<const std::string> texts, const TokenizerT
   }
   const LearnedSubwords learned = learn_subwords(count_words(texts, parts), learning);
   return tokenizer_json(
-      parts, format(R"("type": "BPE", "dropout": null, "unk_token": null, )",
-                    R"("continuing_subword_prefix": null, "end_of_word_suffix": null, )",
-                    R"("fuse_unk": false, "byte_fallback": false, "ignore_merges": false,)",
-                    "\n    \"vocab\": {", vocabulary_json(learned.tokens), "},\n    \"merges\": [",
-                    merges_json(learned.merges), ']'));
+      parts, str_cat(R"("type": "BPE", "dropout": null, "unk_token": null, )",
+                     R"("continuing_subword_prefix": null, "end_of_word_suffix": null, )",
+                     R"("fuse_unk": false, "byte_fallback": false, "ignore_merges": false,)",
+                     "\n    \"vocab\": {", vocabulary_json(learned.tokens), "},\n    \"merges\": [",
+                     merges_json(learned.merges), ']'));
 }
 
 }  // namespace tessera::text

@@ -22,7 +22,7 @@ constexpr std::int64_t kParts = -1;
 constexpr int kEndTag = static_cast<int>(nn::Communicator::kMostTags);
 
 [[noreturn]] void fail_by_end(index_t rank) {
-  throw nn::ProcessLost(format("rank ", rank, " has come to its end, and this process goes on"));
+  throw nn::ProcessLost(str_cat("rank ", rank, " has come to its end, and this process goes on"));
 }
 
 std::string text_of(int error) {
@@ -39,7 +39,7 @@ void check_tags() {
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&most), &is_set);
   if (is_set != 0 && *most < kEndTag) {
     throw std::runtime_error(
-        format("MPI: tags up to ", kEndTag, " are needed, this one has them up to ", *most));
+        str_cat("MPI: tags up to ", kEndTag, " are needed, this one has them up to ", *most));
   }
 }
 
@@ -132,7 +132,7 @@ bool MpiCommunicator::test_some() {
     const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
     const bool receives = expected_[which] >= 0;
     const auto what = [&] {  // of errors alone: there are many messages
-      return format(receives ? "receiving from rank " : "sending to rank ", others_[which]);
+      return str_cat(receives ? "receiving from rank " : "sending to rank ", others_[which]);
     };
     if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
       fail_by_mpi(status.MPI_ERROR, what());
@@ -141,7 +141,7 @@ bool MpiCommunicator::test_some() {
     int length = 0;
     check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
     if (length != expected_[which]) {
-      throw std::runtime_error(format(what(), ": ", length, " bytes, not ", expected_[which]));
+      throw std::runtime_error(str_cat(what(), ": ", length, " bytes, not ", expected_[which]));
     }
   }
   std::size_t kept = 0;
@@ -214,7 +214,7 @@ void MpiCommunicator::part() {
   const std::vector<std::int64_t> lengths = gather_lengths(kParts);
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     if (lengths[rank] == kParts) continue;
-    throw std::runtime_error(format("rank ", rank, " goes on, and waits for this process"));
+    throw std::runtime_error(str_cat("rank ", rank, " goes on, and waits for this process"));
   }
   wait();
   // Nobody ends before all have come here; while the others pass the barrier, some may end.
@@ -245,7 +245,7 @@ void MpiCommunicator::wait_until(const Done& done) {
 
 void MpiCommunicator::look_for_lost_processes() const {
   for (const std::size_t rank : watched_) {
-    if (has_ended(places_[rank])) throw nn::ProcessLost(format("rank ", rank, " has ended"));
+    if (has_ended(places_[rank])) throw nn::ProcessLost(str_cat("rank ", rank, " has ended"));
   }
 }
 

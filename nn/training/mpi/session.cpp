@@ -44,10 +44,10 @@ bool start_mpi() {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const index_t launched = nn::launched_processes();
   if (size != launched) {
-    const std::string text = format(launched, " processes were started, but MPI sees ", size,
-                                    " of them: this program has ", version(),
-                                    "; start it with the mpirun of that one, or with what it "
-                                    "supports of srun (srun --mpi=list)");
+    const std::string text = str_cat(launched, " processes were started, but MPI sees ", size,
+                                     " of them: this program has ", version(),
+                                     "; start it with the mpirun of that one, or with what it "
+                                     "supports of srun (srun --mpi=list)");
     MPI_Finalize();
     throw std::runtime_error(text);
   }

@@ -63,7 +63,7 @@ std::vector<CaseRuns> measured(Random& random, const Noise& noise, int cases, in
                                double factor) {
   std::vector<CaseRuns> result;
   for (int c = 0; c < cases; ++c) {
-    CaseRuns runs{.name = format("case:", c), .by = "tessera", .threads = 2};
+    CaseRuns runs{.name = str_cat("case:", c), .by = "tessera", .threads = 2};
     for (int i = 0; i < 2 * kRounds; ++i) {
       const bool is_new = i % 4 == 1 || i % 4 == 2;  // old new new old
       const double clock = noise.clock(random, i);
@@ -119,11 +119,11 @@ Results file_of(const std::string& name, std::initializer_list<double> bests) {
   std::string cases;
   int i = 0;
   for (const double best : bests) {
-    cases += format(cases.empty() ? "" : ",", R"({"name":"case:)", i++,
-                    R"(","threads":1,"best_s":)", best, R"(,"samples_s":[)", best, ",", best * 1.1,
-                    ",", best, ",", best, ",", best * 1.01, ",", best, ",", best, ",", best, "]}");
+    cases += str_cat(cases.empty() ? "" : ",", R"({"name":"case:)", i++,
+                     R"(","threads":1,"best_s":)", best, R"(,"samples_s":[)", best, ",", best * 1.1,
+                     ",", best, ",", best, ",", best * 1.01, ",", best, ",", best, ",", best, "]}");
   }
-  return parse_results(format(R"({"machine":{},"cases":[)", cases, "]}"), name);
+  return parse_results(str_cat(R"({"machine":{},"cases":[)", cases, "]}"), name);
 }
 
 TEST(CompareFilesTest, OneRunASideCountsOnlyLargeChanges) {

@@ -25,7 +25,7 @@ std::string shown(const WindowAnswers& answers) {
   std::string result;
   for (const AnswerSpan& span : answers.spans) {
     result += (result.empty() ? "" : "; ") +
-              format(span.first, '-', span.last, ' ', std::round(span.score * 1e6) / 1e6);
+              str_cat(span.first, '-', span.last, ' ', std::round(span.score * 1e6) / 1e6);
   }
   return result;
 }

@@ -113,7 +113,7 @@ TEST_F(ModelFolderTest, GivesParametersByOurNames) {
   EXPECT_EQ(*folder.shape(in_proj), (Shape{12, 4}));
   const Tensor rows = folder.weight(in_proj, {12, 4});
   for (index_t i = 0; const char* part : {"query", "key", "value"}) {
-    const std::string name = format("encoder.layer.0.attention.self.", part, ".weight");
+    const std::string name = str_cat("encoder.layer.0.attention.self.", part, ".weight");
     EXPECT_TRUE(same_bits(rows.slice(0, i, i + 4), tensors.at(name))) << part;
     i += 4;
   }

@@ -70,7 +70,7 @@ TEST(Families, HaveWellFormedTables) {
         const auto count = [](std::string_view text, char c) {
           return std::count(text.begin(), text.end(), c);
         };
-        const std::string what = format(family->name, ": ", line.ours, " <- ", line.theirs);
+        const std::string what = str_cat(family->name, ": ", line.ours, " <- ", line.theirs);
         EXPECT_EQ(count(line.ours, '*'), count(line.theirs, '*')) << what;
         EXPECT_EQ(count(line.ours, '#'), count(line.theirs, '#') + count(line.theirs, '@')) << what;
         EXPECT_EQ(count(line.theirs, '@'), count(line.theirs, '%')) << what;

@@ -42,7 +42,7 @@ std::string shown(const std::vector<Tag>& tags) {
   std::string result;
   for (const Tag& tag : tags) {
     result += (result.empty() ? "" : "; ") +
-              format(tag.label, ' ', tag.bytes.begin, '-', tag.bytes.end, ' ', tag.score);
+              str_cat(tag.label, ' ', tag.bytes.begin, '-', tag.bytes.end, ' ', tag.score);
   }
   return result;
 }

@@ -60,14 +60,14 @@ struct Case {
 };
 
 std::string sequence(const char* part, const char* list, const std::string& steps) {
-  return format('"', part, R"(":{"type":"Sequence",")", list, "\":[", steps, "]}");
+  return str_cat('"', part, R"(":{"type":"Sequence",")", list, "\":[", steps, "]}");
 }
 
 std::string added(int count, const std::string& content, const std::string& more = "") {
   return "\"added_tokens\":[" +
          listed(count,
                 [&](int i) {
-                  return format(R"({"id":)", i + 9, R"(,"content":")", content, i, '"', more, '}');
+                  return str_cat(R"({"id":)", i + 9, R"(,"content":")", content, i, '"', more, '}');
                 }) +
          "]";
 }
@@ -132,7 +132,7 @@ std::vector<Case> cases() {
        "a", "class of too many parts"},
       {"ranges",
        with(R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"[)" +
-            listed(2500, [](int i) { return format("\\\\u", 4000 + i); }) +
+            listed(2500, [](int i) { return str_cat("\\\\u", 4000 + i); }) +
             R"(]"},"behavior":"Isolated"})"),
        repeated("\xc3\xa9", 50'000, ""), ""},
       {"a template",

@@ -79,7 +79,7 @@ TEST(Checkpoint, ReturnsValuesToTheBit) {
   saved.add("rng", state);
   const std::array numbers = {
       0.1, -0.0, 1e-310, 1e300, 1.0 / 3, std::numeric_limits<double>::infinity(), 5.0};
-  for (std::size_t i = 0; i < numbers.size(); ++i) saved.set(format("n", i), numbers[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i) saved.set(str_cat("n", i), numbers[i]);
   saved.set("float", 0.1F);
   save_checkpoint(path, saved);
 
@@ -94,7 +94,7 @@ TEST(Checkpoint, ReturnsValuesToTheBit) {
   EXPECT_EQ(loaded.integer<std::uint64_t>("largest"), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(loaded.rng("rng"), state);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(loaded.number(format("n", i))),
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(loaded.number(str_cat("n", i))),
               std::bit_cast<std::uint64_t>(numbers[i]));
   }
   EXPECT_EQ(loaded.number("float"), static_cast<double>(0.1F));

@@ -79,7 +79,7 @@ Parameters many_parameters() {
     for (const DType dtype : {kFloat32, kFloat64}) {
       const Tensor w = variable(values.slice(0, kMost - n).to(dtype));
       give_gradient(w, gradients.slice(0, kMost - n).to(dtype));
-      parameters.push_back({format("p", parameters.size()), w});
+      parameters.push_back({str_cat("p", parameters.size()), w});
     }
   }
   return parameters;

@@ -197,7 +197,7 @@ TEST(OptimizerShare, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
   const std::map<std::string, Make> makers = algorithms();
   std::map<std::string, Reference> references;
   for (const auto& [algorithm, begins, ends, shares_late] : cases) {
-    SCOPED_TRACE(format(algorithm, ", ", begins, " processes, then ", ends));
+    SCOPED_TRACE(str_cat(algorithm, ", ", begins, " processes, then ", ends));
     const Make& make = makers.at(algorithm);
     const Reference& want = references.try_emplace(algorithm, make).first->second;
     const nn::Checkpoint saved = run(make, want, begins, 0, kSaved, nullptr, false);
@@ -227,7 +227,7 @@ TEST(OptimizerShare, EachProcessKeepsItsPartOfTheMemory) {
       optimizer.step();
       EXPECT_EQ(optimizer.kept_bytes(), kept);
       index_t total = 0;
-      for (const std::string& one : processes.all_gather(format(kept))) total += std::stoll(one);
+      for (const std::string& one : processes.all_gather(str_cat(kept))) total += std::stoll(one);
       EXPECT_EQ(total, bytes);
     });
   }
@@ -255,7 +255,7 @@ TEST(OptimizerShare, TakesOverAnotherCommunicatorOfTheSameGroup) {
     EXPECT_EQ(chunks, (std::vector<Chunk>{{0, 0, 3, 0}}));
     optimizer.share(processes);
     EXPECT_EQ(optimizer.chunks(), chunks);
-    const std::string rank = format("rank ", processes.rank(), " of 2");
+    const std::string rank = str_cat("rank ", processes.rank(), " of 2");
     EXPECT_TRUE(throws("share", {"shared already", rank, "not rank 0 of 1"},
                        [&] { optimizer.share(alone); }));
     EXPECT_EQ(optimizer.processes(), &processes);

@@ -112,7 +112,7 @@ TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
       EXPECT_TRUE(same_state(trainer.state(), before[rank].state));
       for (const auto& [name, tensor] : parameters(net)) EXPECT_FALSE(tensor.grad().defined());
       const RunEnd end = trainer.run();
-      return Outcome{format(static_cast<int>(end), " ", trainer.step()), copy_of(trainer.state())};
+      return Outcome{str_cat(static_cast<int>(end), " ", trainer.step()), copy_of(trainer.state())};
     });
     for (const std::string& error : errors) {
       EXPECT_TRUE(error.starts_with(fault.error)) << error;
@@ -258,7 +258,7 @@ TEST(ProcessesErrors, ThatEndAreNamedWithTheStep) {
     for (const std::size_t rank : {0U, 2U}) {
       EXPECT_NE(errors[rank].find("process "), std::string::npos) << errors[rank];
       const std::string where =
-          format("the run ends in step ", last == 21 ? 21 : last + 1, " of 21");
+          str_cat("the run ends in step ", last == 21 ? 21 : last + 1, " of 21");
       EXPECT_NE(errors[rank].find(where), std::string::npos) << errors[rank];
     }
   }

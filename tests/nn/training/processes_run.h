@@ -48,7 +48,7 @@ inline std::vector<Outcome> run_until(index_t size, const nn::Checkpoint& from, 
       if (report.step == stop && processes.rank() == stopper) run.trainer.stop();
     };
     const nn::RunEnd end = run.trainer.run({.step = on_step});
-    return Outcome{format(static_cast<int>(end), " ", run.trainer.step()),
+    return Outcome{str_cat(static_cast<int>(end), " ", run.trainer.step()),
                    copy_of(run.trainer.state())};
   });
 }

@@ -135,13 +135,14 @@ TrainerHooks writing_to(std::string& log) {
   return {.step =
               [&log](const StepReport& report) {
                 const LossTotals& totals = report.totals;
-                log += format(std::hexfloat, report.step, ": ", totals.loss, " ", totals.count, " ",
-                              totals.correct, " ", report.gradient_norm, " ", report.lr, "\n");
+                log +=
+                    str_cat(std::hexfloat, report.step, ": ", totals.loss, " ", totals.count, " ",
+                            totals.correct, " ", report.gradient_norm, " ", report.lr, "\n");
               },
           .evaluation =
               [&log](const EvaluationReport& report) {
-                log += format(std::hexfloat, "held out: ", report.totals.loss, " ",
-                              report.totals.count, report.is_best ? " best\n" : "\n");
+                log += str_cat(std::hexfloat, "held out: ", report.totals.loss, " ",
+                               report.totals.count, report.is_best ? " best\n" : "\n");
               }};
 }
 
@@ -173,7 +174,7 @@ Outcome train(const Course& course, Communicator* processes) {
                   evaluates ? examples_of(net, 100, 13) : Examples());
   Outcome outcome;
   const RunEnd end = trainer.run(writing_to(outcome.log));
-  outcome.log += format("end ", static_cast<int>(end), " in step ", trainer.step());
+  outcome.log += str_cat("end ", static_cast<int>(end), " in step ", trainer.step());
   outcome.state = copy_of(trainer.state());
   return outcome;
 }
@@ -187,7 +188,7 @@ void expect_one_digest(const Course& course, Train train, const std::vector<inde
   EXPECT_NE(want.log.find("end"), std::string::npos);
   for (const index_t size : sizes) {
     for (const int threads : threads_of_each) {
-      SCOPED_TRACE(format(size, " processes of ", threads, " threads"));
+      SCOPED_TRACE(str_cat(size, " processes of ", threads, " threads"));
       const auto delivery = static_cast<Delivery>((size + threads) % 3);
       expect_same(each_of(size, [&](Communicator& processes) { return train(course, &processes); },
                           {.delivery = delivery, .threads = threads}),
@@ -267,7 +268,7 @@ TEST(Processes, GiveTheBitsOfOne) {
 
 TEST(Processes, AnotherNumberOfThemResumesToTheSameBits) {
   const Outcome want = run_until(1, {})[0];
-  const auto stopped = format(static_cast<int>(RunEnd::kStopped), " ");
+  const auto stopped = str_cat(static_cast<int>(RunEnd::kStopped), " ");
   Checkpoint state;
   index_t step = 0;
   for (const index_t size : {3, 1, 2, 5}) {
@@ -285,10 +286,10 @@ TEST(Processes, AllStopAfterTheSameStepWhereOneIsAskedBetweenSteps) {
     Trial run(sharded(&processes));
     std::string saved;
     const RunEnd end = run.trainer.run({.save = [&] {
-      saved += format(run.trainer.step(), " ");
+      saved += str_cat(run.trainer.step(), " ");
       if (processes.rank() == 1) run.trainer.stop();
     }});
-    return format(saved, static_cast<int>(end));
+    return str_cat(saved, static_cast<int>(end));
   });
   for (const std::string& end : ends) EXPECT_EQ(end, "7 2");
 }
@@ -305,7 +306,7 @@ TEST(Processes, SendWhatTheFormulaSays) {
   const std::vector<Case> cases = {
       {4, 2, {1, 1}}, {4, 4, {1, 1, 1, 1}}, {7, 3, {1, 1, 1}}, {8, 3, {1, 2, 2}}};
   for (const Case& c : cases) {
-    SCOPED_TRACE(format(c.shards, " shards, ", c.processes, " processes"));
+    SCOPED_TRACE(str_cat(c.shards, " shards, ", c.processes, " processes"));
     const std::vector<index_t> sent = each_of(c.processes, [&](Communicator& processes) {
       WideNet net(kWide);
       set_requires_grad(net);

@@ -146,7 +146,7 @@ TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
   // 2,000 tokens that begin alike, in a text that is the beginning of all.
   std::string list;
   for (int i = 0; i < 2000; ++i) {
-    list += format(i > 0 ? "," : "", R"({"id":)", 10 + i, R"(,"content":"aaaa)", i, R"(x"})");
+    list += str_cat(i > 0 ? "," : "", R"({"id":)", 10 + i, R"(,"content":"aaaa)", i, R"(x"})");
   }
   const PipelineTokenizer tokenizer = words(
       {{"added_tokens", "[" + list + "]"}, {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"}});
@@ -160,7 +160,7 @@ TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
     const Encoding e = words({{"added_tokens", tokens}, {"pre_tokenizer", "null"}}).encode(text);
     std::string all;
     for (std::size_t i = 0; i < e.ids.size(); ++i) {
-      all += format(e.ids[i], ':', e.offsets[i].begin, '-', e.offsets[i].end, ' ');
+      all += str_cat(e.ids[i], ':', e.offsets[i].begin, '-', e.offsets[i].end, ' ');
     }
     return all;
   };
