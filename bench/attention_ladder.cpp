@@ -21,10 +21,11 @@ namespace {
 constexpr index_t kHeads = 12;
 constexpr index_t kTokens = 512;
 constexpr index_t kWidth = 64;
-constexpr double kTolerance = 2e-6;  // of an output; tests/bench/attention_ladder_test.cpp holds it
+constexpr double kAttentionTolerance =
+    2e-6;  // of an output; tests/bench/attention_ladder_test.cpp holds it
 
 /// The steps for the instruction set in use.
-AttentionLadder ladder() {
+AttentionLadder attention_steps() {
 #if defined(__x86_64__)
   if (current_isa() == "avx512") return avx512::attention_ladder();
   if (current_isa() == "avx2") return avx2::attention_ladder();
@@ -69,7 +70,7 @@ Case ladder_case(const std::string& label, const Inputs& x, const Run& run) {
     const auto expected = [&](index_t e) {
       return attend_in_double(x, e / (kHeads * kWidth), e / kWidth % kHeads, e % kWidth);
     };
-    return sampled_error(out, 500, expected, kTolerance);
+    return sampled_error(out, 500, expected, kAttentionTolerance);
   };
   return {[x, run] { return run(x); }, error, label};
 }
@@ -128,7 +129,7 @@ void register_attention_ladder() {
                           .bytes = 4.0 * sizeof(float) * kTokens * kHeads * kWidth};
   for (int step = 0; step < kAttentionSteps; ++step) {
     register_case(str_cat("attention_ladder/step:", step), kCost,
-                  [step] { return step_case(ladder().steps[step]); });
+                  [step] { return step_case(attention_steps().steps[step]); });
   }
   register_case(str_cat("attention_ladder/step:", kAttentionSteps), kCost, library_case);
 }

@@ -20,7 +20,7 @@ namespace tessera::bench {
 
 namespace {
 
-struct Size {
+struct EncoderSize {
   index_t layers, d_model, heads, feedforward;
 };
 
@@ -30,7 +30,7 @@ index_t gated_width(index_t plain) {
   return (2 * plain + 24) / 48 * 16;
 }
 
-models::EncoderOptions options_of(const Size& size, double dropout = 0) {
+models::EncoderOptions options_of(const EncoderSize& size, double dropout = 0) {
   return {
       .layers = models::repeat_layer({.d_model = size.d_model,
                                       .nhead = size.heads,
@@ -42,7 +42,7 @@ models::EncoderOptions options_of(const Size& size, double dropout = 0) {
 }
 
 /// Layers with rotary positions, RMS norms and a gated feed-forward network.
-models::EncoderOptions modern_options_of(const Size& size) {
+models::EncoderOptions modern_options_of(const EncoderSize& size) {
   models::EncoderOptions options = options_of(size);
   for (models::EncoderLayerOptions& layer : options.layers) {
     layer.norm_first = true;
@@ -75,7 +75,7 @@ Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t 
 }
 
 /// Every second sequence of `tokens`, the others of `few`, in one padded batch.
-Case mixed_case(const Size& size, index_t batch, index_t few, index_t tokens) {
+Case mixed_case(const EncoderSize& size, index_t batch, index_t few, index_t tokens) {
   models::Encoder encoder(options_of(size));
   nn::eval(encoder);
   const Tensor x = randn({batch, tokens, size.d_model});
@@ -104,7 +104,7 @@ Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
 }
 
 /// Gradients to zero, forward, the mean of squares, backward, and a step of AdamW.
-Case train_case(const Size& size, index_t batch, index_t tokens, double dropout) {
+Case train_case(const EncoderSize& size, index_t batch, index_t tokens, double dropout) {
   auto encoder = std::make_shared<models::Encoder>(options_of(size, dropout));
   // With weights of 1 the mean of squares of a normalised row is 1 whatever it was made of: its
   // gradient would be nothing but rounding.
@@ -135,7 +135,7 @@ Case train_case(const Size& size, index_t batch, index_t tokens, double dropout)
   };
 }
 
-double encoder_flops(const Size& s, index_t batch, index_t tokens) {
+double encoder_flops(const EncoderSize& s, index_t batch, index_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feedforward);
   const auto t = static_cast<double>(tokens);
@@ -144,27 +144,27 @@ double encoder_flops(const Size& s, index_t batch, index_t tokens) {
 }
 
 /// The weights of the products; the others are few.
-double encoder_weights(const Size& s) {
+double encoder_weights(const EncoderSize& s) {
   const auto d = static_cast<double>(s.d_model);
   return static_cast<double>(s.layers) * (4 * d * d + 2 * d * static_cast<double>(s.feedforward));
 }
 
 /// Weights are read; rows go in and out.
-Cost inference_cost(const Size& s, index_t batch, index_t tokens) {
+Cost inference_cost(const EncoderSize& s, index_t batch, index_t tokens) {
   const double rows = static_cast<double>(batch * tokens) * static_cast<double>(s.d_model);
   return {.flops = encoder_flops(s, batch, tokens),
           .bytes = bytes_of(encoder_weights(s) + 2 * rows)};
 }
 
-Size size_of(Parameters& p) {
-  const Size s = {p.size("L"), p.size("D"), p.size("H"), p.size("F")};
+EncoderSize size_of(Parameters& p) {
+  const EncoderSize s = {p.size("L"), p.size("D"), p.size("H"), p.size("F")};
   require(s.d_model % s.heads == 0, "tessera_bench", "'", p.name(),
           "': H: wanted a divisor of D = ", s.d_model, ", got ", s.heads);
   return s;
 }
 
 Work encoder_work(Parameters& p) {
-  const Size s = size_of(p);
+  const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
   const index_t tokens = p.size("T");
   return {inference_cost(s, batch, tokens),
@@ -173,17 +173,17 @@ Work encoder_work(Parameters& p) {
 
 /// F is the width of the gated network, as wide as a plain one of 3/2 F in its cost.
 Work modern_work(Parameters& p) {
-  const Size s = size_of(p);
+  const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
   const index_t tokens = p.size("T");
-  Size plain = s;
+  EncoderSize plain = s;
   plain.feedforward = s.feedforward * 3 / 2;
   return {inference_cost(plain, batch, tokens),
           [=] { return encoder_case(modern_options_of(s), batch, tokens); }};
 }
 
 Work mixed_work(Parameters& p) {
-  const Size s = size_of(p);
+  const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", {}, 2);
   const std::vector<index_t> tokens = p.sizes("T", 2);
   require(tokens[0] <= tokens[1], "tessera_bench", "'", p.name(),
@@ -200,7 +200,7 @@ Work mixed_work(Parameters& p) {
 /// A backward is two products for each of the forward's. A step reads the weights and both moments
 /// and writes them, and writes the gradients and reads them.
 Work train_work(Parameters& p, double dropout) {
-  const Size s = size_of(p);
+  const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
   const index_t tokens = p.size("T");
   dropout = p.fraction("dropout", dropout);
@@ -213,14 +213,14 @@ Work train_work(Parameters& p, double dropout) {
 /// A kind over the sizes of encoders that are measured; `gated` where F is a gated network's.
 Kind encoder_kind(const std::string& name, const std::string& what, const std::string& more,
                   bool gated, std::function<Work(Parameters&)> work) {
-  constexpr std::array<Size, 4> kSizes = {
+  constexpr std::array<EncoderSize, 4> kSizes = {
       {{2, 128, 2, 512}, {4, 256, 4, 1024}, {6, 384, 12, 1536}, {12, 768, 12, 3072}}};
   constexpr std::array<std::array<index_t, 2>, 3> kBatches = {{{1, 128}, {8, 128}, {1, 512}}};
   Kind kind = {.name = name,
                .pattern = name + "/L:/D:/H:/F:[/B:]/T:" + more,
                .what = what,
                .work = std::move(work)};
-  for (const Size& s : kSizes) {
+  for (const EncoderSize& s : kSizes) {
     for (const auto& [batch, tokens] : kBatches) {
       kind.names.push_back(str_cat(name, "/L:", s.layers, "/D:", s.d_model, "/H:", s.heads,
                                    "/F:", gated ? gated_width(s.feedforward) : s.feedforward,

@@ -21,13 +21,13 @@ namespace tessera::bench {
 
 namespace {
 
-struct Kind {
+struct EventKind {
   const char* name;
   std::uint32_t type;
   std::uint64_t config;
 };
 
-constexpr Kind kKinds[] = {
+constexpr EventKind kEventKinds[] = {
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
     {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
     {"cache_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
@@ -37,7 +37,7 @@ constexpr Kind kKinds[] = {
 };
 
 /// A counter of one thread that does not count yet, or -1 with the reason in errno.
-int open_event(const Kind& kind, int thread) {
+int open_event(const EventKind& kind, int thread) {
   perf_event_attr attributes = {};
   attributes.size = sizeof(attributes);
   attributes.type = kind.type;
@@ -72,11 +72,11 @@ std::vector<int> own_threads() {
 
 EventCounters::EventCounters() {
   const std::vector<int> threads = own_threads();
-  for (std::size_t kind = 0; kind < std::size(kKinds); ++kind) {
+  for (std::size_t kind = 0; kind < std::size(kEventKinds); ++kind) {
     const std::size_t before = events_.size();
     bool all = true;  // but for threads that have ended
     for (const int thread : threads) {
-      const int descriptor = open_event(kKinds[kind], thread);
+      const int descriptor = open_event(kEventKinds[kind], thread);
       if (descriptor >= 0) {
         events_.push_back({kind, descriptor});
       } else if (errno != ESRCH) {
@@ -108,7 +108,7 @@ Figures EventCounters::per_call(std::size_t calls) const {
     const double shared =
         values[2] > 0 ? static_cast<double>(values[1]) / static_cast<double>(values[2]) : 1;
     const double count = static_cast<double>(values[0]) * shared / static_cast<double>(calls);
-    const char* const name = kKinds[event.kind].name;
+    const char* const name = kEventKinds[event.kind].name;
     if (figures.empty() || figures.back().first != name) figures.emplace_back(name, 0.0);
     figures.back().second += count;
   }
@@ -118,7 +118,7 @@ Figures EventCounters::per_call(std::size_t calls) const {
 std::string describe_counters() {
   std::string names;
   std::string why;
-  for (const Kind& kind : kKinds) {
+  for (const EventKind& kind : kEventKinds) {
     const int descriptor = open_event(kind, 0);
     if (descriptor >= 0) {
       close(descriptor);

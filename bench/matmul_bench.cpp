@@ -14,7 +14,7 @@ namespace tessera::bench {
 namespace {
 
 /// C (B, M, N) = A (B, M, K) B (B, K, N); a turned operand lies as its transpose.
-struct Product {
+struct BatchedProduct {
   index_t batch, m, n, k;
   bool turn_a, turn_b;
   DType dtype;
@@ -36,7 +36,7 @@ struct Product {
   }
 };
 
-Case matmul_case(const Product& p) {
+Case matmul_case(const BatchedProduct& p) {
   const Tensor a = p.operand(p.m, p.k, p.turn_a);
   const Tensor b = p.operand(p.k, p.n, p.turn_b);
   const auto error = [=](const Tensor& c) {
@@ -52,13 +52,13 @@ Case matmul_case(const Product& p) {
 
 Kind matmul_kind(const std::string& name, const std::string& what, bool turn_a, bool turn_b) {
   const auto work = [=](Parameters& parameters) {
-    const Product p = {parameters.size("B", 1),
-                       parameters.size("M"),
-                       parameters.size("N"),
-                       parameters.size("K"),
-                       turn_a,
-                       turn_b,
-                       parameters.dtype()};
+    const BatchedProduct p = {parameters.size("B", 1),
+                              parameters.size("M"),
+                              parameters.size("N"),
+                              parameters.size("K"),
+                              turn_a,
+                              turn_b,
+                              parameters.dtype()};
     return Work{p.cost(), [p] { return matmul_case(p); }};
   };
   return {

@@ -12,7 +12,7 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr const char* kOp = "word_pair_answers";
+constexpr const char* kWordPairsOp = "word_pair_answers";
 
 /// The row of each word and pair that the examples to learn from have.
 class Rows {
@@ -101,11 +101,11 @@ std::vector<index_t> word_pair_answers(std::span<const text::Example> train,
                                        const WordPairsOptions& options) {
   constexpr index_t kMostScores = index_t{1} << 24;
   const Rows rows(train);
-  require(rows.size() <= kMostScores / classes, kOp, rows.size(), " words and pairs for ", classes,
-          " classes are too many scores");
+  require(rows.size() <= kMostScores / classes, kWordPairsOp, rows.size(), " words and pairs for ",
+          classes, " classes are too many scores");
   for (const text::Example& example : train) {
     const index_t label = text::class_of(example);
-    require(0 <= label && label < classes, kOp, "label ", label, " of ", classes);
+    require(0 <= label && label < classes, kWordPairsOp, "label ", label, " of ", classes);
   }
   Scores scores(rows.size(), classes);
   nn::BatchSampler sampler(text::lengths_of(train), {.batch_size = 1});

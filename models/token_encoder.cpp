@@ -14,11 +14,11 @@ namespace tessera::models {
 
 namespace {
 
-constexpr const char* kOp = "TokenEncoder";
+constexpr const char* kTokenEncoderOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
 Packing checked_packing(const Tokens& tokens) {
-  check_tokens(kOp, tokens);
+  check_tokens(kTokenEncoderOp, tokens);
   return {tokens.lengths, tokens.ids.size(1)};
 }
 
@@ -49,7 +49,7 @@ Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens)
     if (i % length == 0) others = 0;
     const bool is_padding = numbers[i] == padding;
     if (!is_padding) ++others;
-    require(others <= max_tokens, kOp, "a sequence of ", others,
+    require(others <= max_tokens, kTokenEncoderOp, "a sequence of ", others,
             " tokens, but there are positions for ", max_tokens);
     numbers[i] = padding + (is_padding ? 0 : others);
   }
@@ -80,19 +80,20 @@ nn::Norm norm_of_embeddings(const TokenEncoderOptions& options) {
 }
 
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
-  nn::detail::require_size(kOp, "vocabulary_size", options.vocabulary_size);
-  nn::detail::require_size(kOp, "d_model", options.encoder.width());
-  nn::detail::require_size(kOp, "embedding_width", embedding_width(options));
-  nn::detail::require_size(kOp, "max_tokens", options.max_tokens);
-  require(options.padding_id.value_or(0) >= 0, kOp, "padding_id must not be ",
+  nn::detail::require_size(kTokenEncoderOp, "vocabulary_size", options.vocabulary_size);
+  nn::detail::require_size(kTokenEncoderOp, "d_model", options.encoder.width());
+  nn::detail::require_size(kTokenEncoderOp, "embedding_width", embedding_width(options));
+  nn::detail::require_size(kTokenEncoderOp, "max_tokens", options.max_tokens);
+  require(options.padding_id.value_or(0) >= 0, kTokenEncoderOp, "padding_id must not be ",
           options.padding_id.value_or(0));
-  require(!options.padding_id || options.positions == Positions::kLearned, kOp,
+  require(!options.padding_id || options.positions == Positions::kLearned, kTokenEncoderOp,
           "padding_id is for learned positions");
-  require(options.pair_rows >= 0, kOp, "pair_rows must not be ", options.pair_rows);
-  require(options.token_types >= 0, kOp, "token_types must not be ", options.token_types);
-  nn::detail::require_probability(kOp, "dropout", options.dropout);
+  require(options.pair_rows >= 0, kTokenEncoderOp, "pair_rows must not be ", options.pair_rows);
+  require(options.token_types >= 0, kTokenEncoderOp, "token_types must not be ",
+          options.token_types);
+  nn::detail::require_probability(kTokenEncoderOp, "dropout", options.dropout);
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
-    require(layer.batch_first, kOp, "the encoder must have the batch first");
+    require(layer.batch_first, kTokenEncoderOp, "the encoder must have the batch first");
   }
   return options;
 }
@@ -109,8 +110,9 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
   const index_t width = embedding_width(options);
   switch (options.positions) {
     case Positions::kSinusoidal:
-      require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale), kOp,
-              "embedding_scale must be a number above 0, not ", options.embedding_scale);
+      require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale),
+              kTokenEncoderOp, "embedding_scale must be a number above 0, not ",
+              options.embedding_scale);
       sinusoidal.emplace(
           nn::PositionalEncodingOptions{.d_model = width,
                                         .max_tokens = options.max_tokens,
@@ -122,7 +124,7 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
     case Positions::kNone:
       break;
     default:
-      fail(kOp, "no such kind of positions");
+      fail(kTokenEncoderOp, "no such kind of positions");
   }
   if (options.token_types > 0) {
     type.emplace(
@@ -139,7 +141,8 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
 }
 
 TokenEncoder::Embeddings::Rows TokenEncoder::Embeddings::rows_of(const Tokens& tokens) const {
-  require(type || !tokens.types.defined(), kOp, "types are given, but token_types is 0");
+  require(type || !tokens.types.defined(), kTokenEncoderOp,
+          "types are given, but token_types is 0");
   Rows rows = {
       .ids = tokens.ids, .types = tokens.types, .pairs = {}, .positions = tokens.positions};
   if (pair) rows.pairs = pair_rows(tokens.ids, pair->weight.size(0));

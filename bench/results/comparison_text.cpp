@@ -17,7 +17,7 @@ const char* word(Change change) {
   return change == Change::kFaster ? "faster" : "same";
 }
 
-std::string percent(double fraction) {
+std::string percent_of(double fraction) {
   return (fraction < 0 ? "" : "+") + pages::decimals(fraction * 100, 1) + " %";
 }
 
@@ -65,7 +65,7 @@ std::string table(const Comparison& comparison) {
     const double p = c->change > 0 ? c->p_slower : c->p_faster;
     text += padded(c->runs.name, width, true) + "  " + padded(c->runs.by, 9, true) +
             padded(str_cat(c->runs.threads), 8) + padded(seconds_text(c->old_s), 11) +
-            padded(seconds_text(c->new_s), 11) + padded(percent(c->change), 9) +
+            padded(seconds_text(c->new_s), 11) + padded(percent_of(c->change), 9) +
             padded(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) +
             "\n";
   }

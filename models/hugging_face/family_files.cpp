@@ -16,8 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kOp = "save_folder";
-
 /// Names of any kind of tokenizer, old and new.
 constexpr std::array kTokenizerFiles = {
     "tokenizer.json",
@@ -60,9 +58,9 @@ bool is_of_encoder(const Family& family, const std::string& theirs, const std::s
 
 void check_shape(const ModelFolder& from, const std::string& name, const Tensor& parameter) {
   const auto shape = from.shape(name);
-  require(shape == parameter.shape(), kOp, printable(name), " has the shape ", parameter.shape(),
-          ", and ", shape ? "another in " : "there is none in ", printable(from.path.string()),
-          ", which is not the folder that the model was made from");
+  require(shape == parameter.shape(), kSaveFolderOp, printable(name), " has the shape ",
+          parameter.shape(), ", and ", shape ? "another in " : "there is none in ",
+          printable(from.path.string()), ", which is not the folder that the model was made from");
 }
 
 std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const SavedModel& model) {
@@ -71,7 +69,7 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
   for (const auto& [given, parameter] : model.parameters) {
     const std::string name = renamed(given, model.renames);
     const std::vector<WeightSource> sources = from.sources(name);
-    require(!sources.empty(), kOp, "no model of the family ", from.family->name, " has ",
+    require(!sources.empty(), kSaveFolderOp, "no model of the family ", from.family->name, " has ",
             printable(name));
     const WeightSource& source = sources.front();
     const bool inside = is_of_encoder(*from.family, source.names.front(), name);

@@ -11,6 +11,9 @@
 
 namespace tessera::models {
 
+/// The name of the operation in its errors.
+inline constexpr const char* kSaveFolderOp = "save_folder";
+
 /// What a folder's model is saved as.
 struct SavedModel {
   std::string_view task;             // "ForSequenceClassification"; empty: the encoder alone

@@ -12,7 +12,7 @@ namespace tessera::models {
 
 namespace {
 
-constexpr const char* kOp = "fine_tuning_groups";
+constexpr const char* kFineTuningOp = "fine_tuning_groups";
 constexpr std::string_view kLayers = "encoder.layers.";
 /// What is added to tokens or to scores of attention before the first layer has computed.
 constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias."};
@@ -28,13 +28,14 @@ index_t layer_of(std::string_view name) {
 
 void check(index_t layers, const FineTuningOptions& options) {
   const auto check_rate = [](const char* name, double value) {
-    require(value >= 0 && std::isfinite(value), kOp, name, " must be a number >= 0, not ", value);
+    require(value >= 0 && std::isfinite(value), kFineTuningOp, name, " must be a number >= 0, not ",
+            value);
   };
   check_rate("lr", options.lr);
   check_rate("head_lr", options.head_lr.value_or(0));
   check_rate("layer_decay", options.layer_decay);
-  require(options.freeze_layers >= 0 && options.freeze_layers <= layers, kOp, "freeze_layers is ",
-          options.freeze_layers, ", but the model has ", layers, " layers");
+  require(options.freeze_layers >= 0 && options.freeze_layers <= layers, kFineTuningOp,
+          "freeze_layers is ", options.freeze_layers, ", but the model has ", layers, " layers");
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
       groups.push_back(std::move(group));
     }
   }
-  require(!groups.empty(), kOp, "every parameter is frozen");
+  require(!groups.empty(), kFineTuningOp, "every parameter is frozen");
   return groups;
 }
 

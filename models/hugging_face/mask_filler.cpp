@@ -14,7 +14,7 @@ namespace tessera::models {
 
 namespace {
 
-constexpr const char* kOp = "MaskFiller";
+constexpr const char* kMaskFillerOp = "MaskFiller";
 constexpr std::size_t kBlanksAtOnce = 16;
 
 std::vector<std::size_t> places_of(const text::Encoding& encoding, index_t mask) {
@@ -83,13 +83,13 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
 
 std::string MaskFiller::mask() const {
   const auto id = reader.tokenizer->special().mask;
-  require(id.has_value(), kOp, "the tokenizer has no mask");
+  require(id.has_value(), kMaskFillerOp, "the tokenizer has no mask");
   return std::string(reader.tokenizer->token(*id));
 }
 
 std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,
                                                        const FillingOptions& options) const {
-  require(options.count >= 1, kOp, "count must be at least 1, not ", options.count);
+  require(options.count >= 1, kMaskFillerOp, "count must be at least 1, not ", options.count);
   const index_t mask_id = reader.tokenizer->id(mask());
   text::EncodeOptions encode = reader.encode_options(options.task);
   encode.special_in_text = true;  // a blank is one
@@ -97,8 +97,9 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
-    require(!places[n].empty(), kOp, "text ", options.task.first + static_cast<index_t>(n),
-            " has no ", mask(), " among its ", encodings[n].ids.size(), " tokens");
+    require(!places[n].empty(), kMaskFillerOp, "text ",
+            options.task.first + static_cast<index_t>(n), " has no ", mask(), " among its ",
+            encodings[n].ids.size(), " tokens");
   }
   std::vector<std::vector<Blank>> results(texts.size());
   for_each_batch(encodings, reader.batch_options(options.task),

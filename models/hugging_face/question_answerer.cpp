@@ -11,14 +11,15 @@ namespace tessera::models {
 
 namespace {
 
-constexpr const char* kOp = "QuestionAnswerer";
+constexpr const char* kAnswererOp = "QuestionAnswerer";
 constexpr index_t kContext = 1;  // the second text of each pair
 
 void check(const AnsweringOptions& options) {
-  require(options.count >= 1, kOp, "count must be at least 1, not ", options.count);
-  require(options.max_tokens >= 1, kOp, "max_tokens must be at least 1, not ", options.max_tokens);
-  require(options.window >= 1, kOp, "window must be at least 1, not ", options.window);
-  require(options.stride >= 0, kOp, "stride must not be ", options.stride);
+  require(options.count >= 1, kAnswererOp, "count must be at least 1, not ", options.count);
+  require(options.max_tokens >= 1, kAnswererOp, "max_tokens must be at least 1, not ",
+          options.max_tokens);
+  require(options.window >= 1, kAnswererOp, "window must be at least 1, not ", options.window);
+  require(options.stride >= 0, kAnswererOp, "stride must not be ", options.stride);
 }
 
 /// A question with all of its context, a part in each window. Errors name it by its number.
@@ -38,7 +39,7 @@ std::vector<text::Encoding> windows_of(const Question& question, index_t number,
   const index_t added = std::ranges::count_if(
       tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
-  require(room >= 1, kOp, "question ", number, " of ", asked,
+  require(room >= 1, kAnswererOp, "question ", number, " of ", asked,
           " tokens leaves no room for its context in ", encode.max_length);
   encode.stride = std::min(options.stride, encode.max_length / 2);
   if (encode.stride >= room) encode.stride = room / 2;

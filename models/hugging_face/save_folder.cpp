@@ -21,18 +21,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kOp = "save_folder";
-
 /// The changes that give a config these labels; none if it has them.
 JsonChanges label_changes(const Json& config, const std::vector<std::string>& labels,
                           const Tensor& classifier) {
-  require(classifier.size(0) == std::ssize(labels), kOp, "wanted a label for each of the ",
-          classifier.size(0), " rows of classifier.weight, got ", labels.size());
+  require(classifier.size(0) == std::ssize(labels), kSaveFolderOp,
+          "wanted a label for each of the ", classifier.size(0), " rows of classifier.weight, got ",
+          labels.size());
   JsonChanges names, numbers;
   std::map<std::string_view, std::size_t> places;  // labels may share a name, but not a key
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string number = std::to_string(i);
-    names.emplace_back(number, json_quoted(labels[i], kOp));
+    names.emplace_back(number, json_quoted(labels[i], kSaveFolderOp));
     const auto [place, is_new] = places.emplace(labels[i], numbers.size());
     if (is_new) {
       numbers.emplace_back(labels[i], number);

@@ -16,7 +16,7 @@ namespace tessera::models {
 
 namespace {
 
-constexpr const char* kOp = "SentenceEncoder";
+constexpr const char* kSentenceEncoderOp = "SentenceEncoder";
 
 /// The prompt to put in front: what is given, else the folder's default.
 std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& options) {
@@ -27,7 +27,8 @@ std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& o
   if (found != settings.prompts.end()) return found->second;
   std::string names;
   for (const auto& [known, text] : settings.prompts) names += " '" + known + "'";
-  fail(kOp, "no prompt is called '", *name, "'; there are", names.empty() ? " none" : names);
+  fail(kSentenceEncoderOp, "no prompt is called '", *name, "'; there are",
+       names.empty() ? " none" : names);
 }
 
 /// `options` with the first of these prompts that the folder has, if they name none.
@@ -97,8 +98,8 @@ Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encodin
 
 Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
                                const SentenceOptions& options) const {
-  require(options.truncate >= 0 && options.truncate <= width, kOp, "truncate must be from 0 to ",
-          width, ", not ", options.truncate);
+  require(options.truncate >= 0 && options.truncate <= width, kSentenceEncoderOp,
+          "truncate must be from 0 to ", width, ", not ", options.truncate);
   const NoGrad not_recorded;
   const std::string prompt = prompt_of(settings, options);
   std::vector<std::string> given;
@@ -180,7 +181,8 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   if (!is_transformer && first.kind != "StaticEmbedding") {
     fail_file(first.place, "wanted Transformer or StaticEmbedding first, got ", first.kind);
   }
-  require(is_transformer || !pooling, kOp, "static embeddings have no pooling to replace");
+  require(is_transformer || !pooling, kSentenceEncoderOp,
+          "static embeddings have no pooling to replace");
   SentenceEncoder model =
       is_transformer ? transformer(folder, first) : static_encoder(folder, first);
   std::size_t next = 1;

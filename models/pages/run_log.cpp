@@ -17,9 +17,9 @@ namespace tessera::pages {
 namespace {
 
 using Cells = std::vector<std::string_view>;
-using Value = std::optional<double> LoggedStep::*;
+using LoggedValue = std::optional<double> LoggedStep::*;
 
-constexpr std::pair<std::string_view, Value> kValues[] = {
+constexpr std::pair<std::string_view, LoggedValue> kValues[] = {
     {"learning_rate", &LoggedStep::learning_rate},
     {"gradient_norm", &LoggedStep::gradient_norm},
     {"tokens", &LoggedStep::tokens},

@@ -10,7 +10,7 @@ namespace tessera::text {
 
 namespace {
 
-constexpr const char* kKind = "characters";
+constexpr const char* kCharactersKind = "characters";
 
 /// Calls use(character, its first byte) for each. Errors: bytes that are not UTF-8.
 template <class Use>
@@ -45,9 +45,10 @@ CharacterTokenizer CharacterTokenizer::of(std::span<const std::string> texts,
 }
 
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text, const std::string& file) {
-  return CharacterTokenizer(vocabulary_from_text(kKind, text, file, [](std::string_view token) {
-    return !token.empty() && code_point_size(token) == token.size();
-  }));
+  return CharacterTokenizer(
+      vocabulary_from_text(kCharactersKind, text, file, [](std::string_view token) {
+        return !token.empty() && code_point_size(token) == token.size();
+      }));
 }
 
 std::vector<Piece> CharacterTokenizer::split(std::string_view text) const {
@@ -65,7 +66,7 @@ std::string CharacterTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string CharacterTokenizer::to_text() const {
-  return vocabulary_to_text(kKind, vocabulary());
+  return vocabulary_to_text(kCharactersKind, vocabulary());
 }
 
 }  // namespace tessera::text

@@ -16,14 +16,14 @@ namespace tessera::text {
 
 namespace {
 
-struct Kind {
+struct TokenizerKind {
   std::string_view name;  // the first line of to_text
   std::unique_ptr<Tokenizer> (*of)(std::span<const std::string>, const VocabularyOptions&);
   std::unique_ptr<Tokenizer> (*from_text)(std::string_view, const std::string&);
 };
 
 template <class T>
-constexpr Kind kind(std::string_view name) {
+constexpr TokenizerKind kind(std::string_view name) {
   return {name,
           [](std::span<const std::string> texts, const VocabularyOptions& options)
               -> std::unique_ptr<Tokenizer> { return std::make_unique<T>(T::of(texts, options)); },
@@ -34,7 +34,7 @@ constexpr Kind kind(std::string_view name) {
 
 /// A kind that is learned: its to_text is a tokenizer.json, which begins with no name.
 template <auto train>
-constexpr Kind learned_kind(std::string_view name) {
+constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,
           [](std::span<const std::string> texts, const VocabularyOptions& options) {
             const std::string json =
@@ -44,15 +44,15 @@ constexpr Kind learned_kind(std::string_view name) {
           nullptr};
 }
 
-constexpr Kind kKinds[] = {
+constexpr TokenizerKind kTokenizerKinds[] = {
     kind<WordTokenizer>("words"),
     kind<CharacterTokenizer>("characters"),
     learned_kind<train_word_piece>("wordpiece"),
     learned_kind<train_byte_pair>("bpe"),
 };
 
-const Kind* find_kind(std::string_view name) {
-  for (const Kind& kind : kKinds) {
+const TokenizerKind* find_kind(std::string_view name) {
+  for (const TokenizerKind& kind : kTokenizerKinds) {
     if (kind.name == name) return &kind;
   }
   return nullptr;
@@ -61,8 +61,8 @@ const Kind* find_kind(std::string_view name) {
 /// 'words', 'characters', 'wordpiece' or 'bpe'
 std::string known_kinds() {
   std::string names;
-  for (const Kind& kind : kKinds) {
-    const bool is_last = &kind == std::end(kKinds) - 1;
+  for (const TokenizerKind& kind : kTokenizerKinds) {
+    const bool is_last = &kind == std::end(kTokenizerKinds) - 1;
     names += str_cat(names.empty() ? "'" : is_last ? " or '" : ", '", kind.name, "'");
   }
   return names;
@@ -72,13 +72,13 @@ std::string known_kinds() {
 
 std::vector<std::string> tokenizer_kinds() {
   std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  for (const TokenizerKind& kind : kTokenizerKinds) names.emplace_back(kind.name);
   return names;
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options) {
-  const Kind* const found = find_kind(kind);
+  const TokenizerKind* const found = find_kind(kind);
   require(found != nullptr, "make_tokenizer", "wanted ", known_kinds(), ", got ", printable(kind));
   return found->of(texts, options);
 }
@@ -89,7 +89,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
   }
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) fail_file(file, "line 1: the text ends, cut short");
-  const Kind* const found = find_kind(text.substr(0, end));
+  const TokenizerKind* const found = find_kind(text.substr(0, end));
   if (found == nullptr || found->from_text == nullptr) {
     fail_file(file, "line 1: wanted 'words', 'characters' or a tokenizer.json's {, got ",
               printable(text.substr(0, end)));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<const char*, 4> kSpecialTokens = {"[PAD]", "[UNK]", "[CLS]", "[MASK]"};
 constexpr const char* kSep = "[SEP]";
-constexpr index_t kMostTokens = 1 << 20;  // in a file
+constexpr index_t kMostLines = 1 << 20;  // in a file
 
 /// The first tokens of a vocabulary that TokenCounts makes, and their numbers.
 TokenList special_tokens(bool sep) {
@@ -169,7 +169,7 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
   if (sep) lines.next();
   TokenList tokens = special_tokens(sep);
   const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + tokens.size();
-  if (most > kMostTokens) fail_file(file, "more than ", kMostTokens, " tokens");
+  if (most > kMostLines) fail_file(file, "more than ", kMostLines, " tokens");
   tokens.reserve(most, std::ssize(text));
   TokenIndex seen(most);
   while (!lines.rest.empty()) {

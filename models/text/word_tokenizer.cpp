@@ -7,7 +7,7 @@ namespace tessera::text {
 
 namespace {
 
-constexpr const char* kKind = "words";
+constexpr const char* kWordsKind = "words";
 
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -72,7 +72,7 @@ WordTokenizer WordTokenizer::of(std::span<const std::string> texts,
 }
 
 WordTokenizer WordTokenizer::from_text(std::string_view text, const std::string& file) {
-  return WordTokenizer(vocabulary_from_text(kKind, text, file,
+  return WordTokenizer(vocabulary_from_text(kWordsKind, text, file,
                                             [](std::string_view token) { return is_word(token); }));
 }
 
@@ -92,7 +92,7 @@ std::string WordTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string WordTokenizer::to_text() const {
-  return vocabulary_to_text(kKind, vocabulary());
+  return vocabulary_to_text(kWordsKind, vocabulary());
 }
 
 }  // namespace tessera::text

@@ -16,7 +16,7 @@ namespace tessera::nn {
 
 namespace {
 
-constexpr const char* kOp = "adversarial_loss";
+constexpr const char* kAdversarialOp = "adversarial_loss";
 
 /// Each example's part of `g` with the norm `size`.
 Tensor with_norm(const Tensor& g, double size) {
@@ -30,8 +30,9 @@ Tensor with_norm(const Tensor& g, double size) {
 
 LossSum adversarial_loss(const Shape& shape, double size,
                          const std::function<LossSum(const Tensor& shift)>& loss, DType dtype) {
-  require(std::isfinite(size) && size > 0, kOp, "size must be a number above 0, not ", size);
-  require(!shape.empty(), kOp, "the input has no axis of examples");
+  require(std::isfinite(size) && size > 0, kAdversarialOp, "size must be a number above 0, not ",
+          size);
+  require(!shape.empty(), kAdversarialOp, "the input has no axis of examples");
   const Tensor still = zeros(shape, dtype).set_requires_grad();
   LossSum result;
   {
@@ -40,7 +41,7 @@ LossSum adversarial_loss(const Shape& shape, double size,
     if (result.count == 0) return result;
     tape.backward(result.loss * 0.5);
   }
-  require(still.grad().defined(), kOp, "the loss does not depend on the shift");
+  require(still.grad().defined(), kAdversarialOp, "the loss does not depend on the shift");
   const Tensor moved = loss(with_norm(still.grad(), size)).loss;
   result.loss = (result.loss.detach() + moved) * 0.5;
   return result;

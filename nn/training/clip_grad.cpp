@@ -22,7 +22,7 @@ constexpr index_t kBlock = 16384;
 
 static_assert(kChunkElements % kBlock == 0, "the blocks of chunks are those of whole gradients");
 
-constexpr const char* kOp = "clip_grad_norm";
+constexpr const char* kClipOp = "clip_grad_norm";
 
 /// A gradient or a chunk of one; `first` and `count` are of blocks.
 struct Piece {
@@ -47,7 +47,8 @@ std::vector<Piece>& scratch() {
 void add(std::vector<Piece>& pieces, const Parameter& parameter, index_t begin, index_t count) {
   const Tensor gradient = parameter.tensor.grad();
   if (!gradient.defined()) return;
-  require(gradient.is_contiguous(), kOp, "the gradient of ", parameter.name, " is not contiguous");
+  require(gradient.is_contiguous(), kClipOp, "the gradient of ", parameter.name,
+          " is not contiguous");
   const DType dtype = gradient.dtype();
   const index_t first = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
   pieces.push_back(
@@ -113,7 +114,7 @@ void check_presence(const std::vector<std::string>& all, const Parameters& param
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const bool first = all[0][i] == '1', other = all[rank][i] == '1';
-      require(first == other, kOp, "rank ", first ? 0 : rank, " has a gradient of ",
+      require(first == other, kClipOp, "rank ", first ? 0 : rank, " has a gradient of ",
               parameters[i].name, ", rank ", first ? rank : 0, " has none");
     }
   }
@@ -144,10 +145,10 @@ double total_of(const Tensor& squares, const Optimizer& optimizer) {
 template <class Total>
 double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions& options,
             const Total& total) {
-  require(max_norm >= 0, kOp, "max_norm is ", max_norm, ", not a number >= 0");
+  require(max_norm >= 0, kClipOp, "max_norm is ", max_norm, ", not a number >= 0");
   const double norm = options.scale * std::sqrt(total(squares_of(pieces)));
-  require(!options.error_if_nonfinite || std::isfinite(norm), kOp, "the norm of the gradients is ",
-          norm);
+  require(!options.error_if_nonfinite || std::isfinite(norm), kClipOp,
+          "the norm of the gradients is ", norm);
   const double clipped = max_norm / (norm + 1e-6);
   const double scale = clipped >= 1 ? options.scale : options.scale * clipped;
   if (scale == 1) return norm;

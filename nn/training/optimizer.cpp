@@ -13,7 +13,7 @@ namespace tessera::nn {
 namespace {
 
 /// What an element costs, in elementary operations; memory sets the pace.
-constexpr index_t kCost = 8;
+constexpr index_t kUpdateCost = 8;
 
 constexpr const char* kLoad = "load_state";
 
@@ -178,7 +178,7 @@ void Optimizer::step() {
   // What can fail comes first, so that a failure changes nothing.
   check_step();
   collect();
-  detail::for_each_range(pieces_, kCost, [&](const Piece& piece, index_t begin, index_t end) {
+  detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
     rule_->update(part_of(piece.stretch, begin, end));
   });
   for (std::size_t i = 0; i < steps_.size(); ++i) {

@@ -14,25 +14,25 @@ namespace tessera::nn {
 
 namespace {
 
-constexpr const char* kOp = "Trainer";
+constexpr const char* kTrainerOp = "Trainer";
 
 const TrainerOptions& checked(const TrainerOptions& o) {
-  require(o.steps >= 0 && (o.steps > 0 || o.epochs >= 1), kOp, o.epochs, " epochs, ", o.steps,
-          " steps");
-  require(o.shards >= 1 && o.shards <= kMostShards, kOp, o.shards, " shards, not 1 to ",
+  require(o.steps >= 0 && (o.steps > 0 || o.epochs >= 1), kTrainerOp, o.epochs, " epochs, ",
+          o.steps, " steps");
+  require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, o.shards, " shards, not 1 to ",
           kMostShards);
-  require(o.warmup >= 0 && o.warmup <= 1, kOp, "warmup is ", o.warmup, ", not in [0, 1]");
-  require(o.clip > 0, kOp, "clip is ", o.clip, ", not above 0");
-  require(o.average >= 0 && o.average < 1, kOp, "average is ", o.average, ", not in [0, 1)");
-  require(o.evaluate_every >= 0, kOp, "evaluate_every is ", o.evaluate_every);
+  require(o.warmup >= 0 && o.warmup <= 1, kTrainerOp, "warmup is ", o.warmup, ", not in [0, 1]");
+  require(o.clip > 0, kTrainerOp, "clip is ", o.clip, ", not above 0");
+  require(o.average >= 0 && o.average < 1, kTrainerOp, "average is ", o.average, ", not in [0, 1)");
+  require(o.evaluate_every >= 0, kTrainerOp, "evaluate_every is ", o.evaluate_every);
   return o;
 }
 
 index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
   const bool fits = options.steps > 0 ? options.steps <= kMostSteps
                                       : options.epochs <= kMostSteps / steps_per_epoch;
-  require(fits, kOp, options.epochs, " epochs of ", steps_per_epoch, " steps, or ", options.steps,
-          " steps, are more than ", kMostSteps);
+  require(fits, kTrainerOp, options.epochs, " epochs of ", steps_per_epoch, " steps, or ",
+          options.steps, " steps, are more than ", kMostSteps);
   return options.steps > 0 ? options.steps : options.epochs * steps_per_epoch;
 }
 
@@ -78,11 +78,11 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
 Trainer::~Trainer() = default;
 
 void Trainer::check_examples() const {
-  require(static_cast<bool>(train_.loss), kOp, "there is no loss function");
+  require(static_cast<bool>(train_.loss), kTrainerOp, "there is no loss function");
   const bool has_held_out = !held_out_.lengths.empty();
-  require(!has_held_out || held_out_.loss, kOp,
+  require(!has_held_out || held_out_.loss, kTrainerOp,
           "there is no loss function of the held-out examples");
-  require(has_held_out || (options_.patience == 0 && options_.evaluate_every == 0), kOp,
+  require(has_held_out || (options_.patience == 0 && options_.evaluate_every == 0), kTrainerOp,
           "patience and evaluate_every need held-out examples");
 }
 
@@ -90,24 +90,24 @@ void Trainer::check_optimizer() const {
   Parameters known;
   for (const Optimizer::Group& group : optimizer_->groups()) {
     for (const Parameter& parameter : group.parameters) {
-      require(has_variable(model_.parameters, parameter.tensor), kOp, "the optimiser changes ",
-              parameter.name, ", which is no variable of the model");
+      require(has_variable(model_.parameters, parameter.tensor), kTrainerOp,
+              "the optimiser changes ", parameter.name, ", which is no variable of the model");
       known.push_back(parameter);
     }
   }
   for (const auto& [name, tensor] : model_.parameters) {
-    require(has_variable(known, tensor), kOp, "the optimiser does not know ", name,
+    require(has_variable(known, tensor), kTrainerOp, "the optimiser does not know ", name,
             "; what shall stay as it is is frozen by set_requires_grad(part, false)");
   }
 }
 
 void Trainer::check_processes() const {
   const Communicator* const sharers = optimizer_->processes();
-  require(sharers == nullptr || processes_->size() > 1, kOp, "the optimiser is shared by ",
+  require(sharers == nullptr || processes_->size() > 1, kTrainerOp, "the optimiser is shared by ",
           sharers == nullptr ? 1 : sharers->size(),
           " processes, and moves the weights of this one's chunks alone; give the trainer the same "
           "processes");
-  require(processes_->size() <= options_.shards, kOp, processes_->size(),
+  require(processes_->size() <= options_.shards, kTrainerOp, processes_->size(),
           " processes cannot share a step of ", options_.shards,
           options_.shards == 1 ? " shard" : " shards", "; take ", processes_->size(),
           " or more shards, which is another run with other bits, or fewer processes");
@@ -173,7 +173,7 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
     }
   }
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    require(!is_taken[i] || !variables[i].tensor.grad().defined(), kOp, variables[i].name,
+    require(!is_taken[i] || !variables[i].tensor.grad().defined(), kTrainerOp, variables[i].name,
             " got a gradient after its backward was complete");
     if (!is_taken[i]) take(i);
   }
@@ -247,7 +247,7 @@ StepReport Trainer::advance() {
 }
 
 void Trainer::check_finite(const char* what, double value) const {
-  require(std::isfinite(value), kOp, "the ", what, " is ",
+  require(std::isfinite(value), kTrainerOp, "the ", what, " is ",
           std::isnan(value) ? std::abs(value) : value, " after ", step(),
           " steps; a smaller learning rate may help");
 }
@@ -285,10 +285,10 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
   stop_ = false;
   optimizer_->zero_grad();
   try {
-    if (exchange_) require_agreement(*processes_, kOp, facts());
+    if (exchange_) require_agreement(*processes_, kTrainerOp, facts());
     return run_steps(hooks);
   } catch (const ProcessLost& lost) {
-    throw ProcessLost(str_cat(kOp, ": ", lost.what(), "; the run ends in step ",
+    throw ProcessLost(str_cat(kTrainerOp, ": ", lost.what(), "; the run ends in step ",
                               std::min(step() + 1, total_steps_), " of ", total_steps_));
   }
 }

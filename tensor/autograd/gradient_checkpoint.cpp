@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kOp = "gradient_checkpoint";
+constexpr const char* kCheckpointOp = "gradient_checkpoint";
 
 /// A variable that is no leaf. A tape of f's own sees a leaf in its place, and writes the gradients
 /// of real leaves where they belong.
@@ -122,7 +122,7 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     y = f(arguments);
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
-    require(watch.has_recorded(y), kOp,
+    require(watch.has_recorded(y), kCheckpointOp,
             "f returned a variable that was computed outside of it; give it to f as an input, and "
             "return that, or detach() it");
     y = y.detach();
@@ -131,11 +131,11 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
   GradSlots slots;
   for (const Tensor& x : inputs) {
     slots.push_back(is_computed(x) ? x.grad_slot() : nullptr);
-    recomputation.saved.emplace_back(kOp, x);
+    recomputation.saved.emplace_back(kCheckpointOp, x);
   }
   // The backward adds to these itself; listed here, they count as complete only after it.
   slots.insert(slots.end(), leaves.begin(), leaves.end());
-  active_recorder->record(kOp, y, std::move(slots), std::move(recomputation));
+  active_recorder->record(kCheckpointOp, y, std::move(slots), std::move(recomputation));
   return y;
 }
 

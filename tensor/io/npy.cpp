@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr index_t kMaxHeader = 10000;  // as NumPy's own reader
 
-constexpr std::array kFormats = {
+constexpr std::array kNpyFormats = {
     element_format<BoolByte, bool>("b1"),         element_format<float, float>("f4"),
     element_format<double, double>("f8"),         element_format<Half, float>("f2"),
     element_format<std::int8_t, index_t>("i1"),   element_format<std::int16_t, index_t>("i2"),
@@ -26,18 +26,18 @@ constexpr std::array kFormats = {
 };
 
 /// What `descr` says: how the elements are stored, and whether in the other byte order.
-struct Layout {
+struct NpyLayout {
   const ElementFormat& format;
   bool swap;
 };
 
-Layout parse_descr(const std::string& descr, const std::string& file) {
+NpyLayout parse_descr(const std::string& descr, const std::string& file) {
   const std::string_view code = descr.empty() ? descr : std::string_view(descr).substr(1);
   const char order = descr.empty() ? '\0' : descr.front();
   if (code == "O") {
     fail_file(file, "header: an array of Python objects (dtype 'O') is never loaded");
   }
-  for (const ElementFormat& format : kFormats) {
+  for (const ElementFormat& format : kNpyFormats) {
     if (format.code != code) continue;
     const bool has_order = order == '<' || order == '>';
     if (!has_order && !(order == '|' && format.size == 1)) break;
@@ -100,7 +100,7 @@ Tensor load_npy(const std::filesystem::path& path) {
 Tensor read_npy(const FileRegion& region) {
   const Preamble preamble = read_preamble(region);
   const NpyHeader header = parse_npy_header(preamble.header, region.name);
-  const Layout layout = parse_descr(header.descr, region.name);
+  const NpyLayout layout = parse_descr(header.descr, region.name);
   const index_t wanted = stored_bytes(header.shape, layout.format.size, region.name + ": header");
   const index_t present = region.size - preamble.end;
   if (present != wanted) {
@@ -120,7 +120,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   require(tensor.defined(), "save_npy", "the tensor is undefined");
   const DType dtype = tensor.dtype();
   const auto* format =
-      std::find_if(kFormats.begin(), kFormats.end(), [&](const ElementFormat& candidate) {
+      std::find_if(kNpyFormats.begin(), kNpyFormats.end(), [&](const ElementFormat& candidate) {
         return candidate.dtype == dtype && candidate.size == item_size(dtype);
       });
   const char order = format->size == 1 ? '|' : kLittleEndian ? '<' : '>';

@@ -19,7 +19,7 @@ namespace {
 
 /// In the order of the format's own enumeration, backwards: the order in which tensors are written,
 /// which keeps each aligned to its elements. Types that no tensor has are never written.
-constexpr std::array kFormats = {
+constexpr std::array kSafetensorsFormats = {
     element_format<index_t, index_t>("I64"),      element_format<double, double>("F64"),
     element_format<float, float>("F32"),          element_format<std::uint32_t, index_t>("U32"),
     element_format<std::int32_t, index_t>("I32"), element_format<BFloat16, float>("BF16"),
@@ -39,10 +39,10 @@ std::string place(const InputFile& file, const SafetensorsEntry& entry) {
 }
 
 const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& entry) {
-  const auto* found = std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& candidate) {
-    return candidate.code == entry.dtype;
-  });
-  if (found == kFormats.end()) {
+  const auto* found =
+      std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
+                   [&](const auto& candidate) { return candidate.code == entry.dtype; });
+  if (found == kSafetensorsFormats.end()) {
     fail_file(place(file, entry), "cannot load dtype ", printable(entry.dtype),
               "; wanted BOOL, I8 to I64, U8 to U32, F16, BF16, F32 or F64");
   }
@@ -51,9 +51,10 @@ const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& en
 
 /// The row-major, little-endian format of a dtype.
 const ElementFormat& format_of(DType dtype) {
-  return *std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& candidate) {
-    return candidate.dtype == dtype && candidate.size == item_size(dtype);
-  });
+  return *std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
+                       [&](const auto& candidate) {
+                         return candidate.dtype == dtype && candidate.size == item_size(dtype);
+                       });
 }
 
 /// The header's text; it ends where the data begin, at byte 8 + its size.
@@ -197,7 +198,7 @@ void save_safetensors(const std::filesystem::path& path,
   std::vector<Tensor> sources;
   std::vector<std::span<const std::byte>> parts(2);
   index_t end = 0;
-  for (const ElementFormat& format : kFormats) {
+  for (const ElementFormat& format : kSafetensorsFormats) {
     for (const auto& [name, tensor] : tensors) {
       require(tensor.defined(), "save_safetensors", "tensor ", printable(name), " is undefined");
       if (&format_of(tensor.dtype()) != &format) continue;

@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kOp = "save_safetensors";
+constexpr const char* kSaveOp = "save_safetensors";
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr index_t kMaxValues = index_t{1} << 19;  // of 40,000 tensors
 constexpr std::size_t kMaxName = 4096;
@@ -54,7 +54,7 @@ index_t count_values(const SafetensorsHeader& header) {
 }
 
 void check_name(const std::string& name) {
-  require(!name.empty() && name.size() <= kMaxName, kOp, "a name must have 1 to ", kMaxName,
+  require(!name.empty() && name.size() <= kMaxName, kSaveOp, "a name must have 1 to ", kMaxName,
           " bytes: ", printable(name));
 }
 
@@ -80,13 +80,13 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
 }
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
-  require(count_values(header) <= kMaxValues, kOp,
+  require(count_values(header) <= kMaxValues, kSaveOp,
           "more values than the header of a file may have: ", header.entries.size(), " tensors, ",
           header.metadata.size(), " texts");
   std::string text = "{";
   const auto add_key = [&](const std::string& key) {
     if (text.back() != '{') text += ',';
-    text += json_quoted(key, kOp) + ':';
+    text += json_quoted(key, kSaveOp) + ':';
   };
   if (!header.metadata.empty()) {
     add_key(std::string(kMetadata));
@@ -94,13 +94,13 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
     for (const auto& [key, value] : header.metadata) {
       check_name(key);
       add_key(key);
-      text += json_quoted(value, kOp);
+      text += json_quoted(value, kSaveOp);
     }
     text += '}';
   }
   for (const SafetensorsEntry& entry : header.entries) {
     check_name(entry.name);
-    require(entry.name != kMetadata, kOp, "no tensor can have the name ", kMetadata);
+    require(entry.name != kMetadata, kSaveOp, "no tensor can have the name ", kMetadata);
     add_key(entry.name);
     text += str_cat(R"({"dtype":")", entry.dtype, R"(","shape":[)");
     for (index_t axis = 0; axis < entry.shape.size(); ++axis) {

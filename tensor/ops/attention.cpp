@@ -18,8 +18,6 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kOp = "attention";
-
 using Operands = detail::AttentionOperands;
 using Outputs = detail::AttentionOutputs;
 
@@ -53,20 +51,20 @@ struct Shapes {
 };
 
 void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
-  require(q.defined() && k.defined() && v.defined(), kOp, "an input is undefined");
+  require(q.defined() && k.defined() && v.defined(), detail::kAttentionOp, "an input is undefined");
   const Shapes shapes = {q, k, v};
-  require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(), kOp,
-          "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes);
+  require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(),
+          detail::kAttentionOp, "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes);
   bool leading_match = true;
   for (index_t i = 0; i + 2 < q.rank(); ++i) {
     leading_match = leading_match && q.size(i) == k.size(i) && q.size(i) == v.size(i);
   }
-  require(leading_match, kOp, "leading axes differ: ", shapes);
-  require(q.size(-1) == k.size(-1), kOp, "q and k differ in width: ", shapes);
-  require(k.size(-2) == v.size(-2), kOp, "k and v differ in length: ", shapes);
-  require(is_floating(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), kOp,
-          "q, k and v must share a floating dtype, not ", q.dtype(), ", ", k.dtype(), " and ",
-          v.dtype());
+  require(leading_match, detail::kAttentionOp, "leading axes differ: ", shapes);
+  require(q.size(-1) == k.size(-1), detail::kAttentionOp, "q and k differ in width: ", shapes);
+  require(k.size(-2) == v.size(-2), detail::kAttentionOp, "k and v differ in length: ", shapes);
+  require(is_floating(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(),
+          detail::kAttentionOp, "q, k and v must share a floating dtype, not ", q.dtype(), ", ",
+          k.dtype(), " and ", v.dtype());
 }
 
 /// The mask with its additive part in the inputs' dtype.
@@ -89,7 +87,7 @@ void check_packed(const Operands& x) {
   if (!x.is_packed()) return;
   const index_t rows = x.mask.offsets().data<index_t>()[x.mask.offsets().count() - 1];
   const Shapes shapes = {x.q, x.k, x.v};
-  require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, kOp,
+  require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, detail::kAttentionOp,
           "packed sequences of ", rows, " tokens need q, k and v (1, H, ", rows, ", d), got ",
           shapes);
 }
@@ -187,7 +185,7 @@ struct SavedOperands {
 /// The output, and the weights where y has room for them, each recorded for itself.
 AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) {
   const Tensor q = x.q, k = x.k;
-  Recording op(kOp, {&x.q, &x.k, &x.v, &x.mask.bias()});
+  Recording op(detail::kAttentionOp, {&x.q, &x.k, &x.v, &x.mask.bias()});
   // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
   // in one order, whatever its layout.
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
@@ -219,7 +217,7 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
-  require(!mask.offsets().defined() || q.rank() == 4, kOp,
+  require(!mask.offsets().defined() || q.rank() == 4, detail::kAttentionOp,
           "packed sequences need q, k and v of four axes");
   if (options.weights) {
     const bool packed = mask.offsets().defined();
@@ -235,7 +233,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .v = with_all_axes(v),
       .mask = with_dtype(mask, q.dtype()),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
-      .dropout = detail::dropout_of(kOp, options.dropout),
+      .dropout = detail::dropout_of(detail::kAttentionOp, options.dropout),
   };
   check_packed(x);
   // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the

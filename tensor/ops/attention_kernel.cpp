@@ -11,8 +11,6 @@ namespace tessera::detail {
 
 namespace {
 
-constexpr const char* kOp = "attention";
-
 using Operands = AttentionOperands;
 using Outputs = AttentionOutputs;
 
@@ -22,7 +20,7 @@ Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
   for (index_t i = 1; i <= mask.rank() && fits; ++i) {
     fits = mask.size(-i) == 1 || mask.size(-i) == scores[4 - i];
   }
-  require(fits, kOp, kind, " of shape ", mask.shape(),
+  require(fits, kAttentionOp, kind, " of shape ", mask.shape(),
           " does not broadcast to (B, H, Tq, Tk) = ", scores);
   return mask.expand(scores);
 }
@@ -59,7 +57,7 @@ void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
   if (x.is_packed()) args.offsets = mask.offsets().data<index_t>();
   if (mask.lengths().defined()) {
-    require(mask.lengths().size(0) == args.batch, kOp, mask.lengths().size(0),
+    require(mask.lengths().size(0) == args.batch, kAttentionOp, mask.lengths().size(0),
             " lengths for a batch of ", args.batch);
     args.lengths = mask.lengths().data<index_t>();
   }

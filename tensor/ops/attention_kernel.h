@@ -9,6 +9,9 @@
 
 namespace tessera::detail {
 
+/// The op's name in its errors.
+inline constexpr const char* kAttentionOp = "attention";
+
 /// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
 struct AttentionOperands {
   Tensor q, k, v;

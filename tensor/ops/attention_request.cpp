@@ -2,6 +2,7 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/attention_kernel.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 
@@ -9,14 +10,13 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kOp = "attention";
-
 using Chosen = std::optional<std::vector<index_t>>;
 
 void check_chosen(const char* what, const Chosen& chosen, index_t size) {
   if (!chosen) return;
   for (index_t number : *chosen) {
-    require(number >= 0 && number < size, kOp, "there is no ", what, " ", number, " among ", size);
+    require(number >= 0 && number < size, detail::kAttentionOp, "there is no ", what, " ", number,
+            " among ", size);
   }
 }
 
@@ -28,12 +28,12 @@ Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
 
 void detail::check_request(const AttentionRequest& request, const char* what, const Shape& x,
                            index_t rank_with_heads) {
-  require(x.size() >= 2, kOp, "expected ", what, " of (..., Tq, any), not ", x);
+  require(x.size() >= 2, detail::kAttentionOp, "expected ", what, " of (..., Tq, any), not ", x);
   const bool has_heads = x.size() >= rank_with_heads;
-  require(has_heads || !request.heads, kOp, "chosen heads need an axis of heads, ", what, " is ",
-          x);
-  require(has_heads || !request.averaged, kOp, "an average over heads needs an axis of heads, ",
+  require(has_heads || !request.heads, detail::kAttentionOp, "chosen heads need an axis of heads, ",
           what, " is ", x);
+  require(has_heads || !request.averaged, detail::kAttentionOp,
+          "an average over heads needs an axis of heads, ", what, " is ", x);
   if (request.heads) check_chosen("head", request.heads, x[x.size() - 3]);
   check_chosen("query", request.queries, x[x.size() - 2]);
 }

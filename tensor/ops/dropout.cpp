@@ -12,14 +12,15 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kOp = "dropout";
+constexpr const char* kDropoutOp = "dropout";
 
 void check_inputs(const Tensor& x, const Tensor& residual) {
-  require(x.defined(), kOp, "the tensor is undefined");
-  require(is_floating(x.dtype()), kOp, "wants a floating dtype, got ", x.dtype());
+  require(x.defined(), kDropoutOp, "the tensor is undefined");
+  require(is_floating(x.dtype()), kDropoutOp, "wants a floating dtype, got ", x.dtype());
   if (!residual.defined()) return;
-  require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kOp, residual.dtype(),
-          " residual ", residual.shape(), " does not fit the ", x.dtype(), " tensor ", x.shape());
+  require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kDropoutOp,
+          residual.dtype(), " residual ", residual.shape(), " does not fit the ", x.dtype(),
+          " tensor ", x.shape());
 }
 
 template <class T>
@@ -57,8 +58,8 @@ Tensor drop(const Tensor& x, const kernels::Dropout& mask, const Tensor& residua
 
 Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual) {
   check_inputs(x, residual);
-  const kernels::Dropout drawn = detail::dropout_of(kOp, mask);
-  Recording op(kOp, {&x, &residual});
+  const kernels::Dropout drawn = detail::dropout_of(kDropoutOp, mask);
+  Recording op(kDropoutOp, {&x, &residual});
   const Tensor y = drop(x, drawn, residual);
   return op.finish(y, [&] {
     return [drawn](const Tensor& dy, Gradients& dx) {

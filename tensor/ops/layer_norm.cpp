@@ -16,7 +16,7 @@ namespace tessera {
 namespace {
 
 /// What one element costs, in elementary operations: three passes over the row.
-constexpr index_t kCost = 4;
+constexpr index_t kLayerNormCost = 4;
 
 /// The two norms, which differ in whether a row's mean is subtracted.
 struct Norm {
@@ -126,9 +126,11 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
     all.dbias = all.dweight + blocks * all.n;
   }
   const auto kernel = kernels::table().of<T>().layer_norm_gradient;
-  kernels::parallel_for(blocks, 2 * kCost * all.n * per_block, [&](index_t begin, index_t end) {
-    for (index_t block = begin; block < end; ++block) kernel(block_of(all, block, per_block));
-  });
+  kernels::parallel_for(blocks, 2 * kLayerNormCost * all.n * per_block,
+                        [&](index_t begin, index_t end) {
+                          for (index_t block = begin; block < end; ++block)
+                            kernel(block_of(all, block, per_block));
+                        });
 }
 
 /// The gradients by x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
@@ -180,7 +182,7 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
   if (saved.rstd.defined()) all.rstd = saved.rstd.mutable_data<T>();
   if (saved.shift.defined()) all.shift = saved.shift.mutable_data<T>();
   const auto kernel = kernels::table().of<T>().layer_norm;
-  kernels::parallel_for(all.rows, kCost * all.n, [&](index_t begin, index_t end) {
+  kernels::parallel_for(all.rows, kLayerNormCost * all.n, [&](index_t begin, index_t end) {
     kernels::LayerNormArgs<T> piece = all;
     piece.rows = end - begin;
     piece.x += begin * all.x_row;

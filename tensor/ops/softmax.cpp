@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 /// What one exp costs, in elementary operations.
-constexpr index_t kCost = 8;
+constexpr index_t kSoftmaxCost = 8;
 
 /// x in the dtype it is computed in.
 Tensor check(const char* op, const Tensor& x) {
@@ -35,7 +35,7 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
     const index_t step = rows.strides()[0];
     const T* from = rows.data<T>();
     T* to = result.mutable_data<T>();
-    kernels::parallel_for(rows.size(0), kCost * n, [&](index_t begin, index_t end) {
+    kernels::parallel_for(rows.size(0), kSoftmaxCost * n, [&](index_t begin, index_t end) {
       kernel(end - begin, n, from + begin * step, step, to + begin * n, n);
     });
   });
@@ -59,7 +59,7 @@ Tensor rows_gradient(const Tensor& y, const Tensor& dy, const Axes& wanted, cons
     const T* from = results.data<T>();
     const T* dfrom = gradients.data<T>();
     T* to = dx.mutable_data<T>();
-    kernels::parallel_for(results.size(0), kCost * n, [&](index_t begin, index_t end) {
+    kernels::parallel_for(results.size(0), kSoftmaxCost * n, [&](index_t begin, index_t end) {
       kernel(end - begin, n, from + begin * y_row, y_row, dfrom + begin * dy_row, dy_row,
              to + begin * n);
     });
@@ -102,9 +102,10 @@ Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
     const index_t step = rows.strides()[0];
     const T* from = rows.data<T>();
     T* to = result.mutable_data<T>();
-    kernels::parallel_for(rows.size(0), kCost * rows.size(1), [&](index_t begin, index_t end) {
-      table.logsumexp(end - begin, rows.size(1), from + begin * step, step, to + begin);
-    });
+    kernels::parallel_for(
+        rows.size(0), kSoftmaxCost * rows.size(1), [&](index_t begin, index_t end) {
+          table.logsumexp(end - begin, rows.size(1), from + begin * step, step, to + begin);
+        });
   });
   return op.finish(result, [&] {
     return [x = op.save(x), axes](const Tensor& dy, Gradients& dx) {

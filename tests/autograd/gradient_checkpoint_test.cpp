@@ -212,13 +212,13 @@ TEST(GradientCheckpoint, NothingIsRecordedWhereNothingWantsAGradient) {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-Tensor leaf(const Nested& values) {
+Tensor float_leaf(const Nested& values) {
   return tensor(values, kFloat64).set_requires_grad();
 }
 
 /// The gradient of x where f stands in the middle of a computation.
 Tensor gradient_of(const Function& f) {
-  const Tensor x = leaf({0.5, -1.25, 3.0});
+  const Tensor x = float_leaf({0.5, -1.25, 3.0});
   Tape tape;
   const Tensor z = x * x;
   tape.backward(sum(f(z) * tensor({1.0, 2.0, 3.0}, kFloat64)));
@@ -252,8 +252,8 @@ using FunctionOfMany = std::function<Tensor(std::span<const Tensor>)>;
 /// The gradient of x where f stands in the middle of a computation, and a variable of it is each of
 /// its three inputs. What f gives and what it got are used before and after f.
 Tensor gradient_of_repeated(const FunctionOfMany& f, bool checkpointed) {
-  const Tensor x = leaf({0.1, -1.3, 3.7});
-  const Tensor w = leaf({1.1, 0.7, -2.3});
+  const Tensor x = float_leaf({0.1, -1.3, 3.7});
+  const Tensor w = float_leaf({1.1, 0.7, -2.3});
   Tape tape;
   const Tensor z = x / 3;
   const std::vector<Tensor> inputs = {z, z, w, z};
@@ -288,7 +288,7 @@ TEST(GradientCheckpoint, OfTheSameInputTwice) {
 }
 
 TEST(GradientCheckpoint, AnArgumentThatIsReturnedStaysTheVariableThatItIs) {
-  const Tensor x = leaf({1.0, 2.0});
+  const Tensor x = float_leaf({1.0, 2.0});
   Tape tape;
   const Tensor z = x * 2;
   const Tensor y = gradient_checkpoint([](const Tensor& a) { return a; }, z);
@@ -297,7 +297,7 @@ TEST(GradientCheckpoint, AnArgumentThatIsReturnedStaysTheVariableThatItIs) {
 }
 
 TEST(GradientCheckpoint, OfALeafThatOnlyTheFunctionKnows) {
-  const Tensor w = leaf({1.0, 2.0});
+  const Tensor w = float_leaf({1.0, 2.0});
   const Tensor x = tensor({3.0, 4.0}, kFloat64);
   Tape tape;
   tape.backward(sum(gradient_checkpoint([&](const Tensor& a) { return w * a; }, x)));
@@ -307,7 +307,7 @@ TEST(GradientCheckpoint, OfALeafThatOnlyTheFunctionKnows) {
 }
 
 TEST(GradientCheckpoint, AVariableOfTheTapeMustBeAnInput) {
-  const Tensor w = leaf({1.0, 2.0});
+  const Tensor w = float_leaf({1.0, 2.0});
   Tape tape;
   const Tensor a = w * 2;
   const Tensor x = w * 3;
@@ -351,7 +351,7 @@ TEST(GradientCheckpoint, TheLayerMayChangeOrGoBeforeTheBackward) {
 }
 
 TEST(GradientCheckpoint, AnErrorInTheBackwardLeavesTheGeneratorWhereItIs) {
-  const Tensor x = leaf({1.0, 2.0});
+  const Tensor x = float_leaf({1.0, 2.0});
   Tape tape;
   bool fails = false;
   const Tensor y = gradient_checkpoint(

@@ -51,7 +51,7 @@ Tensor load(const std::string& bytes) {
 }
 
 /// The error of loading `bytes`, without the file's name in front.
-std::string error_of(const std::string& bytes) {
+std::string npy_error(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("x.npy", bytes);
   const std::string text = file_error([&] { load_npy(path); });
@@ -167,27 +167,27 @@ TEST(LoadNpy, VersionsAndSpellings) {
 }
 
 TEST(LoadNpy, PreambleErrors) {
-  EXPECT_EQ(error_of(""), "not a .npy file: only 0 bytes");
-  EXPECT_EQ(error_of("PK\x03\x04 and so on"),
+  EXPECT_EQ(npy_error(""), "not a .npy file: only 0 bytes");
+  EXPECT_EQ(npy_error("PK\x03\x04 and so on"),
             "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
   std::string version = npy(dict("<f4", "()"), raw<float>({1}));
   version[6] = 4;
-  EXPECT_EQ(error_of(version),
+  EXPECT_EQ(npy_error(version),
             "byte 6: version 4.0 of the format is not known (1.0, 2.0 and 3.0 are)");
   version[6] = 1;
   version[7] = 1;
-  EXPECT_EQ(error_of(version).substr(0, 19), "byte 6: version 1.1");
+  EXPECT_EQ(npy_error(version).substr(0, 19), "byte 6: version 1.1");
   EXPECT_EQ(
-      error_of(npy(dict("<f4", "()") + std::string(10000, ' '), raw<float>({1}))).substr(0, 22),
+      npy_error(npy(dict("<f4", "()") + std::string(10000, ' '), raw<float>({1}))).substr(0, 22),
       "byte 8: a header of 10");
-  EXPECT_EQ(error_of(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)),
+  EXPECT_EQ(npy_error(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)),
             "byte 8: a header of 4294967295 bytes; at most 10000");
-  EXPECT_EQ(error_of(std::string("\x93NUMPY\x01\x00\x20\x00{", 11)),
+  EXPECT_EQ(npy_error(std::string("\x93NUMPY\x01\x00\x20\x00{", 11)),
             "byte 8: a header of 32 bytes, but the file has 1 more");
 }
 
 TEST(LoadNpy, HeaderErrors) {
-  const auto header_error = [](const std::string& text) { return error_of(npy(text, "")); };
+  const auto header_error = [](const std::string& text) { return npy_error(npy(text, "")); };
   EXPECT_EQ(header_error(""), "header, character 1: expected '{'");
   EXPECT_EQ(header_error("{}"), "header: there is no 'descr'");
   EXPECT_EQ(header_error("{'descr': '<f4', 'shape': (1,)}"), "header: there is no 'fortran_order'");
@@ -211,7 +211,7 @@ TEST(LoadNpy, HeaderErrors) {
 
 TEST(LoadNpy, ShapeErrors) {
   const auto shape_error = [](const std::string& shape) {
-    return error_of(npy("{'shape': " + shape + "}", ""));
+    return npy_error(npy("{'shape': " + shape + "}", ""));
   };
   EXPECT_EQ(shape_error("[1]"), "header, character 10: expected '('");
   EXPECT_EQ(shape_error("3"), "header, character 10: expected '('");
@@ -237,30 +237,30 @@ TEST(LoadNpy, ShapesTooLargeToCount) {
            "(4611686018427387904,)",  // fits, but its bytes do not
            "(0, 4611686018427387904, 4611686018427387904)",
        }) {
-    EXPECT_NE(error_of(npy(dict("<f4", shape), "")).find("more elements than can be addressed"),
+    EXPECT_NE(npy_error(npy(dict("<f4", shape), "")).find("more elements than can be addressed"),
               std::string::npos)
         << shape;
   }
 }
 
 TEST(LoadNpy, DtypeErrors) {
-  EXPECT_EQ(error_of(npy(dict("|O", "(1,)"), "xxxxxxxx")),
+  EXPECT_EQ(npy_error(npy(dict("|O", "(1,)"), "xxxxxxxx")),
             "header: an array of Python objects (dtype 'O') is never loaded");
   for (const char* descr : {"<u8", "<c8", "<f16", "<U3", "|S1", "|V2", "<M8[s]", "f4", "=f4", "|f4",
                             "", "<", "<f", "<f44", "<i3"}) {
-    EXPECT_EQ(error_of(npy(dict(descr, "(0,)"), "")).rfind("header: cannot load dtype '", 0), 0u)
+    EXPECT_EQ(npy_error(npy(dict(descr, "(0,)"), "")).rfind("header: cannot load dtype '", 0), 0u)
         << descr;
   }
 }
 
 TEST(LoadNpy, TheLengthMustBeExact) {
-  EXPECT_EQ(error_of(npy(dict("<f4", "(2,)"), raw<float>({1}))),
+  EXPECT_EQ(npy_error(npy(dict("<f4", "(2,)"), raw<float>({1}))),
             "byte 68: shape (2,) of '<f4' needs 8 bytes, but 4 follow");
-  EXPECT_EQ(error_of(npy(dict("<f4", "(2,)"), raw<float>({1, 2}) + "x")),
+  EXPECT_EQ(npy_error(npy(dict("<f4", "(2,)"), raw<float>({1, 2}) + "x")),
             "byte 68: shape (2,) of '<f4' needs 8 bytes, but 9 follow");
   // Nothing may be allocated for this one.
   EXPECT_NE(
-      error_of(npy(dict("|u1", "(1000000000000000000,)"), "")).find("needs 1000000000000000000"),
+      npy_error(npy(dict("|u1", "(1000000000000000000,)"), "")).find("needs 1000000000000000000"),
       std::string::npos);
 }
 

@@ -89,12 +89,12 @@ std::string archive(const std::vector<Member>& members, bool zip64_end = false,
   return bytes;
 }
 
-std::map<std::string, Tensor> load(const std::string& bytes) {
+std::map<std::string, Tensor> load_archive(const std::string& bytes) {
   const TemporaryFolder folder;
   return load_npz(folder.write("x.npz", bytes));
 }
 
-std::string error_of(const std::string& bytes) {
+std::string npz_error(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("x.npz", bytes);
   const std::string text = file_error([&] { load_npz(path); });
@@ -115,40 +115,43 @@ void expect_two(const std::map<std::string, Tensor>& arrays) {
 }
 
 TEST(LoadNpz, NamedArrays) {
-  expect_two(load(archive(two_members())));
-  EXPECT_TRUE(load(archive({})).empty());
+  expect_two(load_archive(archive(two_members())));
+  EXPECT_TRUE(load_archive(archive({})).empty());
 }
 
 TEST(LoadNpz, AComment) {
-  expect_two(load(archive(two_members(), false, "saved on a PK\5\6 Monday, with some words more")));
+  expect_two(load_archive(
+      archive(two_members(), false, "saved on a PK\5\6 Monday, with some words more")));
 }
 
 TEST(LoadNpz, Zip64) {
   std::vector<Member> members = two_members();
-  expect_two(load(archive(members, true)));
+  expect_two(load_archive(archive(members, true)));
   members[1].zip64 = true;
-  expect_two(load(archive(members)));
-  expect_two(load(archive(members, true)));
+  expect_two(load_archive(archive(members)));
+  expect_two(load_archive(archive(members, true)));
 }
 
 TEST(LoadNpz, LargeEntriesAreChecksummedWhole) {
   const Tensor x = arange(40000);
-  EXPECT_EQ(load(archive({{.name = "x.npy", .data = npy_bytes(x)}})).at("x").to_vector<index_t>(),
-            x.to_vector<index_t>());
+  EXPECT_EQ(
+      load_archive(archive({{.name = "x.npy", .data = npy_bytes(x)}})).at("x").to_vector<index_t>(),
+      x.to_vector<index_t>());
 }
 
 TEST(LoadNpz, EntriesThatAreRefused) {
   const std::string data = npy_bytes(tensor({1.0}));
-  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = "squeezed", .method = 8}})),
+  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = "squeezed", .method = 8}})),
             "entry 'a.npy': it is compressed; save with numpy.savez, not numpy.savez_compressed");
-  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data, .flags = 1}})),
+  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data, .flags = 1}})),
             "entry 'a.npy': it is encrypted");
-  EXPECT_EQ(error_of(archive({{.name = "a.txt", .data = data}})), "entry 'a.txt': not a .npy file");
-  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data}, {.name = "a.npy", .data = data}})),
+  EXPECT_EQ(npz_error(archive({{.name = "a.txt", .data = data}})),
+            "entry 'a.txt': not a .npy file");
+  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data}, {.name = "a.npy", .data = data}})),
             "entry 'a.npy': a second entry of this name");
-  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = data, .checksum_error = 1}})),
+  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data, .checksum_error = 1}})),
             "entry 'a.npy': its checksum is wrong: damaged data");
-  EXPECT_EQ(error_of(archive({{.name = "a.npy", .data = "nothing of that kind"}})),
+  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = "nothing of that kind"}})),
             "entry 'a.npy': byte 0: not a .npy file: it does not begin with \\x93NUMPY");
 }
 
@@ -159,15 +162,15 @@ TEST(LoadNpz, EntriesMustNotShareBytes) {
   const std::size_t first = bytes.find("PK\1\2");
   const std::size_t second = bytes.find("PK\1\2", first + 1);
   bytes.replace(second + 16, 12, bytes, first + 16, 12);
-  EXPECT_EQ(error_of(bytes), "entry 'b.npy': the entries together are larger than the file");
+  EXPECT_EQ(npz_error(bytes), "entry 'b.npy': the entries together are larger than the file");
 }
 
 TEST(LoadNpz, NotAnArchive) {
   const std::string missing =
       "not a .npz file, or cut short: a zip archive's end record is missing";
-  EXPECT_EQ(error_of(""), missing);
-  EXPECT_EQ(error_of(npy_bytes(tensor({1.0}))), missing);
-  EXPECT_EQ(error_of(std::string(100000, 'P')), missing);
+  EXPECT_EQ(npz_error(""), missing);
+  EXPECT_EQ(npz_error(npy_bytes(tensor({1.0}))), missing);
+  EXPECT_EQ(npz_error(std::string(100000, 'P')), missing);
 }
 
 TEST(LoadNpz, CutAtEveryByte) {
@@ -208,7 +211,7 @@ TEST(LoadNpz, ChangedDataIsNeverLoaded) {
   for (std::size_t i = 0; i < members[0].data.size(); i += 3) {
     std::string changed = bytes;
     changed[begin + i] = static_cast<char>(changed[begin + i] ^ 4);
-    EXPECT_EQ(error_of(changed), "entry 'w.npy': its checksum is wrong: damaged data") << i;
+    EXPECT_EQ(npz_error(changed), "entry 'w.npy': its checksum is wrong: damaged data") << i;
   }
 }
 

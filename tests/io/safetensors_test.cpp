@@ -29,13 +29,13 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
   return R"({"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
 }
 
-Safetensors load(const std::string& bytes) {
+Safetensors load_bytes(const std::string& bytes) {
   const TemporaryFolder folder;
   return load_safetensors(folder.write("x.safetensors", bytes));
 }
 
 /// The error of loading `bytes`, without the file's name in front.
-std::string error_of(const std::string& bytes) {
+std::string safetensors_error(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("x.safetensors", bytes);
   const std::string text = file_error([&] { load_safetensors(path); });
@@ -46,7 +46,7 @@ std::string error_of(const std::string& bytes) {
 
 /// The error for a file whose header is `json` and whose data are `size` zero bytes.
 std::string header_error(const std::string& json, std::size_t size = 8) {
-  return error_of(file_of(json, std::string(size, '\0')));
+  return safetensors_error(file_of(json, std::string(size, '\0')));
 }
 
 /// The error for one tensor "w" with this entry, in a file with 8 bytes of data.
@@ -81,7 +81,7 @@ TEST(LoadSafetensors, ReadsAFileWrittenByHand) {
   const std::string nan = {'\0', '\0', '\xc0', '\x7f'};
   ASSERT_NE(header.size() % 8, 0u);
   const Safetensors file =
-      load(file_of(header, "\x05" + std::string(7, '\xff') + one + half + nan));
+      load_bytes(file_of(header, "\x05" + std::string(7, '\xff') + one + half + nan));
   ASSERT_EQ(file.tensors.size(), 2u);
   const Tensor a = file.tensors.at("a");
   EXPECT_EQ(a.dtype(), kInt64);
@@ -101,7 +101,7 @@ TEST(LoadSafetensors, ConvertsEveryElementType) {
   const auto one = [](const std::string& dtype, const std::string& bytes) {
     const std::string header =
         R"({"w":)" + entry(dtype, "[1]", "[0," + std::to_string(bytes.size()) + "]") + "}";
-    return load(file_of(header, bytes)).tensors.at("w");
+    return load_bytes(file_of(header, bytes)).tensors.at("w");
   };
   const auto check = [&](const std::string& dtype, const std::string& bytes, DType wanted,
                          double value) {
@@ -215,15 +215,15 @@ TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
 }
 
 TEST(LoadSafetensors, ChecksTheHeadersLength) {
-  EXPECT_EQ(error_of("1234567"), "not a .safetensors file: only 7 bytes");
-  EXPECT_EQ(error_of(little_endian(100'000'001, 8)),
+  EXPECT_EQ(safetensors_error("1234567"), "not a .safetensors file: only 7 bytes");
+  EXPECT_EQ(safetensors_error(little_endian(100'000'001, 8)),
             "byte 0: a header of 100000001 bytes; at most 100000000");
-  EXPECT_EQ(error_of(little_endian(~std::uint64_t{0}, 8)),
+  EXPECT_EQ(safetensors_error(little_endian(~std::uint64_t{0}, 8)),
             "byte 0: a header of 18446744073709551615 bytes; at most 100000000");
-  EXPECT_EQ(error_of(little_endian(3, 8) + "{}"),
+  EXPECT_EQ(safetensors_error(little_endian(3, 8) + "{}"),
             "byte 0: a header of 3 bytes, but the file has 2 more");
-  EXPECT_EQ(error_of(little_endian(0, 8)), "byte 8: the header does not begin with '{'");
-  EXPECT_TRUE(load(file_of("{}", "")).tensors.empty());
+  EXPECT_EQ(safetensors_error(little_endian(0, 8)), "byte 8: the header does not begin with '{'");
+  EXPECT_TRUE(load_bytes(file_of("{}", "")).tensors.empty());
 }
 
 TEST(LoadSafetensors, WantsTheFormatsJson) {
@@ -305,9 +305,10 @@ TEST(LoadSafetensors, WantsPlainUnsignedNumbers) {
 }
 
 TEST(LoadSafetensors, RefusesOtherDtypes) {
-  EXPECT_EQ(entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
-            "tensor 'w': cannot load dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
-            "BF16, F32 or F64");
+  EXPECT_EQ(
+      entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
+      "tensor 'w': cannot load_bytes dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
+      "BF16, F32 or F64");
   EXPECT_NE(entry_error(entry("U64", "[1]", "[0,8]")).find("'U64'"), std::string::npos);
 }
 
@@ -334,7 +335,7 @@ TEST(LoadSafetensors, ChecksOffsets) {
   const auto two = [](const std::string& a, const std::string& b) {
     return R"({"a":)" + entry("F32", "[1]", a) + R"(,"b":)" + entry("F32", "[1]", b) + "}";
   };
-  EXPECT_EQ(load(file_of(two("[4,8]", "[0,4]"), "12345678")).tensors.size(), 2u);
+  EXPECT_EQ(load_bytes(file_of(two("[4,8]", "[0,4]"), "12345678")).tensors.size(), 2u);
   EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,7]")),
             "tensor 'w': shape (2,) of F32 needs 8 bytes, but its offsets are 0 to 7 of 8");
   EXPECT_NE(entry_error(entry("F32", "[2]", "[8,0]")).find("8 to 0"), std::string::npos);
@@ -358,7 +359,7 @@ TEST(LoadSafetensors, SurvivesEveryCutAndEveryChangedByte) {
   save_safetensors(folder.path() / "f", {{"ab", tensor({{1.0, 2.0}})}, {"c", tensor({true})}});
   const std::string whole = folder.read("f");
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_FALSE(error_of(whole.substr(0, size)).empty());
+    EXPECT_FALSE(safetensors_error(whole.substr(0, size)).empty());
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int flip : {1, 2, 32, 128, 255}) {

@@ -19,7 +19,7 @@ namespace {
 using AttentionBackwardKernelsTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionBackwardKernelsTest, each_isa(), isa_name);
 
-struct Sizes {
+struct BackwardSizes {
   index_t batch, heads, queries, keys, width, v_width;
 
   Shape of_scores() const { return {batch, heads, queries, keys}; }
@@ -27,9 +27,10 @@ struct Sizes {
 
 /// Inputs and gradients in guarded memory. Heads lie side by side, as a projection leaves them.
 template <class T>
-class Buffers {
+class BackwardBuffers {
  public:
-  explicit Buffers(const Sizes& sizes, const MaskParts& parts = {}, const Shape& d_bias_shape = {})
+  explicit BackwardBuffers(const BackwardSizes& sizes, const MaskParts& parts = {},
+                           const Shape& d_bias_shape = {})
       : s(sizes),
         parts_(parts),
         q(input(s.queries, s.width, 1)),
@@ -127,7 +128,7 @@ class Buffers {
     return all;
   }
 
-  Sizes s;
+  BackwardSizes s;
 
  private:
   MaskParts parts_;
@@ -184,7 +185,7 @@ class Buffers {
 };
 
 /// Which kinds of masks apply: bits 0 to 3 are causal, lengths, keep and bias.
-MaskParts mask_of(index_t kinds, const Sizes& s, std::uint64_t seed) {
+MaskParts mask_of(index_t kinds, const BackwardSizes& s, std::uint64_t seed) {
   MaskParts mask;
   mask.causal = kinds & 1;
   for (index_t b = 0; (kinds & 2) && b < s.batch; ++b) mask.lengths.push_back(s.keys * b / s.batch);
@@ -202,10 +203,10 @@ template <class T>
 constexpr double kAllowed = sizeof(T) == sizeof(float) ? 4e-5 : 1e-13;
 
 template <class T>
-void check(const Sizes& s, index_t kinds, std::uint64_t seed) {
+void check(const BackwardSizes& s, index_t kinds, std::uint64_t seed) {
   SCOPED_TRACE(str_cat(s.queries, " queries, ", s.keys, " keys, width ", s.width, " and ",
                        s.v_width, ", masks ", kinds));
-  Buffers<T> buffers(s, mask_of(kinds, s, seed), kinds & 8 ? s.of_scores() : Shape{});
+  BackwardBuffers<T> buffers(s, mask_of(kinds, s, seed), kinds & 8 ? s.of_scores() : Shape{});
   buffers.run();
   buffers.expect_gradients(kAllowed<T>);
 }
@@ -235,7 +236,7 @@ TEST_P(AttentionBackwardKernelsTest, EveryLengthWithEveryMaskInDouble) {
 }
 
 /// `mask` with its window said key by key.
-MaskParts with_window_kept(MaskParts mask, const Sizes& s) {
+MaskParts with_window_kept(MaskParts mask, const BackwardSizes& s) {
   Tensor keep = mask.keep.defined() ? mask.keep.clone() : ones(s.of_scores(), kBool);
   for (index_t i = 0; i < s.queries; ++i) {
     for (index_t j = 0; j < s.keys; ++j) {
@@ -254,15 +255,15 @@ TEST_P(AttentionBackwardKernelsTest, AWindowHasTheBitsOfTheSameKeysKept) {
   index_t number = 0;
   for (index_t queries : kTokens) {
     for (index_t keys : kTokens) {
-      const Sizes s = {2, 1, queries, keys, 9, 17};
+      const BackwardSizes s = {2, 1, queries, keys, 9, 17};
       MaskParts mask = mask_of(number * 5 % 16, s, 3);
       mask.window = kWindows[static_cast<std::size_t>(number % 6 + number / 6) % 6];
       SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, window ", *mask.window, ", masks ",
                            number * 5 % 16));
-      Buffers<float> kept(s, with_window_kept(mask, s), s.of_scores());
+      BackwardBuffers<float> kept(s, with_window_kept(mask, s), s.of_scores());
       kept.run();
       for (index_t workers : {1, 2, 5}) {
-        Buffers<float> got(s, mask, s.of_scores());
+        BackwardBuffers<float> got(s, mask, s.of_scores());
         got.run(workers);
         EXPECT_TRUE(same_bits(got.out.values(), kept.out.values()));
         EXPECT_TRUE(same_bits(got.gradients(), kept.gradients())) << workers << " workers";
@@ -281,17 +282,17 @@ TEST_P(AttentionBackwardKernelsTest, EveryPairOfWidths) {
 }
 
 TEST_P(AttentionBackwardKernelsTest, ABiasGathersWhatItWasBroadcastTo) {
-  const Sizes s = {2, 3, 50, 70, 9, 17};
+  const BackwardSizes s = {2, 3, 50, 70, 9, 17};
   for (const Shape& shape :
        {Shape{2, 3, 50, 70}, Shape{3, 50, 70}, Shape{50, 70}, Shape{2, 1, 50, 70}, Shape{70},
         Shape{2, 1, 1, 70}, Shape{3, 1, 70}, Shape{50, 1}, Shape{1}, Shape{2, 3, 50, 1}}) {
     SCOPED_TRACE(str_cat("bias ", shape));
     const MaskParts mask = {.causal = true, .bias = random_tensor(shape, kFloat32, 7)};
-    Buffers<double> one(s, mask, shape);
+    BackwardBuffers<double> one(s, mask, shape);
     one.run();
     one.expect_gradients(1e-13);
     for (index_t workers : {2, 3, 8}) {
-      Buffers<double> more(s, mask, shape);
+      BackwardBuffers<double> more(s, mask, shape);
       more.run(workers);
       EXPECT_TRUE(same_bits(more.gradients(), one.gradients())) << workers << " workers";
     }
@@ -300,12 +301,13 @@ TEST_P(AttentionBackwardKernelsTest, ABiasGathersWhatItWasBroadcastTo) {
 
 TEST_P(AttentionBackwardKernelsTest, AnyNumberOfWorkersGivesTheSameBits) {
   for (index_t kinds : {0, 1, 2, 12}) {
-    for (const Sizes& s : {Sizes{2, 3, 130, 140, 9, 17}, Sizes{1, 1, 300, 300, 32, 32}}) {
+    for (const BackwardSizes& s :
+         {BackwardSizes{2, 3, 130, 140, 9, 17}, BackwardSizes{1, 1, 300, 300, 32, 32}}) {
       const MaskParts mask = mask_of(kinds, s, 3);
-      Buffers<float> one(s, mask);
+      BackwardBuffers<float> one(s, mask);
       one.run();
       for (index_t workers : {2, 3, 4, 7, 8, 40}) {
-        Buffers<float> more(s, mask);
+        BackwardBuffers<float> more(s, mask);
         more.run(workers);
         EXPECT_TRUE(same_bits(more.gradients(), one.gradients())) << workers << " workers";
       }
@@ -314,10 +316,10 @@ TEST_P(AttentionBackwardKernelsTest, AnyNumberOfWorkersGivesTheSameBits) {
 }
 
 TEST_P(AttentionBackwardKernelsTest, TheForwardHasTheSameBitsWithoutItsStatistics) {
-  const Sizes s = {2, 2, 131, 140, 9, 17};
+  const BackwardSizes s = {2, 2, 131, 140, 9, 17};
   for (index_t kinds = 0; kinds < 16; ++kinds) {
-    Buffers<float> with(s, mask_of(kinds, s, 3));
-    Buffers<float> without(s, mask_of(kinds, s, 3));
+    BackwardBuffers<float> with(s, mask_of(kinds, s, 3));
+    BackwardBuffers<float> without(s, mask_of(kinds, s, 3));
     with.run();
     const auto& kernel = kernels::table().of<float>();
     kernels::AttentionArgs<float> args = without.args().forward;
@@ -330,16 +332,16 @@ TEST_P(AttentionBackwardKernelsTest, TheForwardHasTheSameBitsWithoutItsStatistic
 }
 
 TEST_P(AttentionBackwardKernelsTest, KeysMaskedAtTheEndChangeNoBit) {
-  const Sizes s = {2, 2, 60, 70, 8, 24};
-  Buffers<float> all(s);
+  const BackwardSizes s = {2, 2, 60, 70, 8, 24};
+  BackwardBuffers<float> all(s);
   all.run();
-  Sizes padded = s;
+  BackwardSizes padded = s;
   padded.keys = 150;
   const MaskParts by_length = {.lengths = {70, 70}};
   MaskParts by_mask = {.keep = ones({150}, kBool)};
   by_mask.keep.slice(0, 70).fill(0);
   for (const MaskParts& mask : {by_length, by_mask}) {
-    Buffers<float> more(padded, mask);
+    BackwardBuffers<float> more(padded, mask);
     const auto copy_keys = [&](Guarded<float>& to, const Guarded<float>& from, index_t width) {
       for (index_t b = 0; b < s.batch; ++b) {
         for (index_t i = 0; i < 150 * s.heads * width; ++i) {
@@ -368,19 +370,19 @@ TEST_P(AttentionBackwardKernelsTest, KeysMaskedAtTheEndChangeNoBit) {
 
 /// Row (head, token) of a buffer of one batch with heads side by side.
 template <class T>
-T* row_of(Guarded<T>& x, const Sizes& s, index_t width, index_t head, index_t token) {
+T* row_of(Guarded<T>& x, const BackwardSizes& s, index_t width, index_t head, index_t token) {
   return x.data() + (token * s.heads + head) * width;
 }
 
 TEST_P(AttentionBackwardKernelsTest, WhatNoWeightLeadsToDoesNotShow) {
-  const Sizes s = {1, 2, 100, 100, 17, 19};
+  const BackwardSizes s = {1, 2, 100, 100, 17, 19};
   MaskParts mask = {.keep = ones({100, 100}, kBool)};
   mask.keep.select(1, 3).fill(0);   // no query sees key 3
   mask.keep.select(0, 70).fill(0);  // query 70 sees no key
-  Buffers<float> clean(s, mask);
+  BackwardBuffers<float> clean(s, mask);
   clean.run();
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), INFINITY, -INFINITY}) {
-    Buffers<float> dirty(s, mask);
+    BackwardBuffers<float> dirty(s, mask);
     for (index_t c = 0; c < s.width; ++c) {
       row_of(dirty.k, s, s.width, 1, 3)[c] = bad;
       row_of(dirty.q, s, s.width, 1, 70)[c] = bad;
@@ -400,14 +402,14 @@ TEST_P(AttentionBackwardKernelsTest, WhatNoWeightLeadsToDoesNotShow) {
 }
 
 TEST_P(AttentionBackwardKernelsTest, WhatAWeightLeadsToShows) {
-  const Sizes s = {1, 1, 70, 70, 17, 19};
+  const BackwardSizes s = {1, 1, 70, 70, 17, 19};
   const MaskParts mask = {.causal = true};
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  Buffers<float> clean(s, mask);
+  BackwardBuffers<float> clean(s, mask);
   clean.run();
   // Query 50 sees the keys up to 50, and no other query's gradient depends on it.
   for (const bool in_gradient : {false, true}) {
-    Buffers<float> dirty(s, mask);
+    BackwardBuffers<float> dirty(s, mask);
     if (in_gradient) {
       dirty.d_out[50 * s.v_width + 3] = nan;
     } else {
@@ -427,7 +429,7 @@ TEST_P(AttentionBackwardKernelsTest, WhatAWeightLeadsToShows) {
     check_rows(dirty.dv, clean.dv, s.v_width, 0, 50);
   }
   // Key 20 is seen by the queries from 20 on: they are spoiled, and all keys that they see.
-  Buffers<float> dirty(s, mask);
+  BackwardBuffers<float> dirty(s, mask);
   dirty.k[20 * s.width + 3] = nan;
   dirty.run();
   for (index_t i = 0; i < 70; ++i) {
@@ -439,9 +441,10 @@ TEST_P(AttentionBackwardKernelsTest, WhatAWeightLeadsToShows) {
 }
 
 TEST_P(AttentionBackwardKernelsTest, NothingIsWrongWithNothing) {
-  for (const Sizes& s : {Sizes{0, 2, 5, 5, 3, 3}, Sizes{1, 2, 0, 5, 3, 3}, Sizes{1, 2, 5, 0, 3, 3},
-                         Sizes{1, 2, 5, 5, 0, 3}, Sizes{1, 2, 5, 5, 3, 0}}) {
-    Buffers<float> buffers(s);
+  for (const BackwardSizes& s : {BackwardSizes{0, 2, 5, 5, 3, 3}, BackwardSizes{1, 2, 0, 5, 3, 3},
+                                 BackwardSizes{1, 2, 5, 0, 3, 3}, BackwardSizes{1, 2, 5, 5, 0, 3},
+                                 BackwardSizes{1, 2, 5, 5, 3, 0}}) {
+    BackwardBuffers<float> buffers(s);
     buffers.run(2);
     buffers.expect_gradients(1e-6);
   }

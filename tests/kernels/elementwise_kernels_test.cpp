@@ -54,11 +54,6 @@ class Row {
 };
 
 template <class T>
-const kernels::FloatKernels<T>& table() {
-  return kernels::table().of<T>();
-}
-
-template <class T>
 T unary_of_one(UnaryOp op, T x) {
   T y;
   table<T>().unary(op, 1, &x, 1, &y);

@@ -20,11 +20,6 @@ INSTANTIATE_TEST_SUITE_P(Isa, GatedKernelsTest, each_isa(), isa_name);
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
                                        Activation::kGeluTanh, Activation::kSilu};
 
-template <class T>
-const kernels::FloatKernels<T>& table() {
-  return kernels::table().of<T>();
-}
-
 /// What the activation is called where it stands alone.
 UnaryOp function_of(Activation activation) {
   return activation == Activation::kRelu       ? UnaryOp::kRelu
@@ -167,7 +162,7 @@ GatedProduct<T> numbered(index_t m, index_t n, index_t k, index_t number) {
 }
 
 template <class T>
-void expect_exact_at_every_small_size() {
+void expect_exact_gates() {
   index_t number = 0;
   for (index_t m = 0; m <= 27; ++m) {
     for (index_t n = 0; n <= 35; ++n) {
@@ -178,8 +173,8 @@ void expect_exact_at_every_small_size() {
 }
 
 TEST_P(GatedKernelsTest, IsExactAtEverySmallSize) {
-  expect_exact_at_every_small_size<float>();
-  expect_exact_at_every_small_size<double>();
+  expect_exact_gates<float>();
+  expect_exact_gates<double>();
 }
 
 template <class T>

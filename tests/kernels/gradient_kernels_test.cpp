@@ -13,13 +13,8 @@ using kernels::UnaryOp;
 class GradientKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, GradientKernelsTest, each_isa(), isa_name);
 
-constexpr std::array<index_t, 16> kLengths = {1,  2,  3,  5,  7,   8,   15,  16,
-                                              17, 31, 33, 65, 100, 511, 513, 1100};
-
-template <class T>
-const kernels::FloatKernels<T>& table() {
-  return kernels::table().of<T>();
-}
+constexpr std::array<index_t, 16> kGradientLengths = {1,  2,  3,  5,  7,   8,   15,  16,
+                                                      17, 31, 33, 65, 100, 511, 513, 1100};
 
 template <class T>
 constexpr double kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
@@ -76,7 +71,7 @@ void expect_softmax_gradients(index_t n) {
 }
 
 TEST_P(GradientKernelsTest, Softmaxes) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     expect_softmax_gradients<float>(n);
     expect_softmax_gradients<double>(n);
   }
@@ -138,7 +133,7 @@ W slope(UnaryOp op, W x) {
   return (1 + t) / 2 + x / 2 * (1 - t) * (1 + t) * scale * (1 + 3 * cubic * x * x);
 }
 
-constexpr std::array kUnaryOps = {
+constexpr std::array kGradientOps = {
     UnaryOp::kNeg,   UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare,  UnaryOp::kSqrt,
     UnaryOp::kExp,   UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,     UnaryOp::kReciprocal,
     UnaryOp::kGelu,  UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid, UnaryOp::kRsqrt,
@@ -170,14 +165,14 @@ void expect_slopes(UnaryOp op) {
 }
 
 TEST_P(GradientKernelsTest, SlopesOfElementaryFunctions) {
-  for (const UnaryOp op : kUnaryOps) {
+  for (const UnaryOp op : kGradientOps) {
     expect_slopes<float>(op);
     expect_slopes<double>(op);
   }
 }
 
 template <class T>
-void expect_edges() {
+void expect_gradient_edges() {
   constexpr T kInf = std::numeric_limits<T>::infinity();
   constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   const std::vector<T> x = {-kInf, -1000, -40, 40, 1000, kInf, kNan};
@@ -196,13 +191,13 @@ void expect_edges() {
 }
 
 TEST_P(GradientKernelsTest, FarOutTheSlopesOfGeluAndSiluAreConstant) {
-  expect_edges<float>();
-  expect_edges<double>();
+  expect_gradient_edges<float>();
+  expect_gradient_edges<double>();
 }
 
 template <class T>
 void expect_unary_gradient_is_elementwise(UnaryOp op) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     const std::vector<T> values = random_values<T>(3 * n, 55, 0.1, 2);
     for (const index_t stride : {index_t{1}, index_t{3}, index_t{0}}) {
       Guarded<T> x(std::vector<T>(values.begin(), values.begin() + (n - 1) * stride + 1), n % 4);
@@ -221,7 +216,7 @@ void expect_unary_gradient_is_elementwise(UnaryOp op) {
 }
 
 TEST_P(GradientKernelsTest, AnElementsBitsDependOnItAlone) {
-  for (const UnaryOp op : kUnaryOps) {
+  for (const UnaryOp op : kGradientOps) {
     SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)));
     expect_unary_gradient_is_elementwise<float>(op);
     expect_unary_gradient_is_elementwise<double>(op);
@@ -329,7 +324,7 @@ void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, doub
 }
 
 TEST_P(GradientKernelsTest, LayerNorm) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     if (n == 1) continue;  // a constant row
     for (const index_t rows : {1, 2, 5}) {
       for (const bool affine : {false, true}) {
@@ -341,7 +336,7 @@ TEST_P(GradientKernelsTest, LayerNorm) {
 }
 
 TEST_P(GradientKernelsTest, RmsNorm) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     if (n == 1) continue;  // s / |s| has no gradient, as a difference of large parts
     for (const index_t rows : {1, 2, 5}) {
       for (const bool affine : {false, true}) {
@@ -384,7 +379,7 @@ void expect_gradient_of_a_constant_row(index_t n) {
 }
 
 TEST_P(GradientKernelsTest, LayerNormOfAConstantRow) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     expect_gradient_of_a_constant_row<float>(n);
     expect_gradient_of_a_constant_row<double>(n);
   }
@@ -438,7 +433,7 @@ void expect_norm_bits(index_t n) {
 }
 
 TEST_P(GradientKernelsTest, TheBitsOfLayerNormsGradient) {
-  for (const index_t n : kLengths) {
+  for (const index_t n : kGradientLengths) {
     expect_norm_bits<float>(n);
     expect_norm_bits<double>(n);
   }

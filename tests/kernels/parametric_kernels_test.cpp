@@ -90,7 +90,7 @@ TEST_P(ParametricKernelsTest, Values) {
 }
 
 template <class T>
-void expect_edges() {
+void expect_parametric_edges() {
   constexpr T inf = std::numeric_limits<T>::infinity();
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   const std::vector<T> x = {0, -T{0}, inf, -inf, nan, -1, 2};
@@ -112,8 +112,8 @@ void expect_edges() {
 }
 
 TEST_P(ParametricKernelsTest, Edges) {
-  expect_edges<float>();
-  expect_edges<double>();
+  expect_parametric_edges<float>();
+  expect_parametric_edges<double>();
 }
 
 // The bits of an element depend on it alone.

@@ -11,13 +11,13 @@ INSTANTIATE_TEST_SUITE_P(Isa, RotaryKernelsTest, each_isa(), isa_name);
 
 constexpr index_t kPositions = 9;
 
-struct Case {
+struct RotaryCase {
   index_t width, turned;
   bool interleaved, back;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<RotaryCase> cases() {
+  std::vector<RotaryCase> all;
   for (const index_t turned : {0, 2, 4, 6, 10, 16, 30, 32, 34, 64, 66}) {
     for (const index_t rest : {0, 1, 5, 16}) {
       for (const bool interleaved : {false, true}) {
@@ -29,14 +29,14 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string name(const Case& c) {
+std::string name(const RotaryCase& c) {
   return "width " + std::to_string(c.width) + ", turned " + std::to_string(c.turned) +
          (c.interleaved ? ", interleaved" : "") + (c.back ? ", back" : "");
 }
 
 /// One head by the definition, in a wider type; `angles` are the cosines, then the sines.
 template <class T>
-std::vector<Wide<T>> naive_head(const Case& c, const T* x, const T* angles) {
+std::vector<Wide<T>> naive_head(const RotaryCase& c, const T* x, const T* angles) {
   std::vector<Wide<T>> y(x, x + c.width);
   const index_t pairs = c.turned / 2;
   for (index_t k = 0; k < pairs; ++k) {
@@ -51,7 +51,7 @@ std::vector<Wide<T>> naive_head(const Case& c, const T* x, const T* angles) {
 }
 
 template <class T>
-RotaryArgs<T> args_of(const Case& c, const T* table) {
+RotaryArgs<T> args_of(const RotaryCase& c, const T* table) {
   RotaryArgs<T> args = {};
   args.width = c.width;
   args.turned = c.turned;
@@ -63,7 +63,7 @@ RotaryArgs<T> args_of(const Case& c, const T* table) {
 }
 
 template <class T>
-void expect_definition(const Case& c) {
+void expect_definition(const RotaryCase& c) {
   constexpr index_t kRows = 5, kHeads = 3;
   const index_t x_head = c.width + 2, x_row = kHeads * x_head + 3, y_row = kHeads * c.width;
   const auto x = random_values<T>(kRows * x_row, 1);
@@ -110,7 +110,7 @@ void expect_definition(const Case& c) {
 }
 
 TEST_P(RotaryKernelsTest, IsTheDefinition) {
-  for (const Case& c : cases()) {
+  for (const RotaryCase& c : cases()) {
     expect_definition<float>(c);
     expect_definition<double>(c);
   }
@@ -128,7 +128,8 @@ void expect_same_in_any_place(bool interleaved) {
       x.push_back((interleaved ? k % 2 == 0 : k < pairs) ? a : b);
       table.push_back(angles[k < pairs ? 0 : 1]);
     }
-    RotaryArgs<T> args = args_of(Case{2 * pairs, 2 * pairs, interleaved, false}, table.data());
+    RotaryArgs<T> args =
+        args_of(RotaryCase{2 * pairs, 2 * pairs, interleaved, false}, table.data());
     args.rows = args.heads = 1;
     args.x = args.y = x.data();
     kernels::table().of<T>().rotary(args);
@@ -150,7 +151,7 @@ TEST_P(RotaryKernelsTest, APairsBitsDependOnItAlone) {
 
 struct Sizes {
   index_t m, n, k, heads;
-  Case head;
+  RotaryCase head;
 };
 
 template <class T>

@@ -7,11 +7,6 @@ class SoftmaxKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, SoftmaxKernelsTest, each_isa(), isa_name);
 
 template <class T>
-const kernels::FloatKernels<T>& table() {
-  return kernels::table().of<T>();
-}
-
-template <class T>
 std::vector<T> softmax(const std::vector<T>& x) {
   std::vector<T> y(x.size());
   const auto n = static_cast<index_t>(x.size());

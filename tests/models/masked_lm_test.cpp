@@ -21,8 +21,8 @@ namespace {
 using namespace test;
 
 constexpr const char* kEmbedding = "embeddings.word_embeddings.weight";
-const Tensor kTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
-const Tensor kLengths = tensor({5, 3});
+const Tensor kMaskedTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
+const Tensor kMaskedLengths = tensor({5, 3});
 const Tensor kLabels = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
 MaskedLm make() {
@@ -35,14 +35,15 @@ TEST(MaskedLm, FollowsItsFormula) {
   model.bias.copy_from(random_tensor({11}, kFloat64, 4));
   const nn::StateDict state = nn::state_dict(model);
   const std::string head = "cls.predictions.transform.";
-  const Tensor dense = naive_linear(model.encode({kTokens, kLengths}),
+  const Tensor dense = naive_linear(model.encode({kMaskedTokens, kMaskedLengths}),
                                     state.at(head + "dense.weight"), state.at(head + "dense.bias"));
   const Array active =
       map(array(dense), [](double x) { return naive_activation(nn::Activation::kGelu, x); });
   const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at(kEmbedding), state.at("cls.predictions.bias"));
-  EXPECT_TRUE(near(model({kTokens, kLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
+  EXPECT_TRUE(
+      near(model({kMaskedTokens, kMaskedLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
 }
 
 TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
@@ -51,9 +52,9 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
   for (bool tied : {true, false}) {
     auto model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens, .tied = tied});
     const std::string summary = nn::summary(model);
-    const Tensor before = model({kTokens, kLengths});
+    const Tensor before = model({kMaskedTokens, kMaskedLengths});
     nn::freeze(model);
-    EXPECT_TRUE(same_bits(model({kTokens, kLengths}), before));
+    EXPECT_TRUE(same_bits(model({kMaskedTokens, kMaskedLengths}), before));
     EXPECT_EQ(nn::summary(model), summary);
     EXPECT_TRUE(model.encode.embeddings.word.weight.has_elements());
 
@@ -71,7 +72,7 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
     {
       Tape tape;
       nn::set_requires_grad(model.encode.embeddings);
-      EXPECT_TRUE(throws("linear", {"frozen"}, [&] { model({kTokens, kLengths}); }));
+      EXPECT_TRUE(throws("linear", {"frozen"}, [&] { model({kMaskedTokens, kMaskedLengths}); }));
     }
     model.encode.embeddings.word.weight.detach().fill(0);
     EXPECT_EQ(same_bits(model.score(x), copy.score(x)), !tied) << "what it reads has changed";
@@ -90,31 +91,32 @@ TEST(MaskedLm, MayHaveOtherPartsThanBert) {
   EXPECT_FALSE(state.contains("cls.predictions.transform.dense.bias"));
   model.decoder.copy_from(random_tensor({11, 6}, kFloat64, 5));
   const std::string head = "cls.predictions.transform.";
-  const Tensor dense =
-      naive_linear(model.encode({kTokens, kLengths}), state.at(head + "dense.weight"), {});
+  const Tensor dense = naive_linear(model.encode({kMaskedTokens, kMaskedLengths}),
+                                    state.at(head + "dense.weight"), {});
   const Array active = map(array(dense), [](double x) { return x > 0 ? x : 0; });
   const Tensor h = naive_layer_norm(wide(active), state.at(head + "LayerNorm.weight"),
                                     state.at(head + "LayerNorm.bias"), 1e-5);
   const Tensor want = naive_linear(h, state.at("cls.predictions.decoder.weight"), {});
-  EXPECT_TRUE(near(model({kTokens, kLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
+  EXPECT_TRUE(
+      near(model({kMaskedTokens, kMaskedLengths}), array(without_padding(want, {5, 3})), 0, 1e-11));
 }
 
 TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
   const MaskedLm model = make();
-  const Tensor all = model({kTokens, kLengths});
+  const Tensor all = model({kMaskedTokens, kMaskedLengths});
   EXPECT_EQ(all.shape(), (Shape{2, 5, 11}));
   const Tensor places = text::places_of(kLabels);
   EXPECT_TRUE(array_equal(places, tensor({2, 4, 6})));
-  EXPECT_TRUE(
-      same_bits(model({kTokens, kLengths}, places), index_select(all.flatten(0, 1), 0, places)));
+  EXPECT_TRUE(same_bits(model({kMaskedTokens, kMaskedLengths}, places),
+                        index_select(all.flatten(0, 1), 0, places)));
   EXPECT_EQ(text::places_of(full({2, 2}, -100, kInt64)).shape(), (Shape{0}));
 }
 
 TEST(MaskedLm, PaddingDoesNotChangeTheBits) {
   const MaskedLm model = make();
-  const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
-  EXPECT_TRUE(
-      same_bits(model({kTokens, kLengths}).select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
+  const Tensor alone = model(kMaskedTokens.slice(0, 1, 2).slice(1, 0, 3));
+  EXPECT_TRUE(same_bits(model({kMaskedTokens, kMaskedLengths}).select(0, 1).slice(0, 0, 3),
+                        alone.select(0, 0)));
 }
 
 TEST(MaskedLm, TheTiedWeightIsOneParameter) {

@@ -29,13 +29,13 @@ MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
 }
 
 constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned, Positions::kNone};
-const Tensor kTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
-const Tensor kLengths = tensor({5, 3});
+const Tensor kGradientTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
+const Tensor kGradientLengths = tensor({5, 3});
 const Tensor kHidden = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
 Tensor masked_loss(const MaskedLm& model) {
   const Tensor places = text::places_of(kHidden);
-  return nn::cross_entropy(model({kTokens, kLengths}, places),
+  return nn::cross_entropy(model({kGradientTokens, kGradientLengths}, places),
                            index_select(kHidden.flatten(), 0, places));
 }
 
@@ -43,7 +43,7 @@ TEST(TokenEncoder, Gradients) {
   for (Positions positions : kPositions) {
     EXPECT_TRUE(module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
                                        [](const TokenEncoder& model) {
-                                         return model({kTokens, kLengths});
+                                         return model({kGradientTokens, kGradientLengths});
                                        }));
   }
 }
@@ -55,10 +55,10 @@ TEST(TokenEncoder, GradientsOfTypesAndGivenPositions) {
   const Tensor types = tensor({{0, 0, 1, 1, 1}, {0, 1, 1, 0, 0}});
   const Tensor positions = tensor({{2, 3, 4, 5, 6}, {8, 7, 6, 0, 0}});
   EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
-    return m({kTokens, kLengths, types, positions});
+    return m({kGradientTokens, kGradientLengths, types, positions});
   }));
   EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
-    return m({kTokens, kLengths});
+    return m({kGradientTokens, kGradientLengths});
   }));
 }
 
@@ -69,7 +69,7 @@ TEST(SequenceClassifier, EveryParameterLearns) {
         SequenceClassifier model = make_classifier(pooling, positions);
         nn::set_training(model, training);
         EXPECT_TRUE(every_parameter_learns(model, [](const SequenceClassifier& m) {
-          return nn::cross_entropy(m({kTokens, kLengths}), tensor({2, 0}));
+          return nn::cross_entropy(m({kGradientTokens, kGradientLengths}), tensor({2, 0}));
         }));
       }
     }
@@ -80,7 +80,7 @@ TEST(SequenceClassifier, Gradients) {
   for (const Pooling& pooling : Pooling::all()) {
     EXPECT_TRUE(
         module_gradients_agree(make_classifier(pooling), [](const SequenceClassifier& model) {
-          return model({kTokens, kLengths});
+          return model({kGradientTokens, kGradientLengths});
         }));
   }
 }
@@ -88,14 +88,14 @@ TEST(SequenceClassifier, Gradients) {
 TEST(TokenClassifier, EveryParameterLearns) {
   TokenClassifier model = make_token_classifier();
   EXPECT_TRUE(every_parameter_learns(model, [](const TokenClassifier& m) {
-    return nn::cross_entropy(m({kTokens, kLengths}),
+    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}),
                              tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
   }));
 }
 
 TEST(TokenClassifier, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_token_classifier(), [](const TokenClassifier& model) {
-    return model({kTokens, kLengths});
+    return model({kGradientTokens, kGradientLengths});
   }));
 }
 
@@ -104,12 +104,12 @@ TEST(Classifiers, EveryParameterOfAHeadLearns) {
   auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
       .tokens = tiny_tokens(), .classes = 4, .pooling = Pooling::kCls, .head = head});
   EXPECT_TRUE(every_parameter_learns(texts, [](const SequenceClassifier& m) {
-    return nn::cross_entropy(m({kTokens, kLengths}), tensor({2, 0}));
+    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}), tensor({2, 0}));
   }));
   auto tokens = make_model<TokenClassifier>(
       TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .head = head});
   EXPECT_TRUE(every_parameter_learns(tokens, [](const TokenClassifier& m) {
-    return nn::cross_entropy(m({kTokens, kLengths}),
+    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}),
                              tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
   }));
 }
@@ -133,7 +133,7 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
   const Tensor places = text::places_of(kHidden);
   Tape tape;
   twin.encode.embeddings.word.weight = input;
-  const Tensor x = twin.encode({kTokens, kLengths});
+  const Tensor x = twin.encode({kGradientTokens, kGradientLengths});
   const Tensor chosen = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = twin.transform.norm(twin.transform.dense(chosen, nn::Activation::kGelu));
   tape.backward(
@@ -156,7 +156,7 @@ TEST(MaskedLm, EveryParameterLearns) {
 
 TEST(MaskedLm, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLm& model) {
-    return model({kTokens, kLengths}, text::places_of(kHidden));
+    return model({kGradientTokens, kGradientLengths}, text::places_of(kHidden));
   }));
 }
 

@@ -21,12 +21,12 @@ namespace tessera::test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr index_t kTokens = 67;
-constexpr index_t kWidth = 36;
+constexpr index_t kNanTokens = 67;
+constexpr index_t kNanWidth = 36;
 
 /// Random values, of which one in `every` is bad, in each place of a vector in turn.
 Tensor spoiled(DType dtype, index_t every, const std::vector<double>& bad) {
-  Tensor x = random_tensor({2, kTokens, kWidth}, dtype, 5);
+  Tensor x = random_tensor({2, kNanTokens, kNanWidth}, dtype, 5);
   Tensor flat = x.flatten();
   for (index_t i = every / 2, n = 0; i < flat.count(); i += every + 1, ++n) {
     flat.select(0, i).fill(bad[static_cast<std::size_t>(n) % bad.size()]);
@@ -34,13 +34,13 @@ Tensor spoiled(DType dtype, index_t every, const std::vector<double>& bad) {
   return x;
 }
 
-struct Subject {
+struct NanSubject {
   std::string name;
   std::function<Tensor(const Tensor& x)> run;
 };
 
-std::vector<Subject> elementwise_subjects(DType dtype) {
-  const Tensor other = random_tensor({kWidth}, dtype, 6);
+std::vector<NanSubject> elementwise_subjects(DType dtype) {
+  const Tensor other = random_tensor({kNanWidth}, dtype, 6);
   return {
       {"exp", exp},
       {"log", log},
@@ -62,8 +62,8 @@ std::vector<Subject> elementwise_subjects(DType dtype) {
   };
 }
 
-std::vector<Subject> row_subjects() {
-  std::vector<Subject> subjects = {
+std::vector<NanSubject> row_subjects() {
+  std::vector<NanSubject> subjects = {
       {"softmax", [](const Tensor& x) { return softmax(x); }},
       {"log_softmax", [](const Tensor& x) { return log_softmax(x); }},
       {"softmax of columns", [](const Tensor& x) { return softmax(x, {1}); }},
@@ -93,10 +93,10 @@ Tensor gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor& 
   return variable.grad();
 }
 
-std::vector<Subject> products(DType dtype) {
-  const Tensor wide = random_tensor({kWidth, 1101}, dtype, 9);
+std::vector<NanSubject> products(DType dtype) {
+  const Tensor wide = random_tensor({kNanWidth, 1101}, dtype, 9);
   const Tensor tall = random_tensor({1101, 20}, dtype, 10);  // a sum of more than one block
-  const Tensor weight = random_tensor({52, kWidth}, dtype, 11);
+  const Tensor weight = random_tensor({52, kNanWidth}, dtype, 11);
   const Tensor bias = random_tensor({52}, dtype, 12);
   const auto attend = [](const AttentionMask& mask) {
     return [=](const Tensor& x) {
@@ -108,7 +108,7 @@ std::vector<Subject> products(DType dtype) {
     const Tensor heads = nn::split_heads(x, 3);
     return attention(heads, heads, heads, causal_mask(), {.weights = AttentionRequest{}}).weights;
   };
-  std::vector<Subject> subjects = {
+  std::vector<NanSubject> subjects = {
       {"matmul", [=](const Tensor& x) { return matmul(matmul(x, wide), tall); }},
       {"matmul from the right",
        [=](const Tensor& x) { return matmul(tall.slice(0, 0, 36).t(), x.transpose(1, 2)); }},
@@ -124,17 +124,17 @@ std::vector<Subject> products(DType dtype) {
       {"window attention", attend(window_mask(40))},
       {"weights of attention", weights},
   };
-  for (const Subject& forward : std::vector<Subject>(subjects)) {
+  for (const NanSubject& forward : std::vector<NanSubject>(subjects)) {
     subjects.push_back({"gradient of " + forward.name,
                         [f = forward.run](const Tensor& x) { return gradient_of(f, x); }});
   }
   return subjects;
 }
 
-std::vector<Subject> all_subjects(DType dtype) {
-  std::vector<Subject> subjects = elementwise_subjects(dtype);
-  for (const Subject& subject : row_subjects()) subjects.push_back(subject);
-  for (const Subject& subject : products(dtype)) subjects.push_back(subject);
+std::vector<NanSubject> all_subjects(DType dtype) {
+  std::vector<NanSubject> subjects = elementwise_subjects(dtype);
+  for (const NanSubject& subject : row_subjects()) subjects.push_back(subject);
+  for (const NanSubject& subject : products(dtype)) subjects.push_back(subject);
   return subjects;
 }
 
@@ -144,7 +144,7 @@ void for_each_case(const Body& body) {
   for (DType dtype : {kFloat32, kFloat64}) {
     for (index_t every : {40, 1500}) {
       const Tensor x = spoiled(dtype, every, {kNan, kInf, -kInf, -kNan});
-      for (const Subject& subject : all_subjects(dtype)) {
+      for (const NanSubject& subject : all_subjects(dtype)) {
         SCOPED_TRACE(str_cat(subject.name, ", ", dtype, ", one of ", every));
         body(subject, x);
       }
@@ -156,7 +156,7 @@ using NanPlacesTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, NanPlacesTest, each_isa(), isa_name);
 
 TEST_P(NanPlacesTest, DoNotChangeWithThreadsOrLayouts) {
-  for_each_case([](const Subject& subject, const Tensor& x) {
+  for_each_case([](const NanSubject& subject, const Tensor& x) {
     set_thread_count(1);
     const Tensor want = subject.run(x);
     for (int threads : {2, 3, 8}) {
@@ -172,7 +172,7 @@ TEST_P(NanPlacesTest, DoNotChangeWithThreadsOrLayouts) {
 
 TEST(NanPlaces, DoNotChangeWithTheInstructionSet) {
   const std::string before = current_isa();
-  for_each_case([](const Subject& subject, const Tensor& x) {
+  for_each_case([](const NanSubject& subject, const Tensor& x) {
     set_isa("baseline");
     const Tensor want = isnan(subject.run(x));
     for (const std::string& isa : available_isas()) {

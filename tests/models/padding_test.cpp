@@ -22,8 +22,8 @@ namespace {
 
 using namespace test;
 
-constexpr index_t kWidth = 24, kTokens = 66, kWords = 31;
-const std::vector<index_t> kLengths = {5, 66, 1, 49, 64};
+constexpr index_t kWidth = 24, kPaddedTokens = 66, kWords = 31;
+const std::vector<index_t> kPaddedLengths = {5, 66, 1, 49, 64};
 constexpr index_t kBatch = 5;
 
 using PaddingTest = IsaTest;
@@ -83,14 +83,14 @@ TokenEncoder make(const TokenEncoderOptions& options) {
 }
 
 /// A batch whose rows have `tokens` places; what is in padding differs with `seed`.
-Tokens batch(bool types, index_t tokens = kTokens, std::uint64_t seed = 1) {
+Tokens batch(bool types, index_t tokens = kPaddedTokens, std::uint64_t seed = 1) {
   const Tensor ids = random_tensor({kBatch, tokens}, kInt64, seed, 2, kWords);
-  const Tensor real = random_tensor({kBatch, kTokens}, kInt64, 50, 2, kWords);
+  const Tensor real = random_tensor({kBatch, kPaddedTokens}, kInt64, 50, 2, kWords);
   for (index_t b = 0; b < kBatch; ++b) {
-    const index_t length = kLengths[static_cast<std::size_t>(b)];
+    const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
     ids.select(0, b).slice(0, 0, length).copy_from(real.select(0, b).slice(0, 0, length));
   }
-  Tokens result = {.ids = ids, .lengths = from_vector(kLengths)};
+  Tokens result = {.ids = ids, .lengths = from_vector(kPaddedLengths)};
   if (types) {
     result.types = zeros({tokens}, kInt64);
     result.types.slice(0, 3).fill(1);
@@ -100,7 +100,7 @@ Tokens batch(bool types, index_t tokens = kTokens, std::uint64_t seed = 1) {
 
 /// Sequence b of a batch, without padding.
 Tokens alone(const Tokens& all, index_t b) {
-  const index_t length = kLengths[static_cast<std::size_t>(b)];
+  const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
   Tokens own = {.ids = all.ids.slice(0, b, b + 1).slice(1, 0, length)};
   if (all.types.defined()) own.types = all.types.slice(0, 0, length);
   return own;
@@ -118,13 +118,13 @@ TEST_P(PaddingTest, EachSequenceIsAsAlone) {
       EXPECT_TRUE(same_bits(model(tokens), got.output)) << threads;
     }
     set_thread_count(0);
-    EXPECT_TRUE(same_bits(got.output, without_padding(got.output, kLengths)));
-    EXPECT_EQ(got.weights[1].shape(), (Shape{kBatch, 2, kTokens, kTokens}));
+    EXPECT_TRUE(same_bits(got.output, without_padding(got.output, kPaddedLengths)));
+    EXPECT_EQ(got.weights[1].shape(), (Shape{kBatch, 2, kPaddedTokens, kPaddedTokens}));
     for (index_t b = 0; b < kBatch; ++b) {
-      const index_t length = kLengths[static_cast<std::size_t>(b)];
+      const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
       const EncoderTrace want = model.with_weights(alone(tokens, b));
       EXPECT_TRUE(same_bits(got.output.slice(0, b, b + 1).slice(1, 0, length), want.output)) << b;
-      const Tensor weights = zeros({1, 2, kTokens, kTokens});
+      const Tensor weights = zeros({1, 2, kPaddedTokens, kPaddedTokens});
       weights.slice(2, 0, length).slice(3, 0, length).copy_from(want.weights[1]);
       EXPECT_TRUE(same_bits(got.weights[1].slice(0, b, b + 1), weights)) << b;
     }
@@ -135,14 +135,14 @@ TEST_P(PaddingTest, EachSequenceIsAsAlone) {
 
 /// The output and the gradients of all parameters, by name.
 std::vector<std::pair<std::string, Tensor>> trained(TokenEncoder& model, const Tokens& tokens,
-                                                    index_t seen = kTokens) {
+                                                    index_t seen = kPaddedTokens) {
   nn::zero_grad(model);
   nn::set_requires_grad(model);
   manual_seed(5);
   Tape tape;
   const Tensor y = model(tokens).slice(1, 0, seen);
   const Tensor factors =
-      without_padding(random_tensor({kBatch, seen, kWidth}, kFloat32, 8), kLengths);
+      without_padding(random_tensor({kBatch, seen, kWidth}, kFloat32, 8), kPaddedLengths);
   tape.backward(sum(y * factors));
   std::vector<std::pair<std::string, Tensor>> found = {{"output", y.detach()}};
   nn::for_each_parameter(model, [&](const std::string& name, Tensor& p) {
@@ -178,19 +178,19 @@ TEST_P(PaddingTest, GradientsDoNotDependOnPaddingOrThreadsOrCheckpoints) {
 
 // The padded way, which a mask of keys takes.
 TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
-  const Tensor x = random_tensor({kBatch, kTokens, kWidth}, kFloat32, 3);
-  const Tensor keep = random_tensor({kBatch, 1, kTokens, kTokens}, kBool, 4);
-  const Tensor bias = random_tensor({2, kTokens, kTokens}, kFloat32, 5);
-  const Tensor real = real_tokens(from_vector(kLengths), kTokens);
-  const Tensor positions = random_tensor({kBatch, kTokens}, kInt64, 6, 0, 80);
+  const Tensor x = random_tensor({kBatch, kPaddedTokens, kWidth}, kFloat32, 3);
+  const Tensor keep = random_tensor({kBatch, 1, kPaddedTokens, kPaddedTokens}, kBool, 4);
+  const Tensor bias = random_tensor({2, kPaddedTokens, kPaddedTokens}, kFloat32, 5);
+  const Tensor real = real_tokens(from_vector(kPaddedLengths), kPaddedTokens);
+  const Tensor positions = random_tensor({kBatch, kPaddedTokens}, kInt64, 6, 0, 80);
   const auto computed = [&](Encoder& stack, const AttentionMask& mask, bool given) {
     nn::zero_grad(stack);
     nn::set_requires_grad(stack);
     const Tensor in = x.clone().set_requires_grad();
     Tape tape;
     const Tensor y = stack({in, mask, given ? positions : Tensor()});
-    tape.backward(sum(y * without_padding(random_tensor(y.shape(), kFloat32, 8), kLengths)));
-    std::vector<Tensor> found = {without_padding(y.detach(), kLengths), in.grad()};
+    tape.backward(sum(y * without_padding(random_tensor(y.shape(), kFloat32, 8), kPaddedLengths)));
+    std::vector<Tensor> found = {without_padding(y.detach(), kPaddedLengths), in.grad()};
     nn::for_each_parameter(stack, [&](const std::string& name, Tensor& p) {
       // A sum over tokens by sixteen lanes, as of a bias, counts their places.
       if (p.rank() == 2 && name.find("relative") == std::string::npos) found.push_back(p.grad());
@@ -205,7 +205,7 @@ TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
       for (const bool given : {false, also.causal()}) {
         SCOPED_TRACE(subject.name);
         const auto want = computed(stack, also & keep_keys_mask(real), given);
-        const auto got = computed(stack, also & length_mask(kLengths), given);
+        const auto got = computed(stack, also & length_mask(kPaddedLengths), given);
         for (std::size_t i = 0; i < want.size(); ++i) {
           EXPECT_TRUE(same_bits(got[i], want[i])) << "number " << i;
         }
@@ -255,7 +255,7 @@ TEST(Padding, HeadsComputeNoneEither) {
   const Tokens tokens = batch(false);
   const auto expect = [&](const auto& model) {
     const Tensor all = model(tokens);
-    EXPECT_TRUE(same_bits(all, without_padding(all, kLengths)));
+    EXPECT_TRUE(same_bits(all, without_padding(all, kPaddedLengths)));
     for (index_t b = 0; b < kBatch; ++b) {
       const Tensor want = model(alone(tokens, b));
       EXPECT_TRUE(same_bits(all.slice(0, b, b + 1).slice(1, 0, want.size(1)), want));

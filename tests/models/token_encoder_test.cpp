@@ -28,8 +28,8 @@ TokenEncoder make(Positions positions, bool embedding_norm = false, index_t laye
   return make_model<TokenEncoder>(tiny_tokens(positions, embedding_norm, layers));
 }
 
-const Tensor kTokens = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});
-const Tensor kLengths = tensor({5, 3});
+const Tensor kIds = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});
+const Tensor kIdLengths = tensor({5, 3});
 
 /// (B, T, D) of embedded tokens with their positions, before any norm.
 Tensor naive_embedding(const nn::StateDict& state, Positions positions) {
@@ -37,7 +37,7 @@ Tensor naive_embedding(const nn::StateDict& state, Positions positions) {
   const auto d = static_cast<double>(table.shape[1]);
   const auto learned = state.find("embeddings.position_embeddings.weight");
   return wide(build({2, 5, table.shape[1]}, [&](const Dims& at) {
-    const double word = table.at({kTokens.item_at<index_t>({at[0], at[1]}), at[2]});
+    const double word = table.at({kIds.item_at<index_t>({at[0], at[1]}), at[2]});
     if (positions == Positions::kLearned) {
       return word + learned->second.item_at<double>({at[1], at[2]});
     }
@@ -66,22 +66,22 @@ TEST(TokenEncoder, FollowsItsFormula) {
       want = naive_layer_norm(want, state.at("encoder.norm.weight"), state.at("encoder.norm.bias"),
                               1e-5);
       EXPECT_TRUE(
-          near(model({kTokens, kLengths}), array(without_padding(want, mask.lengths)), 0, 1e-10));
+          near(model({kIds, kIdLengths}), array(without_padding(want, mask.lengths)), 0, 1e-10));
     }
   }
 }
 
 TEST(TokenEncoder, PaddingDoesNotChangeTheBits) {
   const TokenEncoder model = make(Positions::kLearned);
-  const Tensor whole = model({kTokens, kLengths});
-  const Tensor alone = model(kTokens.slice(0, 1, 2).slice(1, 0, 3));
+  const Tensor whole = model({kIds, kIdLengths});
+  const Tensor alone = model(kIds.slice(0, 1, 2).slice(1, 0, 3));
   EXPECT_TRUE(same_bits(whole.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
 }
 
 TEST(TokenEncoder, TracesAttention) {
   const TokenEncoder model = make(Positions::kSinusoidal);
-  const EncoderTrace trace = model.with_weights({kTokens, kLengths});
-  EXPECT_TRUE(same_bits(trace.output, model({kTokens, kLengths})));
+  const EncoderTrace trace = model.with_weights({kIds, kIdLengths});
+  EXPECT_TRUE(same_bits(trace.output, model({kIds, kIdLengths})));
   ASSERT_EQ(trace.weights.size(), 2U);
   EXPECT_EQ(trace.weights[1].shape(), (Shape{2, 2, 5, 5}));
   EXPECT_EQ(trace.weights[0].item_at({1, 0, 0, 3}), 0);
@@ -107,17 +107,17 @@ TEST(TokenEncoder, AddsTypes) {
   const auto given = [&](const Dims& at) { return types.item_at<index_t>({at[0], at[1]}); };
   const auto row = [&](const Dims& at) { return types.item_at<index_t>({1, at[1]}); };
   const auto none = [](const Dims&) { return index_t{0}; };
-  EXPECT_TRUE(near(model({.ids = kTokens, .types = types}), want(given), 0, 1e-14));
-  EXPECT_TRUE(near(model({.ids = kTokens, .types = types.select(0, 1)}), want(row), 0, 1e-14));
-  EXPECT_TRUE(near(model(kTokens), want(none), 0, 1e-14));
+  EXPECT_TRUE(near(model({.ids = kIds, .types = types}), want(given), 0, 1e-14));
+  EXPECT_TRUE(near(model({.ids = kIds, .types = types.select(0, 1)}), want(row), 0, 1e-14));
+  EXPECT_TRUE(near(model(kIds), want(none), 0, 1e-14));
 }
 
 TEST(TokenEncoder, PositionsMayBeGiven) {
   for (Positions kind : {Positions::kSinusoidal, Positions::kLearned, Positions::kNone}) {
     const TokenEncoder model = make(kind);
-    const Tensor usual = model({kTokens, kLengths});
+    const Tensor usual = model({kIds, kIdLengths});
     const auto at = [&](const Tensor& positions) {
-      return model({.ids = kTokens, .lengths = kLengths, .positions = positions});
+      return model({.ids = kIds, .lengths = kIdLengths, .positions = positions});
     };
     EXPECT_TRUE(same_bits(at(tensor({0, 1, 2, 3, 4})), usual));
     EXPECT_TRUE(same_bits(at(tensor({{0, 1, 2, 3, 4}, {0, 1, 2, 8, 8}})).slice(0, 0, 1),
@@ -162,10 +162,10 @@ TEST(TokenEncoder, EmbeddingsMayHaveAWidthOfTheirOwn) {
     EXPECT_EQ(state.at("embeddings.token_type_embeddings.weight").shape(), (Shape{2, 4}));
     EXPECT_EQ(state.at("embeddings.LayerNorm.weight").shape(), (Shape{4}));
     EXPECT_EQ(state.at("embeddings.projection.weight").shape(), (Shape{6, 4}));
-    const Tensor sum = model.embeddings.summed({.ids = kTokens});
+    const Tensor sum = model.embeddings.summed({.ids = kIds});
     EXPECT_EQ(sum.shape(), (Shape{2, 5, 4}));
     const Tensor x = (*model.embeddings.projection)((*model.embeddings.norm)(sum));
-    EXPECT_TRUE(same_bits(model(kTokens), model.encoder(x)));
+    EXPECT_TRUE(same_bits(model(kIds), model.encoder(x)));
   }
   TokenEncoderOptions none = tiny_tokens();
   none.embedding_width = 0;
@@ -177,7 +177,7 @@ TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
   model.encoder.norm.reset();
   model.embeddings.dropout = nn::Dropout(0.5);
   index_t dropped = 0;
-  for (double value : array(model(kTokens)).values) dropped += value == 0;
+  for (double value : array(model(kIds)).values) dropped += value == 0;
   EXPECT_GT(dropped, 10);
 }
 
@@ -249,12 +249,12 @@ TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
   EXPECT_TRUE(throws("TokenEncoder", {"(B, T)"}, [&] { model(Tensor()); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model({kTokens, tensor({5})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model({kTokens, tensor({5, 6})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model({kTokens, tensor({5, 0})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model({kTokens, tensor({5.0, 3.0})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model({kIds, tensor({5})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model({kIds, tensor({5, 6})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model({kIds, tensor({5, 0})}); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model({kIds, tensor({5.0, 3.0})}); }));
   const auto with = [&](const Tensor& types, const Tensor& positions) {
-    return [=, &model] { model({.ids = kTokens, .types = types, .positions = positions}); };
+    return [=, &model] { model({.ids = kIds, .types = types, .positions = positions}); };
   };
   EXPECT_TRUE(throws("TokenEncoder", {"token_types is 0"}, with(zeros({5}, kInt64), {})));
   EXPECT_TRUE(throws("TokenEncoder", {"types", "(2, 5)", "(4,)"}, with(zeros({4}, kInt64), {})));

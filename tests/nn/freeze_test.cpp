@@ -65,7 +65,7 @@ struct Model {
   }
 };
 
-Tensor round(const Tensor& weight) {
+Tensor round_weight(const Tensor& weight) {
   std::vector<float> values = weight.to_vector<float>();
   for (float& value : values) {
     value = tessera::detail::from_bfloat16(tessera::detail::to_bfloat16(value));
@@ -119,7 +119,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     Model model(width);
     Model rounded(width);
     for_each_parameter(rounded, [](const std::string& name, Tensor& parameter) {
-      if (name != "table.weight" && parameter.rank() == 2) parameter = round(parameter);
+      if (name != "table.weight" && parameter.rank() == 2) parameter = round_weight(parameter);
     });
     const Tensor x = random_tensor({3, width}, kFloat32, 6);
     const Tensor exact = model(kIds);
@@ -131,7 +131,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     EXPECT_TRUE(same_bits(Model(model)(kIds), want));
     Model assigned(width, Rng(6));
     assigned = model;
-    set_weight_packing(false);  // the table's panels are no cache either: they round
+    set_weight_packing(false);  // the table's panels are no cache either: they round_weight
     EXPECT_TRUE(same_bits(assigned(kIds), want));
     set_weight_packing(true);
     freeze(model);  // in another format: what the weights have become, and the table as it is

@@ -22,7 +22,7 @@ using nn::cross_entropy;
 using nn::mse_loss;
 using nn::Reduction;
 
-const std::vector<std::pair<std::string, Reduction>> kReductions = {
+const std::vector<std::pair<std::string, Reduction>> kLossReductions = {
     {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
 
 double allowed(DType dtype) {
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(DTypes, LossParity, ::testing::Values(kFloat32, kFloat6
                          [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(LossParity, CrossEntropy) {
-  for (const auto& [reduction_name, reduction] : kReductions) {
+  for (const auto& [reduction_name, reduction] : kLossReductions) {
     for (const double smoothing : {0.0, 0.15}) {
       for (const char* weighted : {"", "_weighted"}) {
         const Golden golden(str_cat("cross_entropy_", reduction_name,
@@ -101,7 +101,7 @@ TEST_P(LossParity, WhereAllTargetsAreIgnoredTheMeanIsNaNAndTheGradientZero) {
 }
 
 TEST_P(LossParity, BceWithLogits) {
-  for (const auto& [reduction_name, reduction] : kReductions) {
+  for (const auto& [reduction_name, reduction] : kLossReductions) {
     for (const char* weighted : {"", "_weighted"}) {
       const Golden golden("bce_" + reduction_name + weighted, GetParam());
       EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
@@ -115,7 +115,7 @@ TEST_P(LossParity, BceWithLogits) {
 }
 
 TEST_P(LossParity, MeanSquaredError) {
-  for (const auto& [reduction_name, reduction] : kReductions) {
+  for (const auto& [reduction_name, reduction] : kLossReductions) {
     const Golden golden("mse_" + reduction_name, GetParam());
     EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
       return mse_loss(x, golden["target"], reduction);
@@ -170,7 +170,7 @@ TEST(CrossEntropy, IsItsDefinitionForAnyNumberOfClasses) {
 TEST(CrossEntropy, Gradients) {
   const Tensor targets = tensor({{0, 4}, {-100, 2}, {3, 3}});
   const Tensor weight = values({5}, 8, 0.5, 2);
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kLossReductions) {
     for (const double smoothing : {0.0, 0.2}) {
       const auto f = [&, reduction = reduction](const Tensors& in) {
         const nn::CrossEntropyOptions plain = {.label_smoothing = smoothing,
@@ -257,7 +257,7 @@ TEST(CrossEntropy, Errors) {
 TEST(BceWithLogits, Gradients) {
   const Tensor target = values({3, 4}, 9, 0, 1);
   const Tensor weight = values({4}, 10, 0.5, 2);
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kLossReductions) {
     const auto f = [&, reduction = reduction](const Tensors& in) {
       return bce_with_logits(in[0], target, {.reduction = reduction}) +
              bce_with_logits(in[0], target,
@@ -311,7 +311,7 @@ TEST(BceWithLogits, Errors) {
 }
 
 TEST(MseLoss, GradientsOfBoth) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kLossReductions) {
     const auto f = [&, reduction = reduction](const Tensors& in) {
       return mse_loss(in[0], in[1], reduction);
     };

@@ -22,7 +22,7 @@ using nn::nll_loss;
 using nn::Reduction;
 using nn::smooth_l1_loss;
 
-const std::vector<std::pair<std::string, Reduction>> kReductions = {
+const std::vector<std::pair<std::string, Reduction>> kNamedReductions = {
     {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
 const std::vector<std::pair<std::string, KlReduction>> kKlReductions = {
     {"mean", KlReduction::kMean},
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(DTypes, ComposedLossParity, ::testing::Values(kFloat32,
                          [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(ComposedLossParity, NllLoss) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kNamedReductions) {
     const auto loss = [reduction = reduction](GoldenOperands& o) {
       return nll_loss(o["x"], o["target"], {.weight = o["weight"], .reduction = reduction});
     };
@@ -62,7 +62,7 @@ TEST_P(ComposedLossParity, KlDiv) {
 }
 
 TEST_P(ComposedLossParity, SmoothL1) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kNamedReductions) {
     for (const bool narrow : {false, true}) {
       EXPECT_TRUE(is_golden((narrow ? "smooth_l1_narrow_" : "smooth_l1_") + name,
                             [=, reduction = reduction](GoldenOperands& o) {
@@ -78,7 +78,7 @@ TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
   const Tensor x = random_tensor({2, 3, 7}, kFloat64, 1);
   const Tensor targets = tensor({{0, 6, 5}, {2, 5, 1}});
   const Tensor weight = values({7}, 2, 0.5, 2);
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kNamedReductions) {
     const Tensor got = nll_loss(log_softmax(x), targets,
                                 {.weight = weight, .ignore_index = 5, .reduction = reduction});
     const Tensor want =
@@ -90,7 +90,7 @@ TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
 TEST(NllLoss, Gradients) {
   const Tensor targets = tensor({{0, 4}, {-100, 2}, {3, 3}});
   const Tensor weight = values({5}, 8, 0.5, 2);
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kNamedReductions) {
     const auto f = [&, reduction = reduction](const Tensors& in) {
       return nll_loss(in[0], targets, {.reduction = reduction}) +
              nll_loss(in[0], targets, {.weight = weight, .reduction = reduction});
@@ -191,7 +191,7 @@ TEST(KlDiv, Errors) {
 }
 
 TEST(SmoothL1Loss, GradientsOfBoth) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, reduction] : kNamedReductions) {
     for (const double beta : {0.0, 0.5, 2.0}) {
       const auto f = [&, reduction = reduction](const Tensors& in) {
         return smooth_l1_loss(in[0], in[1], {.beta = beta, .reduction = reduction});

@@ -24,8 +24,8 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionPackedTest, each_isa(), isa_name);
 
 /// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
 const std::vector<index_t> kLengths = {1, 48, 0, 65, 129, 4, 64};
-constexpr index_t kBatch = 7, kHeads = 2, kTokens = 131;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr index_t kBatch = 7, kHeads = 2, kPackedTokens = 131;
+constexpr double kPackedNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor lengths() {
   return from_vector(kLengths);
@@ -37,7 +37,7 @@ Tensor pack(const Tensor& x, const Tensor& by = lengths()) {
 }
 /// And back.
 Tensor unpack(const Tensor& x) {
-  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths(), kTokens).transpose(1, 2);
+  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths(), kPackedTokens).transpose(1, 2);
 }
 
 /// x (B, ..., T, any) with `value` in the rows of absent tokens.
@@ -50,7 +50,7 @@ Tensor filled(const Tensor& x, double value) {
 }
 
 /// What attention gives and what its backward gives, (B, H, T, ...) with zeros for absent tokens.
-struct Results {
+struct PackedResults {
   Tensor output, weights, dq, dk, dv, d_bias;
 };
 
@@ -61,9 +61,9 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const Tensor keep = random_tensor({kBatch, 1, kTokens, kTokens}, kBool, 4);
-  const Tensor bias = random_tensor({kHeads, kTokens, kTokens}, kFloat32, 5);
-  Tensor own = random_tensor({kBatch, kHeads, kTokens, kTokens}, kFloat32, 6);
+  const Tensor keep = random_tensor({kBatch, 1, kPackedTokens, kPackedTokens}, kBool, 4);
+  const Tensor bias = random_tensor({kHeads, kPackedTokens, kPackedTokens}, kFloat32, 5);
+  Tensor own = random_tensor({kBatch, kHeads, kPackedTokens, kPackedTokens}, kFloat32, 6);
   own.select(2, 3).fill(-std::numeric_limits<double>::infinity());
   return {{"no mask", {}},
           {"causal", {.causal = true}, 0.3},
@@ -75,31 +75,32 @@ std::vector<Case> cases() {
           {"all", {.causal = true, .window = 60, .keep = keep, .bias = own}, 0.1}};
 }
 
-/// Inputs with NaN in the place of padding: nothing may read it.
-struct Inputs {
+/// PackedInputs with NaN in the place of padding: nothing may read it.
+struct PackedInputs {
   Tensor q, k, v, d_out;
 
-  explicit Inputs(DType dtype, index_t width = 17, index_t v_width = 33)
+  explicit PackedInputs(DType dtype, index_t width = 17, index_t v_width = 33)
       : q(input(width, 1, dtype)),
         k(input(width, 2, dtype)),
         v(input(v_width, 3, dtype)),
-        d_out(filled(random_tensor({kBatch, kHeads, kTokens, v_width}, kFloat32, 4).to(dtype), 0)) {
-  }
+        d_out(filled(random_tensor({kBatch, kHeads, kPackedTokens, v_width}, kFloat32, 4).to(dtype),
+                     0)) {}
 
   static Tensor input(index_t width, std::uint64_t seed, DType dtype) {
-    return filled(random_tensor({kBatch, kHeads, kTokens, width}, kFloat32, seed).to(dtype), kNan);
+    return filled(random_tensor({kBatch, kHeads, kPackedTokens, width}, kFloat32, seed).to(dtype),
+                  kPackedNan);
   }
   double scale() const { return 1 / std::sqrt(static_cast<double>(q.size(-1))); }
   static DropoutMask dropout(const Case& c) { return {.p = c.dropout, .key = 77}; }
 };
 
-Results packed(const Inputs& x, const Case& c) {
+PackedResults packed(const PackedInputs& x, const Case& c) {
   const auto leaf = [](const Tensor& t) { return pack(t).set_requires_grad(); };
   const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
   Case own = c;
   if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
-  const AttentionMask mask = own.mask.library() & packed_mask(lengths(), kTokens);
-  Results y;
+  const AttentionMask mask = own.mask.library() & packed_mask(lengths(), kPackedTokens);
+  PackedResults y;
   Tape tape;
   const Tensor out = attention(q, k, v, mask, {.dropout = x.dropout(c)}).output;
   tape.backward(sum(out * pack(x.d_out)));
@@ -114,13 +115,13 @@ Results packed(const Inputs& x, const Case& c) {
   return y;
 }
 
-Results padded(const Inputs& x, const Case& c) {
+PackedResults padded(const PackedInputs& x, const Case& c) {
   const auto leaf = [](const Tensor& t) { return filled(t, 1).set_requires_grad(); };
   const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
   Case own = c;
   own.mask.lengths = kLengths;
   if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
-  Results y;
+  PackedResults y;
   Tape tape;
   const Tensor out = attention(q, k, v, own.mask.library(), {.dropout = x.dropout(c)}).output;
   tape.backward(sum(out * x.d_out));
@@ -133,7 +134,7 @@ Results padded(const Inputs& x, const Case& c) {
   return y;
 }
 
-void expect_same(const Results& got, const Results& want) {
+void expect_same_packed(const PackedResults& got, const PackedResults& want) {
   EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
   EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
   EXPECT_TRUE(same_bits(got.dq, want.dq)) << "dq";
@@ -146,14 +147,14 @@ void expect_same(const Results& got, const Results& want) {
 
 TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    const Inputs x(dtype);
+    const PackedInputs x(dtype);
     for (const Case& c : cases()) {
       SCOPED_TRACE(str_cat(c.name, ", ", dtype));
       set_thread_count(1);
-      const Results want = padded(x, c);
+      const PackedResults want = padded(x, c);
       for (const int threads : c.name == "all" ? std::vector{1, 2, 3, 7} : std::vector{2}) {
         set_thread_count(threads);
-        expect_same(packed(x, c), want);
+        expect_same_packed(packed(x, c), want);
       }
       set_thread_count(0);
     }
@@ -161,9 +162,9 @@ TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
 }
 
 TEST(AttentionPacked, AgreesWithTheDefinition) {
-  const Inputs x(kFloat32);
-  const Inputs finite = [&] {
-    Inputs y = x;
+  const PackedInputs x(kFloat32);
+  const PackedInputs finite = [&] {
+    PackedInputs y = x;
     for (Tensor* each : {&y.q, &y.k, &y.v}) *each = filled(*each, 0);
     return y;
   }();
@@ -172,7 +173,7 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
     SCOPED_TRACE(c.name);
     MaskParts mask = c.mask;
     mask.lengths = kLengths;
-    const Results got = packed(x, c);
+    const PackedResults got = packed(x, c);
     const NaiveAttention want =
         naive_attention(finite.q, finite.k, finite.v, mask, x.scale(), x.dropout(c));
     const auto rows = [](Array all) {  // without those of absent tokens
@@ -192,8 +193,8 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
 }
 
 TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
-  const Inputs x(kFloat32);
-  const Tensor bias = random_tensor({kHeads, kTokens, kTokens}, kFloat32, 5);
+  const PackedInputs x(kFloat32);
+  const Tensor bias = random_tensor({kHeads, kPackedTokens, kPackedTokens}, kFloat32, 5);
   const auto mask = [&](index_t tokens) {
     return causal_mask() & window_mask(60) &
            additive_mask(bias.slice(1, 0, tokens).slice(2, 0, tokens));
@@ -215,21 +216,21 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
 
 // One that is no number stays in its sequence.
 TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
-  const Inputs x(kFloat32);
+  const PackedInputs x(kFloat32);
   const auto results = [&](double value) {
-    Inputs y = x;
+    PackedInputs y = x;
     for (Tensor* each : {&y.q, &y.k, &y.v, &y.d_out}) {
       *each = each->clone();
       each->select(0, 4).slice(1, 100, 129).fill(value);
     }
-    Results all = packed(y, {});
+    PackedResults all = packed(y, {});
     for (Tensor* each : {&all.output, &all.weights, &all.dq, &all.dk, &all.dv}) {
       *each = each->clone();
       each->select(0, 4).fill(0);
     }
     return all;
   };
-  expect_same(results(kNan), results(1));
+  expect_same_packed(results(kPackedNan), results(1));
 }
 
 TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {

@@ -27,10 +27,10 @@ namespace {
 using AttentionWindowTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionWindowTest, each_isa(), isa_name);
 
-struct Inputs {
+struct WindowInputs {
   Tensor q, k, v;
 
-  Inputs(const Shape& leading, index_t queries, index_t keys, DType dtype)
+  WindowInputs(const Shape& leading, index_t queries, index_t keys, DType dtype)
       : q(random(leading, queries, 24, dtype, 1)),
         k(random(leading, keys, 24, dtype, 2)),
         v(random(leading, keys, 17, dtype, 3)) {}
@@ -43,13 +43,14 @@ struct Inputs {
 };
 
 /// Output, weights, and the gradients of q, k, v and, where the mask has one, of the bias.
-struct Results {
+struct WindowResults {
   Tensor output, weights;
   std::vector<Tensor> gradients;
 };
 
-Results results_of(const Inputs& x, const AttentionMask& mask, const Tensor& bias = {}) {
-  Results y;
+WindowResults results_of(const WindowInputs& x, const AttentionMask& mask,
+                         const Tensor& bias = {}) {
+  WindowResults y;
   const AttentionMask all = bias.defined() ? mask & additive_mask(bias) : mask;
   y.weights = attention(x.q, x.k, x.v, all, {.weights = AttentionRequest{}}).weights;
   std::vector<Tensor> leaves;
@@ -67,7 +68,7 @@ Results results_of(const Inputs& x, const AttentionMask& mask, const Tensor& bia
   return y;
 }
 
-void expect_same(const Results& got, const Results& want) {
+void expect_same_window(const WindowResults& got, const WindowResults& want) {
   EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
   EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
   ASSERT_EQ(got.gradients.size(), want.gradients.size());
@@ -89,7 +90,7 @@ TEST_P(AttentionWindowTest, AgreesWithTheDefinition) {
   for (index_t queries : kTokens) {
     for (index_t keys : kTokens) {
       const DType dtype = number % 2 == 0 ? kFloat32 : kFloat64;
-      const Inputs x({2, 1}, queries, keys, dtype);
+      const WindowInputs x({2, 1}, queries, keys, dtype);
       MaskParts mask = {.causal = number % 3 == 0, .window = kWindows[number % 7]};
       if (number % 4 == 1) mask.lengths = {keys / 2, keys};
       if (number % 5 == 1) mask.keep = random_tensor({queries, keys}, kBool, 4);
@@ -109,17 +110,17 @@ TEST_P(AttentionWindowTest, AgreesWithTheDefinition) {
 TEST_P(AttentionWindowTest, HasTheBitsOfTheSameKeysKept) {
   for (const auto& [queries, keys] :
        {std::array<index_t, 2>{131, 140}, {300, 300}, {40, 290}, {290, 40}}) {
-    const Inputs x({2, 2}, queries, keys, kFloat32);
+    const WindowInputs x({2, 2}, queries, keys, kFloat32);
     for (index_t window : {0, 5, 64, 100}) {
       const Tensor bias = random_tensor({2, queries, keys}, kFloat32, 5);
       for (const AttentionMask& also :
            {AttentionMask(), causal_mask(), length_mask({keys / 3, keys}),
             keep_mask(random_tensor({2, 1, queries, keys}, kBool, 6)) & causal_mask()}) {
         SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, window ", window));
-        const Results want = results_of(x, kept(queries, keys, window) & also, bias);
+        const WindowResults want = results_of(x, kept(queries, keys, window) & also, bias);
         for (int threads : {1, 2, 5}) {
           set_thread_count(threads);
-          expect_same(results_of(x, window_mask(window) & also, bias), want);
+          expect_same_window(results_of(x, window_mask(window) & also, bias), want);
         }
         set_thread_count(0);
       }
@@ -128,17 +129,17 @@ TEST_P(AttentionWindowTest, HasTheBitsOfTheSameKeysKept) {
 }
 
 TEST_P(AttentionWindowTest, OfAllKeysIsNone) {
-  const Inputs x({1, 2}, 131, 140, kFloat32);
+  const WindowInputs x({1, 2}, 131, 140, kFloat32);
   for (const AttentionMask& also : {AttentionMask(), causal_mask()}) {
-    const Results want = results_of(x, also);
+    const WindowResults want = results_of(x, also);
     for (index_t window : {index_t{139}, index_t{5000}, std::numeric_limits<index_t>::max()}) {
-      expect_same(results_of(x, window_mask(window) & also), want);
+      expect_same_window(results_of(x, window_mask(window) & also), want);
     }
   }
 }
 
 TEST_P(AttentionWindowTest, OfNothingBesidesIsTheValueItself) {
-  const Inputs x({1, 2}, 131, 131, kFloat32);
+  const WindowInputs x({1, 2}, 131, 131, kFloat32);
   EXPECT_TRUE(same_bits(attention(x.q, x.k, x.v, window_mask(0)).output.contiguous(), x.v));
 }
 
@@ -146,15 +147,15 @@ TEST_P(AttentionWindowTest, OfNothingBesidesIsTheValueItself) {
 // are those without it. Gradients: a key's and a value's are clean where no such query sees them.
 TEST_P(AttentionWindowTest, NothingLeaksFromOutside) {
   constexpr index_t kTokens = 300, kWindow = 20;
-  const Results clean =
-      results_of(Inputs({1, 2}, kTokens, kTokens, kFloat32), window_mask(kWindow));
+  const WindowResults clean =
+      results_of(WindowInputs({1, 2}, kTokens, kTokens, kFloat32), window_mask(kWindow));
   for (double bad : {std::numeric_limits<double>::quiet_NaN(), kInf}) {
     for (index_t key : {0, 47, 128, 250, 299}) {
       SCOPED_TRACE(str_cat("key ", key, " is ", bad));
-      Inputs x({1, 2}, kTokens, kTokens, kFloat32);
+      WindowInputs x({1, 2}, kTokens, kTokens, kFloat32);
       x.k.select(2, key).fill(bad);
       x.v.select(2, key).fill(bad);
-      const Results got = results_of(x, window_mask(kWindow));
+      const WindowResults got = results_of(x, window_mask(kWindow));
       const auto expect_apart = [&](const Tensor& a, const Tensor& b, index_t reach,
                                     const char* what) {
         const index_t before = std::max<index_t>(key - reach, 0);
@@ -176,35 +177,37 @@ TEST_P(AttentionWindowTest, NothingLeaksFromOutside) {
 
 TEST_P(AttentionWindowTest, WhoSeesNothingGetsZeros) {
   // Queries behind the last key they could see, and keys before and behind all queries' windows.
-  const Results few_keys = results_of(Inputs({1, 1}, 300, 40, kFloat32), window_mask(5));
+  const WindowResults few_keys =
+      results_of(WindowInputs({1, 1}, 300, 40, kFloat32), window_mask(5));
   EXPECT_TRUE(same_bits(few_keys.output.slice(2, 45).contiguous(), zeros({1, 1, 255, 17})));
   EXPECT_TRUE(same_bits(few_keys.weights.slice(2, 45).contiguous(), zeros({1, 1, 255, 40})));
   EXPECT_TRUE(same_bits(few_keys.gradients[0].slice(2, 45).contiguous(), zeros({1, 1, 255, 24})));
-  const Results few_queries = results_of(Inputs({1, 1}, 40, 300, kFloat32), window_mask(5));
+  const WindowResults few_queries =
+      results_of(WindowInputs({1, 1}, 40, 300, kFloat32), window_mask(5));
   EXPECT_TRUE(
       same_bits(few_queries.gradients[1].slice(2, 45).contiguous(), zeros({1, 1, 255, 24})));
   EXPECT_TRUE(
       same_bits(few_queries.gradients[2].slice(2, 45).contiguous(), zeros({1, 1, 255, 17})));
-  const Results short_one =
-      results_of(Inputs({1, 1}, 300, 300, kFloat32), window_mask(5) & length_mask({100}));
+  const WindowResults short_one =
+      results_of(WindowInputs({1, 1}, 300, 300, kFloat32), window_mask(5) & length_mask({100}));
   EXPECT_TRUE(same_bits(short_one.output.slice(2, 105).contiguous(), zeros({1, 1, 195, 17})));
   EXPECT_FALSE(any(isnan(short_one.gradients[1])).item<bool>());
 }
 
 /// Output and gradients of sequences of 200 tokens, of `batch` at a time and padded.
 std::string digest_of(DType dtype, index_t batch, index_t padding, bool causal, int threads) {
-  const Inputs all({4, 3}, 200, 200, dtype);
+  const WindowInputs all({4, 3}, 200, 200, dtype);
   set_thread_count(threads);
   Digest digest;
   for (index_t b = 0; b < 4; b += batch) {
-    Inputs x({batch, 3}, 200 + padding, 200 + padding, dtype);
-    for (Tensor Inputs::*each : {&Inputs::q, &Inputs::k, &Inputs::v}) {
+    WindowInputs x({batch, 3}, 200 + padding, 200 + padding, dtype);
+    for (Tensor WindowInputs::*each : {&WindowInputs::q, &WindowInputs::k, &WindowInputs::v}) {
       (x.*each).slice(2, 0, 200).copy_from((all.*each).slice(0, b, b + batch));
     }
     AttentionMask mask = window_mask(70);
     if (causal) mask = mask & causal_mask();
     if (padding > 0) mask = mask & length_mask(full({batch}, 200, kInt64));
-    for (Tensor Inputs::*each : {&Inputs::q, &Inputs::k, &Inputs::v}) {
+    for (Tensor WindowInputs::*each : {&WindowInputs::q, &WindowInputs::k, &WindowInputs::v}) {
       (x.*each).set_requires_grad();
     }
     Tape tape;

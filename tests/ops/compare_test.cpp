@@ -34,7 +34,7 @@ struct CompareCase {
   bool (*oracle)(double, double);
 };
 
-const std::vector<CompareCase> kCases = {
+const std::vector<CompareCase> kCompareCases = {
     {"eq", eq, eq, [](double a, double b) { return a == b; }},
     {"ne", ne, ne, [](double a, double b) { return a != b; }},
     {"lt", lt, lt, [](double a, double b) { return a < b; }},
@@ -52,7 +52,7 @@ std::vector<test::Layout> few_values(const Shape& shape, DType dtype, std::uint6
 }
 
 TEST_P(CompareTest, MatchesTheOracleInEveryLayout) {
-  for (const CompareCase& c : kCases) {
+  for (const CompareCase& c : kCompareCases) {
     for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
       for (const Shape& shape : {Shape{}, Shape{5, 41}, Shape{3, 0}}) {
         for (const auto& a : few_values(shape, dtype, 1)) {
@@ -71,7 +71,7 @@ TEST_P(CompareTest, MatchesTheOracleInEveryLayout) {
 
 TEST_P(CompareTest, BroadcastsAndPromotes) {
   const Tensor a = random_tensor({4, 1, 19}, kInt64, 3, 0, 4);
-  for (const CompareCase& c : kCases) {
+  for (const CompareCase& c : kCompareCases) {
     for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
       const Tensor b = random_tensor({3, 1}, dtype, 4, 0, 4);
       EXPECT_TRUE(exactly(c.op(a, b), test::map(array(a), array(b), c.oracle))) << c.name;
@@ -88,7 +88,7 @@ TEST_P(CompareTest, NaNIsUnequalToEverything) {
     const Tensor x = from_vector(std::vector<double>{kNaN, 1, kInf, -kInf, -0.0}).to(dtype);
     const Tensor a = x.unsqueeze(1).expand({5, 5});
     const Tensor b = x.unsqueeze(0).expand({5, 5}).contiguous();
-    for (const CompareCase& c : kCases) {
+    for (const CompareCase& c : kCompareCases) {
       EXPECT_TRUE(exactly(c.op(a, b), test::map(array(a), array(b), c.oracle))) << c.name;
     }
   }

@@ -13,15 +13,10 @@
 namespace tessera {
 namespace {
 
+using test::check_one;
 using test::gradcheck;
 using test::Tensors;
 using test::values;
-
-/// gradcheck of a function of one tensor.
-template <class F>
-::testing::AssertionResult check_one(const F& f, const Tensor& x) {
-  return gradcheck([&](const Tensors& in) { return f(in[0]); }, {x});
-}
 
 TEST(ArithmeticGradients, TwoTensorsThatBroadcast) {
   using Op = Tensor (*)(const Tensor&, const Tensor&);

@@ -18,19 +18,19 @@ namespace tessera::test {
 namespace {
 
 using Operands = std::vector<Tensor>;
-using Function = std::function<Tensor(const Operands&)>;
+using TensorFunction = std::function<Tensor(const Operands&)>;
 
 template <class F>
-Function of_one(const F& f) {
+TensorFunction of_one(const F& f) {
   return [=](const Operands& in) { return f(in[0]); };
 }
 
 template <class F>
-Function of_two(const F& f) {
+TensorFunction of_two(const F& f) {
   return [=](const Operands& in) { return f(in[0], in[1]); };
 }
 
-std::map<std::string, Function> functions() {
+std::map<std::string, TensorFunction> functions() {
   using T = const Tensor&;
   return {{"sin", of_one(tessera::sin)},
           {"cos", of_one(tessera::cos)},

@@ -15,16 +15,11 @@
 namespace tessera {
 namespace {
 
+using test::check_one;
 using test::gradcheck;
 using test::gradients_agree;
 using test::Tensors;
 using test::values;
-
-/// gradcheck of a function of one tensor.
-template <class F>
-::testing::AssertionResult check_one(const F& f, const Tensor& x) {
-  return gradcheck([&](const Tensors& in) { return f(in[0]); }, {x});
-}
 
 TEST(ViewGradients, EachView) {
   const Tensor x = values({2, 3, 4}, 1);

@@ -9,12 +9,6 @@
 namespace tessera::test {
 namespace {
 
-/// gradcheck of a function of one tensor.
-template <class F>
-::testing::AssertionResult check_one(const F& f, const Tensor& x) {
-  return gradcheck([&](const Tensors& in) { return f(in[0]); }, {x});
-}
-
 TEST(OrderGradients, SortAndTopk) {
   // A broadcast axis holds equal elements, whose order a difference would change: along the others.
   const Tensor x = values({3, 4, 5}, 1);

@@ -10,11 +10,11 @@ namespace {
 class MatmulTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, MatmulTest, each_isa(), isa_name);
 
-struct Case {
+struct MatmulCase {
   Shape a, b;
 };
 
-const Case kCases[] = {
+const MatmulCase kCases[] = {
     {{5}, {5}},                          // dot product
     {{5}, {5, 3}},                       // vector x matrix
     {{3, 5}, {5}},                       // matrix x vector
@@ -45,7 +45,7 @@ TEST_P(MatmulTest, IsExactOnWholeNumbersInEveryLayout) {
     const auto whole_numbers = [&](const Shape& shape, std::uint64_t seed) {
       return layouts_of(random_tensor(shape, kInt64, seed, -8, 9).to(dtype));
     };
-    for (const Case& c : kCases) {
+    for (const MatmulCase& c : kCases) {
       for (const Layout& a : whole_numbers(c.a, 1)) {
         for (const Layout& b : whole_numbers(c.b, 2)) {
           ASSERT_TRUE(
@@ -59,7 +59,7 @@ TEST_P(MatmulTest, IsExactOnWholeNumbersInEveryLayout) {
 
 TEST_P(MatmulTest, LayoutDoesNotChangeTheBits) {
   for (DType dtype : {kFloat32, kFloat64}) {
-    for (const Case& c : kCases) {
+    for (const MatmulCase& c : kCases) {
       for (const Layout& a : random_layouts(c.a, dtype, 3)) {
         for (const Layout& b : random_layouts(c.b, dtype, 4)) {
           const Tensor got = matmul(a.tensor, b.tensor);

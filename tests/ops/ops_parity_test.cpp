@@ -18,28 +18,28 @@ namespace {
 using Arrays = std::map<std::string, Tensor>;
 
 /// The operands of one case, by name.
-struct Operands {
+struct ParityOperands {
   Arrays tensors;
   const Tensor& operator[](const std::string& name) const { return tensors.at(name); }
 };
 
-using Function = std::function<Tensor(const Operands&)>;
-using Functions = std::map<std::string, Function>;
+using ParityFunction = std::function<Tensor(const ParityOperands&)>;
+using ParityFunctions = std::map<std::string, ParityFunction>;
 
 template <class F>
-Function of_input(const F& f) {
-  return [=](const Operands& o) { return f(o["input"]); };
+ParityFunction of_input(const F& f) {
+  return [=](const ParityOperands& o) { return f(o["input"]); };
 }
 
-Function einsum_of_two(const std::string& spec) {
-  return [=](const Operands& o) { return einsum(spec, {o["left"], o["right"]}); };
+ParityFunction einsum_of_two(const std::string& spec) {
+  return [=](const ParityOperands& o) { return einsum(spec, {o["left"], o["right"]}); };
 }
 
-Function einsum_of_one(const std::string& spec) {
-  return [=](const Operands& o) { return einsum(spec, {o["left"]}); };
+ParityFunction einsum_of_one(const std::string& spec) {
+  return [=](const ParityOperands& o) { return einsum(spec, {o["left"]}); };
 }
 
-void add_softmax(Functions& f) {
+void add_softmax(ParityFunctions& f) {
   for (index_t axis = 0; axis < 3; ++axis) {
     const std::string end = "_axis" + std::to_string(axis);
     f["softmax" + end] = of_input([=](const Tensor& x) { return softmax(x, {axis}); });
@@ -54,14 +54,14 @@ void add_softmax(Functions& f) {
   f["logsumexp_extreme"] = of_input([](const Tensor& x) { return logsumexp(x, {1}); });
 }
 
-void add_pointwise(Functions& f) {
+void add_pointwise(ParityFunctions& f) {
   f["gelu"] = of_input([](const Tensor& x) { return gelu(x); });
   f["gelu_tanh"] = of_input([](const Tensor& x) { return gelu_tanh(x); });
   f["erf"] = of_input([](const Tensor& x) { return erf(x); });
   f["tanh"] = of_input([](const Tensor& x) { return tanh(x); });
 }
 
-void add_reductions(Functions& f) {
+void add_reductions(ParityFunctions& f) {
   for (index_t axis = 0; axis < 3; ++axis) {
     f["cumsum_axis" + std::to_string(axis)] =
         of_input([=](const Tensor& x) { return cumsum(x, axis); });
@@ -74,15 +74,17 @@ void add_reductions(Functions& f) {
   f["norm_axes02"] = of_input([](const Tensor& x) { return norm(x, {0, 2}); });
   f["norm_all"] = of_input([](const Tensor& x) { return norm(x); });
   for (index_t axis = 0; axis < 2; ++axis) {
-    f["cosine_similarity_axis" + std::to_string(axis)] = [=](const Operands& o) {
+    f["cosine_similarity_axis" + std::to_string(axis)] = [=](const ParityOperands& o) {
       return cosine_similarity(o["left"], o["right"], axis);
     };
   }
 }
 
-void add_norms(Functions& f) {
+void add_norms(ParityFunctions& f) {
   const auto with_eps = [](double eps) {
-    return [=](const Operands& o) { return layer_norm(o["input"], o["weight"], o["bias"], eps); };
+    return [=](const ParityOperands& o) {
+      return layer_norm(o["input"], o["weight"], o["bias"], eps);
+    };
   };
   f["layer_norm"] = with_eps(1e-5);
   f["layer_norm_eps"] = with_eps(1e-3);
@@ -90,7 +92,7 @@ void add_norms(Functions& f) {
   f["layer_norm_plain"] = of_input([](const Tensor& x) { return layer_norm(x); });
 }
 
-void add_einsum(Functions& f) {
+void add_einsum(ParityFunctions& f) {
   f["einsum_matmul"] = einsum_of_two("ij,jk->ik");
   f["einsum_scores"] = einsum_of_two("bhqd,bhkd->bhqk");
   f["einsum_batched"] = einsum_of_two("bij,bjk->bik");
@@ -101,15 +103,15 @@ void add_einsum(Functions& f) {
 }
 
 /// The functions by the names of their cases; `table` is what the embedding cases look up.
-Functions all_functions(const Tensor& table) {
-  Functions f;
+ParityFunctions all_functions(const Tensor& table) {
+  ParityFunctions f;
   add_softmax(f);
   add_pointwise(f);
   add_reductions(f);
   add_norms(f);
   add_einsum(f);
-  f["embedding"] = [](const Operands& o) { return embedding(o["weight"], o["ids"]); };
-  f["embedding_padding"] = [=](const Operands& o) {
+  f["embedding"] = [](const ParityOperands& o) { return embedding(o["weight"], o["ids"]); };
+  f["embedding_padding"] = [=](const ParityOperands& o) {
     nn::Embedding module({.num_embeddings = 11, .embedding_dim = 6, .padding_index = 3});
     for (index_t row = 0; row < 11; ++row) {
       if (row != 3) module.weight.select(0, row).copy_from(table.select(0, row));
@@ -124,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, OpsParityTest, each_isa(), isa_name);
 
 TEST_P(OpsParityTest, EveryCase) {
   const Arrays arrays = load_npz(TESSERA_GOLDEN_DIR "/ops.npz");
-  const Functions functions = all_functions(arrays.at("embedding.weight"));
+  const ParityFunctions functions = all_functions(arrays.at("embedding.weight"));
   std::set<std::string> cases;
   for (const auto& [entry, value] : arrays) cases.insert(entry.substr(0, entry.find('.')));
   EXPECT_EQ(cases.size(), functions.size());
@@ -132,7 +134,7 @@ TEST_P(OpsParityTest, EveryCase) {
     ASSERT_TRUE(functions.contains(name)) << "no function for the case " << name;
     for (DType dtype : {kFloat32, kFloat64}) {
       SCOPED_TRACE(str_cat(name, ", ", dtype));
-      Operands operands;
+      ParityOperands operands;
       for (const auto& [entry, value] : arrays) {
         if (!entry.starts_with(name + ".")) continue;
         const Tensor operand = is_floating(value.dtype()) ? value.to(dtype) : value;

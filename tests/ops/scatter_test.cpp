@@ -12,7 +12,7 @@
 namespace tessera::test {
 namespace {
 
-std::vector<Layout> random_ids(const Shape& shape, index_t limit, std::uint64_t seed) {
+std::vector<Layout> scattered_ids(const Shape& shape, index_t limit, std::uint64_t seed) {
   return random_layouts(shape, kInt64, seed, 0, static_cast<double>(limit));
 }
 
@@ -47,7 +47,7 @@ TEST(ScatterAdd, EveryAxisLayoutAndDtype) {
         shape[axis] = 8;
         Shape wide = {4, 4, 7};  // the source may be larger
         wide[axis] = 9;
-        for (const Layout& index : random_ids(shape, 4, 2)) {
+        for (const Layout& index : scattered_ids(shape, 4, 2)) {
           for (const Shape& of_source : {shape, wide}) {
             const Layout source = random_layouts(of_source, dtype, 3, -9, 9)[1];
             const Array want =
@@ -84,7 +84,7 @@ TEST(IndexAdd, EveryAxisLayoutAndDtype) {
         Shape shape = {4, 5, 6};
         shape[axis] = 9;
         for (const Layout& source : random_layouts(shape, dtype, 5, -9, 9)) {
-          const Layout ids = random_ids({9}, 4, 6)[2];
+          const Layout ids = scattered_ids({9}, 4, 6)[2];
           for (const int alpha : {1, -3}) {
             const Array want = naive_index_add(array(x.tensor), axis, array(ids.tensor),
                                                array(source.tensor), alpha);

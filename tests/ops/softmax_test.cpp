@@ -9,7 +9,7 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNanScore = std::numeric_limits<double>::quiet_NaN();
 
 class SoftmaxTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, SoftmaxTest, each_isa(), isa_name);
@@ -110,21 +110,21 @@ TEST_P(SoftmaxTest, ARowAloneHasTheBitsItHasAmongOthers) {
 
 TEST_P(SoftmaxTest, NothingButMinusInfinityIsNan) {
   const Tensor x = tensor({{-kInf, -kInf}, {0.0, -kInf}});
-  EXPECT_TRUE(exactly(softmax(x), {{2, 2}, {kNan, kNan, 1, 0}}));
-  EXPECT_TRUE(exactly(log_softmax(x), {{2, 2}, {kNan, kNan, 0, -kInf}}));
+  EXPECT_TRUE(exactly(softmax(x), {{2, 2}, {kNanScore, kNanScore, 1, 0}}));
+  EXPECT_TRUE(exactly(log_softmax(x), {{2, 2}, {kNanScore, kNanScore, 0, -kInf}}));
   EXPECT_TRUE(exactly(logsumexp(x), {{2}, {-kInf, 0}}));
-  EXPECT_TRUE(exactly(softmax(tensor(-kInf), {}), {{}, {kNan}}));
+  EXPECT_TRUE(exactly(softmax(tensor(-kInf), {}), {{}, {kNanScore}}));
 }
 
 TEST_P(SoftmaxTest, NanAndInfinitySpreadOverTheirRowFromEveryPosition) {
   constexpr index_t n = 37;
-  for (double poison : {kNan, kInf}) {
+  for (double poison : {kNanScore, kInf}) {
     for (index_t i = 0; i < n; ++i) {
       Tensor x = random_tensor({2, n}, kFloat32, 5);
       const Tensor untouched = softmax(x.select(0, 1));
       x.select(0, 0).slice(0, i, i + 1).fill(poison);
       const Tensor got = softmax(x);
-      EXPECT_TRUE(exactly(got.select(0, 0), build({n}, [](const Dims&) { return kNan; })))
+      EXPECT_TRUE(exactly(got.select(0, 0), build({n}, [](const Dims&) { return kNanScore; })))
           << poison << " at " << i;
       EXPECT_TRUE(same_bits(got.select(0, 1), untouched));
     }

@@ -55,7 +55,7 @@ double between(double x, double least, double most) {
   return std::isnan(x) ? x : std::min(std::max(x, least), most);
 }
 
-const std::vector<UnaryCase> kCases = {
+const std::vector<UnaryCase> kUnaryCases = {
     {"exp", exp, [](double x) { return std::exp(x); }, false, -9},
     {"log", log, [](double x) { return std::log(x); }, false, 0.01},
     {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, false, 0},
@@ -98,7 +98,7 @@ using UnaryTest = test::IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, UnaryTest, test::each_isa(), test::isa_name);
 
 TEST_P(UnaryTest, MatchesTheOracleInEveryLayout) {
-  for (const UnaryCase& c : kCases) {
+  for (const UnaryCase& c : kUnaryCases) {
     for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
       for (const Shape& shape :
            {Shape{}, Shape{1}, Shape{67}, Shape{5, 37}, Shape{0, 3}, Shape{2, 3, 5}}) {
@@ -120,7 +120,7 @@ TEST_P(UnaryTest, MatchesTheOracleInEveryLayout) {
 
 TEST_P(UnaryTest, SpecialValues) {
   const std::vector<double> values = {kNaN, kInf, -kInf, 0.0, -0.0, 1.0, -1.0};
-  for (const UnaryCase& c : kCases) {
+  for (const UnaryCase& c : kUnaryCases) {
     for (const DType dtype : {kFloat32, kFloat64}) {
       const Tensor x = from_vector(values).to(dtype);
       Array want = test::map(array(x), c.oracle);
@@ -138,7 +138,7 @@ TEST_P(UnaryTest, SpecialValues) {
 
 TEST_P(UnaryTest, ThreadsDoNotChangeBits) {
   const Tensor x = test::random_tensor({401, 503}, kFloat32, 3).t();
-  for (const UnaryCase& c : kCases) {
+  for (const UnaryCase& c : kUnaryCases) {
     set_thread_count(1);
     const Tensor one = c.op(x);
     for (const int threads : {2, 3, 8}) {

@@ -143,6 +143,12 @@ inline ::testing::AssertionResult gradcheck(const Function& f, const Tensors& in
   return ::testing::AssertionSuccess();
 }
 
+/// gradcheck of a function of one tensor.
+template <class F>
+::testing::AssertionResult check_one(const F& f, const Tensor& x) {
+  return gradcheck([&](const Tensors& in) { return f(in[0]); }, {x});
+}
+
 /// Random float64 values in [low, high), for gradcheck.
 inline Tensor values(const Shape& shape, std::uint64_t seed, double low = -2, double high = 2) {
   return random_tensor(shape, kFloat64, seed, low, high);

@@ -45,6 +45,12 @@ inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
+/// The kernels for T of the current instruction set.
+template <class T>
+const kernels::FloatKernels<T>& table() {
+  return kernels::table().of<T>();
+}
+
 inline std::uint64_t& last_seed() {
   static thread_local std::uint64_t seed = 0;
   return seed;

@@ -41,9 +41,9 @@ void drop(AlignedText& text, Drops drops) {
   });
 }
 
-class Sequence final : public Normalizer {
+class NormalizerSequence final : public Normalizer {
  public:
-  explicit Sequence(const Json& json) {
+  explicit NormalizerSequence(const Json& json) {
     for (const Json& step : step_list(json, "normalizers")) {
       steps_.push_back(read_normalizer(step));
     }
@@ -233,7 +233,7 @@ BertNormalizerOptions read_bert(const Json& json) {
 std::unique_ptr<Normalizer> read_normalizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
+  if (name == "Sequence") return std::make_unique<NormalizerSequence>(json);
   if (name == "BertNormalizer") return std::make_unique<BertNormalizer>(read_bert(json));
   if (name == "Lowercase") return std::make_unique<Lowercase>();
   if (name == "NFD") return std::make_unique<Form>(UnicodeForm{});

@@ -17,7 +17,7 @@ namespace {
 using Kind = Expression::Kind;
 using Taste = Expression::Taste;
 
-constexpr std::size_t kMostBytes = 20'000;
+constexpr std::size_t kMostPatternBytes = 20'000;
 constexpr std::size_t kMostInstructions = 5000;
 constexpr std::size_t kMostSets = 2000;
 
@@ -339,8 +339,8 @@ Pattern::Pattern(const Json& json) {
   const auto regex = json.find("Regex");
   const Json written = regex ? *regex : json.at("String");
   const std::string_view text = written.text();
-  if (text.size() > kMostBytes) {
-    written.fail("wanted at most ", kMostBytes, " bytes, got ", text.size());
+  if (text.size() > kMostPatternBytes) {
+    written.fail("wanted at most ", kMostPatternBytes, " bytes, got ", text.size());
   }
   const Expression expression = regex ? read_expression(text, written) : literal_expression(text);
   program->compile(expression, regex ? *regex : json);

@@ -13,9 +13,9 @@ namespace tessera::text {
 
 namespace {
 
-class Sequence final : public PreTokenizer {
+class PreTokenizerSequence final : public PreTokenizer {
  public:
-  explicit Sequence(const Json& json) {
+  explicit PreTokenizerSequence(const Json& json) {
     for (const Json& step : step_list(json, "pretokenizers")) {
       steps_.push_back(read_pre_tokenizer(step));
     }
@@ -169,7 +169,7 @@ class DelimiterSplit final : public PreTokenizer {
 };
 
 /// N; the pre-tokenizer's are those of Unicode 17.
-bool is_digit(char32_t code) {
+bool is_numeric(char32_t code) {
   return is_number(code) || (code >= 0x11de0 && code <= 0x11de9) ||
          (code >= 0x16ff4 && code <= 0x16ff6);
 }
@@ -183,7 +183,7 @@ std::unique_ptr<PreTokenizer> at_characters(CharacterSplit::Kind kind, SplitBeha
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
+  if (name == "Sequence") return std::make_unique<PreTokenizerSequence>(json);
   if (name == "BertPreTokenizer") return std::make_unique<BertPreTokenizer>();
   if (name == "ByteLevel") {
     return std::make_unique<ByteLevelPreTokenizer>(
@@ -197,7 +197,7 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
   }
   if (name == "Digits") {
     const bool each = json.boolean("individual_digits", false);
-    return at_characters(is_digit, each ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+    return at_characters(is_numeric, each ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
   }
   if (name == "Split") return std::make_unique<Split>(json);
   if (name == "Metaspace") return std::make_unique<Metaspace>(json);

@@ -10,9 +10,9 @@ namespace tessera::text {
 
 namespace {
 
-constexpr std::size_t kLongestCluster = 5;                // in bytes
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // XLM-R's has 310,000
-constexpr std::size_t kLongestText = 1000;                // each is read to its end again and again
+constexpr std::size_t kLongestCluster = 5;                   // in bytes
+constexpr std::size_t kMostMapBytes = std::size_t{4} << 20;  // XLM-R's has 310,000
+constexpr std::size_t kLongestText = 1000;  // each is read to its end again and again
 
 int base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -23,8 +23,8 @@ int base64_digit(char c) {
 
 std::string from_base64(const Json& json) {
   std::string_view text = json.text();
-  if (text.size() > kMostBytes) {
-    json.fail("a map of ", text.size(), " bytes, more than the ", kMostBytes, " that are read");
+  if (text.size() > kMostMapBytes) {
+    json.fail("a map of ", text.size(), " bytes, more than the ", kMostMapBytes, " that are read");
   }
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes;

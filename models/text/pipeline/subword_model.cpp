@@ -15,14 +15,14 @@ namespace tessera::text {
 
 namespace {
 
-struct Kind {
+struct ModelKind {
   std::string_view name;
   std::unique_ptr<SubwordModel> (*read)(const Json&);
 };
-constexpr Kind kKinds[] = {{"WordPiece", read_word_piece},
-                           {"BPE", read_byte_pair},
-                           {"Unigram", read_unigram},
-                           {"WordLevel", read_word_level}};
+constexpr ModelKind kModelKinds[] = {{"WordPiece", read_word_piece},
+                                     {"BPE", read_byte_pair},
+                                     {"Unigram", read_unigram},
+                                     {"WordLevel", read_word_level}};
 
 /// The kind of a model of an old file, which does not name it.
 std::string kind_without_type(const Json& json) {
@@ -100,9 +100,9 @@ TokenList read_tokens(const Json& json, const char* op) {
 
 std::unique_ptr<SubwordModel> read_subword_model(const Json& json) {
   const std::string name = json.has("type") ? json.text("type") : kind_without_type(json);
-  const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                        [&](const Kind& known) { return known.name == name; });
-  if (kind == std::end(kKinds)) {
+  const auto* const kind = std::find_if(std::begin(kModelKinds), std::end(kModelKinds),
+                                        [&](const ModelKind& known) { return known.name == name; });
+  if (kind == std::end(kModelKinds)) {
     json.at("type").fail("wanted 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got ",
                          printable(name));
   }

@@ -36,7 +36,7 @@ struct Candidate {
 };
 
 /// No model takes longer tokens than this (subword_model.cpp), and none would be found in a text.
-constexpr std::size_t kLongestToken = 1000;
+constexpr std::size_t kLongestTrainedToken = 1000;
 
 class Learner {
  public:
@@ -58,7 +58,7 @@ class Learner {
         continue;
       }
       if (top.count < std::max<index_t>(options_.min_count, 1)) break;
-      if (joined(top.pair).size() > kLongestToken) continue;
+      if (joined(top.pair).size() > kLongestTrainedToken) continue;
       merge(top);
       queue_touched();
     }

@@ -35,14 +35,14 @@ constexpr const char* kByteLevel =
     R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
 
 /// The parts of a tokenizer.json, each as JSON.
-struct Parts {
+struct PipelineParts {
   std::string normalizer;
   std::string pre_tokenizer;
   std::string post_processor;
   std::string decoder;
 };
 
-WordCounts count_words(std::span<const std::string> texts, const Parts& parts) {
+WordCounts count_words(std::span<const std::string> texts, const PipelineParts& parts) {
   std::unique_ptr<Normalizer> normalizer;
   if (parts.normalizer != "null") {
     normalizer = read_normalizer(parse_json(parts.normalizer, "normalizer"));
@@ -90,7 +90,7 @@ std::string merges_json(const Merges& merges) {
   return json;
 }
 
-std::string tokenizer_json(const Parts& parts, const std::string& model) {
+std::string tokenizer_json(const PipelineParts& parts, const std::string& model) {
   return str_cat("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n",
                  "  \"added_tokens\": [", added_tokens(),
                  "],\n  \"normalizer\": ", parts.normalizer,
@@ -102,7 +102,7 @@ std::string tokenizer_json(const Parts& parts, const std::string& model) {
 }  // namespace
 
 std::string train_word_piece(std::span<const std::string> texts, const TokenizerTraining& options) {
-  const Parts parts = {
+  const PipelineParts parts = {
       .normalizer = str_cat(R"({"type": "BertNormalizer", "clean_text": true, )",
                             R"("handle_chinese_chars": true, "strip_accents": null, "lowercase": )",
                             options.lower_case ? "true" : "false", '}'),
@@ -122,11 +122,11 @@ std::string train_word_piece(std::span<const std::string> texts, const Tokenizer
 }
 
 std::string train_byte_pair(std::span<const std::string> texts, const TokenizerTraining& options) {
-  const Parts parts = {.normalizer = "null",
-                       .pre_tokenizer = kByteLevel,
-                       .post_processor = str_cat(R"({"type": "Sequence", "processors": [)",
-                                                 kByteLevel, ", ", kBertTemplate, "]}"),
-                       .decoder = kByteLevel};
+  const PipelineParts parts = {.normalizer = "null",
+                               .pre_tokenizer = kByteLevel,
+                               .post_processor = str_cat(R"({"type": "Sequence", "processors": [)",
+                                                         kByteLevel, ", ", kBertTemplate, "]}"),
+                               .decoder = kByteLevel};
   SubwordLearning learning = {.vocabulary_size = options.vocabulary_size,
                               .min_count = options.min_count,
                               .special = kSpecial};

@@ -12,29 +12,29 @@ namespace tessera::text {
 
 namespace {
 
-enum class Kind : std::uint8_t { kSpace, kLetter, kNumber, kOther };
+enum class CharacterKind : std::uint8_t { kSpace, kLetter, kNumber, kOther };
 
-Kind kind_beyond_ascii(char32_t code) {
-  if (is_letter(code)) return Kind::kLetter;
-  if (is_space(code)) return Kind::kSpace;
-  return is_number(code) ? Kind::kNumber : Kind::kOther;
+CharacterKind kind_beyond_ascii(char32_t code) {
+  if (is_letter(code)) return CharacterKind::kLetter;
+  if (is_space(code)) return CharacterKind::kSpace;
+  return is_number(code) ? CharacterKind::kNumber : CharacterKind::kOther;
 }
 
-constexpr std::array<Kind, 128> kAscii = [] {
-  std::array<Kind, 128> kinds{};
+constexpr std::array<CharacterKind, 128> kAscii = [] {
+  std::array<CharacterKind, 128> kinds{};
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const std::size_t lower = i | 0x20;
-    kinds[i] = lower >= 'a' && lower <= 'z'           ? Kind::kLetter
-               : i >= '0' && i <= '9'                 ? Kind::kNumber
-               : i == ' ' || (i >= '\t' && i <= '\r') ? Kind::kSpace
-                                                      : Kind::kOther;
+    kinds[i] = lower >= 'a' && lower <= 'z'           ? CharacterKind::kLetter
+               : i >= '0' && i <= '9'                 ? CharacterKind::kNumber
+               : i == ' ' || (i >= '\t' && i <= '\r') ? CharacterKind::kSpace
+                                                      : CharacterKind::kOther;
   }
   return kinds;
 }();
 
 /// A character: of which kind, and where the next one begins.
 struct Next {
-  Kind kind;
+  CharacterKind kind;
   index_t end;
 };
 Next next_of(std::string_view text, index_t at) {
@@ -44,7 +44,7 @@ Next next_of(std::string_view text, index_t at) {
   return {kind_beyond_ascii(code), at + static_cast<index_t>(utf8_size(code))};
 }
 
-index_t end_of_run(std::string_view text, index_t at, index_t end, Kind kind) {
+index_t end_of_run(std::string_view text, index_t at, index_t end, CharacterKind kind) {
   while (at < end) {
     const Next next = next_of(text, at);
     if (next.kind != kind) break;
@@ -67,17 +67,17 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
   const std::string_view rest = text.substr(static_cast<std::size_t>(at), size);
   if (const index_t ending = size_of_ending(rest); ending > 0) return at + ending;
   const Next first = next_of(text, at);
-  if (first.kind != Kind::kSpace) return end_of_run(text, first.end, end, first.kind);
+  if (first.kind != CharacterKind::kSpace) return end_of_run(text, first.end, end, first.kind);
   if (rest[0] == ' ' && first.end < end) {
     const Next second = next_of(text, first.end);
-    if (second.kind != Kind::kSpace) return end_of_run(text, second.end, end, second.kind);
+    if (second.kind != CharacterKind::kSpace) return end_of_run(text, second.end, end, second.kind);
   }
   // Of white space before a word the last character is left.
   index_t last = at;
   index_t space = first.end;
   while (space < end) {
     const Next next = next_of(text, space);
-    if (next.kind != Kind::kSpace) break;
+    if (next.kind != CharacterKind::kSpace) break;
     last = space;
     space = next.end;
   }
@@ -126,8 +126,8 @@ void BertPreTokenizer::apply(Words& words) const {
       bool space = false;
       bool mark = false;
       if (byte < 0x80) {
-        space = kAscii[byte] == Kind::kSpace;
-        mark = kAscii[byte] == Kind::kOther && byte > ' ' && byte != 0x7f;
+        space = kAscii[byte] == CharacterKind::kSpace;
+        mark = kAscii[byte] == CharacterKind::kOther && byte > ' ' && byte != 0x7f;
       } else {
         const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
         next = at + static_cast<index_t>(utf8_size(code));

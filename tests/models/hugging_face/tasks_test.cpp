@@ -141,13 +141,13 @@ TEST(PretrainedTasks, Blanks) {
   }
 }
 
-struct Fault {
+struct TaskFault {
   std::string from, to;  // of config.json
   std::vector<std::string> words;
 };
 
 TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
-  const std::vector<Fault> faults = {
+  const std::vector<TaskFault> faults = {
       {"\"1\": \"B-PER\"", "\"7\": \"B-PER\"", {"config.json", "id2label"}},
       {"\"1\": \"B-PER\"", "\"one\": \"B-PER\"", {"config.json", "id2label", "one"}},
       {"\"1\": \"B-PER\"", "\"01\": \"B-PER\"", {"config.json", "id2label", "01"}},
@@ -160,7 +160,7 @@ TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
        "\"problem_type\": \"guess\", \"use_cache\"",
        {"config.json", "problem_type", "'guess'"}},
   };
-  for (const Fault& fault : faults) {
+  for (const TaskFault& fault : faults) {
     SCOPED_TRACE(fault.from + " -> " + fault.to);
     EditedFolder edited("bert");
     edited.leave_out({"qa_outputs"});

@@ -66,20 +66,20 @@ QuestionAnswerer answerer() {
               TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 2})};
 }
 
-const std::vector<std::string> kTexts = {"newton laws in rio", "", "law", "rio in new rio"};
+const std::vector<std::string> kFourTexts = {"newton laws in rio", "", "law", "rio in new rio"};
 
 TEST(TextClassifier, PutsTheLikeliestClassFirst) {
   const TextClassifier model = classifier(Scoring::kSoftmax);
-  const auto results = model(kTexts);
-  ASSERT_EQ(results.size(), kTexts.size());
-  for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    const text::Encoding encoding = model.reader.tokenizer->encode(kTexts[i]);
+  const auto results = model(kFourTexts);
+  ASSERT_EQ(results.size(), kFourTexts.size());
+  for (std::size_t i = 0; i < kFourTexts.size(); ++i) {
+    const text::Encoding encoding = model.reader.tokenizer->encode(kFourTexts[i]);
     const Tensor ids = from_vector(encoding.ids, {1, std::ssize(encoding.ids)});
     const auto want = softmax(model.model(ids)).to_vector<float>();
     ASSERT_EQ(results[i].size(), 3U);
     for (std::size_t k = 0; k < 3; ++k) {
       const auto label = static_cast<std::size_t>(results[i][k].label.at(0) - 'a');
-      EXPECT_EQ(results[i][k].score, static_cast<double>(want[label])) << kTexts[i];
+      EXPECT_EQ(results[i][k].score, static_cast<double>(want[label])) << kFourTexts[i];
       if (k > 0) {
         EXPECT_GE(results[i][k - 1].score, results[i][k].score);
       }
@@ -89,10 +89,10 @@ TEST(TextClassifier, PutsTheLikeliestClassFirst) {
 
 TEST(TextClassifier, GivesATextTheSameBitsAloneAndAmongOthers) {
   const TextClassifier model = classifier(Scoring::kNone);
-  const auto together = model(kTexts);
-  const auto two = model(kTexts, {.batch_size = 2});
-  for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    const auto alone = model(std::span(kTexts).subspan(i, 1));
+  const auto together = model(kFourTexts);
+  const auto two = model(kFourTexts, {.batch_size = 2});
+  for (std::size_t i = 0; i < kFourTexts.size(); ++i) {
+    const auto alone = model(std::span(kFourTexts).subspan(i, 1));
     for (std::size_t k = 0; k < 3; ++k) {
       EXPECT_EQ(together[i][k].score, alone[0][k].score);
       EXPECT_EQ(together[i][k].label, two[i][k].label);
@@ -136,10 +136,10 @@ TEST(CrossEncoder, RanksTexts) {
                         .labels = {"a"},
                         .scoring = Scoring::kSigmoid};
   std::vector<text::TextPair> pairs;
-  for (const std::string& text : kTexts) pairs.push_back({"laws", text});
+  for (const std::string& text : kFourTexts) pairs.push_back({"laws", text});
   const auto scores = model(pairs).to_vector<float>();
-  const auto ranked = model.rank("laws", kTexts);
-  ASSERT_EQ(ranked.size(), kTexts.size());
+  const auto ranked = model.rank("laws", kFourTexts);
+  ASSERT_EQ(ranked.size(), kFourTexts.size());
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     EXPECT_EQ(ranked[i].score,
               static_cast<double>(scores[static_cast<std::size_t>(ranked[i].text)]));
@@ -148,7 +148,7 @@ TEST(CrossEncoder, RanksTexts) {
     }
   }
   model.labels = {"a", "b"};
-  EXPECT_TRUE(throws("CrossEncoder::rank", {"2 scores"}, [&] { model.rank("laws", kTexts); }));
+  EXPECT_TRUE(throws("CrossEncoder::rank", {"2 scores"}, [&] { model.rank("laws", kFourTexts); }));
 }
 
 TEST(TokenTagger, TagsTokensAndWords) {
@@ -156,13 +156,13 @@ TEST(TokenTagger, TagsTokensAndWords) {
                        .model = make_model<TokenClassifier>(
                            TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
                        .labels = {"I-X"}};
-  const auto tokens = model(kTexts, TagGrouping::kNone);
+  const auto tokens = model(kFourTexts, TagGrouping::kNone);
   ASSERT_EQ(tokens[0].size(), 6U);  // new ##ton law ##s in rio
   EXPECT_EQ(tokens[0][1].bytes, (text::Span{3, 6}));
   EXPECT_EQ(tokens[0][5].bytes, (text::Span{15, 18}));
   EXPECT_EQ(tokens[0][5].label, "I-X");
   EXPECT_TRUE(tokens[1].empty());
-  const auto groups = model(kTexts, TagGrouping::kFirst, {.batch_size = 1});
+  const auto groups = model(kFourTexts, TagGrouping::kFirst, {.batch_size = 1});
   ASSERT_EQ(groups[0].size(), 1U);
   EXPECT_EQ(groups[0][0].label, "X");
   EXPECT_EQ(groups[0][0].bytes, (text::Span{0, 18}));
@@ -267,9 +267,9 @@ TEST(MaskFiller, FillsEachBlank) {
   const auto want = softmax(model.model({.ids = ids}, tensor({3}))).to_vector<float>();
   const Filling& first = results[1][1].fillings.at(0);
   EXPECT_EQ(first.score, static_cast<double>(want[static_cast<std::size_t>(first.id)]));
-  EXPECT_TRUE(throws("MaskFiller", {"text 0 has no [MASK]"}, [&] { model(kTexts); }));
+  EXPECT_TRUE(throws("MaskFiller", {"text 0 has no [MASK]"}, [&] { model(kFourTexts); }));
   EXPECT_TRUE(throws("MaskFiller", {"text 7 has no [MASK]"},
-                     [&] { model(kTexts, {.task = {.first = 7}}); }));
+                     [&] { model(kFourTexts, {.task = {.first = 7}}); }));
   EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model(texts, {.count = 0}); }));
 }
 

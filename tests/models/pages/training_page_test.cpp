@@ -12,7 +12,7 @@
 namespace tessera::pages {
 namespace {
 
-const std::string kHeader = std::string(kRunLogHeader) + "\n";
+const std::string kLogHeader = std::string(kRunLogHeader) + "\n";
 
 ::testing::AssertionResult has(const std::string& html, const std::string& what) {
   if (html.find(what) != std::string::npos) return ::testing::AssertionSuccess();
@@ -23,7 +23,7 @@ TrainingReport report_of(const std::string& rows) {
   TrainingReport report;
   report.title = "train_<b>";
   report.state = "epoch 1 of 2";
-  report.log = kHeader + rows;
+  report.log = kLogHeader + rows;
   report.run = "a \"run\"";
   report.options = {{"--text", "</table><script>"}};
   return report;

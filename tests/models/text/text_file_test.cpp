@@ -17,7 +17,7 @@ Lines lines_of(const std::string& bytes) {
 }
 
 /// The error of reading the file, without the file's name in front.
-std::string error_of(const std::string& bytes) {
+std::string text_error(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("f", bytes);
   const std::string text = file_error([&] { read_text(path); });
@@ -35,11 +35,11 @@ TEST(ReadText, ReturnsTheWholeFileWithUnixLineEnds) {
 }
 
 TEST(ReadText, RefusesWhatIsNoText) {
-  EXPECT_EQ(error_of(""), "the file is empty");
-  EXPECT_EQ(error_of("\xef\xbb\xbf"), "the file is empty");
-  EXPECT_EQ(error_of("\xff"), "line 1, byte 1: not UTF-8: '\\xff'");
-  EXPECT_EQ(error_of("ab\ncd\xe9 e\n"), "line 2, byte 3: not UTF-8: '\\xe9'");
-  EXPECT_EQ(error_of("ab\n\n\xc3\n"), "line 3, byte 1: not UTF-8: '\\xc3'");
+  EXPECT_EQ(text_error(""), "the file is empty");
+  EXPECT_EQ(text_error("\xef\xbb\xbf"), "the file is empty");
+  EXPECT_EQ(text_error("\xff"), "line 1, byte 1: not UTF-8: '\\xff'");
+  EXPECT_EQ(text_error("ab\ncd\xe9 e\n"), "line 2, byte 3: not UTF-8: '\\xe9'");
+  EXPECT_EQ(text_error("ab\n\n\xc3\n"), "line 3, byte 1: not UTF-8: '\\xc3'");
   EXPECT_NE(file_error([] { read_text("/absent/file"); }).find("/absent/file: cannot open"),
             std::string::npos);
 }

@@ -20,7 +20,7 @@ Texts tokens_of(const Vocabulary& vocabulary) {
   return tokens;
 }
 
-TokenCounts counts_of(const Texts& tokens) {
+TokenCounts counted(const Texts& tokens) {
   TokenCounts counts;
   for (const std::string& token : tokens) counts.add(token);
   return counts;
@@ -55,7 +55,7 @@ TEST(Vocabulary, RefusesWhatHasNoNumberAndNoToken) {
 }
 
 TEST(TokenCounts, OrderByCountThenByFirstAppearance) {
-  const TokenCounts counts = counts_of({"z", "b", "a", "b", "c", "z", "b"});
+  const TokenCounts counts = counted({"z", "b", "a", "b", "c", "z", "b"});
   const Vocabulary all = counts.vocabulary({});
   EXPECT_EQ(tokens_of(all), (Texts{"[PAD]", "[UNK]", "[CLS]", "[MASK]", "b", "z", "a", "c"}));
   EXPECT_EQ(all.special(), (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .mask = 3}));
@@ -85,13 +85,13 @@ TEST(VocabularyText, GivesTheSameBack) {
   Texts every = {"\\n is a Word\\", "", " ", "\xc3\xa9", "\xf0\x9f\x98\x80"};
   for (int code = 0; code < 0x80; ++code) every.emplace_back(1, static_cast<char>(code));
   for (const bool sep : {false, true}) {
-    const Vocabulary saved = counts_of(every).vocabulary({.sep = sep});
+    const Vocabulary saved = counted(every).vocabulary({.sep = sep});
     const std::string text = vocabulary_to_text("any", saved);
     const Vocabulary loaded =
         vocabulary_from_text("any", text, "v", [](std::string_view) { return true; });
     EXPECT_EQ(loaded, saved);
   }
-  EXPECT_EQ(vocabulary_to_text("any", counts_of({"a\n\\\r"}).vocabulary({})),
+  EXPECT_EQ(vocabulary_to_text("any", counted({"a\n\\\r"}).vocabulary({})),
             std::string("any\n") + kFour + "a\\n\\\\\\r\n");
 }
 

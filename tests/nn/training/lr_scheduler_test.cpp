@@ -22,7 +22,7 @@ using nn::linear_schedule;
 using nn::LrScheduler;
 using nn::Schedule;
 
-Tensor variable() {
+Tensor one_weight() {
   Tensor x = ones({2});
   x.set_requires_grad();
   return x;
@@ -36,7 +36,7 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
   };
   const GoldenCase golden("optim");
   for (const auto& [name, schedule] : schedules) {
-    nn::SGD optimizer(nn::Parameters{{"x", variable()}}, {.lr = 3e-4});
+    nn::SGD optimizer(nn::Parameters{{"x", one_weight()}}, {.lr = 3e-4});
     LrScheduler scheduler(optimizer, schedule);
     const Tensor& want = golden.array("schedule." + name);
     for (index_t step = 0; step < want.count(); ++step) {
@@ -49,8 +49,8 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
 }
 
 TEST(LrScheduler, EachGroupFollowsFromItsOwnRate) {
-  nn::SGD optimizer({{.parameters = {{"x", variable()}}, .lr = 1.0},
-                     {.parameters = {{"y", variable()}}, .lr = 0.5}});
+  nn::SGD optimizer({{.parameters = {{"x", one_weight()}}, .lr = 1.0},
+                     {.parameters = {{"y", one_weight()}}, .lr = 0.5}});
   LrScheduler scheduler(optimizer, linear_schedule(2, 6));
   EXPECT_EQ(optimizer.groups()[1].lr, 0);
   for (const double factor : {0.5, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0}) {
@@ -61,7 +61,7 @@ TEST(LrScheduler, EachGroupFollowsFromItsOwnRate) {
 }
 
 TEST(LrScheduler, GoesOnWhereItsStateWasSaved) {
-  const nn::Parameters parameters{{"x", variable()}};
+  const nn::Parameters parameters{{"x", one_weight()}};
   nn::SGD optimizer(parameters, {.lr = 0.7});
   LrScheduler scheduler(optimizer, cosine_schedule(3, 20));
   for (int step = 0; step < 9; ++step) scheduler.step();
@@ -81,7 +81,7 @@ TEST(LrScheduler, GoesOnWhereItsStateWasSaved) {
 }
 
 TEST(LrScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
-  const nn::Parameters parameters{{"x", variable()}};
+  const nn::Parameters parameters{{"x", one_weight()}};
   nn::SGD optimizer(parameters, {.lr = 0.5});
   LrScheduler scheduler(optimizer, linear_schedule(0, 4));
   scheduler.step();
@@ -93,7 +93,7 @@ TEST(LrScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
 }
 
 TEST(LrScheduler, Errors) {
-  nn::SGD optimizer(nn::Parameters{{"x", variable()}});
+  nn::SGD optimizer(nn::Parameters{{"x", one_weight()}});
   EXPECT_TRUE(
       throws("LrScheduler", {"-1"}, [&] { LrScheduler(optimizer, constant_schedule(-1)); }));
   LrScheduler scheduler(optimizer, constant_schedule(3));
