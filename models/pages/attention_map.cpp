@@ -35,7 +35,7 @@ Map map_of(const char* op, const Tensor& weights, std::span<const std::string> t
   const auto size = static_cast<index_t>(tokens.size());
   require(
       weights.defined() && is_floating(weights.dtype()) && weights.shape() == Shape({size, size}),
-      op, "wanted floating weights of the shape ", Shape({size, size}), " for ", size,
+      op, "weights must be floating and of shape ", Shape({size, size}), " for ", size,
       " tokens, got ",
       weights.defined() ? str_cat(weights.dtype(), " of ", weights.shape()) : "none");
   Map map = {.size = tokens.size(), .weights = {}, .tokens = {}};

@@ -66,27 +66,28 @@ std::string base64(const std::string& bytes) {
 void check_text(const AttentionView& view, std::size_t number) {
   const AttentionText& text = view.texts[number];
   const auto tokens = static_cast<index_t>(text.tokens.size());
-  require(tokens > 0 && !text.weights.empty(), kAttentionPageOp, "text ", number, " has ", tokens,
-          " tokens and ", text.weights.size(), " layers");
+  require(tokens > 0 && !text.weights.empty(), kAttentionPageOp, "text ", number,
+          " must have at least 1 token and 1 layer, got ", tokens, " tokens and ",
+          text.weights.size(), " layers");
   require(text.weights.size() == view.texts.front().weights.size(), kAttentionPageOp, "text ",
-          number, " has ", text.weights.size(), " layers, text 0 ",
-          view.texts.front().weights.size());
+          number, " must have the ", view.texts.front().weights.size(), " layers of text 0, got ",
+          text.weights.size());
   require(view.layers.empty() || view.layers.size() == text.weights.size(), kAttentionPageOp,
-          "text ", number, " has ", text.weights.size(), " layers, but ", view.layers.size(),
-          " have numbers");
+          "text ", number, " must have the ", view.layers.size(),
+          " layers of AttentionView::layers, got ", text.weights.size());
   for (std::size_t l = 0; l < text.weights.size(); ++l) {
     const Tensor& weights = text.weights[l];
     require(weights.defined() && is_floating(weights.dtype()) && weights.rank() == 3 &&
                 weights.size(0) > 0 && weights.size(1) == tokens && weights.size(2) == tokens,
             kAttentionPageOp, "layer ", l, " of text ", number,
-            ": wanted floating weights of the shape (H, ", tokens, ", ", tokens, "), got ",
+            ": weights must be floating and of shape (H, ", tokens, ", ", tokens, "), got ",
             weights.defined() ? str_cat(weights.dtype(), " of ", weights.shape()) : "none");
     require(view.heads.empty() || std::ssize(view.heads) == weights.size(0), kAttentionPageOp,
-            "layer ", l, " of text ", number, " has ", weights.size(0), " heads, but ",
-            view.heads.size(), " have numbers");
+            "layer ", l, " of text ", number, " must have the ", view.heads.size(),
+            " heads of AttentionView::heads, got ", weights.size(0));
     const Tensor& first = view.texts.front().weights[l];
     require(first.size(0) == weights.size(0), kAttentionPageOp, "layer ", l, " of text ", number,
-            " has ", weights.size(0), " heads, in text 0 ", first.size(0));
+            " must have the ", first.size(0), " heads of text 0, got ", weights.size(0));
   }
 }
 
@@ -101,8 +102,8 @@ index_t weight_count(const AttentionView& view) {
 std::vector<float> checked_values(const Tensor& head) {
   std::vector<float> values = head.to(kFloat32).contiguous().to_vector<float>();
   for (const float value : values) {
-    require(std::isnan(value) || (value >= 0 && value < 2), kAttentionPageOp, "a weight is ", value,
-            ", not from 0 to 1");
+    require(std::isnan(value) || (value >= 0 && value < 2), kAttentionPageOp,
+            "weights must be from 0 to 1, got ", value);
   }
   return values;
 }
@@ -177,7 +178,7 @@ index_t attention_bytes(index_t tokens, index_t maps) {
 }
 
 Page attention_page(const AttentionView& view) {
-  require(!view.texts.empty(), kAttentionPageOp, "there is no text");
+  require(!view.texts.empty(), kAttentionPageOp, "texts must not be empty");
   for (std::size_t i = 0; i < view.texts.size(); ++i) check_text(view, i);
   const bool fits = weight_count(view) <= kAttentionBytes / 16 * 3;
   const auto script = [](const char* name) { return std::string(asset(name)); };

@@ -34,7 +34,7 @@ std::string_view asset(std::string_view name) {
   for (const auto& [known, text] : kAssets) {
     if (known == name) return text;
   }
-  fail(\"asset\", \"models/pages/assets has no '\", name, \"'\");
+  fail(\"asset\", \"name must be a file of models/pages/assets, got '\", name, \"'\");
 }
 
 }  // namespace tessera::pages

@@ -40,8 +40,8 @@ void check_stays_inside(std::string_view name, const std::string& text) {
   std::string small = text;
   std::transform(small.begin(), small.end(), small.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  require(small.find("</" + std::string(name)) == std::string::npos, "page_html", "a ", name,
-          " holds '</", name, "', which would end it");
+  require(small.find("</" + std::string(name)) == std::string::npos, "page_html", name,
+          " must not contain '</", name, "', which would end it");
 }
 
 std::string element(std::string_view name, const std::string& attributes, const std::string& text) {

@@ -55,7 +55,7 @@ struct Line {
     double value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (cell.empty() || error != std::errc() || end != cell.data() + cell.size()) {
-      refuse(name, ": wanted a number, found ", printable(cell));
+      refuse(name, ": must be a number, got ", printable(cell));
     }
     return value;
   }
@@ -64,7 +64,7 @@ struct Line {
     constexpr double kMost = 1e15;
     const double found = value(name, at);
     if (!(found >= 0 && found <= kMost) || found != std::trunc(found)) {
-      refuse(name, ": wanted a whole number, found ", printable(cells[at]));
+      refuse(name, ": must be a whole number, got ", printable(cells[at]));
     }
     return static_cast<index_t>(found);
   }
@@ -78,12 +78,12 @@ class Columns {
     std::string line;
     for (const std::string_view name : names_)
       line += (line.empty() ? "" : ",") + std::string(name);
-    header.refuse("wanted a header with the columns step and loss, found ", printable(line));
+    header.refuse("header must have the columns step and loss, got ", printable(line));
   }
 
   LoggedStep read(const Line& line) const {
     if (line.cells.size() != names_.size()) {
-      line.refuse("wanted ", names_.size(), " cells as in the header, found ", line.cells.size());
+      line.refuse("must have ", names_.size(), " cells as the header, got ", line.cells.size());
     }
     LoggedStep step;
     step.step = line.whole("step", *find("step"));
@@ -142,12 +142,12 @@ std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& f
     }
     const LoggedStep step = columns->read(line);
     if (!steps.empty() && step.step <= steps.back().step) {
-      line.refuse("step ", step.step, " comes after step ", steps.back().step);
+      line.refuse("step must be greater than ", steps.back().step, ", got ", step.step);
     }
     steps.push_back(step);
   }
   if (!columns)
-    fail_file(file, "line 1: wanted a header with the columns step and loss, but it is empty");
+    fail_file(file, "line 1: header must have the columns step and loss, got an empty file");
   return steps;
 }
 

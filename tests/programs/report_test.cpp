@@ -200,7 +200,7 @@ TEST_F(Reports, CompareRuns) {
   }
   write("bad.csv", "step,loss\n1,5\n2,x\n");
   EXPECT_TRUE(fails("compare_runs", "a.csv bad.csv --report other.html",
-                    "bad.csv: line 3: loss: wanted a number, found 'x'"));
+                    "bad.csv: line 3: loss: must be a number, got 'x'"));
   EXPECT_FALSE(fs::exists(folder_ / "other.html"));
   EXPECT_TRUE(fails("compare_runs", "a.csv no.csv", "no.csv"));
   EXPECT_TRUE(fails("compare_runs", "", "LOG"));

@@ -132,21 +132,23 @@ TEST(AttentionPageTest, Errors) {
     std::vector<std::string> said;
   };
   const std::vector<Case> cases = {
-      {{}, {"no text"}},
+      {{}, {"texts must not be empty"}},
       {{.texts = {{.tokens = two}}}, {"text 0", "2 tokens", "0 layers"}},
       {{.texts = {{.tokens = {}, .weights = {weights}}}}, {"0 tokens"}},
       {{.texts = {{.tokens = two, .weights = {ones({2, 2})}}}}, {"(H, 2, 2)", "(2, 2)"}},
       {{.texts = {{.tokens = two, .weights = {Tensor()}}}}, {"none"}},
-      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, 2)}}}}, {"a weight is 2"}},
-      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, -0.5)}}}}, {"a weight is -0.5"}},
-      {{.texts = {{.tokens = two, .weights = {weights}}}, .layers = {0, 1}}, {"2 have numbers"}},
-      {{.texts = {{.tokens = two, .weights = {weights}}}, .heads = {0}}, {"3 heads", "1 have"}},
+      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, 2)}}}}, {"from 0 to 1, got 2"}},
+      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, -0.5)}}}}, {"from 0 to 1, got -0.5"}},
+      {{.texts = {{.tokens = two, .weights = {weights}}}, .layers = {0, 1}},
+       {"2 layers of AttentionView::layers, got 1"}},
+      {{.texts = {{.tokens = two, .weights = {weights}}}, .heads = {0}},
+       {"1 heads of AttentionView::heads, got 3"}},
       {{.texts = {{.tokens = two, .weights = {weights}},
                   {.tokens = two, .weights = {weights, weights}}}},
-       {"text 1", "2 layers, text 0 1"}},
+       {"text 1", "1 layers of text 0, got 2"}},
       {{.texts = {{.tokens = two, .weights = {weights}},
                   {.tokens = two, .weights = {full({2, 2, 2}, 0.5)}}}},
-       {"layer 0 of text 1", "2 heads, in text 0 3"}}};
+       {"layer 0 of text 1", "3 heads of text 0, got 2"}}};
   for (const Case& each : cases) {
     EXPECT_TRUE(throws("attention_page", each.said, [&] { attention_page(each.view); }));
   }

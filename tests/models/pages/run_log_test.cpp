@@ -53,20 +53,20 @@ TEST(RunLogTest, TakesColumnsByName) {
 
 TEST(RunLogTest, NamesFileAndLineOfWhatIsWrong) {
   const std::vector<std::array<std::string, 2>> cases = {
-      {"", "a.csv: line 1: wanted a header with the columns step and loss, but it is empty"},
-      {"step,epoch\n1,1\n", "a.csv: line 1: wanted a header with the columns step and loss"},
-      {"1,0.5\n2,0.4\n", "a.csv: line 1: wanted a header"},
-      {"step,loss\n1,0.5\n2\n", "a.csv: line 3: wanted 2 cells as in the header, found 1"},
-      {"step,loss\n1,0.5,7\n", "a.csv: line 2: wanted 2 cells"},
-      {"step,loss\n\n1,0.5\n", "a.csv: line 2: wanted 2 cells"},
-      {"step,loss\n1,much\n", "a.csv: line 2: loss: wanted a number, found 'much'"},
-      {"step,loss\n1,\n", "a.csv: line 2: loss: wanted a number, found ''"},
-      {"step,loss\n1,0.5x\n", "a.csv: line 2: loss: wanted a number, found '0.5x'"},
-      {"step,loss\n1.5,1\n", "a.csv: line 2: step: wanted a whole number, found '1.5'"},
-      {"step,loss\nnan,1\n", "a.csv: line 2: step: wanted a whole number"},
-      {"step,loss\n-1,1\n", "a.csv: line 2: step: wanted a whole number"},
-      {"step,loss\n5,1\n5,1\n", "a.csv: line 3: step 5 comes after step 5"},
-      {"step,loss,accuracy\n5,1,\x01\n", "a.csv: line 2: accuracy: wanted a number, found '\\x01'"},
+      {"", "a.csv: line 1: header must have the columns step and loss, got an empty file"},
+      {"step,epoch\n1,1\n", "a.csv: line 1: header must have the columns step and loss"},
+      {"1,0.5\n2,0.4\n", "a.csv: line 1: header must have"},
+      {"step,loss\n1,0.5\n2\n", "a.csv: line 3: must have 2 cells as the header, got 1"},
+      {"step,loss\n1,0.5,7\n", "a.csv: line 2: must have 2 cells"},
+      {"step,loss\n\n1,0.5\n", "a.csv: line 2: must have 2 cells"},
+      {"step,loss\n1,much\n", "a.csv: line 2: loss: must be a number, got 'much'"},
+      {"step,loss\n1,\n", "a.csv: line 2: loss: must be a number, got ''"},
+      {"step,loss\n1,0.5x\n", "a.csv: line 2: loss: must be a number, got '0.5x'"},
+      {"step,loss\n1.5,1\n", "a.csv: line 2: step: must be a whole number, got '1.5'"},
+      {"step,loss\nnan,1\n", "a.csv: line 2: step: must be a whole number"},
+      {"step,loss\n-1,1\n", "a.csv: line 2: step: must be a whole number"},
+      {"step,loss\n5,1\n5,1\n", "a.csv: line 3: step must be greater than 5, got 5"},
+      {"step,loss,accuracy\n5,1,\x01\n", "a.csv: line 2: accuracy: must be a number, got '\\x01'"},
   };
   for (const auto& [text, want] : cases) {
     test::expect_refused([&log = text] { (void)read_run_log(log, "a.csv"); }, want);
