@@ -30,10 +30,11 @@ std::vector<double> probabilities(std::span<const float> scores,
 WindowAnswers find_answers(std::span<const float> start, std::span<const float> end,
                            const std::vector<bool>& in_context, const AnswerSpanOptions& options) {
   const std::size_t count = in_context.size();
-  require(start.size() == count && end.size() == count && count > 0, "find_answers", start.size(),
-          " scores of starts and ", end.size(), " of ends for ", count, " tokens");
-  require(options.count >= 1, "find_answers", "count must be at least 1, not ", options.count);
-  require(options.max_tokens >= 1, "find_answers", "max_tokens must be at least 1, not ",
+  require(start.size() == count && end.size() == count && count > 0, "find_answers",
+          "start, end and in_context must have one size, at least 1, got ", start.size(), ", ",
+          end.size(), " and ", count);
+  require(options.count >= 1, "find_answers", "count must be at least 1, got ", options.count);
+  require(options.max_tokens >= 1, "find_answers", "max_tokens must be at least 1, got ",
           options.max_tokens);
   const std::vector<double> s = probabilities(start, in_context);
   const std::vector<double> e = probabilities(end, in_context);
@@ -57,7 +58,8 @@ WindowAnswers find_answers(std::span<const float> start, std::span<const float> 
 text::Span bytes_of_words(const text::Encoding& window, index_t first, index_t last) {
   const auto count = std::ssize(window.ids);
   require(0 <= first && first <= last && last < count && std::ssize(window.words) == count,
-          "bytes_of_words", "no tokens from ", first, " to ", last, " in a window of ", count);
+          "bytes_of_words", "tokens must be inside the window of ", count, " tokens, got ", first,
+          " to ", last);
   const auto same_word = [&](index_t a, index_t b) {
     const auto i = static_cast<std::size_t>(a);
     const auto j = static_cast<std::size_t>(b);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "models/hugging_face/finite.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
@@ -92,12 +93,12 @@ Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen,
 void for_each_batch(
     std::span<const text::Encoding> encodings, const TextBatchOptions& options,
     const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) {
-  require(options.batch_size >= 1, "for_each_batch", "batch_size must be at least 1, not ",
+  require(options.batch_size >= 1, "for_each_batch", "batch_size must be at least 1, got ",
           options.batch_size);
   const std::vector<index_t> order = longest_first(encodings);
   if (order.empty()) return;
   require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
-          "encoding ", options.first + order.back(), " has no token");
+          "encoding ", options.first + order.back(), " must have at least 1 token, got none");
 
   const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;
@@ -122,7 +123,8 @@ void for_each_batch(
   };
   kernels::parallel_tasks(std::ssize(batches),
                           std::min<index_t>(std::ssize(batches), thread_count()), batch);
-  if (error) std::rethrow_exception(error);
+  if (!error) return;
+  with_finite_outputs(options.folder, [&] { std::rethrow_exception(error); });
 }
 
 }  // namespace tessera::models

@@ -5,6 +5,7 @@
 //   });
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <span>
 
@@ -18,7 +19,8 @@ struct TextBatchOptions {
   index_t pad = 0;          // stands after a sequence's end
   bool feed_types = true;  // whether the model reads token types; they are left out where all are 0
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
-  index_t first = 0;  // the number of the first encoding, in errors
+  index_t first = 0;                  // the number of the first encoding, in errors
+  std::filesystem::path folder = {};  // of the model, in which a NotFinite looks for its reason
 };
 
 /// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows
@@ -29,7 +31,7 @@ struct TextBatchOptions {
 /// alone. Which batch an encoding is in changes no bit of what a model gives it.
 ///
 /// **Errors**: batch_size below 1; an encoding without a token; what `body` throws, for the first
-/// batch of those for which it does.
+/// batch of those for which it does; if that is NotFinite, as with_finite_outputs.
 void for_each_batch(
     std::span<const text::Encoding> encodings, const TextBatchOptions& options,
     const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body);

@@ -23,7 +23,7 @@ struct Refusal {
 constexpr Refusal kRefused[] = {
     {"deberta", "its attention has terms by relative position that Tessera lacks"},
     {"deberta-v2", "its attention has terms by relative position that Tessera lacks"},
-    {"neobert", "its projections are packed by head, and it is not supported"},
+    {"neobert", "its projections are packed by head"},
 };
 
 }  // namespace
@@ -33,20 +33,20 @@ std::span<const Family* const> all_families() {
 }
 
 const Family& family_of(const Json& config) {
-  if (!config.has("model_type")) config.fail("no model_type, so the kind of model is unknown");
   const Json type = config.at("model_type");
   const std::string_view name = type.text();
   for (const Family* family : kFamilies) {
     if (family->name == name) return *family;
   }
   for (const Refusal& refused : kRefused) {
-    if (refused.name == name) type.fail(type.described(), " is refused: ", refused.why);
+    if (refused.name != name) continue;
+    type.fail("must be a supported family, got ", type.described(), ": ", refused.why);
   }
   std::string known;
   for (const Family* family : kFamilies) {
     known += (known.empty() ? "" : ", ") + std::string(family->name);
   }
-  type.fail("wanted one of ", known, "; got ", type.described());
+  type.fail("must be one of ", known, ", got ", type.described());
 }
 
 }  // namespace tessera::models

@@ -58,9 +58,9 @@ bool is_of_encoder(const Family& family, const std::string& theirs, const std::s
 
 void check_shape(const ModelFolder& from, const std::string& name, const Tensor& parameter) {
   const auto shape = from.shape(name);
-  require(shape == parameter.shape(), kSaveFolderOp, printable(name), " has the shape ",
-          parameter.shape(), ", and ", shape ? "another in " : "there is none in ",
-          printable(from.path.string()), ", which is not the folder that the model was made from");
+  require(shape == parameter.shape(), kSaveFolderOp, printable(name), " must be as in ",
+          printable(from.path.string()), ", ", shape ? str_cat("of shape ", *shape) : "absent",
+          ", got shape ", parameter.shape(), "; give the folder that the model was made from");
 }
 
 std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const SavedModel& model) {
@@ -69,8 +69,8 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
   for (const auto& [given, parameter] : model.parameters) {
     const std::string name = renamed(given, model.renames);
     const std::vector<WeightSource> sources = from.sources(name);
-    require(!sources.empty(), kSaveFolderOp, "no model of the family ", from.family->name, " has ",
-            printable(name));
+    require(!sources.empty(), kSaveFolderOp, "parameter must be one of the family ",
+            from.family->name, ", got ", printable(name));
     const WeightSource& source = sources.front();
     const bool inside = is_of_encoder(*from.family, source.names.front(), name);
     if (inside && !name.starts_with("head.")) check_shape(from, name, parameter);

@@ -28,14 +28,15 @@ index_t layer_of(std::string_view name) {
 
 void check(index_t layers, const FineTuningOptions& options) {
   const auto check_rate = [](const char* name, double value) {
-    require(value >= 0 && std::isfinite(value), kFineTuningOp, name, " must be a number >= 0, not ",
-            value);
+    require(value >= 0 && std::isfinite(value), kFineTuningOp, name,
+            " must be finite and at least 0, got ", value);
   };
   check_rate("lr", options.lr);
   check_rate("head_lr", options.head_lr.value_or(0));
   check_rate("layer_decay", options.layer_decay);
   require(options.freeze_layers >= 0 && options.freeze_layers <= layers, kFineTuningOp,
-          "freeze_layers is ", options.freeze_layers, ", but the model has ", layers, " layers");
+          "freeze_layers must be from 0 to ", layers, ", the layers of the model, got ",
+          options.freeze_layers);
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
       groups.push_back(std::move(group));
     }
   }
-  require(!groups.empty(), kFineTuningOp, "every parameter is frozen");
+  require(!groups.empty(), kFineTuningOp, "at least one parameter must learn, got none");
   return groups;
 }
 

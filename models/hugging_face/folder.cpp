@@ -17,15 +17,50 @@ struct ModelFolder::Found {
   Halves halves = Halves::kKept;
 };
 
+namespace {
+
+constexpr const char* kMergeAdapter =
+    "adapters (LoRA) are not supported; merge the adapter into its model and save that model";
+
+/// Throws if the config is of a model whose weights are not what they seem.
+void check_weights_are_plain(const Json& config) {
+  if (const auto pruned = config.find("pruned_heads")) {
+    const bool has_items = pruned->is_object() || pruned->is_list();
+    if (!has_items || pruned->size() > 0) {
+      pruned->fail("must be empty, got ", pruned->described(), "; pruned heads are not supported");
+    }
+  }
+  if (const auto quantised = config.find("quantization_config")) {
+    quantised->fail("must be absent, got ", quantised->described(),
+                    "; save the model without quantisation");
+  }
+}
+
+Json checked_config(const fs::path& folder) {
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
+    if (fs::exists(folder / name)) fail_file((folder / name).string(), kMergeAdapter);
+  }
+  Json config = read_json(folder / "config.json", kSmallJson).as_object();
+  check_weights_are_plain(config);
+  return config;
+}
+
+}  // namespace
+
 ModelFolder::ModelFolder(const fs::path& folder)
     : path(folder),
-      config(read_json(folder / "config.json", kSmallJson).as_object()),
+      config(checked_config(folder)),
       family(&family_of(config)),
       encoder(family->options(config)),
       files_(folder),
       group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
+  for (const std::string& name : files_.names()) {
+    if (name.find(".lora_") == std::string::npos) continue;
+    fail_file(files_.file_of(name), "tensor ", printable(name), ": ", kMergeAdapter);
+  }
   check_embeddings();
   check_layers();
+  check_layer_count();
 }
 
 /// So that no model is made for tables that are nowhere, as for layers.
@@ -57,6 +92,21 @@ void ModelFolder::check_layers() const {
   }
 }
 
+/// A layer that is left out changes every number too.
+void ModelFolder::check_layer_count() const {
+  const auto layers = std::ssize(encoder.encoder.layers);
+  for (const WeightName& line : family->encoder_names) {
+    for (const std::string& name : our_names(line, layers + 1)) {
+      if (!name.starts_with(str_cat("encoder.layers.", layers, '.'))) continue;
+      const auto found = find(name);
+      if (!found) continue;
+      fail_file(files_.file_of(found->names.front()), "tensor ", printable(found->names.front()),
+                ": layer number must be less than ", layers, ", the layers in config.json, got ",
+                layers);
+    }
+  }
+}
+
 /// A bias that is left out, because the config says so or by default, changes every number.
 void ModelFolder::check_biases(const std::string& layer, const EncoderLayerOptions& options) const {
   const bool attention = options.attention.bias.value_or(options.bias);
@@ -73,7 +123,7 @@ void ModelFolder::check_biases(const std::string& layer, const EncoderLayerOptio
     const auto found = wanted ? std::nullopt : find(layer + name);
     if (!found) continue;
     fail_file(files_.file_of(found->names.front()), "tensor ", printable(found->names.front()),
-              ": config.json's model has no such bias");
+              ": must be absent, because the model in config.json has no such bias");
   }
 }
 
@@ -109,13 +159,14 @@ std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) con
 void ModelFolder::fail_missing(const std::string& name) const {
   const std::vector<WeightSource> places = sources(name);
   if (places.empty()) {
-    fail_file(path.string(), "no model of the family ", family->name, " has ", printable(name));
+    fail_file(path.string(), "parameter must be one of the family ", family->name, ", got ",
+              printable(name));
   }
   const std::vector<std::string>& names = places.front().names;
   const auto is_missing = [&](const std::string& theirs) { return !spelling_of(theirs); };
   const std::string& theirs = *std::find_if(names.begin(), names.end(), is_missing);
-  fail_file(files_.file_of(""), "no tensor ", printable(std::string(family->prefix) + theirs),
-            ", nor ", printable(theirs), ", for ", printable(name));
+  fail_file(files_.file_of(""), "tensor ", printable(std::string(family->prefix) + theirs), " or ",
+            printable(theirs), " not found, needed for ", printable(name));
 }
 
 ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& shape) const {
@@ -127,8 +178,8 @@ ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& s
   for (const std::string& theirs : found->names) {
     const Shape& is = *files_.shape(theirs);
     if (is == part) continue;
-    fail_file(files_.file_of(theirs), "tensor ", printable(theirs), ": wanted shape ", part,
-              " for config.json's sizes, got ", is);
+    fail_file(files_.file_of(theirs), "tensor ", printable(theirs), ": shape must be ", part,
+              " by config.json, got ", is);
   }
   return *found;
 }
@@ -143,6 +194,13 @@ std::optional<Shape> ModelFolder::shape(const std::string& name) const {
   Shape shape = *files_.shape(found->names.front());
   if (!shape.empty()) shape[0] *= std::ssize(found->names);
   return shape;
+}
+
+std::string ModelFolder::place(const std::string& name) const {
+  const auto found = find(name);
+  if (!found) fail_missing(name);
+  const std::string& theirs = found->names.front();
+  return str_cat(printable(theirs), " in ", files_.file_of(theirs));
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {

@@ -32,9 +32,9 @@ namespace tessera::models {
 /// what was wanted and what is there.
 class ModelFolder {
  public:
-  /// **Errors**: a file that is missing or not as it should be; a family that is not known; sizes
-  /// out of range; layers that the weights lack or have in other sizes, or with biases that the
-  /// config's have not.
+  /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range; layers
+  /// that only one of config and weights has, or that differ in sizes or biases; adapters (LoRA),
+  /// pruned heads and quantised weights, which are not supported.
   explicit ModelFolder(const std::filesystem::path& folder);
 
   std::filesystem::path path;
@@ -50,6 +50,9 @@ class ModelFolder {
   std::optional<Shape> shape(const std::string& name) const;
   /// Our parameter `name`, in float32. **Errors**: it is not there, or has not this shape.
   Tensor weight(const std::string& name, const Shape& shape) const;
+  /// The tensor of the files that our parameter `name` begins with, and its file, for errors.
+  /// **Errors**: it is not there.
+  std::string place(const std::string& name) const;
   /// Every parameter that the files have, by our names, those of heads too.
   nn::StateDict weights() const;
   /// What our parameter `name` can be made of in files of the family, whether it is there or not;
@@ -64,6 +67,7 @@ class ModelFolder {
   [[noreturn]] void fail_missing(const std::string& name) const;
   void check_embeddings() const;
   void check_layers() const;
+  void check_layer_count() const;
   void check_biases(const std::string& layer, const EncoderLayerOptions& options) const;
 
   WeightFiles files_;

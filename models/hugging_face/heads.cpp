@@ -79,11 +79,12 @@ std::vector<Rename> token_classifier_renames(const Family& family) {
 }
 
 void check_new_labels(const char* op, const std::vector<std::string>& labels) {
-  require(!labels.empty(), op, "wanted at least one label, got none");
+  require(!labels.empty(), op, "labels must not be empty");
   std::set<std::string_view> seen;
   for (const std::string& label : labels) {
     json_quoted(label, op);  // which checks that it is UTF-8
-    require(seen.insert(label).second, op, "the label ", printable(label), " is there twice");
+    require(seen.insert(label).second, op, "labels must be different, got ", printable(label),
+            " twice");
   }
 }
 

@@ -5,6 +5,7 @@
 #include "models/hugging_face/batches.h"
 #include "models/hugging_face/family.h"
 #include "models/hugging_face/fine_tuning.h"
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/freeze.h"
 #include "models/hugging_face/heads.h"

@@ -33,15 +33,14 @@ std::vector<std::string> numbered_labels(index_t count) {
 
 std::vector<std::string> labels_of(const Json& table) {
   const index_t count = table.size();
-  if (count == 0) table.fail("wanted at least one label, got none");
-  if (count > kMostLabels) table.fail("wanted at most ", kMostLabels, " labels, got ", count);
+  if (count == 0) table.fail("must have at least one label, got none");
+  if (count > kMostLabels) table.fail("must have at most ", kMostLabels, " labels, got ", count);
   std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
   for (const Json& label : table.items()) {
     const std::optional<index_t> number = label_number(label.key());
-    if (!number)
-      label.fail("wanted a class's number as the key, 0, 1, ..., got ", printable(label.key()));
+    if (!number) label.fail("key must be a class number (0, 1, ...), got ", printable(label.key()));
     if (*number >= count) {
-      label.fail("wanted the numbers 0 to ", count - 1, " of ", count, " labels, got ", *number);
+      label.fail("class number must be from 0 to ", count - 1, ", got ", *number);
     }
     found[static_cast<std::size_t>(*number)] = label.text();
   }
@@ -57,16 +56,19 @@ void check_inverse(const Json& inverse, const std::vector<std::string>& labels) 
   for (const Json& value : inverse.items()) {
     const index_t number = value.integer();
     if (number < 0 || number >= std::ssize(labels)) {
-      value.fail("wanted one of the ", labels.size(), " numbers of id2label, got ", number);
+      value.fail("must be a class number of id2label, from 0 to ", labels.size() - 1, ", got ",
+                 number);
     }
     const std::string& label = labels[static_cast<std::size_t>(number)];
     if (label != value.key()) {
-      value.fail("gives the number ", number, ", which is ", printable(label), " in id2label");
+      value.fail("must be the label's number in id2label, got ", number, ", which is ",
+                 printable(label));
     }
     numbers.emplace(value.key(), number);
   }
   for (const std::string& label : labels) {
-    if (!numbers.contains(label)) inverse.fail("lacks ", printable(label), ", a label of id2label");
+    if (!numbers.contains(label))
+      inverse.fail("must have the labels of id2label, got none for ", printable(label));
   }
 }
 
@@ -80,7 +82,8 @@ std::vector<std::string> read_labels(const Json& config) {
   std::vector<std::string> labels = labels_of(table->as_object());
   if (const auto count = config.find("num_labels")) {
     if (count->integer() != std::ssize(labels)) {
-      count->fail("wanted ", labels.size(), ", as id2label has labels, got ", count->integer());
+      count->fail("must be ", labels.size(), ", the number of labels in id2label, got ",
+                  count->integer());
     }
   }
   if (const auto inverse = config.find("label2id")) check_inverse(inverse->as_object(), labels);
@@ -91,7 +94,7 @@ void check_label_count(const Json& config, const std::vector<std::string>& label
   if (rows == std::ssize(labels)) return;
   const auto table = config.find("id2label");
   (table ? *table : config)
-      .fail("wanted ", rows, " labels, one a row of classifier.weight, got ", labels.size(),
+      .fail("must have ", rows, " labels, the rows of classifier.weight, got ", labels.size(),
             table ? "" : " (the default, as id2label is absent)");
 }
 
@@ -101,7 +104,7 @@ Scoring text_scoring(const Json& config, index_t classes) {
   if (type == "multi_label_classification") return Scoring::kSigmoid;
   if (type != "single_label_classification" && !type.empty()) {
     config.at("problem_type")
-        .fail("wanted regression, single_label_classification or multi_label_classification, got ",
+        .fail("must be regression, single_label_classification or multi_label_classification, got ",
               printable(type));
   }
   return classes == 1 ? Scoring::kSigmoid : Scoring::kSoftmax;
@@ -119,7 +122,7 @@ Scoring pair_scoring(const Json& config, index_t classes) {
   if (name == "Identity") return Scoring::kNone;
   if (name == "Sigmoid") return Scoring::kSigmoid;
   if (name == "Softmax") return Scoring::kSoftmax;
-  function->fail("wanted Identity, Sigmoid or Softmax, got ", printable(name));
+  function->fail("must be Identity, Sigmoid or Softmax, got ", printable(name));
 }
 
 Tensor scored(Scoring scoring, const Tensor& logits) {
@@ -131,7 +134,7 @@ Tensor scored(Scoring scoring, const Tensor& logits) {
     case Scoring::kSoftmax:
       return softmax(logits);
   }
-  fail("scored", "no such scoring");
+  fail("scored", "scoring must be kNone, kSigmoid or kSoftmax");
 }
 
 }  // namespace tessera::models

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -56,19 +57,20 @@ Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std
 }
 
 /// The blanks of one text, whose tokens' vectors are `encoded`, (T, D). A few at a time: each blank
-/// has a score for each token of the vocabulary.
-std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding,
+/// has a score for each token of the vocabulary. The text has this number in errors.
+std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding, index_t number,
                              std::span<const std::size_t> places, const Tensor& encoded,
-                             index_t count) {
+                             const FillingOptions& options) {
   std::vector<Blank> blanks;
   for (std::size_t begin = 0; begin < places.size(); begin += kBlanksAtOnce) {
     const auto some = places.subspan(begin, std::min(kBlanksAtOnce, places.size() - begin));
     const std::vector<index_t> rows(some.begin(), some.end());
     const Tensor chosen = index_select(encoded, 0, from_vector(rows, {std::ssize(rows)}));
     const Tensor scores = softmax(of.model.score(chosen));
-    const auto [best, ids] = topk(scores, std::min(count, scores.size(1)));
+    const auto [best, ids] = topk(scores, std::min(options.count, scores.size(1)));
     const auto columns = static_cast<std::size_t>(best.size(1));
     const std::vector<float> values = best.to_vector<float>();
+    require_finite(values, options.task.name, number);
     const std::vector<index_t> numbers = ids.to_vector<index_t>();
     for (std::size_t k = 0; k < some.size(); ++k) {
       blanks.push_back(fill(*of.reader.tokenizer, encoding, some[k], places.size() > 1,
@@ -83,13 +85,13 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
 
 std::string MaskFiller::mask() const {
   const auto id = reader.tokenizer->special().mask;
-  require(id.has_value(), kMaskFillerOp, "the tokenizer has no mask");
+  require(id.has_value(), kMaskFillerOp, "tokenizer must have a mask token, got none");
   return std::string(reader.tokenizer->token(*id));
 }
 
 std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,
                                                        const FillingOptions& options) const {
-  require(options.count >= 1, kMaskFillerOp, "count must be at least 1, not ", options.count);
+  require(options.count >= 1, kMaskFillerOp, "count must be at least 1, got ", options.count);
   const index_t mask_id = reader.tokenizer->id(mask());
   text::EncodeOptions encode = reader.encode_options(options.task);
   encode.special_in_text = true;  // a blank is one
@@ -98,8 +100,8 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
     require(!places[n].empty(), kMaskFillerOp, "text ",
-            options.task.first + static_cast<index_t>(n), " has no ", mask(), " among its ",
-            encodings[n].ids.size(), " tokens");
+            options.task.first + static_cast<index_t>(n), " must have a ", mask(),
+            ", got none in its ", encodings[n].ids.size(), " tokens");
   }
   std::vector<std::vector<Blank>> results(texts.size());
   for_each_batch(encodings, reader.batch_options(options.task),
@@ -108,8 +110,8 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto n = static_cast<std::size_t>(chosen[i]);
                      results[n] =
-                         fill_text(*this, encodings[n], places[n],
-                                   encoded.select(0, static_cast<index_t>(i)), options.count);
+                         fill_text(*this, encodings[n], options.task.first + chosen[i], places[n],
+                                   encoded.select(0, static_cast<index_t>(i)), options);
                    }
                  });
   return results;
@@ -119,7 +121,7 @@ MaskFiller load_mask_filler(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
   if (!reader.tokenizer->special().mask) {
-    fail_file(path.string(), "wanted a tokenizer with a mask_token, got one without");
+    fail_file(path.string(), "tokenizer must have a mask_token, got none");
   }
   auto model = load_model<MaskedLm>(masked_lm_options(folder), folder);
   return {.reader = std::move(reader), .model = std::move(model)};

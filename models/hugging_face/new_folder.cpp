@@ -23,7 +23,7 @@ namespace {
 fs::path resolved(const fs::path& target) {
   std::error_code error;
   const fs::path path = fs::weakly_canonical(fs::absolute(target, error), error);
-  if (error) fail_file(target.string(), "cannot save a folder there: ", error.message());
+  if (error) fail_file(target.string(), "cannot save a folder here: ", error.message());
   return path.has_filename() ? path : path.parent_path();
 }
 
@@ -64,21 +64,20 @@ void NewFolder::check_target(const fs::path& target, bool overwrite) {
   if (!is_there(path)) {
     if (fs::is_directory(path.parent_path(), error)) return;
     fail_file(target.string(),
-              "cannot save a folder there: ", printable(path.parent_path().string()),
-              " is no folder");
+              "cannot save a folder here: ", printable(path.parent_path().string()),
+              " is not a folder");
   }
   if (!fs::is_directory(path, error)) {
-    fail_file(target.string(), "cannot save a folder there: a file is in its place");
+    fail_file(target.string(), "must be a folder or absent, got a file");
   }
   if (is_mounted(path)) {
-    fail_file(target.string(),
-              "cannot save a folder there: a file system is mounted there, save to a folder in it");
+    fail_file(target.string(), "must not be a mount point; save to a folder in it");
   }
   const bool empty = fs::is_empty(path, error);
-  if (error) fail_file(target.string(), "cannot be read: ", error.message());
+  if (error) fail_file(target.string(), "cannot read: ", error.message());
   if (!empty && !overwrite) {
     fail_file(target.string(),
-              "the folder is there and not empty; overwriting it was not asked for");
+              "must be absent or empty unless overwrite is set, got a folder that is not empty");
   }
 }
 
@@ -93,7 +92,7 @@ NewFolder::NewFolder(const fs::path& target, bool overwrite)
   } while (is_there(path_));
   if (fs::create_directory(path_, error)) return;
   path_.clear();
-  fail_file(target.string(), "cannot make a folder beside it: ", error.message());
+  fail_file(target.string(), "cannot make a folder next to it: ", error.message());
 }
 
 NewFolder::~NewFolder() {
@@ -114,10 +113,10 @@ void NewFolder::check_that_nothing_is_lost() const {
        at.increment(error)) {
     const fs::path name = at->path().lexically_relative(target_);
     if (is_there(path_ / name)) continue;
-    fail_file(target_.string(), "not overwritten: it has ", printable(name.string()),
-              ", which the new folder has not");
+    fail_file(target_.string(), "cannot overwrite: it has ", printable(name.string()),
+              ", which the new folder lacks");
   }
-  if (error) fail_file(target_.string(), "cannot be read: ", error.message());
+  if (error) fail_file(target_.string(), "cannot read: ", error.message());
 }
 
 void NewFolder::check_place() const {
@@ -133,7 +132,7 @@ void NewFolder::take_the_place() {
   const fs::path old = std::exchange(path_, {});
   if (!moved) {
     fail_file(target_.string(), "cannot give the new folder this name: ", error.message(),
-              "; it stays ", printable(old.string()));
+              "; the new folder is ", printable(old.string()));
   }
   std::error_code ignored;
   fs::remove_all(old, ignored);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
@@ -15,11 +16,11 @@ constexpr const char* kAnswererOp = "QuestionAnswerer";
 constexpr index_t kContext = 1;  // the second text of each pair
 
 void check(const AnsweringOptions& options) {
-  require(options.count >= 1, kAnswererOp, "count must be at least 1, not ", options.count);
-  require(options.max_tokens >= 1, kAnswererOp, "max_tokens must be at least 1, not ",
+  require(options.count >= 1, kAnswererOp, "count must be at least 1, got ", options.count);
+  require(options.max_tokens >= 1, kAnswererOp, "max_tokens must be at least 1, got ",
           options.max_tokens);
-  require(options.window >= 1, kAnswererOp, "window must be at least 1, not ", options.window);
-  require(options.stride >= 0, kAnswererOp, "stride must not be ", options.stride);
+  require(options.window >= 1, kAnswererOp, "window must be at least 1, got ", options.window);
+  require(options.stride >= 0, kAnswererOp, "stride must be at least 0, got ", options.stride);
 }
 
 /// A question with all of its context, a part in each window. Errors name it by its number.
@@ -39,8 +40,8 @@ std::vector<text::Encoding> windows_of(const Question& question, index_t number,
   const index_t added = std::ranges::count_if(
       tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
-  require(room >= 1, kAnswererOp, "question ", number, " of ", asked,
-          " tokens leaves no room for its context in ", encode.max_length);
+  require(room >= 1, kAnswererOp, "question ", number, " must leave room for its context in ",
+          encode.max_length, " tokens, got ", asked, " tokens and ", added, " special ones");
   encode.stride = std::min(options.stride, encode.max_length / 2);
   if (encode.stride >= room) encode.stride = room / 2;
   return tokenizer.encode_pair_windows(question.question, question.context, encode);
@@ -117,7 +118,10 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
                    const std::size_t row = scores.size() / chosen.size();
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto n = static_cast<std::size_t>(chosen[i]);
-                     found[n] = answers_in(windows[n], std::span(scores).subspan(i * row, row),
+                     const auto own = std::span(scores).subspan(i * row, row);
+                     require_finite(own, options.task.name,
+                                    options.task.first + static_cast<index_t>(question_of[n]));
+                     found[n] = answers_in(windows[n], own,
                                            {.count = count, .max_tokens = options.max_tokens});
                    }
                  });

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <initializer_list>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "models/hugging_face/batches.h"
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
+#include "models/hugging_face/task.h"
 #include "models/text/tokenizers.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::models {
 
@@ -26,9 +30,12 @@ std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& o
   const auto found = settings.prompts.find(*name);
   if (found != settings.prompts.end()) return found->second;
   std::string names;
-  for (const auto& [known, text] : settings.prompts) names += " '" + known + "'";
-  fail(kSentenceEncoderOp, "no prompt is called '", *name, "'; there are",
-       names.empty() ? " none" : names);
+  for (const auto& [known, text] : settings.prompts) {
+    names += (names.empty() ? "one of " : ", ") + printable(known);
+  }
+  fail(kSentenceEncoderOp, "prompt_name must be ",
+       names.empty() ? "absent, because the folder has no prompts" : names, ", got ",
+       printable(*name));
 }
 
 /// `options` with the first of these prompts that the folder has, if they name none.
@@ -52,8 +59,9 @@ index_t smaller_limit(index_t a, index_t b) {
 }
 
 text::EncodeOptions encode_options(const SentenceEncoder& model, const SentenceOptions& options) {
+  require_max_length("SentenceOptions", options.max_length, model.settings.max_length);
   return {.add_special = !is_static(model),
-          .max_length = smaller_limit(model.settings.max_length, options.max_length),
+          .max_length = options.max_length > 0 ? options.max_length : model.settings.max_length,
           .cut = model.tokenizer->settings().cut,
           .special_in_text = options.special_in_text};
 }
@@ -68,6 +76,15 @@ index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
 
+/// Throws NotFinite about the first of the texts whose row of `y` is not finite.
+void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const TextName& name) {
+  const std::vector<float> values = y.to(kFloat32).to_vector<float>();
+  const auto columns = static_cast<std::size_t>(y.size(1));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    require_finite(std::span(values).subspan(i * columns, columns), name, texts[i]);
+  }
+}
+
 /// One row a text, of as many columns as the pooling makes.
 Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
                    index_t prompt, const SentenceOptions& options) {
@@ -79,11 +96,13 @@ Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encodin
                   .pad = model.tokenizer->special().pad.value_or(0),
                   .feed_types = encoder != nullptr && encoder->embeddings.type.has_value() &&
                                 model.tokenizer->settings().feeds_types,
-                  .progress = options.progress},
+                  .progress = options.progress,
+                  .folder = model.folder},
                  [&](const Tokens& tokens, std::span<const index_t> chosen) {
                    const Tensor x = encoder ? (*encoder)(tokens)
                                             : std::get<nn::Embedding>(model.words)(tokens.ids);
                    const Tensor y = model.pooling(x, tokens, prompt);
+                   require_finite_rows(y, chosen, options.name);
                    std::call_once(is_made, [&] {
                      rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
                    });
@@ -99,7 +118,7 @@ Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encodin
 Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
                                const SentenceOptions& options) const {
   require(options.truncate >= 0 && options.truncate <= width, kSentenceEncoderOp,
-          "truncate must be from 0 to ", width, ", not ", options.truncate);
+          "truncate must be from 0 to ", width, ", got ", options.truncate);
   const NoGrad not_recorded;
   const std::string prompt = prompt_of(settings, options);
   std::vector<std::string> given;
@@ -124,7 +143,11 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     y = std::visit([&](const auto& part) { return part(y); }, module);
   }
   if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
-  return options.normalize ? Normalize{}(y) : y;
+  if (options.normalize) y = Normalize{}(y);
+  std::vector<index_t> all(texts.size());
+  std::iota(all.begin(), all.end(), 0);
+  with_finite_outputs(folder, [&] { require_finite_rows(y, all, options.name); });
+  return y;
 }
 
 Tensor SentenceEncoder::encode_queries(const std::vector<std::string>& texts,
@@ -155,7 +178,9 @@ SentenceEncoder static_encoder(const std::filesystem::path& folder, const Module
   nn::Embedding words(1, 1, blank);
   words.weight = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
-  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(row.folder);
+  std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(
+      row.folder, words.weight.size(0),
+      str_cat("the static embeddings in ", (row.folder / "model.safetensors").string()));
   SentenceSettings settings = read_sentence_settings(folder, row.folder);
   return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
 }
@@ -163,7 +188,7 @@ SentenceEncoder static_encoder(const std::filesystem::path& folder, const Module
 SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow& row) {
   const ModelFolder files(row.folder);
   TokenEncoder words = load_encoder(files);
-  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(row.folder);
+  std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(files);
   SentenceSettings settings = read_sentence_settings(folder, row.folder);
   if (settings.max_length == 0) settings.max_length = tokenizer->settings().max_length;
   settings.max_length = smaller_limit(settings.max_length, files.encoder.max_tokens);
@@ -179,20 +204,23 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   const ModuleRow& first = rows.front();
   const bool is_transformer = first.kind == "Transformer";
   if (!is_transformer && first.kind != "StaticEmbedding") {
-    fail_file(first.place, "wanted Transformer or StaticEmbedding first, got ", first.kind);
+    fail_file(first.place, "first module must be Transformer or StaticEmbedding, got ",
+              printable(first.kind));
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
-          "static embeddings have no pooling to replace");
+          "pooling must be absent for static embeddings, which have none");
   SentenceEncoder model =
       is_transformer ? transformer(folder, first) : static_encoder(folder, first);
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {
-      fail_file(rows[1].place, "wanted Pooling after Transformer, got ", rows[1].kind);
+      fail_file(rows[1].place, "module after Transformer must be Pooling, got ",
+                printable(rows[1].kind));
     }
     model.pooling = read_pooling(rows[1].folder, model.width);
     next = 2;
   }
+  model.folder = folder;
   if (pooling) model.pooling.modes = {*pooling};
   model.width *= std::ssize(model.pooling.modes);
   for (std::size_t i = next; i < rows.size(); ++i) {

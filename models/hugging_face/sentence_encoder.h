@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"
 #include "models/hugging_face/similarity.h"
@@ -27,10 +28,11 @@ struct SentenceOptions {
   std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name
   index_t truncate = 0;                         // only the first so many columns; 0: all
   bool normalize = false;                       // to length 1 at the end, whatever the folder does
-  index_t max_length = 0;       // in tokens, if fewer than settings.max_length; 0: that
+  index_t max_length = 0;                       // in tokens, at most settings.max_length; 0: that
   bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
   index_t batch_size = 32;
   std::function<void(index_t done, index_t all)> progress = {};
+  TextName name = {};  // what errors call a text; empty: "text 3"
 };
 
 /// An encoder of sentences: a tokenizer, vectors of tokens, a pooling, and modules.
@@ -44,15 +46,17 @@ struct SentenceEncoder {
   SentencePooling pooling;
   std::vector<SentenceModule> modules;
   SentenceSettings settings;
-  index_t width;  // of an embedding
+  index_t width;                      // of an embedding
+  std::filesystem::path folder = {};  // from which it was loaded, if from any
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
   /// to settings.max_length tokens. A prompt that is not given is the folder's default, if it has
   /// one.
   ///
   /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the
-  /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate or batch_size out of
-  /// range.
+  /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate, max_length or
+  /// batch_size out of range; an embedding that is not finite: std::runtime_error that names the
+  /// weight, or NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
   /// The same with the prompt that the folder has for a question ("query") or for what is searched

@@ -11,6 +11,7 @@
 #include "models/hugging_face/json_edit.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/arithmetic.h"
@@ -33,7 +34,8 @@ class ModuleWeights {
  public:
   explicit ModuleWeights(const Path& folder) : file_(folder / "model.safetensors") {
     if (!std::filesystem::exists(file_) && std::filesystem::exists(folder / "pytorch_model.bin")) {
-      fail_file(file_.string(), "wanted this file; pytorch_model.bin beside it is not read");
+      fail_file(file_.string(),
+                "not found, but pytorch_model.bin, a Python pickle; save it as safetensors");
     }
     tensors_ = load_safetensors(file_).tensors;
   }
@@ -43,25 +45,32 @@ class ModuleWeights {
   /// A matrix of any size, in float32.
   Tensor matrix(const std::string& name) const {
     const Tensor x = find(name);
-    if (x.rank() != 2) fail_file(file_.string(), name, ": wanted two axes, got ", x.shape());
+    if (x.rank() != 2) {
+      fail_file(file_.string(), "tensor ", printable(name), ": must have 2 dimensions, got shape ",
+                x.shape());
+    }
     return x;
   }
 
   /// A tensor of this shape, in float32.
   Tensor tensor(const std::string& name, const Shape& shape) const {
     const Tensor x = find(name);
-    if (x.shape() != shape)
-      fail_file(file_.string(), name, ": wanted ", shape, ", got ", x.shape());
+    if (x.shape() != shape) {
+      fail_file(file_.string(), "tensor ", printable(name), ": shape must be ", shape, ", got ",
+                x.shape());
+    }
     return x;
   }
 
  private:
   Tensor find(const std::string& name) const {
     const auto found = tensors_.find(name);
-    if (found == tensors_.end()) fail_file(file_.string(), "wanted a tensor ", name, ", got none");
+    if (found == tensors_.end())
+      fail_file(file_.string(), "tensor ", printable(name), " not found");
     const Tensor& x = found->second;
     if (!is_floating(x.dtype())) {
-      fail_file(file_.string(), name, ": wanted floating numbers, got ", x.dtype());
+      fail_file(file_.string(), "tensor ", printable(name), ": dtype must be floating, got ",
+                x.dtype());
     }
     return x.to(kFloat32);
   }
@@ -78,7 +87,8 @@ std::string_view last_part(std::string_view dotted) {
 /// Throws unless the config's key has this width, or is absent.
 void want_width(const Json& config, std::string_view key, index_t width) {
   const index_t found = config.integer(key, JsonRange{1, config::kMaxWidth}, width);
-  if (found != width) config.at(key).fail("wanted ", width, ", the width before it, got ", found);
+  if (found != width)
+    config.at(key).fail("must be ", width, ", the width of its input, got ", found);
 }
 
 Tensor identity(const Tensor& x) {
@@ -105,7 +115,7 @@ Dense read_dense(const Path& folder, index_t width) {
   const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
   for (const char* key : {"module_input_name", "module_output_name"}) {
     if (config.text(key, "sentence_embedding") != "sentence_embedding") {
-      config.at(key).fail("wanted 'sentence_embedding', got ", config.at(key).described());
+      config.at(key).fail("must be 'sentence_embedding', got ", config.at(key).described());
     }
   }
   const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
@@ -114,7 +124,7 @@ Dense read_dense(const Path& folder, index_t width) {
   });
   if (found == kActivations.end()) {
     config.at("activation_function")
-        .fail("wanted Tanh, Identity, ReLU, GELU or Sigmoid, got ",
+        .fail("must be Tanh, Identity, ReLU, GELU or Sigmoid, got ",
               config.at("activation_function").described());
   }
   const ModuleWeights weights(folder);
@@ -138,7 +148,7 @@ nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
 Path folder_inside(const Path& folder, const Json& path) {
   const Path named = Path(path.text()).lexically_normal();
   const bool outside = named.is_absolute() || (!named.empty() && *named.begin() == "..");
-  if (outside) path.fail("wanted a folder inside the model's, got ", path.described());
+  if (outside) path.fail("must be a folder inside the model's, got ", path.described());
   return named.empty() || named == "." ? folder : folder / named;
 }
 
@@ -148,7 +158,7 @@ Pooling mode_named(const Json& name) {
     if (pooling.name == name.text()) return pooling;
     names += (names.empty() ? "" : ", ") + std::string(pooling.name);
   }
-  name.fail("wanted one of ", names, "; got ", name.described());
+  name.fail("must be one of ", names, ", got ", name.described());
 }
 
 /// The modes that older files switch on one by one, in the order in which they are concatenated.
@@ -205,11 +215,12 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
   if (!json) return {{"Transformer", folder, file.string()}};
   std::vector<ModuleRow> rows;
   for (const Json& row : json->as_list().items()) {
-    if (std::ssize(rows) == kMostModules) json->fail("more than ", kMostModules, " modules");
+    if (std::ssize(rows) == kMostModules)
+      json->fail("must have at most ", kMostModules, " modules");
     rows.push_back({std::string(last_part(row.at("type").text())),
                     folder_inside(folder, row.at("path")), row.at("type").place()});
   }
-  if (rows.empty()) json->fail("wanted modules, got none");
+  if (rows.empty()) json->fail("must have at least one module, got none");
   return rows;
 }
 
@@ -225,10 +236,11 @@ SentencePooling read_pooling(const Path& folder, index_t width) {
     pooling.modes = switched_modes(config);
   } else if (mode->is_list()) {
     for (const Json& name : mode->items()) {
-      if (std::ssize(pooling.modes) == kMostModes) mode->fail("more than ", kMostModes, " modes");
+      if (std::ssize(pooling.modes) == kMostModes)
+        mode->fail("must have at most ", kMostModes, " modes");
       pooling.modes.push_back(mode_named(name));
     }
-    if (pooling.modes.empty()) mode->fail("wanted a mode, got none");
+    if (pooling.modes.empty()) mode->fail("must have at least one mode, got none");
   } else {
     pooling.modes.push_back(mode_named(*mode));
   }
@@ -246,7 +258,8 @@ index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModu
     width = dense.linear.weight.size(0);
     modules.emplace_back(std::move(dense));
   } else {
-    fail_file(row.place, "wanted Normalize, Dense, LayerNorm or Dropout here, got ", row.kind);
+    fail_file(row.place, "must be Normalize, Dense, LayerNorm or Dropout here, got ",
+              printable(row.kind));
   }
   return width;
 }
@@ -267,7 +280,7 @@ JsonChanges switched_on(const std::vector<Pooling>& modes) {
 void write_dense(const Path& folder, const Dense& dense) {
   const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);
   require(found != kActivations.end(), "save_folder",
-          "sentence-transformers has no name for a Dense module's activation");
+          "activation of a Dense module must be tanh, relu, gelu, sigmoid or the identity");
   const nn::Linear& linear = dense.linear;
   std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
   if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
@@ -281,7 +294,8 @@ void write_dense(const Path& folder, const Dense& dense) {
 
 void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
   require(norm.bias.defined() && norm.eps == nn::LayerNorm(1).eps, "save_folder",
-          "sentence-transformers has no LayerNorm without a bias or of another eps");
+          "LayerNorm must have a bias and eps ", nn::LayerNorm(1).eps,
+          ", as in sentence-transformers");
   write_text(folder / "config.json",
              json_object({{"dimension", std::to_string(norm.weight.size(0))}}));
   save_safetensors(folder / "model.safetensors",

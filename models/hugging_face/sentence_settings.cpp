@@ -35,7 +35,7 @@ Similarity similarity_named(const Json& name) {
   for (std::size_t i = 0; i < kSimilarities.size(); ++i) {
     if (name.text() == kSimilarities[i]) return static_cast<Similarity>(i);
   }
-  name.fail("wanted cosine, dot, euclidean or manhattan; got ", name.described());
+  name.fail("must be cosine, dot, euclidean or manhattan, got ", name.described());
 }
 
 void read_prompts(const Json& json, SentenceSettings& settings) {
@@ -48,7 +48,7 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
   if (!name) return;
   settings.default_prompt = name->text();
   if (!settings.prompts.contains(*settings.default_prompt)) {
-    name->fail("wanted the name of a prompt, got ", name->described());
+    name->fail("must be the name of a prompt, got ", name->described());
   }
 }
 

@@ -24,7 +24,7 @@ Tensor distances(Similarity kind, const Tensor& row, const Tensor& b) {
 
 Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b) {
   require(a.rank() == 2 && b.rank() == 2 && a.size(1) == b.size(1), "similarity",
-          "expected (N, D) and (M, D), not ", a.shape(), " and ", b.shape());
+          "shapes must be (N, D) and (M, D), got ", a.shape(), " and ", b.shape());
   constexpr Normalize kUnit;
   if (kind == Similarity::kDot) return matmul(a, b.t());
   if (kind == Similarity::kCosine) return matmul(kUnit(a), kUnit(b).t());

@@ -6,6 +6,7 @@
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::models {
 
@@ -97,8 +98,8 @@ TagGrouping tag_grouping(std::string_view name) {
   for (const auto& [known, grouping] : kNames) {
     if (name == known) return grouping;
   }
-  fail("tag_grouping", "no grouping is called ", name,
-       "; there are none, simple, first, average, max");
+  fail("tag_grouping", "grouping must be none, simple, first, average or max, got ",
+       printable(name));
 }
 
 bool continues_word(std::string_view text, text::Span bytes, std::string_view token,
@@ -107,7 +108,8 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
   const auto begin = static_cast<std::size_t>(bytes.begin);
   const auto end = static_cast<std::size_t>(bytes.end);
   require(bytes.begin >= 0 && begin <= end && end <= text.size(), "continues_word",
-          "a token from byte ", bytes.begin, " to ", bytes.end, " in a text of ", text.size());
+          "bytes must be inside the text of ", text.size(), " bytes, got ", bytes.begin, " to ",
+          bytes.end);
   if (has_prefix)
     return text::code_point_count(token) != text::code_point_count(text.substr(begin, end - begin));
   const bool after_space = begin == 0 || text[begin - 1] == ' ';
@@ -118,8 +120,9 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
 std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
                             std::span<const std::string> labels, TagGrouping grouping) {
   for (const ScoredToken& token : tokens) {
-    require(!labels.empty() && token.scores.size() == labels.size(), "group_tags", "a token has ",
-            token.scores.size(), " scores for ", labels.size(), " labels");
+    require(!labels.empty() && token.scores.size() == labels.size(), "group_tags",
+            "token must have a score for each of the ", labels.size(), " labels, got ",
+            token.scores.size(), " scores");
   }
   std::vector<Tag> tags = choose(tokens, labels, grouping);
   if (grouping != TagGrouping::kNone) tags = grouped(tags);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
@@ -20,12 +21,14 @@ Tensor logits_of(const SequenceClassifier& model, const TextReader& reader, Enco
   const index_t classes = model.classifier.weight.size(0);
   Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
   auto* rows = result.mutable_data<float>();
+  const auto columns = static_cast<std::size_t>(classes);
   for_each_batch(encodings, reader.batch_options(options),
                  [&](const Tokens& tokens, std::span<const index_t> chosen) {
                    const std::vector<float> scores = model(tokens).to_vector<float>();
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     std::copy_n(scores.begin() + static_cast<index_t>(i) * classes, classes,
-                                 rows + chosen[i] * classes);
+                     const auto row = std::span(scores).subspan(i * columns, columns);
+                     require_finite(row, options.name, options.first + chosen[i]);
+                     std::ranges::copy(row, rows + chosen[i] * classes);
                    }
                  });
   return result;
@@ -46,9 +49,8 @@ std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, En
     for (const std::string& label : of.labels) {
       classes.push_back({label, static_cast<double>(values[next++])});
     }
-    std::ranges::stable_sort(classes, [](const ClassScore& a, const ClassScore& b) {
-      return rank_of(a.score) > rank_of(b.score);
-    });
+    std::ranges::stable_sort(
+        classes, [](const ClassScore& a, const ClassScore& b) { return a.score > b.score; });
   }
   return results;
 }
@@ -79,8 +81,8 @@ Tensor CrossEncoder::operator()(std::span<const text::TextPair> pairs,
 
 Tensor CrossEncoder::scores(const std::string& query, std::span<const std::string> texts,
                             const TaskOptions& options) const {
-  require(labels.size() == 1, "CrossEncoder::rank", "the model gives a pair ", labels.size(),
-          " scores; only one can order texts");
+  require(labels.size() == 1, "CrossEncoder::rank", "model must give 1 score per pair, got ",
+          labels.size());
   std::vector<text::TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
   return (*this)(pairs, options).flatten();

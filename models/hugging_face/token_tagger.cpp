@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/ops/softmax.h"
 
@@ -40,10 +41,11 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
                    const std::size_t row = scores.size() / chosen.size();
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto n = static_cast<std::size_t>(chosen[i]);
-                     results[n] = group_tags(
-                         scored_tokens(*reader.tokenizer, texts[n], encodings[n],
-                                       std::span(scores).subspan(i * row, row), labels.size()),
-                         labels, grouping);
+                     const auto own = std::span(scores).subspan(i * row, row);
+                     require_finite(own, options.name, options.first + chosen[i]);
+                     results[n] = group_tags(scored_tokens(*reader.tokenizer, texts[n],
+                                                           encodings[n], own, labels.size()),
+                                             labels, grouping);
                    }
                  });
   return results;

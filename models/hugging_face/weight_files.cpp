@@ -1,5 +1,9 @@
 #include "models/hugging_face/weight_files.h"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
@@ -13,29 +17,42 @@ namespace {
 /// A few hundred are more than any model has.
 constexpr index_t kMaxFiles = 10'000;
 
+constexpr const char* kOneFile = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
 /// The name of a file in the index's own folder.
 std::string file_name(const Json& value) {
   const std::string_view name = value.text();
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!is_plain || !name.ends_with(".safetensors") || name.starts_with('.')) {
-    value.fail("wanted the name of a .safetensors file in the same folder, got ",
+    value.fail("must be the name of a .safetensors file in the same folder, got ",
                value.described());
   }
   return std::string(name);
 }
 
+/// The indices of an element by its number in row-major order.
+Shape place_of(index_t element, Shape shape) {
+  for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
+    const index_t size = shape[axis];
+    shape[axis] = element % size;
+    element /= size;
+  }
+  return shape;
+}
+
 [[noreturn]] void fail_without_weights(const fs::path& folder) {
   const bool has_pickle = fs::exists(folder / "pytorch_model.bin") ||
                           fs::exists(folder / "pytorch_model.bin.index.json");
-  fail_file(folder.string(), "no model.safetensors and no model.safetensors.index.json",
-            has_pickle ? "; pytorch_model.bin, a Python pickle, is not read" : "");
+  fail_file(folder.string(), "must have model.safetensors or model.safetensors.index.json",
+            has_pickle ? ", got pytorch_model.bin, a Python pickle; save it as safetensors" : "");
 }
 
 }  // namespace
 
 WeightFiles::WeightFiles(const fs::path& folder) {
-  const fs::path one = folder / "model.safetensors";
-  const fs::path index = folder / "model.safetensors.index.json";
+  const fs::path one = folder / kOneFile;
+  const fs::path index = folder / kIndex;
   if (fs::exists(one)) {
     main_ = one.string();
     files_.emplace_back(one);
@@ -54,16 +71,23 @@ void WeightFiles::read_index(const fs::path& path) {
     const std::string file = file_name(entry);
     const auto [at, is_new] = opened.emplace(file, files_.size());
     if (is_new) {
-      if (std::ssize(files_) == kMaxFiles) entry.fail("more than ", kMaxFiles, " files");
+      if (std::ssize(files_) == kMaxFiles)
+        entry.fail("must be one of at most ", kMaxFiles, " files");
       // Not openat without links: the hub's own cache is a folder of links.
       files_.emplace_back(path.parent_path() / file);
     }
     const std::string name(entry.key());
     if (!files_[at->second].shapes().contains(name)) {
-      entry.fail("no tensor ", printable(name), " in ", file);
+      entry.fail("tensor ", printable(name), " not found in ", file);
     }
     file_of_.emplace(name, at->second);
   }
+}
+
+std::vector<std::string> WeightFiles::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : file_of_) names.push_back(name);
+  return names;
 }
 
 const Shape* WeightFiles::shape(const std::string& name) const {
@@ -73,13 +97,30 @@ const Shape* WeightFiles::shape(const std::string& name) const {
 
 Tensor WeightFiles::read(const std::string& name) const {
   const auto found = file_of_.find(name);
-  if (found == file_of_.end()) fail_file(main_, "no tensor ", printable(name));
+  if (found == file_of_.end()) fail_file(main_, "tensor ", printable(name), " not found");
   const Tensor tensor = files_[found->second].read(name);
   if (!is_floating(tensor.dtype())) {
     fail_file(file_of(name), "tensor ", printable(name),
-              ": wanted floating weights (F16, BF16, F32, F64), got whole numbers");
+              ": dtype must be F16, BF16, F32 or F64, got integers");
   }
   return tensor.to(kFloat32);
+}
+
+void WeightFiles::require_finite() const {
+  for (const auto& [name, file] : file_of_) {
+    const Tensor tensor = files_[file].read(name);
+    if (!is_floating(tensor.dtype())) continue;
+    const Tensor weight = tensor.to(kFloat32).contiguous();
+    const std::span values(weight.data<float>(), static_cast<std::size_t>(weight.count()));
+    const auto found = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+    if (found == values.end()) continue;
+    fail_file(file_of(name), "tensor ", printable(name), ": weights must be finite, got ", *found,
+              " at ", place_of(found - values.begin(), weight.shape()));
+  }
+}
+
+bool has_weight_files(const fs::path& folder) {
+  return fs::exists(folder / kOneFile) || fs::exists(folder / kIndex);
 }
 
 const std::string& WeightFiles::file_of(const std::string& name) const {

@@ -19,10 +19,14 @@ class WeightFiles {
  public:
   explicit WeightFiles(const std::filesystem::path& folder);
 
+  /// The names of all tensors, in alphabetical order.
+  std::vector<std::string> names() const;
   /// The tensor's shape, null if there is none.
   const Shape* shape(const std::string& name) const;
   /// The tensor in float32, whatever floating type it is stored as. **Errors**: it holds integers.
   Tensor read(const std::string& name) const;
+  /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
+  void require_finite() const;
   /// The file that has the tensor, or, for one that is not there, the file that should.
   const std::string& file_of(const std::string& name) const;
 
@@ -33,5 +37,8 @@ class WeightFiles {
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t> file_of_;  // by the tensor's name
 };
+
+/// Whether a folder has model.safetensors or its index.
+bool has_weight_files(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

@@ -139,7 +139,7 @@ TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
        "tokenize: rank 1: standard input: line 6: wanted a token's number, got 'x'");
   // The blank of text 3, counted from 0, is cut off. The second of three processes has 2 and 3.
   says(3, "fill_mask", with_model("bert", "--max-length 5 ../7_long.txt"),
-       "text 3 has no [MASK] among its 5 tokens");
+       "text 3 must have a [MASK], got none in its 5 tokens");
   says(2, "answer", "--model none --question 'who is it' ../7.txt",
        "one --question is the work of one");
   // Each process in a folder of its own, as if on a host of its own.

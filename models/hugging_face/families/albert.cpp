@@ -65,7 +65,7 @@ TokenEncoderOptions options(const Json& config) {
   const index_t inner = group_size(config);
   if (steps * inner > config::kMaxLayers) {
     config.at("inner_group_num")
-        .fail("wanted at most ", config::kMaxLayers, " layers in all, got ", steps, " times ",
+        .fail("must be at most ", config::kMaxLayers / steps, " for ", steps, " layers, got ",
               inner);
   }
   TokenEncoderOptions result = learned_positions(config, layer, "num_hidden_layers");

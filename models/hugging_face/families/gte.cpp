@@ -48,10 +48,11 @@ nn::RotaryOptions rotary_of(const Json& config, index_t d_model, index_t nhead) 
   const auto scaling = config.find("rope_scaling");
   if (!scaling) return rotary;
   config::want_text(*scaling, scaling->has("type") ? "type" : "rope_type", "ntk");
-  if (const auto mixed = scaling->find("mixed_b")) mixed->fail("such positions are not supported");
+  if (const auto mixed = scaling->find("mixed_b"))
+    mixed->fail("must be absent, got ", mixed->described());
   const double factor = scaling->number("factor");
   if (!(factor > 0 && factor < 1e6)) {
-    scaling->at("factor").fail("wanted a number above 0, got ", factor);
+    scaling->at("factor").fail("must be greater than 0 and less than 1e6, got ", factor);
   }
   rotary.base *= factor;
   rotary.divisor = std::pow(factor, 2 / static_cast<double>(d_model / nhead));

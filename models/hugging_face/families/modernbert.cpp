@@ -51,7 +51,7 @@ std::optional<double> newer_base(const Json& config, std::string_view kind) {
   if (!parameters) return {};
   const auto its = parameters->find(kind);
   if (!its && !parameters->has(kFull) && !parameters->has(kSliding)) {
-    parameters->fail("wanted ", kFull, " or ", kSliding, " in it, got neither");
+    parameters->fail("must have ", kFull, " or ", kSliding, ", got neither");
   }
   if (!its) return {};
   config::want_text(*its, "rope_type", "default");
@@ -80,12 +80,12 @@ std::vector<bool> full_layers(const Json& config, index_t layers) {
     return full;
   }
   if (!types->is_list() || types->size() != layers) {
-    types->fail("wanted a list of ", layers, " kinds of attention, one a layer, got ",
+    types->fail("must be a list of ", layers, " kinds of attention, one per layer, got ",
                 types->is_list() ? str_cat(types->size()) : types->described());
   }
   for (const Json& type : types->items()) {
     if (type.text() != kFull && type.text() != kSliding) {
-      type.fail("wanted ", kFull, " or ", kSliding, ", got ", type.described());
+      type.fail("must be ", kFull, " or ", kSliding, ", got ", type.described());
     }
     full.push_back(type.text() == kFull);
   }
@@ -143,7 +143,7 @@ Pooling pooling(const Json& config) {
   if (name == "cls") return Pooling::kCls;
   if (name == "mean") return Pooling::kMean;
   const Json key = config.at("classifier_pooling");
-  key.fail("wanted cls or mean, got ", key.described());
+  key.fail("must be cls or mean, got ", key.described());
 }
 
 }  // namespace

@@ -39,10 +39,10 @@ void check(const Json& config) {
   }
   config::want_flag(config, "scale_attn_weights", true);
   const double fraction = config.number("rotary_emb_fraction");
-  if (fraction != 1) config.at("rotary_emb_fraction").fail("wanted 1, got ", fraction);
+  if (fraction != 1) config.at("rotary_emb_fraction").fail("must be 1, got ", fraction);
   for (const char* absent : {"rotary_emb_scale_base", "rotary_scaling_factor"}) {
     if (const auto found = config.find(absent)) {
-      found->fail("wanted null, got ", found->described(), "; such positions are not supported");
+      found->fail("must be null, got ", found->described());
     }
   }
   config.integer("num_experts", {0, 0}, 0);

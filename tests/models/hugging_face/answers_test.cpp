@@ -74,7 +74,7 @@ TEST(Answers, AreNoneWithoutAContextOrWithoutNumbers) {
 }
 
 TEST(Answers, RefuseWhatDoesNotFit) {
-  EXPECT_TRUE(test::throws("find_answers", {"7 scores of starts and 2 of ends for 7"}, [] {
+  EXPECT_TRUE(test::throws("find_answers", {"got 7, 2 and 7"}, [] {
     find_answers(kStart, {{1, 2}}, kContext);
   }));
   EXPECT_TRUE(test::throws("find_answers", {"0"}, [] { find_answers({}, {}, {}); }));

@@ -78,10 +78,10 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
   refuses({.lr = -1}, "lr must be");
   refuses({.head_lr = -1}, "head_lr must be");
   refuses({.layer_decay = std::nan("")}, "layer_decay must be");
-  refuses({.freeze_layers = 3}, "the model has 2 layers");
-  refuses({.freeze_layers = -1}, "freeze_layers is -1");
+  refuses({.freeze_layers = 3}, "from 0 to 2, the layers of the model, got 3");
+  refuses({.freeze_layers = -1}, "got -1");
   TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
-  EXPECT_TRUE(throws("fine_tuning_groups", {"frozen"},
+  EXPECT_TRUE(throws("fine_tuning_groups", {"at least one parameter must learn"},
                      [&] { fine_tuning_groups(encoder, {.freeze_layers = 2}); }));
 }
 

@@ -132,19 +132,19 @@ TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
   const ModelFolder folder = opened();
   SequenceClassifier model({.tokens = folder.encoder, .classes = 2}, blank);
   EXPECT_EQ(file_error([&] { load_weights(model, folder); }).substr(folder.path.string().size()),
-            "/model.safetensors: no tensor 'bert.classifier.weight', nor 'classifier.weight', for "
-            "'classifier.weight'");
+            "/model.safetensors: tensor 'bert.classifier.weight' or 'classifier.weight' not found, "
+            "needed for 'classifier.weight'");
   load_weights(model, folder, {{"classifier", "cls.seq_relationship"}});
   EXPECT_TRUE(same_bits(model.classifier.weight, tensors.at("cls.seq_relationship.weight")));
   SequenceClassifier wide({.tokens = folder.encoder, .classes = 3}, blank);
   EXPECT_EQ(file_error([&] {
               load_weights(wide, folder, {{"classifier", "cls.seq_relationship"}});
             }).substr(folder.path.string().size()),
-            "/model.safetensors: tensor 'cls.seq_relationship.weight': wanted shape (3, 4) for "
-            "config.json's sizes, got (2, 4)");
+            "/model.safetensors: tensor 'cls.seq_relationship.weight': shape must be (3, 4) by "
+            "config.json, got (2, 4)");
   nn::Linear unknown(2, 2, blank);
   EXPECT_EQ(file_error([&] { load_weights(unknown, folder); }),
-            folder.path.string() + ": no model of the family bert has 'weight'");
+            folder.path.string() + ": parameter must be one of the family bert, got 'weight'");
 }
 
 // Whoever saves tied tensors once may keep either name.
@@ -162,7 +162,9 @@ TEST_F(ModelFolderTest, ReadsFloatsOfOtherTypesAndNoIntegers) {
   tensors[name] = table.to(kFloat64);
   EXPECT_TRUE(same_bits(load_encoder(opened()).embeddings.word.weight, table));
   tensors[name] = table.to(kInt64);
-  EXPECT_NE(file_error([&] { load_encoder(opened()); }).find("wanted floating weights"),
+  EXPECT_NE(file_error([&] {
+              load_encoder(opened());
+            }).find("dtype must be F16, BF16, F32 or F64, got integers"),
             std::string::npos);
 }
 

@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "models/hugging_face/folder.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "models/hugging_face/task.h"
 #include "tests/support/pretrained.h"
 
 namespace tessera::test {
 namespace {
 
 using models::load_encoder;
+using models::load_reader;
+using models::load_sentence_encoder;
 using models::ModelFolder;
 
 struct Fault {
@@ -49,7 +53,7 @@ const std::vector<Fault> kFaults = {
      {"config.json"}},
     // Families.
     {"bert", "\"model_type\": \"bert\",", "", {"config.json", "model_type"}},
-    {"bert", "\"bert\"", "7", {"config.json", "model_type", "wanted", "7"}},
+    {"bert", "\"bert\"", "7", {"config.json", "model_type", "got", "7"}},
     {"bert", "\"bert\"", "\"deberta-v2\"", {"config.json", "model_type", "deberta-v2"}},
     {"bert", "\"bert\"", "\"deberta\"", {"config.json", "model_type", "deberta"}},
     {"bert", "\"bert\"", "\"neobert\"", {"config.json", "model_type", "neobert"}},
@@ -58,33 +62,30 @@ const std::vector<Fault> kFaults = {
     {"bert",
      "\"hidden_size\": 12",
      "\"hidden_size\": \"twelve\"",
-     {"config.json", "hidden_size", "wanted", "'twelve'"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12.5", {"hidden_size", "wanted", "12.5"}},
+     {"config.json", "hidden_size", "got", "'twelve'"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12.5", {"hidden_size", "got", "12.5"}},
     {"bert", "\"hidden_size\": 12", "\"hidden_size\": null", {"hidden_size"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 0", {"hidden_size", "wanted", "0"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": -12", {"hidden_size", "wanted", "-12"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12000000000000", {"hidden_size", "wanted"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 0", {"hidden_size", "got", "0"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": -12", {"hidden_size", "got", "-12"}},
+    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12000000000000", {"hidden_size", "got"}},
     {"bert", "\"hidden_size\": 12", "\"hidden_size\": 120000000000000000000", {"hidden_size"}},
     {"bert",
      "\"num_hidden_layers\": 2",
      "\"num_hidden_layers\": 2000000000",
-     {"num_hidden_layers", "wanted", "2000000000"}},
+     {"num_hidden_layers", "got", "2000000000"}},
     {"bert",
      "\"num_attention_heads\": 3",
      "\"num_attention_heads\": 5",
-     {"num_attention_heads", "wanted", "5"}},
+     {"num_attention_heads", "got", "5"}},
     {"bert",
      "\"hidden_act\": \"gelu\"",
      "\"hidden_act\": \"wave\"",
-     {"config.json", "hidden_act", "wanted", "'wave'"}},
+     {"config.json", "hidden_act", "got", "'wave'"}},
     {"bert",
      "\"layer_norm_eps\": 1e-12",
      "\"layer_norm_eps\": \"1e-12\"",
-     {"layer_norm_eps", "wanted", "'1e-12'"}},
-    {"bert",
-     "\"layer_norm_eps\": 1e-12",
-     "\"layer_norm_eps\": -1e-12",
-     {"layer_norm_eps", "wanted"}},
+     {"layer_norm_eps", "got", "'1e-12'"}},
+    {"bert", "\"layer_norm_eps\": 1e-12", "\"layer_norm_eps\": -1e-12", {"layer_norm_eps", "got"}},
     // What makes another model of it.
     {"bert",
      "\"use_cache\"",
@@ -136,7 +137,25 @@ const std::vector<Fault> kFaults = {
     {"albert",
      "\"num_hidden_groups\": 2",
      "\"num_hidden_groups\": 0",
-     {"config.json", "num_hidden_groups", "wanted", "0"}},
+     {"config.json", "num_hidden_groups", "got", "0"}},
+    // Weights that are not all of the model, or not as they are used.
+    {"bert",
+     "\"use_cache\"",
+     "\"pruned_heads\": {\"0\": [1]}, \"use_cache\"",
+     {"config.json", "pruned_heads: must be empty, got an object"}},
+    {"bert",
+     "\"use_cache\"",
+     "\"quantization_config\": {\"bits\": 8}, \"use_cache\"",
+     {"config.json", "quantization_config: must be absent", "without quantisation"}},
+    {"bert",
+     "\"num_hidden_layers\": 2",
+     "\"num_hidden_layers\": 1",
+     {"'bert.encoder.layer.1.", "less than 1, the layers in config.json"}},
+    {"distilbert", "\"n_layers\": 2", "\"n_layers\": 1", {"'distilbert.transformer.layer.1."}},
+    {"albert",
+     "\"num_hidden_groups\": 2",
+     "\"num_hidden_groups\": 1",
+     {"albert_layer_groups.1.", "less than 2"}},
     // Sizes that the weights do not have.
     {"bert", "\"vocab_size\": 92", "\"vocab_size\": 999", {"word_embeddings", "999", "92"}},
     {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", {"encoder.layer.2."}},
@@ -198,6 +217,48 @@ TEST(MalformedFolder, WeightsGetOneLine) {
   expect_error(whole, {"model.safetensors"});
 }
 
+TEST(MalformedFolder, AdaptersAreRefused) {
+  const std::string cure = "merge the adapter into its model and save that model";
+  for (const char* file : {"adapter_config.json", "adapter_model.safetensors"}) {
+    const EditedFolder edited("bert");
+    edited.write(file, "{}");
+    expect_error(edited, {file, cure});
+    edited.remove("config.json");
+    edited.remove("model.safetensors");
+    expect_error(edited, {file, cure});
+  }
+  EditedFolder edited("bert");
+  const std::string name = "bert.encoder.layer.0.attention.self.query.lora_A.weight";
+  edited.tensors[name] = zeros({2, 12});
+  edited.save();
+  expect_error(edited, {"model.safetensors: tensor '" + name, cure});
+}
+
+// A special token that was added without a row for it.
+TEST(MalformedFolder, ATokenWithoutARowNamesBothFiles) {
+  for (const std::string folder : {"bert", "sentence", "roberta"}) {
+    const EditedFolder edited(folder);
+    const auto rows =
+        std::to_string(read_json(edited.path() / "config.json").integer("vocab_size"));
+    const std::string file = folder == "bert" ? "vocab.txt" : "tokenizer.json";
+    std::string text = edited.read(file);
+    if (folder == "bert") {
+      text += "[NEW]\n";
+    } else {
+      text.insert(text.find('[', text.find("\"added_tokens\"")) + 1,
+                  "{\"id\": " + rows + R"(, "content": "[NEW]", "single_word": false,
+                    "lstrip": false, "rstrip": false, "normalized": false, "special": true},)");
+    }
+    edited.write(file, text);
+    const std::string path = edited.path().string() + "/";
+    const std::vector<std::string> words = {
+        path + file + ": token '[NEW]': id must be less than " + rows + ", the rows of ",
+        "word_embeddings.weight' in " + path + "model.safetensors, got " + rows};
+    expect_one_line(file_error([&] { load_reader(ModelFolder(edited.path())); }), words);
+    expect_one_line(file_error([&] { load_sentence_encoder(edited.path()); }), words);
+  }
+}
+
 // What a config leaves out by itself or by default, though the file has it.
 TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
   for (const char* key : {"attention_bias", "mlp_bias", "norm_bias"}) {
@@ -240,7 +301,7 @@ TEST(MalformedFolder, ShardsGetOneLine) {
       {"\"" + name + "\": \"model-00001", "\"" + name + "\": \"model-00002", {name}},
       {"\"weight_map\"", "\"map\"", {"index.json", "weight_map"}},
       {"\"weight_map\": {", "\"weight_map\": [{", {"index.json"}},
-      {"\"" + file + "\"", "7", {"index.json", "wanted", "7"}},
+      {"\"" + file + "\"", "7", {"index.json", "got", "7"}},
   };
   for (const ShardFault& fault : faults) {
     SCOPED_TRACE(fault.from + " -> " + fault.to);
@@ -260,17 +321,17 @@ TEST(MalformedFolder, ShardsGetOneLine) {
 // opened, before any model is made.
 TEST(MalformedFolder, SizesWithoutWeightsAreRefusedWhenItIsOpened) {
   const Fault kSizes[] = {
-      {"bert", "\"vocab_size\": 92", "\"vocab_size\": 16000000", {"wanted shape (16000000, 12)"}},
+      {"bert", "\"vocab_size\": 92", "\"vocab_size\": 16000000", {"shape must be (16000000, 12)"}},
       {"bert",
        "\"max_position_embeddings\": 40",
        "\"max_position_embeddings\": 1048576",
-       {"wanted shape (1048576, 12)"}},
+       {"shape must be (1048576, 12)"}},
       {"bert",
        "\"type_vocab_size\": 2",
        "\"type_vocab_size\": 60000",
-       {"wanted shape (60000, 12)"}},
-      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1024", {"no tensor", "layer.2"}},
-      {"electra", "\"embedding_size\": 8", "\"embedding_size\": 60000", {"wanted shape"}},
+       {"shape must be (60000, 12)"}},
+      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1024", {"layer.2", "not found"}},
+      {"electra", "\"embedding_size\": 8", "\"embedding_size\": 60000", {"shape must be"}},
       {"modernbert",
        "\"max_position_embeddings\": 256",
        "\"max_position_embeddings\": 1048576",

@@ -94,20 +94,22 @@ TEST_F(SaveTarget, IsRehearsed) {
 
 TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
   scratch.write("file", "x");
-  refuse(scratch.path() / "file", "a file is in its place");
-  refuse(scratch.path() / "file", "a file is in its place", {.overwrite = true});
-  refuse(scratch.path() / "file/to", "is no folder");
-  refuse(scratch.path() / "no/such/to", "is no folder");
+  refuse(scratch.path() / "file", "must be a folder or absent, got a file");
+  refuse(scratch.path() / "file", "must be a folder or absent, got a file", {.overwrite = true});
+  refuse(scratch.path() / "file/to", "is not a folder");
+  refuse(scratch.path() / "no/such/to", "is not a folder");
   error("/proc/no_such_folder");
-  EXPECT_NE(error("/proc", {.overwrite = true}).find("mounted"), std::string::npos);
-  expect_refused([&] { check_save_target(scratch.path() / "file"); }, "a file is in its place");
+  EXPECT_NE(error("/proc", {.overwrite = true}).find("mount point"), std::string::npos);
+  expect_refused([&] { check_save_target(scratch.path() / "file"); },
+                 "must be a folder or absent, got a file");
 }
 
 TEST_F(SaveTarget, StaysAsItWasWhereSavingFails) {
   const EditedFolder edited("bert");
   std::filesystem::create_directory(edited.path() / "merges.txt");
   expect_refused([&] { save_folder(to, edited.path(), encoder); }, "merges.txt");
-  EXPECT_TRUE(throws("save_folder", {"word_embeddings", "not the folder"},
+  EXPECT_TRUE(throws("save_folder",
+                     {"word_embeddings", "give the folder that the model was made from"},
                      [&] { save_folder(to, folders() / "bert_old", encoder); }));
   EXPECT_TRUE(throws("save_folder", {"distilbert", "token_type_embeddings"},
                      [&] { save_folder(to, folders() / "distilbert", encoder); }));

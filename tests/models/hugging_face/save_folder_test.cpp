@@ -310,7 +310,7 @@ TEST(NewHeads, StartAsInTransformers) {
   EXPECT_NEAR(deviation(wide.head->dense.weight), 0.5, 0.15);
   EXPECT_EQ(deviation(wide.head->dense.bias), 0);
   EXPECT_EQ(wide.dropout.p, 0.25);
-  EXPECT_TRUE(throws("make_text_classifier", {"at least one"},
+  EXPECT_TRUE(throws("make_text_classifier", {"labels must not be empty"},
                      [&] { make_text_classifier(edited.path(), {}); }));
   EXPECT_TRUE(throws("make_token_tagger", {"'x'", "twice"}, [&] {
     make_token_tagger(edited.path(), {"x", "x"});

@@ -181,28 +181,28 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
   };
   std::string many = rows + R"({"type": "x.Normalize", "path": ""})";
   for (int i = 0; i < 14; ++i) many += R"(, {"type": "x.Normalize", "path": ""})";
-  const std::string type = "[2].type: wanted Normalize, Dense";
+  const std::string type = "[2].type: must be Normalize, Dense";
   const std::vector<Case> cases = {
-      {"sentence", "modules.json", "{}", {"modules.json", "wanted a list"}},
+      {"sentence", "modules.json", "{}", {"modules.json", "a list"}},
       {"sentence", "modules.json", "[]", {"modules.json", "got none"}},
-      {"sentence", "modules.json", many + "]", {"modules.json", "more than 16 modules"}},
-      {"sentence", "modules.json", row("WordWeights", ""), {type, "got WordWeights"}},
-      {"sentence", "modules.json", row("Pooling", "1_Pooling"), {type, "got Pooling"}},
+      {"sentence", "modules.json", many + "]", {"modules.json", "at most 16 modules"}},
+      {"sentence", "modules.json", row("WordWeights", ""), {type, "got 'WordWeights'"}},
+      {"sentence", "modules.json", row("Pooling", "1_Pooling"), {type, "got 'Pooling'"}},
       {"sentence", "modules.json", row("Dense", "../x"), {"[2].path", "inside", "'../x'"}},
       {"sentence", "modules.json", row("Dense", "/etc"), {"[2].path", "inside", "'/etc'"}},
       {"sentence", "modules.json", row("Dense", "no_such"), {"no_such/config.json"}},
       {"sentence", "modules.json", R"([{"type": "Router", "path": ""}])", {"[0].type", "Router"}},
-      {"sentence", "modules.json", R"([{"type": "x.Transformer"}])", {"[0]: there is no 'path'"}},
+      {"sentence", "modules.json", R"([{"type": "x.Transformer"}])", {"[0]"}},
       {"sentence",
        "modules.json",
        R"([{"type": "Transformer", "path": ""}, {"type": "Normalize",
         "path": ""}])",
-       {"[1].type", "wanted Pooling", "Normalize"}},
+       {"[1].type", "must be Pooling", "'Normalize'"}},
       {"sentence", "1_Pooling/config.json", "", {"1_Pooling/config.json"}},
       {"sentence",
        "1_Pooling/config.json",
        R"({"word_embedding_dimension": 13})",
-       {"1_Pooling/config.json: word_embedding_dimension", "wanted 12", "13"}},
+       {"1_Pooling/config.json: word_embedding_dimension", "must be 12", "13"}},
       {"sentence",
        "1_Pooling/config.json",
        R"({"pooling_mode": "median"})",
@@ -248,9 +248,10 @@ TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
   const auto says = [&](const std::string& config, const std::string& part) {
     return error(config).find(part) != std::string::npos;
   };
-  EXPECT_TRUE(says(R"({"in_features": 5, "out_features": 7})", "in_features: wanted 12"));
+  EXPECT_TRUE(says(R"({"in_features": 5, "out_features": 7})", "in_features: must be 12"));
   EXPECT_TRUE(says(R"({"in_features": 12})", "out_features"));
-  EXPECT_TRUE(says(R"({"out_features": 6})", "linear.weight: wanted (6, 12), got (7, 12)"));
+  EXPECT_TRUE(
+      says(R"({"out_features": 6})", "tensor 'linear.weight': shape must be (6, 12), got (7, 12)"));
   EXPECT_TRUE(says(R"({"out_features": 100000000})", "out_features"));
   EXPECT_TRUE(says(R"({"out_features": 7, "activation_function": "torch.Mish"})", "torch.Mish"));
   EXPECT_TRUE(

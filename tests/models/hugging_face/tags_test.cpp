@@ -89,11 +89,11 @@ TEST(Tags, OfATextThatBeginsInsideAWord) {
 TEST(Tags, NeedAScoreForEachLabel) {
   const std::vector<float> two = {1, 2};
   const std::vector<ScoredToken> tokens = {{{0, 1}, false, two}};
-  EXPECT_TRUE(test::throws("group_tags", {"2 scores for 7 labels"},
+  EXPECT_TRUE(test::throws("group_tags", {"7 labels, got 2 scores"},
                            [&] { group_tags(tokens, kLabels, TagGrouping::kNone); }));
   EXPECT_EQ(tag_grouping("average"), TagGrouping::kAverage);
   EXPECT_TRUE(
-      test::throws("tag_grouping", {"called mean", "average"}, [] { tag_grouping("mean"); }));
+      test::throws("tag_grouping", {"average", "got 'mean'"}, [] { tag_grouping("mean"); }));
 }
 
 TEST(Tags, KnowWhichTokensGoOnWithAWord) {
@@ -107,7 +107,7 @@ TEST(Tags, KnowWhichTokensGoOnWithAWord) {
   EXPECT_FALSE(continues_word(text, {7, 9}, "in", false, false));
   EXPECT_FALSE(continues_word(text, {6, 9}, " in", false, false));
   EXPECT_TRUE(continues_word(text, {13, 13}, "", false, false));
-  EXPECT_TRUE(test::throws("continues_word", {"from byte 9 to 14", "13"}, [&] {
+  EXPECT_TRUE(test::throws("continues_word", {"13 bytes, got 9 to 14"}, [&] {
     continues_word(text, {9, 14}, "x", false, false);
   }));
 }

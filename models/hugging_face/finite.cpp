@@ -1,0 +1,32 @@
+#include "models/hugging_face/finite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/hugging_face/sentence_modules.h"
+#include "models/hugging_face/weight_files.h"
+#include "tensor/error.h"
+
+namespace tessera::models {
+
+namespace fs = std::filesystem;
+
+void require_finite(std::span<const float> outputs, const TextName& name, index_t number) {
+  const auto found = std::ranges::find_if(outputs, [](float x) { return !std::isfinite(x); });
+  if (found == outputs.end()) return;
+  throw NotFinite(str_cat(name ? name(number) : str_cat("text ", number),
+                          ": the model's output must be finite, got ", *found));
+}
+
+void require_finite_weights(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return;  // it was moved since the model was loaded
+  std::set<fs::path> seen;
+  for (const ModuleRow& row : read_module_rows(folder)) {
+    if (has_weight_files(row.folder) && seen.insert(row.folder).second) {
+      WeightFiles(row.folder).require_finite();
+    }
+  }
+}
+
+}  // namespace tessera::models

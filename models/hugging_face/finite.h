@@ -1,0 +1,43 @@
+// Outputs that are NaN or infinite are errors: of the weight that is not finite, or of the text.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace tessera::models {
+
+/// What errors call the text of this number, as "lines.txt: line 4".
+using TextName = std::function<std::string(index_t number)>;
+
+/// A model's output is NaN or infinite, though its weights are not.
+class NotFinite : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite. Without
+/// `name` the text is called "text 3" by its number.
+void require_finite(std::span<const float> outputs, const TextName& name, index_t number);
+
+/// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,
+/// or in the folder of one of its modules, is not finite. It reads all weights.
+void require_finite_weights(const std::filesystem::path& folder);
+
+/// Calls `body`. If it throws NotFinite because a weight of `folder` is not finite, the error of
+/// require_finite_weights takes its place. An empty path means that there is no folder.
+template <class Body>
+auto with_finite_outputs(const std::filesystem::path& folder, const Body& body) {
+  try {
+    return body();
+  } catch (const NotFinite&) {
+    if (!folder.empty()) require_finite_weights(folder);
+    throw;
+  }
+}
+
+}  // namespace tessera::models

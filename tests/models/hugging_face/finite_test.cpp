@@ -1,0 +1,123 @@
+// Weights and outputs that are NaN or infinite: no task may pass them on.
+#include "models/hugging_face/finite.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/hugging_face/freeze.h"
+#include "models/hugging_face/mask_filler.h"
+#include "models/hugging_face/question_answerer.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/token_tagger.h"
+#include "models/text/tokenizers.h"
+#include "tests/support/pretrained.h"
+
+namespace tessera::models {
+namespace {
+
+using namespace test;
+using Path = std::filesystem::path;
+
+/// A task with these weights, and with them packed.
+template <class Task, class Body>
+void for_both(Task task, const Body& body) {
+  body(task);
+  freeze(task);
+  body(task);
+}
+
+/// Every task of the folder "bert" reads these two texts, of which only the second has "cat".
+const std::vector<std::string> kSpoiledTexts = {"the old river [MASK]", "the cat [MASK]"};
+
+/// Calls `check(run)` for each task, where `run` reads the texts.
+template <class Check>
+void for_each_task(EditedFolder& folder, const Check& check) {
+  const TaskOptions options = {.first = 10,
+                               .name = [](index_t number) { return str_cat("line ", number + 1); }};
+  for_both(load_mask_filler(folder.path()),
+           [&](const MaskFiller& task) { check([&] { task(kSpoiledTexts, {.task = options}); }); });
+  const auto all = folder.tensors;
+  folder.leave_out({"classifier"});
+  for_both(load_question_answerer(folder.path()), [&](const QuestionAnswerer& task) {
+    const std::vector<Question> questions = {{"who", kSpoiledTexts[0]}, {"who", kSpoiledTexts[1]}};
+    check([&] { task(questions, {.task = options}); });
+  });
+  folder.tensors = all;
+  folder.leave_out({"qa_outputs"});
+  for_both(load_token_tagger(folder.path()), [&](const TokenTagger& task) {
+    check([&] { task(kSpoiledTexts, TagGrouping::kSimple, options); });
+  });
+  for_both(load_text_classifier(folder.path()),
+           [&](const TextClassifier& task) { check([&] { task(kSpoiledTexts, options); }); });
+  for_both(load_cross_encoder(folder.path()), [&](const CrossEncoder& task) {
+    const std::vector<text::TextPair> pairs = {{"who", kSpoiledTexts[0]},
+                                               {"who", kSpoiledTexts[1]}};
+    check([&] { task(pairs, options); });
+  });
+  for_both(load_sentence_encoder(folder.path()), [&](const SentenceEncoder& task) {
+    check([&] {
+      task.encode(kSpoiledTexts, {.name = [](index_t i) { return str_cat("line ", i + 11); }});
+    });
+  });
+}
+
+constexpr float kSpoiledInf = std::numeric_limits<float>::infinity();
+
+TEST(FiniteOutputs, NameTheWeightThatIsNotFinite) {
+  for (const float value : {std::nanf(""), kSpoiledInf, -kSpoiledInf}) {
+    EditedFolder edited("bert");
+    const std::string name = "bert.encoder.layer.1.output.dense.weight";
+    edited.tensors.at(name).select(0, 3).select(0, 5).fill(static_cast<double>(value));
+    edited.save();
+    int runs = 0;
+    for_each_task(edited, [&](const auto& run) {
+      ++runs;
+      EXPECT_EQ(file_error(run),
+                str_cat(edited.path().string(), "/model.safetensors: tensor '", name,
+                        "': weights must be finite, got ", value, " at (3, 5)"));
+    });
+    EXPECT_EQ(runs, 12);
+  }
+}
+
+// All weights are finite, but a sum of them is not.
+TEST(FiniteOutputs, NameTheTextWhereAllWeightsAreFinite) {
+  EditedFolder edited("bert");
+  const index_t cat = text::load_tokenizer(edited.path())->id("cat");
+  edited.tensors.at("bert.embeddings.word_embeddings.weight").select(0, cat).fill(3e38);
+  edited.save();
+  for_each_task(edited, [&](const auto& run) {
+    EXPECT_EQ(file_error(run), "line 12: the model's output must be finite, got nan");
+    EXPECT_THROW(run(), NotFinite);
+  });
+}
+
+TEST(FiniteOutputs, NameTheWeightOfAModule) {
+  const EditedFolder edited("sentence");
+  edited.write("modules.json", R"([{"type": "Transformer", "path": ""}, {"type": "Pooling",
+    "path": "1_Pooling"}, {"type": "Dense", "path": "2_Dense"}])");
+  const Path file = edited.path() / "2_Dense" / "model.safetensors";
+  auto tensors = load_safetensors(file).tensors;
+  tensors.at("linear.bias").select(0, 2).fill(std::nan(""));
+  save_safetensors(file, tensors);
+  const SentenceEncoder model = load_sentence_encoder(edited.path());
+  EXPECT_EQ(file_error([&] { model.encode(kSpoiledTexts); }),
+            file.string() + ": tensor 'linear.bias': weights must be finite, got nan at (2,)");
+}
+
+TEST(FiniteOutputs, NameTheTextWhereTheFolderIsGone) {
+  const EditedFolder edited("sentence");
+  SentenceEncoder model = load_sentence_encoder(edited.path());
+  std::get<TokenEncoder>(model.words).embeddings.word.weight.fill(std::nan(""));
+  std::filesystem::remove_all(edited.path());
+  EXPECT_EQ(file_error([&] { model.encode({kSpoiledTexts[0]}); }),
+            "text 0: the model's output must be finite, got nan");
+}
+
+}  // namespace
+}  // namespace tessera::models
