@@ -90,6 +90,7 @@ TEST(FiniteOutputs, NameTheTextWhereAllWeightsAreFinite) {
   EditedFolder edited("bert");
   const index_t cat = text::load_tokenizer(edited.path())->id("cat");
   edited.tensors.at("bert.embeddings.word_embeddings.weight").select(0, cat).fill(3e38);
+  edited.tensors.at("bert.embeddings.position_embeddings.weight").fill(3e38);
   edited.save();
   for_each_task(edited, [&](const auto& run) {
     EXPECT_EQ(file_error(run), "line 12: the model's output must be finite, got nan");

@@ -126,9 +126,9 @@ TEST_F(SentenceEncoderTest, ChoosesPromptsByWhatATextIs) {
   EXPECT_TRUE(same_bits(model.encode_queries(texts, {.prompt = ""}), model.encode(texts)));
   const auto plain = settings("{}");
   EXPECT_TRUE(same_bits(plain.encode_queries(texts), model.encode(texts)));
-  EXPECT_TRUE(throws("SentenceEncoder", {"'quarry'", "'corpus' 'passage' 'query'"},
+  EXPECT_TRUE(throws("SentenceEncoder", {"'quarry'", "one of 'corpus', 'passage', 'query', got"},
                      [&] { model.encode(texts, {.prompt_name = "quarry"}); }));
-  EXPECT_TRUE(throws("SentenceEncoder", {"'query'", "none"},
+  EXPECT_TRUE(throws("SentenceEncoder", {"'query'", "no prompts"},
                      [&] { plain.encode(texts, {.prompt_name = "query"}); }));
 }
 
@@ -235,6 +235,16 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
     }
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
+}
+
+TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
+  const SentenceEncoder model = load_sentence_encoder(golden_folder("sentence"));
+  const index_t most = model.settings.max_length;
+  EXPECT_NO_THROW(model.encode({"the cat"}, {.max_length = most}));
+  EXPECT_TRUE(throws("SentenceOptions", {str_cat("max_length must be at most ", most, ",")},
+                     [&] { model.encode({"the cat"}, {.max_length = most + 1}); }));
+  EXPECT_TRUE(throws("SentenceOptions", {"max_length must be at least 0, got -1"},
+                     [&] { model.encode({"the cat"}, {.max_length = -1}); }));
 }
 
 TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
