@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/padding.h"
+#include "nn/check.h"
 #include "nn/observer.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -19,8 +20,8 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   std::iota(all.begin(), all.end(), 0);
   const std::vector<index_t> chosen = request.layers.value_or(all);
   for (const index_t number : chosen) {
-    require(0 <= number && number < count, "Encoder", "there is no layer ", number, " among ",
-            count);
+    require(0 <= number && number < count, "Encoder", "requested layers must be from 0 to ",
+            count - 1, ", got ", number);
   }
   return chosen;
 }
@@ -52,17 +53,19 @@ EncoderInputs packed(const EncoderInputs& inputs, const Packing& packing,
 }  // namespace
 
 index_t EncoderOptions::width() const {
-  require(d_model || !layers.empty(), "Encoder", "without layers it needs a d_model");
+  require(d_model || !layers.empty(), "Encoder", "d_model must be given if there is no layer");
   const index_t width = d_model.value_or(layers.empty() ? 0 : layers.front().d_model);
   for (const EncoderLayerOptions& layer : layers) {
-    require(layer.d_model == width, "Encoder", "a layer of d_model ", layer.d_model,
-            " in a stack of d_model ", width);
+    require(layer.d_model == width, "Encoder", "all layers must have d_model ", width, ", got ",
+            layer.d_model);
   }
   return width;
 }
 
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count) {
-  require(count >= 0, "repeat_layer", "a negative number of layers: ", count);
+  nn::detail::require_count("repeat_layer", "count", count);
+  nn::detail::require_memory("repeat_layer", sizeof(layer) * static_cast<double>(count), count,
+                             " layers");
   return std::vector<EncoderLayerOptions>(static_cast<std::size_t>(count), layer);
 }
 
@@ -91,13 +94,14 @@ class RotaryTables {
 
 Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order) {
   for (const index_t number : order) {
-    require(0 <= number && number < std::ssize(options.layers), "Encoder", "the order names layer ",
-            number, " of ", options.layers.size());
+    require(0 <= number && number < std::ssize(options.layers), "Encoder",
+            "order must hold numbers of the ", options.layers.size(), " layers, got ", number);
   }
+  if (options.d_model) nn::detail::require_size("Encoder", "d_model", *options.d_model);
   if (!options.layers.empty()) options.width();
   for (const EncoderLayerOptions& layer : options.layers) {
     require(layer.batch_first == options.layers.front().batch_first, "Encoder",
-            "some layers have the batch first and others do not");
+            "all layers must have the same batch_first, got true and false");
   }
   RotaryTables tables;
   for (const EncoderLayerOptions& layer : options.layers) {
@@ -110,12 +114,13 @@ Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order)
   }
   if (options.final_norm) norm.emplace(make_norm(options));
   if (!options.relative_position) return;
-  require(!layers.empty(), "Encoder", "there is no layer to share a relative_position");
+  require(!layers.empty(), "Encoder", "relative_position needs at least 1 layer, got none");
   const index_t heads = options.layers.front().nhead;
   for (const EncoderLayerOptions& layer : options.layers) {
-    require(layer.nhead == heads && layer.batch_first, "Encoder",
-            "layers that share a relative_position need the batch first and one nhead, not ", heads,
-            " and ", layer.nhead);
+    require(layer.batch_first, "Encoder", "relative_position needs batch_first, got false");
+    require(layer.nhead == heads, "Encoder",
+            "layers that share a relative_position must have the same nhead, got ", heads, " and ",
+            layer.nhead);
   }
   relative_position.emplace(
       nn::RelativePositionOptions{.num_heads = heads, .distances = *options.relative_position},

@@ -20,9 +20,13 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   nn::detail::require_heads(kOp, "nhead", options.nhead, "d_model", options.d_model);
   nn::detail::require_size(kOp, "dim_feedforward", options.dim_feedforward);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
-  nn::detail::require_eps(kOp, "layer_norm_eps", options.layer_norm_eps);
+  nn::detail::require_not_negative(kOp, "layer_norm_eps", options.layer_norm_eps);
+  require_enum(kOp, "activation", options.activation, nn::Activation::kSilu);
+  require_enum(kOp, "norm.kind", options.norm.kind, nn::NormKind::kRmsNorm);
+  require_enum(kOp, "norm.placement", options.norm.placement.value_or(NormPlacement::kPost),
+               NormPlacement::kPreFeedForward);
   require(options.norm.kind != nn::NormKind::kRmsNorm || !options.norm.bias.value_or(false), kOp,
-          "norm.bias: an RMS norm has none");
+          "norm.bias must be false with an RMS norm, got true");
   const DropoutDetails& p = options.dropouts;
   const auto check = [](const char* what, const std::optional<double>& probability) {
     if (probability) nn::detail::require_probability(kOp, what, *probability);
@@ -70,7 +74,8 @@ nn::Norm make_norm(const EncoderLayerOptions& options) {
 
 index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first) {
   const Tensor& x = inputs.x;
-  require(x.defined() && x.rank() >= 2, op, "expected (B, T, D) or (T, D)");
+  require(x.defined() && x.rank() >= 2, op, "x must have shape (B, T, D) or (T, D), got ",
+          x.defined() ? str_cat(x.shape()) : "an undefined tensor");
   if (inputs.mask.offsets().defined()) return inputs.mask.tokens();
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }

@@ -107,7 +107,8 @@ index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first)
 /// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
 /// ...; a gated linear1.weight is (2F, D), and a learned bias by distance
 /// relative_attention_bias.weight.
-/// **Errors**: sizes below 1; heads that do not divide d_model; inputs or masks that do not fit.
+/// **Errors**: sizes below 1; heads that do not divide d_model; an unknown activation, kind or
+/// placement; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {

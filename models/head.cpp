@@ -1,11 +1,24 @@
 #include "models/head.h"
 
+#include "tensor/error.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera::models {
 
+namespace {
+
+const HeadOptions& checked(const HeadOptions& options) {
+  require_enum("Head", "activation", options.activation.value_or(nn::Activation::kNone),
+               nn::Activation::kSilu);
+  return options;
+}
+
+}  // namespace
+
 Head::Head(const HeadOptions& options, const EncoderOptions& encoder, Rng& rng)
-    : dense({.in_features = encoder.width(), .out_features = encoder.width(), .bias = options.bias},
+    : dense({.in_features = encoder.width(),
+             .out_features = encoder.width(),
+             .bias = checked(options).bias},
             rng),
       activation(options.activation) {
   if (options.norm) norm.emplace(make_norm(encoder));

@@ -2,6 +2,7 @@
 
 #include "models/padding.h"
 #include "tensor/create.h"
+#include "tensor/error.h"
 #include "tensor/ops/indexing.h"
 
 namespace tessera::models {
@@ -17,6 +18,7 @@ nn::Norm norm_of_width(index_t width, const EncoderOptions& encoder) {
 
 MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embedding_width,
                                    Rng& rng) {
+  require_enum("MaskedLm", "activation", options.activation, nn::Activation::kSilu);
   const EncoderOptions& encoder = options.tokens.encoder;
   return {.dense = nn::Linear({.in_features = encoder.width(),
                                .out_features = embedding_width,

@@ -5,6 +5,7 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/indexing.h"
@@ -85,14 +86,14 @@ const Pooling& Pooling::named(std::string_view name) {
     if (pooling.name == name) return pooling;
     names += (names.empty() ? "" : ", ") + std::string(pooling.name);
   }
-  fail("Pooling", "no pooling is called ", name, "; there are ", names);
+  fail("Pooling", "the name must be one of ", names, ", got ", printable(name));
 }
 
 Tensor Pooling::operator()(const Tensor& x, const Tokens& tokens) const {
-  require(function != nullptr, "pool", "no such pooling");
-  require(x.defined(), "pool", "expected (B, T, D)");
-  require(x.rank() == 3, "pool", "expected (B, T, D), not ", x.shape());
-  require(x.size(1) > 0, "pool", "no token in ", x.shape());
+  constexpr const char* kRule = "x must have shape (B, T, D) with at least 1 token, got ";
+  require(function != nullptr, "pool", "the pooling must have a function, got a null pointer");
+  require(x.defined(), "pool", kRule, "an undefined tensor");
+  require(x.rank() == 3 && x.size(1) > 0, "pool", kRule, x.shape());
   check_tokens("pool", tokens, {x.size(0), x.size(1)});
   return function(x, tokens);
 }

@@ -49,8 +49,8 @@ Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens)
     if (i % length == 0) others = 0;
     const bool is_padding = numbers[i] == padding;
     if (!is_padding) ++others;
-    require(others <= max_tokens, kTokenEncoderOp, "a sequence of ", others,
-            " tokens, but there are positions for ", max_tokens);
+    require(others <= max_tokens, kTokenEncoderOp, "each sequence must have at most ", max_tokens,
+            " tokens (max_tokens) besides padding, got ", others);
     numbers[i] = padding + (is_padding ? 0 : others);
   }
   return from_vector(numbers, ids.shape());
@@ -84,16 +84,21 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   nn::detail::require_size(kTokenEncoderOp, "d_model", options.encoder.width());
   nn::detail::require_size(kTokenEncoderOp, "embedding_width", embedding_width(options));
   nn::detail::require_size(kTokenEncoderOp, "max_tokens", options.max_tokens);
-  require(options.padding_id.value_or(0) >= 0, kTokenEncoderOp, "padding_id must not be ",
-          options.padding_id.value_or(0));
+  require_enum(kTokenEncoderOp, "positions", options.positions, Positions::kNone);
+  const index_t padding = options.padding_id.value_or(0);
+  require(padding >= 0 && padding < options.vocabulary_size, kTokenEncoderOp,
+          "padding_id must be from 0 to ", options.vocabulary_size - 1, ", got ", padding);
   require(!options.padding_id || options.positions == Positions::kLearned, kTokenEncoderOp,
-          "padding_id is for learned positions");
-  require(options.pair_rows >= 0, kTokenEncoderOp, "pair_rows must not be ", options.pair_rows);
-  require(options.token_types >= 0, kTokenEncoderOp, "token_types must not be ",
-          options.token_types);
+          "padding_id needs learned positions, got positions of a different kind");
+  nn::detail::require_count(kTokenEncoderOp, "pair_rows", options.pair_rows);
+  nn::detail::require_count(kTokenEncoderOp, "token_types", options.token_types);
   nn::detail::require_probability(kTokenEncoderOp, "dropout", options.dropout);
+  if (options.positions == Positions::kSinusoidal) {
+    nn::detail::require_positive(kTokenEncoderOp, "embedding_scale", options.embedding_scale);
+  }
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
-    require(layer.batch_first, kTokenEncoderOp, "the encoder must have the batch first");
+    require(layer.batch_first, kTokenEncoderOp,
+            "the encoder's layers must have batch_first, got false");
   }
   return options;
 }
@@ -110,9 +115,6 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
   const index_t width = embedding_width(options);
   switch (options.positions) {
     case Positions::kSinusoidal:
-      require(options.embedding_scale > 0 && std::isfinite(options.embedding_scale),
-              kTokenEncoderOp, "embedding_scale must be a number above 0, not ",
-              options.embedding_scale);
       sinusoidal.emplace(
           nn::PositionalEncodingOptions{.d_model = width,
                                         .max_tokens = options.max_tokens,
@@ -123,8 +125,6 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
       break;
     case Positions::kNone:
       break;
-    default:
-      fail(kTokenEncoderOp, "no such kind of positions");
   }
   if (options.token_types > 0) {
     type.emplace(
@@ -142,7 +142,7 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
 
 TokenEncoder::Embeddings::Rows TokenEncoder::Embeddings::rows_of(const Tokens& tokens) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
-          "types are given, but token_types is 0");
+          "types need a table with token_types of at least 1, got token_types 0");
   Rows rows = {
       .ids = tokens.ids, .types = tokens.types, .pairs = {}, .positions = tokens.positions};
   if (pair) rows.pairs = pair_rows(tokens.ids, pair->weight.size(0));

@@ -58,7 +58,7 @@ struct TokenEncoderOptions {
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
 /// table of them; an encoder with batch_first = false; negative pair_rows; a
-/// negative padding_id, or one without learned positions; an
+/// padding_id outside [0, V), or one without learned positions; an
 /// embedding_scale that is not finite and above 0, with sinusoidal positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; for pairs
 /// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1; Lan et al.,

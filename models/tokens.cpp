@@ -13,28 +13,28 @@ namespace {
 
 void check_lengths(const char* op, const Tensor& lengths, const Shape& batch) {
   require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == batch[0], op,
-          "expected lengths ", Shape{batch[0]}, " of int64, not ", lengths.shape(), " of ",
-          lengths.dtype());
+          "lengths must be int64 ", Shape{batch[0]}, ", got ", lengths.dtype(), ' ',
+          lengths.shape());
   const Tensor each = lengths.contiguous();
   for (index_t length : std::span(each.data<index_t>(), static_cast<std::size_t>(each.count()))) {
-    require(1 <= length && length <= batch[1], op, "a length of ", length, " in a batch with ",
-            batch[1], " tokens a row");
+    require(1 <= length && length <= batch[1], op, "lengths must be from 1 to ", batch[1],
+            ", the tokens of a row, got ", length);
   }
 }
 
-/// Of numbers that each token has, or each column of tokens.
+/// Numbers of each token, or of each column of tokens.
 void check_numbers(const char* op, const char* what, const Tensor& numbers, const Shape& batch) {
   require(
       (numbers.shape() == batch || numbers.shape() == Shape{batch[1]}) && numbers.dtype() == kInt64,
-      op, "expected ", what, ' ', batch, " or ", Shape{batch[1]}, " of int64, not ",
-      numbers.shape(), " of ", numbers.dtype());
+      op, what, " must be int64 ", batch, " or ", Shape{batch[1]}, ", got ", numbers.dtype(), ' ',
+      numbers.shape());
 }
 
 }  // namespace
 
 void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
-  require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "tokens ", tokens.ids.shape(),
-          " where ", batch, " are expected");
+  require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "ids must have shape ", batch,
+          ", got ", tokens.ids.shape());
   if (tokens.lengths.defined()) check_lengths(op, tokens.lengths, batch);
   if (tokens.types.defined()) check_numbers(op, "types", tokens.types, batch);
   if (tokens.positions.defined()) check_numbers(op, "positions", tokens.positions, batch);
@@ -42,8 +42,8 @@ void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
 
 void check_tokens(const char* op, const Tokens& tokens) {
   const Tensor& ids = tokens.ids;
-  require(ids.defined(), op, "expected tokens (B, T)");
-  require(ids.rank() == 2, op, "expected tokens (B, T), not ", ids.shape());
+  require(ids.defined(), op, "ids must have shape (B, T), got an undefined tensor");
+  require(ids.rank() == 2, op, "ids must have shape (B, T), got ", ids.shape());
   check_tokens(op, tokens, ids.shape());
 }
 

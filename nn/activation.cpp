@@ -18,7 +18,7 @@ Tensor activate(Activation activation, const Tensor& x) {
     case Activation::kSilu:
       return silu(x);
   }
-  fail("activate", "no such activation");
+  fail_enum("activate", "activation", activation);
 }
 
 }  // namespace tessera::nn

@@ -8,7 +8,7 @@ namespace tessera::nn {
 
 using tessera::Activation;
 
-/// The activation of each element. **Shapes**: any -> the same.
+/// The activation of each element. **Shapes**: any -> the same. **Errors**: an unknown activation.
 Tensor activate(Activation activation, const Tensor& x);
 
 }  // namespace tessera::nn

@@ -21,7 +21,7 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   detail::require_size(kOp, "kdim", options.kdim.value_or(width));
   detail::require_size(kOp, "vdim", options.vdim.value_or(width));
   detail::require_probability(kOp, "dropout", options.dropout);
-  require(std::isfinite(options.scale.value_or(1)), kOp, "scale is ", options.scale.value_or(1));
+  detail::require_finite(kOp, "scale", options.scale.value_or(1));
   return options;
 }
 
@@ -63,13 +63,13 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
 
 Tensor split_heads(const Tensor& x, index_t num_heads) {
   require(x.rank() == 3 && num_heads > 0 && x.size(2) % num_heads == 0, "split_heads",
-          "cannot cut shape ", x.shape(), ", which should be (B, T, width), into ", num_heads,
-          " heads");
+          "x must have shape (B, T, width), and num_heads must divide the width, got ", x.shape(),
+          " and ", num_heads);
   return x.unflatten(2, {num_heads, x.size(2) / num_heads}).transpose(1, 2);
 }
 
 Tensor merge_heads(const Tensor& x) {
-  require(x.rank() == 4, "merge_heads", "expected (B, H, T, d), not ", x.shape());
+  require(x.rank() == 4, "merge_heads", "x must have shape (B, H, T, d), got ", x.shape());
   return x.transpose(1, 2).flatten(2, 3);
 }
 
@@ -77,10 +77,9 @@ namespace {
 
 /// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
-  require(x.defined(), "MultiHeadAttention",
-          "expected (B, T, D) or (T, D), got an undefined tensor");
-  require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention",
-          "expected (B, T, D) or (T, D), not ", x.shape());
+  constexpr const char* kRule = "inputs must have shape (B, T, D) or (T, D), got ";
+  require(x.defined(), "MultiHeadAttention", kRule, "an undefined tensor");
+  require(x.rank() == 2 || x.rank() == 3, "MultiHeadAttention", kRule, x.shape());
   if (x.rank() == 2) return x.unsqueeze(0);
   return batch_first ? x : x.transpose(0, 1);
 }
@@ -98,8 +97,9 @@ AttentionInputs completed(const AttentionInputs& inputs, bool batch_first) {
   if (!inputs.key.defined() && !inputs.key_positions.defined()) x.key_positions = x.positions;
   const index_t rank = inputs.query.rank();
   for (const Tensor& other : {inputs.key, inputs.value, inputs.residual}) {
-    require(!other.defined() || other.rank() == rank, "MultiHeadAttention", "query ",
-            inputs.query.shape(), " and an input ", other.shape(), " differ in rank");
+    require(!other.defined() || other.rank() == rank, "MultiHeadAttention",
+            "all inputs must have as many axes as the query, ", inputs.query.shape(), ", got ",
+            other.shape());
   }
   return x;
 }
@@ -131,8 +131,8 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
   const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
   constexpr const char* kNames[] = {"query", "key", "value"};
-  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " of width ",
-          x.size(-1), ", expected ", weight.size(1));
+  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " must have width ",
+          weight.size(1), ", got shape ", x.shape());
   // Frozen panels of all three projections hold each alone.
   const bool is_constant = in_proj_weight.defined() && packed_in_proj.is_constant(in_proj_weight);
   const PackedWeight& packed =
@@ -146,8 +146,8 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
 std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
                                                          const Tensor& positions) const {
   const index_t e = embed_dim();
-  require(x.size(-1) == e, "MultiHeadAttention", "input ", x.shape(), " has width ", x.size(-1),
-          ", expected ", e);
+  require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
+          x.shape());
   const Tensor qkv =
       linear(x, in_proj_weight, in_proj_bias,
              {.packed = &packed_in_proj, .rotary = turned(2 * num_heads, x, positions)});

@@ -5,12 +5,20 @@
 
 #include "tensor/error.h"
 #include "tensor/shape.h"
+#include "tensor/storage.h"
 
 namespace tessera::nn::detail {
 
-/// Throws unless the size called `what` is at least 1.
+/// Throws unless the size called `what` is at least 1, and small enough to be multiplied by a few.
 inline void require_size(const char* op, const char* what, index_t size) {
-  require(size >= 1, op, what, " must be at least 1, not ", size);
+  constexpr index_t kMost = index_t{1} << 60;
+  require(size >= 1, op, what, " must be at least 1, got ", size);
+  require(size <= kMost, op, what, " must be at most ", kMost, ", got ", size);
+}
+
+/// Throws unless the number called `what` is at least 0.
+inline void require_count(const char* op, const char* what, index_t count) {
+  require(count >= 0, op, what, " must be at least 0, got ", count);
 }
 
 /// Throws unless the number of heads, called `what`, divides the width, called `of`; both >= 1.
@@ -18,22 +26,43 @@ inline void require_heads(const char* op, const char* what, index_t heads, const
                           index_t width) {
   require_size(op, of, width);
   require_size(op, what, heads);
-  require(width % heads == 0, op, what, ' ', heads, " does not divide ", of, ' ', width);
+  require(width % heads == 0, op, what, " must divide ", of, ' ', width, ", got ", heads);
 }
 
 inline void require_probability(const char* op, const char* what, double p) {
-  require(p >= 0 && p <= 1, op, what, " must lie in [0, 1], not ", p);
+  require(p >= 0 && p <= 1, op, what, " must be in [0, 1], got ", p);
+}
+
+inline void require_finite(const char* op, const char* what, double value) {
+  require(std::isfinite(value), op, what, " must be finite, got ", value);
+}
+
+inline void require_not_negative(const char* op, const char* what, double value) {
+  require(value >= 0 && std::isfinite(value), op, what, " must be finite and at least 0, got ",
+          value);
+}
+
+inline void require_positive(const char* op, const char* what, double value) {
+  require(value > 0 && std::isfinite(value), op, what, " must be finite and above 0, got ", value);
+}
+
+/// Throws unless the factor of a moving average, called `what`, is in [0, 1).
+inline void require_decay(const char* op, const char* what, double decay) {
+  require(decay >= 0 && decay < 1, op, what, " must be in [0, 1), got ", decay);
 }
 
 /// Throws unless the shape that a norm works along has an axis, and sizes of at least 1.
 inline void require_normalized_shape(const char* op, const Shape& shape) {
-  require(!shape.empty(), op, "normalized_shape names no axis");
-  for (index_t size : shape) require_size(op, "a size of normalized_shape", size);
+  require(!shape.empty(), op, "normalized_shape must have at least 1 axis, got ", shape);
+  for (index_t size : shape) require_size(op, "each size of normalized_shape", size);
 }
 
-/// Throws unless the eps of a norm, called `what`, is a number >= 0.
-inline void require_eps(const char* op, const char* what, double eps) {
-  require(eps >= 0 && std::isfinite(eps), op, what, " must be a number >= 0, not ", eps);
+/// Throws OutOfMemory unless `bytes` bytes fit into the machine; `sizes` say what needs them.
+template <class... Sizes>
+void require_memory(const char* op, double bytes, const Sizes&... sizes) {
+  if (bytes <= static_cast<double>(machine_memory())) return;
+  throw OutOfMemory(str_cat(op, ": sizes must fit into the memory, got ", sizes..., ", which need ",
+                            bytes, " bytes"));
 }
 
 }  // namespace tessera::nn::detail

@@ -7,7 +7,7 @@
 namespace tessera::nn {
 
 Dropout::Dropout(double probability) : p(probability) {
-  detail::require_probability("Dropout", "the probability", p);
+  detail::require_probability("Dropout", "p", p);
 }
 
 DropoutMask Dropout::draw() const {

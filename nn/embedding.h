@@ -19,7 +19,7 @@ struct EmbeddingOptions {
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
 /// The weight starts as N(0, std^2), the padding row as zeros; reading that row gives it no gradient.
-/// **Errors**: sizes below 1; an id outside [0, V).
+/// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
   Tensor weight;

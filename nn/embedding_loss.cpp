@@ -1,7 +1,6 @@
 #include "nn/embedding_loss.h"
 
-#include <cmath>
-
+#include "nn/check.h"
 #include "nn/reduction.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -17,10 +16,10 @@ namespace {
 /// As torch.nn.functional.normalize.
 constexpr double kShortest = 1e-12;
 
-void check_beside(const char* op, const Tensor& a, const Tensor& b) {
-  require(a.defined() && b.defined(), op, "a tensor is undefined");
+void check_vectors(const char* op, const Tensor& a, const Tensor& b) {
+  require(a.defined() && b.defined(), op, "vectors must be defined, got an undefined tensor");
   require(is_floating(a.dtype()) && a.dtype() == b.dtype(), op,
-          "vectors must share a floating dtype, not ", a.dtype(), " and ", b.dtype());
+          "vectors must have the same floating dtype, got ", a.dtype(), " and ", b.dtype());
 }
 
 Tensor of_length_one(const Tensor& x) {
@@ -33,13 +32,14 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                            const TripletOptions& options) {
   constexpr const char* kOp = "triplet_margin_loss";
   for (const Tensor* other : {&positive, &negative}) {
-    check_beside(kOp, anchor, *other);
+    check_vectors(kOp, anchor, *other);
     require(anchor.rank() >= 1 && anchor.shape() == other->shape(), kOp,
-            "needs three tensors of one shape (..., D), not ", anchor.shape(), " and ",
-            other->shape());
+            "anchor, positive and negative must have the same shape (..., D), got ", anchor.shape(),
+            " and ", other->shape());
   }
-  require(options.margin >= 0, kOp, "the margin must not be negative, is ", options.margin);
-  require(options.eps >= 0, kOp, "eps must not be negative, is ", options.eps);
+  detail::require_not_negative(kOp, "margin", options.margin);
+  detail::require_not_negative(kOp, "eps", options.eps);
+  detail::require_reduction(kOp, options.reduction);
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return norm(a - b + options.eps, {-1});
   };
@@ -51,15 +51,16 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 
 Tensor contrastive(const Tensor& queries, const Tensor& keys, const ContrastiveOptions& options) {
   constexpr const char* kOp = "contrastive";
-  check_beside(kOp, queries, keys);
+  check_vectors(kOp, queries, keys);
   require(queries.rank() == 2 && keys.rank() == 2 && queries.size(1) == keys.size(1) &&
               queries.size(0) <= keys.size(0),
-          kOp, "needs queries (B, D) and keys (N, D) with N >= B, not ", queries.shape(), " and ",
-          keys.shape());
-  require(!options.symmetric || queries.size(0) == keys.size(0), kOp, "symmetric, but ",
-          queries.size(0), " queries for ", keys.size(0), " keys");
-  require(options.temperature > 0 && std::isfinite(options.temperature), kOp,
-          "the temperature must be positive and finite, is ", options.temperature);
+          kOp, "queries must have shape (B, D) and keys (N, D) with N >= B, got ", queries.shape(),
+          " and ", keys.shape());
+  require(!options.symmetric || queries.size(0) == keys.size(0), kOp,
+          "a symmetric loss must have as many keys as queries, got ", queries.size(0),
+          " queries and ", keys.size(0), " keys");
+  detail::require_positive(kOp, "temperature", options.temperature);
+  detail::require_reduction(kOp, options.reduction);
   const Tensor q = options.normalize ? of_length_one(queries) : queries;
   const Tensor k = options.normalize ? of_length_one(keys) : keys;
   const Tensor scores = matmul(q, k.t()) / options.temperature;

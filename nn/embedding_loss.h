@@ -25,7 +25,7 @@ struct TripletOptions {
 /// with the Euclidean length over the last axis, which overflows from about 1.8e19 in float32.
 ///
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, by kNone, (...).
-/// **Errors**: shapes or dtypes that differ; a negative margin or eps.
+/// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
 /// **Source**: torch.nn.functional.triplet_margin_loss with p = 2; the swap: Balntas et al.,
 /// "Learning local feature descriptors with triplets and shallow convolutional neural networks"
 /// (2016), section 3.

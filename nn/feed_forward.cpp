@@ -12,6 +12,7 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
   detail::require_size("FeedForward", "d_model", options.d_model);
   detail::require_size("FeedForward", "dim_feedforward", options.dim_feedforward);
   detail::require_probability("FeedForward", "dropout", options.dropout);
+  require_enum("FeedForward", "activation", options.activation, Activation::kSilu);
   return options;
 }
 

@@ -23,7 +23,7 @@ struct FeedForwardOptions {
 /// twice the width, `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
 ///
 /// **Shapes**: (..., D) -> (..., D), through width F; gated, linear1.weight is (2F, D), its first
-/// half that of u. **Errors**: widths below 1.
+/// half that of u. **Errors**: widths below 1; an unknown activation.
 /// **Source**: Vaswani et al., 2017, section 3.3, the names are torch.nn.TransformerEncoderLayer's;
 /// gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 6.
 struct FeedForward {

@@ -21,8 +21,7 @@ void check(const FoundWeights& found) {
   for (const auto& [name, weight] : found.weights) {
     const Tensor& values = weight.values;
     require(!values.defined() || (values.rank() == 2 && values.dtype() == kFloat32), "freeze", name,
-            " is ", values.dtype(), ' ', values.shape(),
-            ", but a weight in panels is a float32 matrix");
+            " must be a float32 matrix, got ", values.dtype(), ' ', values.shape());
   }
 }
 
@@ -50,6 +49,7 @@ void freeze_tied(const std::vector<Found>& tied, WeightFormat format) {
 }  // namespace
 
 void freeze(const FoundWeights& found, WeightFormat format) {
+  require_enum("freeze", "format", format, WeightFormat::kBFloat16);
   check(found);
   const auto is_read = [&](const Tensor& values) {
     return std::any_of(found.others.begin(), found.others.end(),

@@ -61,7 +61,7 @@ void thaw(const FoundWeights& found);
 /// loading, conversion. Weights are variables no longer, nor after thaw(): an optimiser that holds
 /// them refuses its next step, and to train one copy and freeze another, freeze clone(module).
 /// No other thread may use the module while it freezes.
-/// **Errors**: a matrix that is not float32; then nothing is changed.
+/// **Errors**: an unknown format; a matrix that is not float32. Then nothing is changed.
 template <class M>
 void freeze(M& module, WeightFormat format = WeightFormat::kExact) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), format);

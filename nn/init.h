@@ -15,7 +15,7 @@ Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng);
 /// **Source**: Glorot and Bengio, 2010, eq. 16; torch.nn.init.xavier_uniform_.
 Tensor xavier_uniform(const Shape& shape, Rng& rng);
 
-/// N(0, std^2).
+/// N(0, std^2). **Errors**: a std that is negative or not finite.
 Tensor normal(const Shape& shape, double std, Rng& rng);
 
 }  // namespace tessera::nn

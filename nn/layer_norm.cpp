@@ -8,7 +8,7 @@ namespace tessera::nn {
 
 LayerNorm::LayerNorm(const LayerNormOptions& options) : eps(options.eps) {
   detail::require_normalized_shape("LayerNorm", options.normalized_shape);
-  detail::require_eps("LayerNorm", "eps", eps);
+  detail::require_not_negative("LayerNorm", "eps", eps);
   weight = ones(options.normalized_shape);
   if (options.bias) bias = zeros(options.normalized_shape);
 }

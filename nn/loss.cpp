@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "nn/check.h"
 #include "nn/reduction.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
@@ -40,21 +41,26 @@ const T* data_or_null(const Tensor& x) {
 
 // ---- cross-entropy ----
 
-/// What cross_entropy and nll_loss want of their arguments.
+/// Throws unless both are defined.
+void check_defined(const char* op, const Tensor& x, const Tensor& targets) {
+  require(x.defined() && targets.defined(), op, x.defined() ? "the target" : "x",
+          " must be defined, got an undefined tensor");
+}
+
+/// The arguments that cross_entropy and nll_loss share.
 void check_classes(const char* op, const Tensor& x, const Tensor& targets, const Tensor& weight) {
-  require(x.defined() && targets.defined(), op, "a tensor is undefined");
-  require(is_floating(x.dtype()) && x.rank() >= 1, op,
-          "needs floating scores (..., C), not a tensor of shape ", x.shape(), " and dtype ",
-          x.dtype());
-  require(x.size(-1) > 0, op, "scores of shape ", x.shape(), " have no classes");
-  require(targets.dtype() == kInt64, op, "targets are int64 classes, not ", targets.dtype());
+  check_defined(op, x, targets);
+  require(is_floating(x.dtype()) && x.rank() >= 1, op, "x must be floating scores (..., C), got ",
+          x.dtype(), ' ', x.shape());
+  require(x.size(-1) > 0, op, "x must have scores of at least 1 class, got shape ", x.shape());
+  require(targets.dtype() == kInt64, op, "targets must be int64, got ", targets.dtype());
   require(targets.shape() == reduced_shape(x.shape(), {x.rank() - 1}, false), op,
-          "targets of shape ", targets.shape(), " do not fit scores of shape ", x.shape(),
-          ", whose last axis is the classes");
+          "targets must have the shape of x, ", x.shape(),
+          ", without its last axis, the classes, got ", targets.shape());
   if (!weight.defined()) return;
-  require(weight.shape() == Shape{x.size(-1)} && weight.dtype() == x.dtype(), op,
-          "weight of shape ", weight.shape(), " and dtype ", weight.dtype(), " does not fit ",
-          x.dtype(), " scores of ", x.size(-1), " classes");
+  require(weight.shape() == Shape{x.size(-1)} && weight.dtype() == x.dtype(), op, "weight must be ",
+          x.dtype(), ' ', Shape{x.size(-1)}, ", a number for each class, got ", weight.dtype(), ' ',
+          weight.shape());
   refuse_gradient(str_cat("the weight of ", op).c_str(), {&weight});
 }
 
@@ -64,8 +70,8 @@ index_t count_targets(const char* op, const Tensor& targets, index_t ignored, in
   index_t counted = 0;
   for (index_t i = 0; i < targets.count(); ++i) {
     if (y[i] == ignored) continue;
-    require(y[i] >= 0 && y[i] < classes, op, "target ", y[i], " at position ", i, " is none of ",
-            classes, " classes");
+    require(y[i] >= 0 && y[i] < classes, op, "targets must be from 0 to ", classes - 1,
+            ", or ignore_index ", ignored, ", got ", y[i], " at position ", i);
     ++counted;
   }
   return counted;
@@ -99,15 +105,15 @@ Tensor operand(const char* op, const char* what, const Tensor& x, const Tensor& 
   if (!x.defined()) return x;
   const std::string name = str_cat(op, ": ", what);
   require(broadcast_shapes(name.c_str(), x.shape(), like.shape()) == like.shape(), name.c_str(),
-          "shape ", x.shape(), " does not broadcast to ", like.shape());
+          "must broadcast to shape ", like.shape(), ", got ", x.shape());
   return x.detach().to(like.dtype()).expand(like.shape()).contiguous();
 }
 
 void check_pointwise(const char* op, const Tensor& x, const Tensor& target) {
-  require(x.defined() && target.defined(), op, "a tensor is undefined");
-  require(is_floating(x.dtype()), op, "needs floating predictions, not ", x.dtype());
-  require(x.shape() == target.shape(), op, "predictions of shape ", x.shape(),
-          " and targets of shape ", target.shape());
+  check_defined(op, x, target);
+  require(is_floating(x.dtype()), op, "x must be floating, got ", x.dtype());
+  require(x.shape() == target.shape(), op, "x and the target must have the same shape, got ",
+          x.shape(), " and ", target.shape());
 }
 
 /// A loss of single elements and its contiguous operands: x, the target, the weight and the
@@ -164,6 +170,7 @@ Tensor pointwise(const Pointwise& of, Reduction reduction, bool with_gradient, T
 Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x,
                            const Tensor& target, Reduction reduction, double beta = 1) {
   check_pointwise(name, x, target);
+  detail::require_reduction(name, reduction);
   Recording op(name, {&x, &target});
   const Pointwise of = {
       loss,
@@ -186,8 +193,8 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
   constexpr const char* kOp = "cross_entropy";
   check_classes(kOp, x, targets, options.weight);
   const double smoothing = options.label_smoothing;
-  require(smoothing >= 0 && smoothing <= 1, kOp, "label_smoothing ", smoothing,
-          " is not in [0, 1]");
+  detail::require_probability(kOp, "label_smoothing", smoothing);
+  detail::require_reduction(kOp, options.reduction);
   Recording op(kOp, {&x});
   const index_t classes = x.size(-1);
   const Tensor y = targets.contiguous();
@@ -226,6 +233,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options) {
   constexpr const char* kOp = "nll_loss";
   check_classes(kOp, x, targets, options.weight);
+  detail::require_reduction(kOp, options.reduction);
   const Tensor& weight = options.weight;
   const Tensor y = targets.contiguous();
   const index_t ignored = options.ignore_index;
@@ -261,15 +269,16 @@ Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options
     case KlReduction::kMean:
       return mean(losses);
     case KlReduction::kBatchMean:
-      require(x.rank() >= 1, kOp, "a scalar has no first axis to take the mean over");
+      require(x.rank() >= 1, kOp, "x must have a first axis for kBatchMean, got shape ()");
       return sum(losses) / x.size(0);
   }
-  fail(kOp, "no such reduction");
+  fail_enum(kOp, "reduction", options.reduction);
 }
 
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {
   constexpr const char* kOp = "bce_with_logits";
   check_pointwise(kOp, x, target);
+  detail::require_reduction(kOp, options.reduction);
   refuse_gradient("the target or a weight of bce_with_logits",
                   {&target, &options.weight, &options.pos_weight});
   Recording op(kOp, {&x});
@@ -289,8 +298,7 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options) {
   const double beta = options.beta;
-  require(beta >= 0 && std::isfinite(beta), "smooth_l1_loss",
-          "beta must be finite and not negative, is ", beta);
+  detail::require_not_negative("smooth_l1_loss", "beta", beta);
   return loss_of_differences("smooth_l1_loss", PointwiseLoss::kSmoothL1, x, target,
                              options.reduction, beta);
 }

@@ -31,7 +31,7 @@ void Replacements::replace(Tensor& parameter, const std::function<Tensor(const T
 }
 
 void check_module_dtype(DType dtype) {
-  require(is_floating(dtype), "convert", "a module has a floating dtype, not ", dtype);
+  require(is_floating(dtype), "convert", "dtype must be floating, got ", dtype);
 }
 
 void mark_replaced(const Tensor& variable) {

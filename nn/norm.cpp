@@ -8,8 +8,8 @@ namespace tessera::nn {
 
 Norm::Norm(const NormOptions& options) : eps(options.eps), kind(options.kind) {
   detail::require_size("Norm", "width", options.width);
-  detail::require_eps("Norm", "eps", eps);
-  require(kind == NormKind::kLayerNorm || kind == NormKind::kRmsNorm, "Norm", "no such kind");
+  detail::require_not_negative("Norm", "eps", eps);
+  require_enum("Norm", "kind", kind, NormKind::kRmsNorm);
   weight = ones({options.width});
   if (options.bias && kind == NormKind::kLayerNorm) bias = zeros({options.width});
 }

@@ -19,7 +19,7 @@ struct NormOptions {
 
 /// LayerNorm or RmsNorm over the last axis, with the same parameters.
 ///
-/// **Shapes**: (..., width) -> the same. **Errors**: as theirs; no such kind.
+/// **Shapes**: (..., width) -> the same. **Errors**: as theirs; an unknown kind.
 struct Norm {
   Tensor weight;
   Tensor bias;  // undefined without bias

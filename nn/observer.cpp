@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "tensor/error.h"
+
 namespace tessera::nn {
 
 Observer::Observer(See see) : see_(std::move(see)), previous_(active_observer) {
+  require(static_cast<bool>(see_), "Observer", "see must be a function, got an empty one");
   active_observer = this;
 }
 

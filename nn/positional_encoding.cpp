@@ -1,10 +1,7 @@
 #include "nn/positional_encoding.h"
 
-#include <cmath>
-
 #include "nn/check.h"
 #include "nn/init.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
 
@@ -14,16 +11,18 @@ namespace {
 
 /// The table's rows for the tokens of x, in its dtype.
 Tensor rows_for(const char* op, const Tensor& x, const Tensor& table, const Tensor& positions) {
-  require(x.defined() && x.rank() >= 2 && x.size(-1) == table.size(1), op, "expected (..., T, ",
-          table.size(1), "), not ", x.shape());
-  require(is_floating(x.dtype()), op, "expected a floating tensor, not ", x.dtype());
+  require(x.defined(), op, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 2 && x.size(-1) == table.size(1), op, "x must have shape (..., T, ",
+          table.size(1), "), got ", x.shape());
+  require(is_floating(x.dtype()), op, "x must be floating, got ", x.dtype());
   if (positions.defined()) {
-    require(positions.rank() >= 1 && positions.size(-1) == x.size(-2), op, "positions ",
-            positions.shape(), " for ", x.shape());
+    require(positions.rank() >= 1 && positions.size(-1) == x.size(-2), op,
+            "positions must have one number for each token of x, ", x.shape(), ", got ",
+            positions.shape());
     return embedding(table, positions).to(x.dtype());
   }
-  require(x.size(-2) <= table.size(0), op, "a sequence of ", x.size(-2),
-          " tokens, but there are positions for ", table.size(0));
+  require(x.size(-2) <= table.size(0), op, "x must have at most ", table.size(0),
+          " tokens (max_tokens), got ", x.size(-2));
   return table.slice(0, 0, x.size(-2)).to(x.dtype());
 }
 
@@ -35,7 +34,8 @@ void check_sizes(const char* op, index_t max_tokens, index_t d_model) {
 Buffer table_for(const PositionalEncodingOptions& options) {
   constexpr const char* kOp = "PositionalEncoding";
   check_sizes(kOp, options.max_tokens, options.d_model);
-  require(std::isfinite(options.input_scale), kOp, "input_scale is ", options.input_scale);
+  detail::require_finite(kOp, "input_scale", options.input_scale);
+  require_enum(kOp, "exponent", options.exponent, PositionExponent::kColumnDoubled);
   return Buffer(
       sinusoidal_positions(options.max_tokens, options.d_model, options.exponent, kFloat64));
 }

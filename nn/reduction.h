@@ -8,6 +8,10 @@
 
 namespace tessera::nn::detail {
 
+inline void require_reduction(const char* op, Reduction reduction) {
+  require_enum(op, "reduction", reduction, Reduction::kNone);
+}
+
 /// `losses`, reduced; the mean is over `count`.
 inline Tensor reduced(const Tensor& losses, Reduction reduction, double count) {
   switch (reduction) {
@@ -18,7 +22,7 @@ inline Tensor reduced(const Tensor& losses, Reduction reduction, double count) {
     case Reduction::kMean:
       return sum(losses) / count;
   }
-  fail("loss", "no such reduction");
+  __builtin_unreachable();  // callers have checked it
 }
 
 }  // namespace tessera::nn::detail

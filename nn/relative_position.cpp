@@ -15,11 +15,20 @@ namespace tessera::nn {
 
 namespace {
 
+/// Throws unless a number for each head and distance, and the distances, fit into the memory.
+void check_sizes(const char* op, index_t heads, index_t queries, index_t keys, DType dtype) {
+  detail::require_count(op, "queries", queries);
+  detail::require_count(op, "keys", keys);
+  const double distances = static_cast<double>(queries) + static_cast<double>(keys);
+  const auto of_each = static_cast<double>(heads * item_size(dtype) + item_size(kInt64));
+  detail::require_memory(op, distances * of_each, queries, " queries and ", keys, " keys for ",
+                         heads, " heads");
+}
+
 /// f(key - query) from the last query and the first key to the first query and the last key: the
 /// diagonals of a matrix, in toeplitz's order.
 template <class F>
-Tensor of_each_distance(const char* op, index_t queries, index_t keys, const F& f) {
-  require(queries >= 0 && keys >= 0, op, "a bias for ", queries, " queries and ", keys, " keys");
+Tensor of_each_distance(index_t queries, index_t keys, const F& f) {
   std::vector<index_t> line;
   for (index_t distance = 1 - queries; distance < keys; ++distance) line.push_back(f(distance));
   return from_vector(line);
@@ -30,10 +39,10 @@ void check(const DistanceBuckets& distances) {
   const index_t directions = distances.bidirectional ? 2 : 1;
   const index_t buckets = distances.buckets;
   require(buckets >= 2 * directions && buckets % directions == 0, kOp, "buckets must be ",
-          distances.bidirectional ? "an even number of 4" : "2", " or more, not ", buckets);
+          distances.bidirectional ? "even and at least 4" : "at least 2", ", got ", buckets);
   const index_t exact = buckets / directions / 2;
-  require(distances.max_distance > exact, kOp, "max_distance ", distances.max_distance,
-          " must be above ", exact, ", the distances with a bucket of their own");
+  require(distances.max_distance > exact, kOp, "max_distance must be above ", exact,
+          ", the number of distances with one bucket each, got ", distances.max_distance);
 }
 
 }  // namespace
@@ -59,13 +68,15 @@ RelativePositionBias::RelativePositionBias(const RelativePositionOptions& option
 }
 
 Tensor RelativePositionBias::operator()(index_t queries, index_t keys) const {
-  const Tensor buckets = of_each_distance("RelativePositionBias", queries, keys,
-                                          [&](index_t d) { return distances.of(d); });
+  check_sizes("RelativePositionBias", weight.size(1), queries, keys, weight.dtype());
+  const Tensor buckets =
+      of_each_distance(queries, keys, [&](index_t d) { return distances.of(d); });
   return embedding(weight, buckets).t().contiguous().toeplitz(queries, keys);
 }
 
 Tensor alibi_slopes(index_t heads, DType dtype) {
   detail::require_size("alibi_slopes", "heads", heads);
+  detail::require_memory("alibi_slopes", 8 * static_cast<double>(heads), heads, " heads");
   const auto power = static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
   const auto slope = [](index_t h, index_t of) {
     return std::exp2(-8 * static_cast<double>(h) / static_cast<double>(of));
@@ -77,9 +88,9 @@ Tensor alibi_slopes(index_t heads, DType dtype) {
 }
 
 Tensor Alibi::operator()(index_t queries, index_t keys) const {
-  const Tensor nearness =
-      of_each_distance("Alibi", queries, keys, [](index_t d) { return -std::abs(d); });
   const Tensor& per_head = slopes.value();
+  check_sizes("Alibi", per_head.size(0), queries, keys, per_head.dtype());
+  const Tensor nearness = of_each_distance(queries, keys, [](index_t d) { return -std::abs(d); });
   return (per_head.unsqueeze(1) * nearness.to(per_head.dtype())).toeplitz(queries, keys);
 }
 

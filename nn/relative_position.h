@@ -38,7 +38,7 @@ struct RelativePositionOptions {
 /// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2). Layers
 /// may share one module or have one each.
 /// **Errors**: sizes below 1, a number of buckets that the rule cannot divide, a negative number of
-/// queries or keys. **Source**: as DistanceBuckets.
+/// queries or keys; OutOfMemory before anything is computed. **Source**: as DistanceBuckets.
 struct RelativePositionBias {
   Tensor weight;
   DistanceBuckets distances;
@@ -63,7 +63,8 @@ Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
 /// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. Nothing is learned.
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask it is the paper's.
-/// **Errors**: a negative number of queries or keys. **Source**: as alibi_slopes.
+/// **Errors**: a negative number of queries or keys; OutOfMemory before anything is computed.
+/// **Source**: as alibi_slopes.
 struct Alibi {
   Buffer slopes;  // (H)
 

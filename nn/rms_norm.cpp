@@ -8,7 +8,7 @@ namespace tessera::nn {
 
 RmsNorm::RmsNorm(const RmsNormOptions& options) : eps(options.eps) {
   detail::require_normalized_shape("RmsNorm", options.normalized_shape);
-  detail::require_eps("RmsNorm", "eps", eps);
+  detail::require_not_negative("RmsNorm", "eps", eps);
   weight = ones(options.normalized_shape);
 }
 

@@ -1,7 +1,5 @@
 #include "nn/rotary.h"
 
-#include <cmath>
-
 #include "nn/check.h"
 
 namespace tessera::nn {
@@ -12,11 +10,11 @@ Buffer table_for(const RotaryOptions& options, index_t head_width) {
   constexpr const char* kOp = "Rotary";
   detail::require_size(kOp, "max_tokens", options.max_tokens);
   detail::require_size(kOp, "head_width", head_width);
-  require(options.base > 0 && std::isfinite(options.base), kOp,
-          "base must be a number above 0, not ", options.base);
+  detail::require_positive(kOp, "base", options.base);
+  detail::require_positive(kOp, "divisor", options.divisor);
   const index_t width = options.width == 0 ? head_width : options.width;
-  require(width >= 2 && width % 2 == 0 && width <= head_width, kOp, "width ", width,
-          " of heads of width ", head_width, " must be an even number of their columns");
+  require(width >= 2 && width % 2 == 0 && width <= head_width, kOp,
+          "width must be an even number from 2 to the heads' width ", head_width, ", got ", width);
   return Buffer(rotary_table(options.max_tokens, width, options.base, kFloat64, options.divisor));
 }
 
@@ -37,10 +35,10 @@ RotaryColumns Rotary::columns(index_t heads, DType dtype, const Tensor& position
 }
 
 Tensor Rotary::operator()(const Tensor& x, const Tensor& positions) const {
-  require(x.defined(), "Rotary", "expected floating heads, got an undefined tensor");
-  require(is_floating(x.dtype()), "Rotary", "expected floating heads, not ", x.dtype());
-  require(x.size(-1) == head_width, "Rotary", "expected heads of width ", head_width, ", not ",
-          x.shape());
+  require(x.defined(), "Rotary", "x must be floating heads, got an undefined tensor");
+  require(is_floating(x.dtype()), "Rotary", "x must be floating heads, got ", x.dtype());
+  require(x.size(-1) == head_width, "Rotary", "x must be heads of width ", head_width,
+          ", got shape ", x.shape());
   return rotary(x, rotation(x.dtype(), positions));
 }
 

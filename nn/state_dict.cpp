@@ -55,13 +55,13 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   Differences differences;
   for (const auto& [name, tensor] : wanted) {
     require(tensor.has_elements(), "load_state_dict", name,
-            " has no elements to load into: the model was frozen");
+            " has no elements to load into: the model was frozen; call nn::thaw(model) first");
     const auto found = given.find(options.prefix + name);
     if (found == given.end()) {
       plan.report.missing.push_back(name);
       if (options.strict) differences.add("missing: ", name, ' ', tensor.shape());
     } else if (!(found->second.shape() == tensor.shape())) {
-      differences.add(name, " should have shape ", tensor.shape(), ", not ", found->second.shape());
+      differences.add(name, " must have shape ", tensor.shape(), ", got ", found->second.shape());
     } else {
       plan.tensors.emplace(name, found->second);
     }

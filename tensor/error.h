@@ -32,6 +32,18 @@ void require(bool condition, const char* op, const Parts&... parts) {
   if (!condition) fail(op, parts...);
 }
 
+/// Throws std::invalid_argument: the option called `what` has none of its enum's values.
+template <class Enum>
+[[noreturn]] void fail_enum(const char* op, const char* what, Enum value) {
+  fail(op, what, " must be one of its enum's values, got ", static_cast<long long>(value));
+}
+
+/// The same unless `value` is one of the enum's values, which count from 0 to `last`.
+template <class Enum>
+void require_enum(const char* op, const char* what, Enum value, Enum last) {
+  if (value < Enum{} || value > last) fail_enum(op, what, value);
+}
+
 /// Throws std::runtime_error with the text `file: parts...`; the parts begin with the place.
 template <class... Parts>
 [[noreturn]] void fail_file(const std::string& file, const Parts&... parts) {

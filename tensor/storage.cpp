@@ -1,5 +1,7 @@
 #include "tensor/storage.h"
 
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -236,9 +238,17 @@ Pool& pool() {
 
 }  // namespace
 
+index_t machine_memory() {
+  static const index_t bytes = [] {
+    struct sysinfo info = {};
+    if (sysinfo(&info) != 0) return index_t{1} << 62;
+    return static_cast<index_t>((std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit);
+  }();
+  return bytes;
+}
+
 Storage Storage::allocate(index_t bytes) {
-  constexpr index_t kMost = index_t{1} << 62;
-  if (bytes < 0 || bytes > kMost) throw std::bad_alloc();
+  if (bytes < 0 || bytes > machine_memory()) throw std::bad_alloc();
   return Storage(pool().take(static_cast<std::size_t>(bytes) + sizeof(Block)));
 }
 

@@ -24,6 +24,9 @@ class OutOfMemory : public std::bad_alloc {
   std::string text_;
 };
 
+/// The bytes of the machine's memory and swap space: more than these cannot be allocated.
+index_t machine_memory();
+
 /// A reference-counted handle on one block of memory, aligned to 64 bytes (a cache line, and the
 /// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
 /// a fresh block of 100 MB costs more in page faults than a softmax over it.

@@ -1,9 +1,9 @@
 #include "nn/training/adversarial.h"
 
-#include <cmath>
 #include <numeric>
 #include <vector>
 
+#include "nn/check.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -30,9 +30,9 @@ Tensor with_norm(const Tensor& g, double size) {
 
 LossSum adversarial_loss(const Shape& shape, double size,
                          const std::function<LossSum(const Tensor& shift)>& loss, DType dtype) {
-  require(std::isfinite(size) && size > 0, kAdversarialOp, "size must be a number above 0, not ",
-          size);
-  require(!shape.empty(), kAdversarialOp, "the input has no axis of examples");
+  detail::require_positive(kAdversarialOp, "size", size);
+  require(!shape.empty(), kAdversarialOp, "shape must have an axis of examples, got ()");
+  require(static_cast<bool>(loss), kAdversarialOp, "loss must be a function, got an empty one");
   const Tensor still = zeros(shape, dtype).set_requires_grad();
   LossSum result;
   {
@@ -41,7 +41,8 @@ LossSum adversarial_loss(const Shape& shape, double size,
     if (result.count == 0) return result;
     tape.backward(result.loss * 0.5);
   }
-  require(still.grad().defined(), kAdversarialOp, "the loss does not depend on the shift");
+  require(still.grad().defined(), kAdversarialOp,
+          "the loss must depend on the shift, got no gradient of it");
   const Tensor moved = loss(with_norm(still.grad(), size)).loss;
   result.loss = (result.loss.detach() + moved) * 0.5;
   return result;

@@ -30,7 +30,7 @@ std::string version_text() {
 }
 
 std::string arithmetic_text() {
-  // Of x^2 - (1 + 2^-11) a float keeps 2^-24 only where the square was not rounded before.
+  // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square was not rounded before.
   const float x = 1 + 0x1p-12F;
   const Tensor sum = matmul(from_vector<float>({-1, x}).unsqueeze(0),
                             from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));

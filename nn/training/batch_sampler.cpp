@@ -4,18 +4,18 @@
 #include <numeric>
 #include <utility>
 
+#include "nn/check.h"
 #include "tensor/create.h"
-#include "tensor/error.h"
 
 namespace tessera::nn {
 
 BatchSampler::BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options)
     : lengths_(std::move(lengths)), options_(options), state_{.seed = options.seed} {
-  require(!lengths_.empty(), "BatchSampler", "there are no examples");
-  require(options.batch_size >= 1, "BatchSampler", "batch_size must be at least 1, got ",
-          options.batch_size);
-  require(options.batches_per_chunk >= 1, "BatchSampler",
-          "batches_per_chunk must be at least 1, got ", options.batches_per_chunk);
+  constexpr const char* kOp = "BatchSampler";
+  require(!lengths_.empty(), kOp, "there must be at least 1 example, got no examples");
+  for (const index_t length : lengths_) detail::require_count(kOp, "each length", length);
+  detail::require_size(kOp, "batch_size", options.batch_size);
+  detail::require_size(kOp, "batches_per_chunk", options.batches_per_chunk);
   // Chunks are whole batches, so only the very last batch can be smaller.
   batches_ = (std::ssize(lengths_) - 1) / options.batch_size + 1;
 }
@@ -60,7 +60,7 @@ std::span<const index_t> BatchSampler::next() {
 
 void BatchSampler::set_state(const Rng::State& state) {
   require(state.position < static_cast<std::uint64_t>(batches_), "BatchSampler",
-          "cannot go on from batch ", state.position, " of ", batches_);
+          "position must be below ", batches_, ", the batches of an epoch, got ", state.position);
   state_ = state;
 }
 

@@ -31,7 +31,7 @@ struct BatchSamplerOptions {
 /// by length, and those of one length stay in order. One batch of an epoch may be smaller.
 ///
 /// The order depends on the options, the lengths and the epoch, and on nothing else.
-/// **Errors**: no examples, options below 1.
+/// **Errors**: no examples, a negative length, options below 1.
 class BatchSampler {
  public:
   BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options = {});

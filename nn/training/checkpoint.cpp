@@ -56,7 +56,7 @@ void Checkpoint::set(const std::string& name, double value) {
 
 const std::string& Checkpoint::text(const std::string& name) const {
   const auto found = values.find(name);
-  if (found == values.end()) refuse("Checkpoint", "it has no value ", printable(name));
+  if (found == values.end()) refuse("Checkpoint", "value ", printable(name), " is missing");
   return found->second;
 }
 
@@ -81,12 +81,12 @@ double Checkpoint::number(const std::string& name) const {
 index_t Checkpoint::count(const char* op, const std::string& name) const {
   const double value = number(name);
   const bool is_count = value >= 0 && value <= 0x1p53 && value == std::floor(value);
-  if (!is_count) refuse(op, name, " is ", value, ", not a count");
+  if (!is_count) refuse(op, name, " must be a whole number of at least 0, got ", value);
   return static_cast<index_t>(value);
 }
 
 void Checkpoint::fail_value(const std::string& name, const char* wanted) const {
-  refuse("Checkpoint", "value ", printable(name), " should be ", wanted, ", not ",
+  refuse("Checkpoint", "value ", printable(name), " must be ", wanted, ", got ",
          printable(text(name)));
 }
 
@@ -96,7 +96,8 @@ Checkpoint& Checkpoint::add(const std::string& group, const Checkpoint& state) {
   add(group, state.tensors);
   for (const auto& [name, value] : state.values) {
     const bool is_new = values.emplace(group + '.' + name, value).second;
-    require(is_new, "Checkpoint", "two values of the name ", printable(group + '.' + name));
+    require(is_new, "Checkpoint", "values must have different names, got 2 values called ",
+            printable(group + '.' + name));
   }
   return *this;
 }
@@ -104,7 +105,8 @@ Checkpoint& Checkpoint::add(const std::string& group, const Checkpoint& state) {
 Checkpoint& Checkpoint::add(const std::string& group, const StateDict& state) {
   for (const auto& [name, tensor] : state) {
     const bool is_new = tensors.emplace(group + '.' + name, tensor).second;
-    require(is_new, "Checkpoint", "two tensors of the name ", printable(group + '.' + name));
+    require(is_new, "Checkpoint", "tensors must have different names, got 2 tensors called ",
+            printable(group + '.' + name));
   }
   return *this;
 }
@@ -135,7 +137,7 @@ void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {
     if (want == wanted.tensors.end()) continue;
     const Shape& shape = want->second.shape();
     if (!tensor.defined() || !(tensor.shape() == shape)) {
-      differences.add(name, " should have shape ", shape, ", not ",
+      differences.add(name, " must have shape ", shape, ", got ",
                       tensor.defined() ? str_cat(tensor.shape()) : "none");
     }
   }
@@ -148,7 +150,8 @@ void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
   std::map<std::string, std::string> texts = checkpoint.values;
   for (const char* const name : {kMark, kFormat}) {
-    require(!checkpoint.has(name), "save_checkpoint", "no value can have the name ", name);
+    require(!checkpoint.has(name), "save_checkpoint", "values must not have the reserved name ",
+            name);
   }
   texts[kMark] = kVersion;
   save_safetensors(path, checkpoint.tensors, texts);
@@ -157,10 +160,11 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 Checkpoint load_checkpoint(const std::filesystem::path& path) {
   Safetensors content = load_safetensors(path);
   Checkpoint checkpoint{std::move(content.tensors), std::move(content.metadata), path.string()};
-  if (!checkpoint.has(kMark)) fail_file(checkpoint.file, "not a checkpoint, only tensors");
+  if (!checkpoint.has(kMark))
+    fail_file(checkpoint.file, "must be a checkpoint, got a file of tensors only");
   if (checkpoint.text(kMark) != kVersion) {
-    fail_file(checkpoint.file, "a checkpoint of version ", printable(checkpoint.text(kMark)),
-              ", but this program knows version ", kVersion);
+    fail_file(checkpoint.file, "the checkpoint's version must be ", kVersion, ", got ",
+              printable(checkpoint.text(kMark)));
   }
   checkpoint.values.erase(kMark);
   checkpoint.values.erase(kFormat);

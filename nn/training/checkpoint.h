@@ -39,7 +39,8 @@ LoadReport load_state(const std::string& file, M& module, const StateDict& state
                       const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {
     const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
-    if (!plan.differences.empty()) fail_file(file, "it does not fit the module:", plan.differences);
+    if (!plan.differences.empty())
+      fail_file(file, "the tensors do not fit the module:", plan.differences);
     return detail::run_load(module, plan);
   } else {
     return {};

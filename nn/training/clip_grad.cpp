@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/check.h"
 #include "nn/training/messages.h"
 #include "nn/training/multi_tensor.h"
 #include "tensor/error.h"
@@ -48,7 +49,7 @@ void add(std::vector<Piece>& pieces, const Parameter& parameter, index_t begin, 
   const Tensor gradient = parameter.tensor.grad();
   if (!gradient.defined()) return;
   require(gradient.is_contiguous(), kClipOp, "the gradient of ", parameter.name,
-          " is not contiguous");
+          " must be contiguous");
   const DType dtype = gradient.dtype();
   const index_t first = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
   pieces.push_back(
@@ -114,8 +115,9 @@ void check_presence(const std::vector<std::string>& all, const Parameters& param
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const bool first = all[0][i] == '1', other = all[rank][i] == '1';
-      require(first == other, kClipOp, "rank ", first ? 0 : rank, " has a gradient of ",
-              parameters[i].name, ", rank ", first ? rank : 0, " has none");
+      require(first == other, kClipOp, "all ranks must have a gradient of ", parameters[i].name,
+              " or none, got one on rank ", first ? 0 : rank, " and none on rank ",
+              first ? rank : 0);
     }
   }
 }
@@ -145,10 +147,11 @@ double total_of(const Tensor& squares, const Optimizer& optimizer) {
 template <class Total>
 double clip(const std::vector<Piece>& pieces, double max_norm, const ClipOptions& options,
             const Total& total) {
-  require(max_norm >= 0, kClipOp, "max_norm is ", max_norm, ", not a number >= 0");
+  require(max_norm >= 0, kClipOp, "max_norm must be at least 0, got ", max_norm);
+  detail::require_not_negative(kClipOp, "scale", options.scale);
   const double norm = options.scale * std::sqrt(total(squares_of(pieces)));
   require(!options.error_if_nonfinite || std::isfinite(norm), kClipOp,
-          "the norm of the gradients is ", norm);
+          "the norm of the gradients must be finite, got ", norm);
   const double clipped = max_norm / (norm + 1e-6);
   const double scale = clipped >= 1 ? options.scale : options.scale * clipped;
   if (scale == 1) return norm;

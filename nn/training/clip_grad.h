@@ -17,7 +17,7 @@ struct ClipOptions {
 /// Parameters without a gradient are passed over. As in PyTorch, a norm of inf makes gradients 0
 /// (those that are inf become NaN) and a norm of NaN makes all of them NaN, unless
 /// `error_if_nonfinite`.
-/// **Errors**: max_norm is not >= 0; with `error_if_nonfinite`, a norm that is inf or NaN, and then
+/// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with `error_if_nonfinite`, a norm that is inf or NaN, and then
 /// nothing is changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
 /// recurrent neural networks" (2013), algorithm 1.

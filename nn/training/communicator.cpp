@@ -38,7 +38,7 @@ std::vector<std::string> all_gather_results(Communicator& processes,
   } catch (const std::exception& error) {
     mine = str_cat('!', error.what());
   } catch (...) {
-    mine = "!something was thrown that is no std::exception";
+    mine = "!an exception was thrown that is not a std::exception";
   }
   std::vector<std::string> all = processes.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -101,10 +101,10 @@ void require_agreement(Communicator& processes, const char* op, const NamedTexts
       const auto [name, text] = i < first.size() ? first[i] : std::pair<std::string, std::string>();
       const auto [its_name, its] =
           i < other.size() ? other[i] : std::pair<std::string, std::string>();
-      require(name == its_name, op, "the processes run other programs: rank 0 tells of ",
-              shown(name), ", rank ", rank, " of ", shown(its_name));
-      require(text == its, op, "the processes disagree: ", name, " is ", shown(text),
-              " at rank 0, but ", shown(its), " at rank ", rank);
+      require(name == its_name, op, "all ranks must run the same program, got ", shown(name),
+              " on rank 0 and ", shown(its_name), " on rank ", rank);
+      require(text == its, op, name, " must be the same on all ranks, got ", shown(text),
+              " on rank 0 and ", shown(its), " on rank ", rank);
     }
   }
 }

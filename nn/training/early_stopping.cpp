@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "tensor/error.h"
+#include "nn/check.h"
 
 namespace tessera::nn {
 
 EarlyStopping::EarlyStopping(Parameters parameters, const EarlyStoppingOptions& options)
     : parameters_(std::move(parameters)), options_(options) {
-  require(options.patience >= 0, "EarlyStopping", "patience is ", options.patience);
+  detail::require_count("EarlyStopping", "patience", options.patience);
 }
 
 bool EarlyStopping::add(double score, index_t step) {

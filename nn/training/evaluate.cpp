@@ -8,6 +8,7 @@
 #include "nn/training/batch_sampler.h"
 #include "nn/training/messages.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/error.h"
 
 namespace tessera::nn::detail {
 
@@ -16,6 +17,8 @@ namespace {
 /// The totals of every `step`th batch from `first` on, one after another.
 std::string totals_of_batches(const Examples& examples, const EvaluationOptions& options,
                               index_t first, index_t step) {
+  require(static_cast<bool>(examples.loss), "evaluate",
+          "the examples must have a loss function, got an empty one");
   const NoGrad plain;
   BatchSampler sampler(examples.lengths, {.batch_size = options.batch_size, .shuffle = false});
   std::string all;

@@ -47,8 +47,8 @@ void KeptState::share(const char* op, Communicator& processes) {
   if (processes_ != nullptr) {
     const bool is_same =
         processes.size() == processes_->size() && processes.rank() == processes_->rank();
-    require(is_same, op, "it is shared already, this being rank ", processes_->rank(), " of ",
-            processes_->size(), " processes, not rank ", processes.rank(), " of ",
+    require(is_same, op, "an optimiser that is shared must keep its processes, rank ",
+            processes_->rank(), " of ", processes_->size(), ", got rank ", processes.rank(), " of ",
             processes.size());
     processes_ = &processes;
     return;
@@ -57,8 +57,8 @@ void KeptState::share(const char* op, Communicator& processes) {
   for (const Parameter& parameter : parameters_) counts.push_back(parameter.tensor.count());
   std::vector<Chunk> chunks = cut_into_chunks(counts, processes.size());
   const index_t most = Communicator::kMostTags / 2;
-  require(std::ssize(chunks) <= most, op, "the parameters have ", chunks.size(), " chunks of ",
-          kChunkElements, " elements; processes can exchange ", most);
+  require(std::ssize(chunks) <= most, op, "the parameters must have at most ", most, " chunks of ",
+          kChunkElements, " elements, got ", chunks.size());
   std::vector<Part> own;
   for (const Chunk& chunk : chunks) {
     if (chunk.owner != processes.rank()) continue;

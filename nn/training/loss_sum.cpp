@@ -1,9 +1,7 @@
 #include "nn/training/loss_sum.h"
 
-#include <cmath>
-
+#include "nn/check.h"
 #include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/ops.h"
 
 namespace tessera::nn {
@@ -19,7 +17,8 @@ double count_true(const Tensor& x) {
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options) {
   require(!options.weight.defined(), "summed_cross_entropy",
-          "of weighted classes, return the LossSum yourself, with the sum of the targets' weights");
+          "options.weight must be undefined, got a tensor; for weighted classes return a LossSum "
+          "of your own, whose count is the sum of the targets' weights");
   options.reduction = Reduction::kSum;
   const Tensor loss = cross_entropy(scores, targets, options);
   const Tensor counted = ne(targets, options.ignore_index);
@@ -50,8 +49,7 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
-  require(sum.count >= 0 && std::isfinite(sum.count), "LossSum", "count is ", sum.count,
-          ", not a number >= 0");
+  detail::require_not_negative("LossSum", "count", sum.count);
   if (sum.count == 0) return {};
   return {sum.loss.item(), sum.count, sum.correct};
 }

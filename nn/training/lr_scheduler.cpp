@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/error.h"
+#include "nn/check.h"
 
 namespace tessera::nn {
 
@@ -30,7 +30,7 @@ double Schedule::factor(index_t step) const {
       return std::max(0.0, 0.5 * (1.0 + wave));
     }
   }
-  fail("Schedule", "no such decay");
+  fail_enum("Schedule", "decay", decay);
 }
 
 Schedule constant_schedule(index_t warmup_steps) {
@@ -51,9 +51,11 @@ Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycle
 
 LrScheduler::LrScheduler(Optimizer& optimizer, const Schedule& schedule)
     : optimizer_(&optimizer), schedule_(schedule) {
-  require(schedule.warmup_steps >= 0 && schedule.total_steps >= 0, "LrScheduler",
-          schedule.warmup_steps, " steps of warm-up and ", schedule.total_steps, " in all");
-  require(std::isfinite(schedule.cycles), "LrScheduler", "cycles is ", schedule.cycles);
+  constexpr const char* kOp = "LrScheduler";
+  require_enum(kOp, "decay", schedule.decay, Schedule::Decay::kCosine);
+  detail::require_count(kOp, "warmup_steps", schedule.warmup_steps);
+  detail::require_count(kOp, "total_steps", schedule.total_steps);
+  detail::require_finite(kOp, "cycles", schedule.cycles);
   apply();
 }
 

@@ -38,7 +38,7 @@ Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycle
 
 /// Sets the rates of an optimiser's groups to their initial ones times the schedule's factor: at
 /// step 0 when it is made, and at the next one with each `step`. The optimiser must outlive it.
-/// **Errors**: a negative number of steps; cycles that are not finite.
+/// **Errors**: an unknown decay; a negative number of steps; cycles that are not finite.
 /// **Source**: torch.optim.lr_scheduler.LambdaLR.
 class LrScheduler {
  public:

@@ -22,7 +22,9 @@ void SgdRule::for_each_option(const Visit& visit) {
 
 std::string SgdRule::conflict() const {
   const bool fits = !options.nesterov || (options.momentum > 0 && options.dampening == 0);
-  return fits ? "" : "nesterov wants a momentum and no dampening";
+  if (fits) return "";
+  return str_cat("nesterov needs momentum above 0 and dampening 0, got ", options.momentum, " and ",
+                 options.dampening);
 }
 
 void SgdRule::update(const Stretch& s) const {

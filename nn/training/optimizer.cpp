@@ -7,6 +7,7 @@
 #include "nn/training/multi_tensor.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
+#include "tensor/io/file.h"
 
 namespace tessera::nn {
 
@@ -28,10 +29,8 @@ std::string wrong_number(const std::string& what, double value, Rule::Range rang
   const bool is_small = range == Rule::Range::kBelow1;
   const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
   if (fits && std::isfinite(value)) return {};
-  return str_cat(what, " is ", value,
-                 is_free    ? ""
-                 : is_small ? ", not in [0, 1)"
-                            : ", not a number >= 0");
+  const char* const rule = is_free ? "finite" : is_small ? "in [0, 1)" : "finite and at least 0";
+  return str_cat(what, " must be ", rule, ", got ", value);
 }
 
 void check_number(const char* op, const char* what, double value) {
@@ -69,7 +68,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> r
                      double weight_decay)
     : rule_(std::move(rule)), name_(rule_->name()), kept_(rule_->kept()) {
   require(rule_->kept().size() <= std::tuple_size_v<decltype(Stretch::kept)>, name_,
-          "it keeps too many tensors");
+          "a rule must keep at most ", std::tuple_size_v<decltype(Stretch::kept)>,
+          " tensors for each parameter, got ", rule_->kept().size());
   rule_->for_each_option([&](const char* option, double& value, Rule::Range range) {
     const std::string wrong = wrong_number(option, value, range);
     require(wrong.empty(), name_, wrong);
@@ -78,20 +78,22 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> r
   require(conflict.empty(), name_, conflict);
   for (ParameterGroup& group : groups) add_group(std::move(group), lr, weight_decay);
   require(!steps_.empty(), name_,
-          "no parameter requires a gradient; call nn::set_requires_grad(model) before");
+          "at least 1 parameter must require a gradient, got none; call "
+          "nn::set_requires_grad(model) first");
 }
 
 void Optimizer::check_parameter(const Parameter& parameter) const {
   const auto& [name, tensor] = parameter;
-  require(tensor.defined() && tensor.requires_grad(), name_, name, " does not require a gradient");
-  require(tensor.is_contiguous(), name_, name, " of shape ", tensor.shape(), ", strides ",
-          tensor.strides(), " is not contiguous");
+  require(tensor.defined() && tensor.requires_grad(), name_, name,
+          " must require a gradient; call nn::set_requires_grad(model) first");
+  require(tensor.is_contiguous(), name_, name, " must be contiguous, got shape ", tensor.shape(),
+          " and strides ", tensor.strides());
   for (const Group& group : groups_) {
     for (const Parameter& other : group.parameters) {
       require(other.tensor.grad_slot() != tensor.grad_slot() && other.name != name, name_, name,
-              " appears twice, first as ", other.name);
+              " must appear once, got it first as ", other.name);
       require(!overlap(other.tensor, tensor), name_, name, " and ", other.name,
-              " share memory, but are two variables; tie weights after set_requires_grad");
+              " must not share memory as two variables; tie weights after set_requires_grad");
     }
   }
 }
@@ -121,7 +123,8 @@ void Optimizer::set_lr(double lr) {
 }
 
 void Optimizer::set_lr(std::size_t group, double lr) {
-  require(group < groups_.size(), "set_lr", "group ", group, " of ", groups_.size());
+  require(group < groups_.size(), "set_lr", "group must be below ", groups_.size(), ", got ",
+          group);
   check_number("set_lr", "lr", lr);
   groups_[group].lr = lr;
 }
@@ -161,12 +164,12 @@ void Optimizer::check_step() const {
   for (const Group& group : groups_) {
     for (const auto& [name, tensor] : group.parameters) {
       require(!tensor.grad_slot()->is_replaced, name_, name,
-              " was converted or frozen after this optimiser was made, which holds what it was "
-              "before; make the optimiser after nn::convert or nn::thaw, or, if it was a copy that "
-              "was changed, freeze or convert nn::clone(module)");
+              " was converted or frozen after this optimiser was made; make the optimiser after "
+              "nn::convert or nn::thaw, or, to change a copy only, freeze or convert "
+              "nn::clone(module)");
       const Tensor& gradient = tensor.grad_slot()->gradient;
       require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
-              " is not contiguous");
+              " must be contiguous, got strides ", gradient.strides());
       require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
               ": a tape has recorded ops that may read it again; call step after ",
               "tape.backward(loss), or after the tape's scope");
@@ -223,7 +226,9 @@ void Optimizer::check_state(const Checkpoint& state) const {
   state.check_names(kLoad, wanted);
   for (const auto& [name, value] : rule_->mark().values) {
     if (state.text(name) == value) continue;
-    state.refuse(kLoad, "the state is that of another algorithm than ", name_);
+    state.refuse(kLoad, "the state must be that of ", name_,
+                 ", got one of a different algorithm: ", name, " must be ", value, ", got ",
+                 printable(state.text(name)));
   }
   for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
     const std::string wrong = wrong_number(name, state.number(name), Rule::Range::kAtLeast0);

@@ -59,7 +59,7 @@ struct Rule {
   virtual void for_each_option(const Visit& visit) = 0;
   /// What tells a state from those of rules that keep tensors of the same names.
   virtual Checkpoint mark() const { return {}; }
-  /// What is wrong with options that are each within their range; empty: nothing.
+  /// The rule that options break which are each within their range; empty: none.
   virtual std::string conflict() const { return {}; }
   /// Moves weights. Called by several threads at once, for stretches that do not overlap; an
   /// element's new value depends on nothing but that element, so that no bit depends on threads.

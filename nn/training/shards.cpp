@@ -37,8 +37,8 @@ void add_to(Tensor& left, const Tensor& right) {
 
 template <class T>
 ShardTree<T>::ShardTree(index_t shards) : shards_(shards) {
-  require(shards >= 1 && shards <= kMostShards, "ShardTree", shards, " shards, not 1 to ",
-          kMostShards);
+  require(shards >= 1 && shards <= kMostShards, "ShardTree", "shards must be from 1 to ",
+          kMostShards, ", got ", shards);
 }
 
 /// The other half of what is above the node, where that has shards.
@@ -53,12 +53,13 @@ template <class T>
 void ShardTree<T>::check(ShardNode node) const {
   const bool is_there = node.level >= 0 && node.level <= kMostLevels && node.index >= 0 &&
                         node.index < shards_ && node.first_shard() < shards_;
-  require(is_there, "ShardTree", "shard ", node.index, " of ", shards_,
-          node.level == 0 ? "" : ", above the shards");
+  require(is_there, "ShardTree", "nodes must cover some of the ", shards_, " shards, got node ",
+          node.index, " of level ", node.level);
   for (const Part& part : parts_) {
     const index_t level = std::max(part.node.level, node.level);
     const bool overlaps = part.node.first_shard() >> level == node.first_shard() >> level;
-    require(!overlaps, "ShardTree", "shard ", node.first_shard(), " was there before");
+    require(!overlaps, "ShardTree", "each shard must be added once, got shard ", node.first_shard(),
+            " again");
   }
 }
 
@@ -85,7 +86,8 @@ void ShardTree<T>::add(ShardNode node, T sum) {
 template <class T>
 T ShardTree<T>::total() && {
   const bool is_complete = parts_.size() == 1 && index_t{1} << parts_.front().node.level >= shards_;
-  require(is_complete, "ShardTree", "some of ", shards_, " shards are missing");
+  require(is_complete, "ShardTree", "all ", shards_,
+          " shards must be added first, some are missing");
   return std::move(parts_.front().sum);
 }
 
@@ -112,6 +114,8 @@ std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end) {
 // ---- what belongs to a shard ----
 
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard) {
+  require(0 <= shard && shard < shards, "shard_of", "shard must be from 0 to ", shards - 1,
+          ", got ", shard);
   const index_t begin = std::ssize(batch) * shard / shards;
   const index_t end = std::ssize(batch) * (shard + 1) / shards;
   return batch.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/check.h"
 #include "nn/training/agreement.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/exchange.h"
@@ -17,22 +18,26 @@ namespace {
 constexpr const char* kTrainerOp = "Trainer";
 
 const TrainerOptions& checked(const TrainerOptions& o) {
-  require(o.steps >= 0 && (o.steps > 0 || o.epochs >= 1), kTrainerOp, o.epochs, " epochs, ",
-          o.steps, " steps");
-  require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, o.shards, " shards, not 1 to ",
-          kMostShards);
-  require(o.warmup >= 0 && o.warmup <= 1, kTrainerOp, "warmup is ", o.warmup, ", not in [0, 1]");
-  require(o.clip > 0, kTrainerOp, "clip is ", o.clip, ", not above 0");
-  require(o.average >= 0 && o.average < 1, kTrainerOp, "average is ", o.average, ", not in [0, 1)");
-  require(o.evaluate_every >= 0, kTrainerOp, "evaluate_every is ", o.evaluate_every);
+  detail::require_count(kTrainerOp, "steps", o.steps);
+  require(o.steps > 0 || o.epochs >= 1, kTrainerOp, "epochs must be at least 1, got ", o.epochs);
+  detail::require_size(kTrainerOp, "batch_size", o.batch_size);
+  require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, "shards must be from 1 to ",
+          kMostShards, ", got ", o.shards);
+  require_enum(kTrainerOp, "decay", o.decay, Schedule::Decay::kCosine);
+  detail::require_probability(kTrainerOp, "warmup", o.warmup);
+  require(o.clip > 0, kTrainerOp, "clip must be above 0, got ", o.clip);
+  detail::require_decay(kTrainerOp, "average", o.average);
+  detail::require_count(kTrainerOp, "evaluate_every", o.evaluate_every);
+  detail::require_count(kTrainerOp, "patience", o.patience);
+  require_enum(kTrainerOp, "best_by", o.best_by, BestBy::kAccuracy);
   return o;
 }
 
 index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
   const bool fits = options.steps > 0 ? options.steps <= kMostSteps
                                       : options.epochs <= kMostSteps / steps_per_epoch;
-  require(fits, kTrainerOp, options.epochs, " epochs of ", steps_per_epoch, " steps, or ",
-          options.steps, " steps, are more than ", kMostSteps);
+  require(fits, kTrainerOp, "a run must have at most ", kMostSteps, " steps, got ", options.epochs,
+          " epochs of ", steps_per_epoch, " steps, or ", options.steps, " steps");
   return options.steps > 0 ? options.steps : options.epochs * steps_per_epoch;
 }
 
@@ -78,12 +83,11 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
 Trainer::~Trainer() = default;
 
 void Trainer::check_examples() const {
-  require(static_cast<bool>(train_.loss), kTrainerOp, "there is no loss function");
   const bool has_held_out = !held_out_.lengths.empty();
-  require(!has_held_out || held_out_.loss, kTrainerOp,
-          "there is no loss function of the held-out examples");
+  require(train_.loss && (!has_held_out || held_out_.loss), kTrainerOp,
+          "all examples must have a loss function, got an empty one");
   require(has_held_out || (options_.patience == 0 && options_.evaluate_every == 0), kTrainerOp,
-          "patience and evaluate_every need held-out examples");
+          "patience and evaluate_every need held-out examples, got none");
 }
 
 void Trainer::check_optimizer() const {
@@ -91,29 +95,28 @@ void Trainer::check_optimizer() const {
   for (const Optimizer::Group& group : optimizer_->groups()) {
     for (const Parameter& parameter : group.parameters) {
       require(has_variable(model_.parameters, parameter.tensor), kTrainerOp,
-              "the optimiser changes ", parameter.name, ", which is no variable of the model");
+              "the optimiser must hold variables of the model only, got ", parameter.name);
       known.push_back(parameter);
     }
   }
   for (const auto& [name, tensor] : model_.parameters) {
-    require(has_variable(known, tensor), kTrainerOp, "the optimiser does not know ", name,
-            "; what shall stay as it is is frozen by set_requires_grad(part, false)");
+    require(has_variable(known, tensor), kTrainerOp, "the optimiser does not hold ", name,
+            "; freeze it with set_requires_grad(part, false)");
   }
 }
 
 void Trainer::check_processes() const {
   const Communicator* const sharers = optimizer_->processes();
-  require(sharers == nullptr || processes_->size() > 1, kTrainerOp, "the optimiser is shared by ",
-          sharers == nullptr ? 1 : sharers->size(),
-          " processes, and moves the weights of this one's chunks alone; give the trainer the same "
-          "processes");
-  require(processes_->size() <= options_.shards, kTrainerOp, processes_->size(),
-          " processes cannot share a step of ", options_.shards,
-          options_.shards == 1 ? " shard" : " shards", "; take ", processes_->size(),
-          " or more shards, which is another run with other bits, or fewer processes");
+  require(sharers == nullptr || processes_->size() > 1, kTrainerOp,
+          "the trainer must have the processes that share the optimiser, ",
+          sharers == nullptr ? 1 : sharers->size(), ", got 1; pass them as options.processes");
+  require(processes_->size() <= options_.shards, kTrainerOp,
+          "processes must be at most as many as shards, ", options_.shards, ", got ",
+          processes_->size(), "; use ", processes_->size(),
+          " or more shards, which gives different bits, or fewer processes");
 }
 
-/// What must be the same at all processes, for errors: names and texts.
+/// The facts that must be the same on all ranks: names and texts.
 NamedTexts Trainer::facts() const {
   Checkpoint facts = settings();
   facts.add("optimizer", optimizer_->settings());
@@ -132,7 +135,7 @@ NamedTexts Trainer::facts() const {
   for (const char* const group : {"model", "average", "best"}) {
     facts.add(group, description_of(state.group(group).tensors));
   }
-  // What says most comes first, because an error names the first that differs.
+  // The most important facts come first, because an error names the first that differs.
   NamedTexts texts = {
       {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", str_cat(step())}};
   texts.insert(texts.end(), facts.values.begin(), facts.values.end());
@@ -174,7 +177,7 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
   }
   for (std::size_t i = 0; i < variables.size(); ++i) {
     require(!is_taken[i] || !variables[i].tensor.grad().defined(), kTrainerOp, variables[i].name,
-            " got a gradient after its backward was complete");
+            " must get its whole gradient in one backward, got a second gradient");
     if (!is_taken[i]) take(i);
   }
   trees.totals.add(shard, totals);
@@ -204,7 +207,7 @@ BatchSums Trainer::sum_of(std::span<const index_t> batch) {
     error = failure.what();  // the others wait for what this process sends, and for its error
     if (error.empty()) error = "the loss function threw an exception without a text";
   } catch (...) {
-    error = "the loss function threw something that is no std::exception";
+    error = "the loss function threw an exception that is not a std::exception";
   }
   return exchange_->finish(std::move(trees), error);
 }
@@ -247,9 +250,9 @@ StepReport Trainer::advance() {
 }
 
 void Trainer::check_finite(const char* what, double value) const {
-  require(std::isfinite(value), kTrainerOp, "the ", what, " is ",
+  require(std::isfinite(value), kTrainerOp, "the ", what, " must be finite, got ",
           std::isnan(value) ? std::abs(value) : value, " after ", step(),
-          " steps; a smaller learning rate may help");
+          " steps; try a smaller learning rate");
 }
 
 // ---- the run ----
@@ -317,7 +320,7 @@ RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
 
 // ---- the state ----
 
-/// What a resumed run must have as before.
+/// The settings that a resumed run must not change.
 Checkpoint Trainer::settings() const {
   Checkpoint settings;
   settings.set("seed", options_.seed);
@@ -366,8 +369,8 @@ void Trainer::take_over(const Checkpoint& state) {
   const Checkpoint trainer = state.group("trainer");
   for (const auto& [name, value] : settings().values) {
     if (trainer.text(name) == value) continue;
-    state.refuse("load_state", "it was begun with ", name, " ", trainer.text(name), ", not ",
-                 value);
+    state.refuse("load_state", name, " must be as at the start of the run, ", trainer.text(name),
+                 ", got ", value);
   }
   const LossTotals totals{trainer.number("loss"), trainer.number("count"),
                           trainer.number("correct")};
@@ -378,7 +381,9 @@ void Trainer::take_over(const Checkpoint& state) {
   const auto made = static_cast<std::uint64_t>(steps);
   if (place.seed != options_.seed || place.stream != made / batches ||
       place.position != made % batches) {
-    state.refuse("load_state", "step ", steps, " is not batch ", place.position, " of epoch ",
+    constexpr const char* kRule =
+        "the checkpoint does not match this run: different seed, batch size or data; got step ";
+    state.refuse("load_state", kRule, steps, " at batch ", place.position, " of epoch ",
                  place.stream, " with seed ", place.seed);
   }
   model_.load(state);

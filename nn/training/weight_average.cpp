@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "nn/check.h"
 #include "tensor/autograd/tape.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
 namespace tessera::nn {
 
 WeightAverage::WeightAverage(Parameters parameters, double decay)
     : parameters_(std::move(parameters)), decay_(decay) {
-  require(decay >= 0 && decay < 1, "WeightAverage", "decay is ", decay, ", not in [0, 1)");
+  detail::require_decay("WeightAverage", "decay", decay);
   for (const auto& [name, tensor] : parameters_) averages_[name] = tensor.detach().clone();
 }
 

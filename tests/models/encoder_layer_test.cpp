@@ -264,7 +264,7 @@ TEST(EncoderLayer, Errors) {
   EXPECT_TRUE(throws("EncoderLayer", {"1.5"},
                      [] { EncoderLayer({.d_model = 12, .nhead = 3, .dropout = 1.5}); }));
   const EncoderLayer layer = make({.d_model = 12, .nhead = 3, .dim_feedforward = 20});
-  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 11)", "expected 12"}, [&] {
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 11)", "must have width 12"}, [&] {
     layer(zeros({2, 5, 11}));
   }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(2, 5, 3, 12)"}, [&] {

@@ -91,8 +91,8 @@ TEST_P(EncoderTest, TracesTheWeightsOfChosenLayers) {
   ASSERT_EQ(part.size(), 1U);
   EXPECT_TRUE(same_bits(part[0].select(2, 1), all[1].slice(1, 2, 3).select(2, 3)));
   EXPECT_TRUE(trace({.layers = std::vector<index_t>{}}).empty());
-  EXPECT_TRUE(throws("Encoder", {"layer 2"}, [&] { trace({.layers = {{2}}}); }));
-  EXPECT_TRUE(throws("Encoder", {"layer -1"}, [&] { trace({.layers = {{-1}}}); }));
+  EXPECT_TRUE(throws("Encoder", {"layers", "got 2"}, [&] { trace({.layers = {{2}}}); }));
+  EXPECT_TRUE(throws("Encoder", {"layers", "got -1"}, [&] { trace({.layers = {{-1}}}); }));
 }
 
 TEST_P(EncoderTest, SeveralThreadsMayCallOneConstModel) {
@@ -208,7 +208,8 @@ TEST(Encoder, AppliesLayersInTheOrderGiven) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.weights[i], want.weights[i]));
   for (const index_t number : {-1, 2}) {
     options.order = {0, number};
-    EXPECT_TRUE(throws("Encoder", {"order", str_cat(number), "of 2"}, [&] { Encoder{options}; }));
+    EXPECT_TRUE(throws("Encoder", {"order", str_cat("got ", number), "the 2 layers"},
+                       [&] { Encoder{options}; }));
   }
 }
 

@@ -372,15 +372,15 @@ TEST(ModernEncoder, Errors) {
   EncoderLayerOptions layer = {.d_model = 12, .nhead = 2, .dim_feedforward = 5};
   EncoderLayerOptions other = layer;
   other.nhead = 3;
-  EXPECT_TRUE(throws("Encoder", {"one nhead", "2", "3"}, [&] {
+  EXPECT_TRUE(throws("Encoder", {"same nhead", "2", "3"}, [&] {
     Encoder({.layers = {layer, other}, .relative_position = nn::DistanceBuckets{}});
   }));
-  EXPECT_TRUE(throws("Encoder", {"no layer"},
+  EXPECT_TRUE(throws("Encoder", {"at least 1 layer"},
                      [] { Encoder({.layers = {}, .relative_position = nn::DistanceBuckets{}}); }));
   layer.attention.window = -1;
   EXPECT_ANY_THROW(EncoderLayer{layer});
   layer.attention = {.rotary = {{.width = 5}}};
-  EXPECT_TRUE(throws("Rotary", {"width 5"}, [&] { EncoderLayer{layer}; }));
+  EXPECT_TRUE(throws("Rotary", {"width must be", "got 5"}, [&] { EncoderLayer{layer}; }));
   layer.attention = {.relative_position = {{.buckets = 0}}};
   EXPECT_ANY_THROW(EncoderLayer{layer});
   layer.attention = {.rotary = {{.max_tokens = 4}}};

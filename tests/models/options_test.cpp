@@ -28,16 +28,27 @@ struct Case {
 TEST(Options, OfAnEncoderLayer) {
   using O = EncoderLayerOptions;
   const std::vector<Case<O>> cases = {
-      {[](O& o) { o.d_model = 0; }, "d_model must be at least 1, not 0"},
-      {[](O& o) { o.nhead = 0; }, "nhead must be at least 1, not 0"},
-      {[](O& o) { o.nhead = 3; }, "nhead 3 does not divide d_model 4"},
-      {[](O& o) { o.dim_feedforward = -1; }, "dim_feedforward must be at least 1, not -1"},
-      {[](O& o) { o.dropout = 2; }, "dropout must lie in [0, 1], not 2"},
-      {[](O& o) { o.layer_norm_eps = kNan; }, "layer_norm_eps must be a number >= 0, not nan"},
-      {[](O& o) { o.dropouts.attention_weights = 2; }, "dropouts.attention_weights must lie"},
-      {[](O& o) { o.dropouts.attention_output = -1; }, "dropouts.attention_output must lie"},
-      {[](O& o) { o.dropouts.feed_forward = kNan; }, "dropouts.feed_forward must lie"},
-      {[](O& o) { o.dropouts.feed_forward_output = 2; }, "dropouts.feed_forward_output must lie"},
+      {[](O& o) { o.d_model = 0; }, "d_model must be at least 1, got 0"},
+      {[](O& o) { o.nhead = 0; }, "nhead must be at least 1, got 0"},
+      {[](O& o) { o.nhead = 3; }, "nhead must divide d_model 4, got 3"},
+      {[](O& o) { o.dim_feedforward = -1; }, "dim_feedforward must be at least 1, got -1"},
+      {[](O& o) { o.dropout = 2; }, "dropout must be in [0, 1], got 2"},
+      {[](O& o) { o.layer_norm_eps = kNan; },
+       "layer_norm_eps must be finite and at least 0, got nan"},
+      {[](O& o) { o.activation = static_cast<nn::Activation>(77); },
+       "activation must be one of its enum's values, got 77"},
+      {[](O& o) { o.norm.kind = static_cast<nn::NormKind>(2); },
+       "norm.kind must be one of its enum's values, got 2"},
+      {[](O& o) { o.norm.placement = static_cast<NormPlacement>(-1); },
+       "norm.placement must be one of its enum's values, got -1"},
+      {[](O& o) { o.dropouts.attention_weights = 2; },
+       "dropouts.attention_weights must be in [0, 1], got"},
+      {[](O& o) { o.dropouts.attention_output = -1; },
+       "dropouts.attention_output must be in [0, 1], got"},
+      {[](O& o) { o.dropouts.feed_forward = kNan; },
+       "dropouts.feed_forward must be in [0, 1], got"},
+      {[](O& o) { o.dropouts.feed_forward_output = 2; },
+       "dropouts.feed_forward_output must be in [0, 1], got"},
   };
   for (const auto& [change, text] : cases) {
     EncoderLayerOptions options = {.d_model = 4, .nhead = 2, .dim_feedforward = 8};
@@ -50,7 +61,8 @@ TEST(Options, OfAnEncoderLayer) {
   EXPECT_TRUE(throws("EncoderLayer", {"norm.bias"}, [&] { EncoderLayer{biased}; }));
   EncoderLayerOptions scaled = {.d_model = 4, .nhead = 2};
   scaled.attention.scale = kNan;
-  EXPECT_TRUE(throws("MultiHeadAttention", {"scale is nan"}, [&] { EncoderLayer{scaled}; }));
+  EXPECT_TRUE(throws("MultiHeadAttention", {"scale must be finite, got nan"},
+                     [&] { EncoderLayer{scaled}; }));
 }
 
 TEST(Options, OfAnEncoder) {
@@ -59,30 +71,39 @@ TEST(Options, OfAnEncoder) {
   EXPECT_EQ(repeat_layer(four, 3).size(), 3U);
   EXPECT_TRUE(repeat_layer(four, 0).empty());
   EXPECT_TRUE(throws("repeat_layer", {"-1"}, [&] { repeat_layer(four, -1); }));
-  EXPECT_TRUE(throws("Encoder", {"d_model 6", "d_model 4"}, [&] {
+  EXPECT_THROW(repeat_layer(four, index_t{1} << 60), OutOfMemory);
+  EXPECT_TRUE(throws("Encoder", {"all layers must have d_model 4, got 6"}, [&] {
     Encoder({.layers = {four, six}});
   }));
-  EXPECT_TRUE(throws("Encoder", {"d_model 4", "d_model 6"},
+  EXPECT_TRUE(throws("Encoder", {"all layers must have d_model 6, got 4"},
                      [&] { Encoder({.layers = {four}, .d_model = 6}); }));
   EncoderLayerOptions tokens_first = four;
   tokens_first.batch_first = false;
-  EXPECT_TRUE(throws("Encoder", {"batch first"}, [&] {
+  EXPECT_TRUE(throws("Encoder", {"same batch_first"}, [&] {
     Encoder({.layers = {four, tokens_first}});
   }));
-  EXPECT_TRUE(
-      throws("Encoder", {"needs a d_model"}, [] { Encoder({.layers = {}, .final_norm = true}); }));
+  EXPECT_TRUE(throws("Encoder", {"d_model must be given"},
+                     [] { Encoder({.layers = {}, .final_norm = true}); }));
   EXPECT_TRUE(Encoder({.layers = {}}).layers.empty());
+  EXPECT_TRUE(throws("Encoder", {"d_model must be at least 1, got -5"},
+                     [] { Encoder({.layers = {}, .d_model = -5}); }));
 }
 
 TEST(Options, OfATokenEncoder) {
   using O = TokenEncoderOptions;
   const std::vector<Case<O>> cases = {
-      {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, not 0"},
-      {[](O& o) { o.token_types = -1; }, "token_types must not be -1"},
-      {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, not -1"},
-      {[](O& o) { o.encoder = {.layers = {}, .d_model = 0}; }, "d_model must be at least 1, not 0"},
-      {[](O& o) { o.dropout = -1; }, "dropout must lie in [0, 1], not -1"},
-      {[](O& o) { o.positions = static_cast<Positions>(9); }, "no such kind of positions"},
+      {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, got 0"},
+      {[](O& o) { o.token_types = -1; }, "token_types must be at least 0, got -1"},
+      {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, got -1"},
+      {[](O& o) { o.encoder = {.layers = {}, .d_model = 0}; }, "d_model must be at least 1, got 0"},
+      {[](O& o) { o.dropout = -1; }, "dropout must be in [0, 1], got -1"},
+      {[](O& o) {
+         o.positions = Positions::kLearned;
+         o.padding_id = o.vocabulary_size;
+       },
+       "padding_id must be from 0 to"},
+      {[](O& o) { o.positions = static_cast<Positions>(9); },
+       "positions must be one of its enum's values, got 9"},
   };
   for (const auto& [change, text] : cases) {
     TokenEncoderOptions options = tiny_tokens();
@@ -92,14 +113,23 @@ TEST(Options, OfATokenEncoder) {
   }
 }
 
+TEST(Options, OfHeads) {
+  const TokenEncoderOptions tokens = tiny_tokens();
+  const auto none = static_cast<nn::Activation>(77);
+  const char* const error = "activation must be one of its enum's values, got 77";
+  EXPECT_TRUE(throws("Head", {error}, [&] { Head({.activation = none}, tokens.encoder); }));
+  EXPECT_TRUE(
+      throws("MaskedLm", {error}, [&] { MaskedLm({.tokens = tokens, .activation = none}); }));
+}
+
 TEST(Options, OfClassifiers) {
   const TokenEncoderOptions tokens = tiny_tokens();
-  EXPECT_TRUE(throws("SequenceClassifier", {"classes must be at least 1, not 0"},
+  EXPECT_TRUE(throws("SequenceClassifier", {"classes must be at least 1, got 0"},
                      [&] { SequenceClassifier({.tokens = tokens, .classes = 0}); }));
   EXPECT_TRUE(throws("SequenceClassifier", {"dropout"}, [&] {
     SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan});
   }));
-  EXPECT_TRUE(throws("TokenClassifier", {"classes must be at least 1, not -2"},
+  EXPECT_TRUE(throws("TokenClassifier", {"classes must be at least 1, got -2"},
                      [&] { TokenClassifier({.tokens = tokens, .classes = -2}); }));
 }
 

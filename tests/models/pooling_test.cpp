@@ -90,19 +90,21 @@ TEST(Pooling, Errors) {
   EXPECT_TRUE(throws("pool", {"(3,)", "(2,)"}, [&] {
     Pooling::kMean(x, {.lengths = tensor({1, 2, 3})});
   }));
-  EXPECT_TRUE(throws("pool", {"a length of 0"}, [&] {
+  EXPECT_TRUE(throws("pool", {"lengths must be from 1 to 3", "got 0"}, [&] {
     Pooling::kMax(x, {.lengths = tensor({1, 0})});
   }));
-  EXPECT_TRUE(throws("pool", {"a length of 4", "3 tokens"}, [&] {
+  EXPECT_TRUE(throws("pool", {"lengths must be from 1 to 3", "got 4"}, [&] {
     Pooling::kMean(x, {.lengths = tensor({1, 4})});
   }));
   EXPECT_TRUE(throws("pool", {"(2, 5)", "(2, 3)"}, [&] {
     Pooling::kMean(x, {.ids = zeros({2, 5}, kInt64)});
   }));
-  EXPECT_TRUE(throws("pool", {"no such pooling"}, [&] { Pooling{}(x); }));
+  EXPECT_TRUE(throws("pool", {"must have a function"}, [&] { Pooling{}(x); }));
   EXPECT_TRUE(throws("Pooling", {"median", "mean, cls, max", "lasttoken"},
                      [] { Pooling::named("median"); }));
-  EXPECT_TRUE(throws("pool", {"no token"}, [&] { Pooling::kCls(zeros({2, 0, 4})); }));
+  EXPECT_TRUE(throws("pool", {"at least 1 token", "(2, 0, 4)"}, [&] {
+    Pooling::kCls(zeros({2, 0, 4}));
+  }));
 }
 
 TEST(Pooling, HasNames) {

@@ -143,7 +143,9 @@ TEST(TokenEncoder, PositionsMayFollowTheTokens) {
   EXPECT_FALSE(same_bits(model(ids), model({.ids = ids, .positions = zeros({5}, kInt64)})));
   EXPECT_NO_THROW(model(full({2, 9}, 1, kInt64)));
   EXPECT_NO_THROW(model(full({1, 20}, 2, kInt64)));
-  EXPECT_TRUE(throws("TokenEncoder", {"10", "for 9"}, [&] { model(full({1, 10}, 1, kInt64)); }));
+  EXPECT_TRUE(throws("TokenEncoder", {"at most 9", "got 10"}, [&] {
+    model(full({1, 10}, 1, kInt64));
+  }));
   options.padding_id = -1;
   EXPECT_TRUE(throws("TokenEncoder", {"padding_id", "-1"}, [&] { TokenEncoder{options}; }));
   options.padding_id = 2;
@@ -256,7 +258,7 @@ TEST(TokenEncoder, Errors) {
   const auto with = [&](const Tensor& types, const Tensor& positions) {
     return [=, &model] { model({.ids = kIds, .types = types, .positions = positions}); };
   };
-  EXPECT_TRUE(throws("TokenEncoder", {"token_types is 0"}, with(zeros({5}, kInt64), {})));
+  EXPECT_TRUE(throws("TokenEncoder", {"token_types 0"}, with(zeros({5}, kInt64), {})));
   EXPECT_TRUE(throws("TokenEncoder", {"types", "(2, 5)", "(4,)"}, with(zeros({4}, kInt64), {})));
   EXPECT_TRUE(
       throws("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, with({}, zeros({5, 2}, kInt64))));

@@ -66,7 +66,7 @@ TEST(Init, SizesOfZeroAndBelow) {
   EXPECT_TRUE(throws("xavier_uniform", {"negative size", "(-2, 3)"}, [&] {
     xavier_uniform({-2, 3}, rng);
   }));
-  EXPECT_TRUE(throws("linear_uniform", {"negative", "-3"}, [&] {
+  EXPECT_TRUE(throws("linear_uniform", {"fan_in must be at least 0, got -3"}, [&] {
     linear_uniform({2, -3}, -3, rng);
   }));
 }

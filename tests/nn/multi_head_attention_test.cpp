@@ -301,7 +301,7 @@ TEST(MultiHeadAttention, Errors) {
   const MultiHeadAttention attend({.embed_dim = 12, .num_heads = 3});
   EXPECT_TRUE(throws("MultiHeadAttention", {"(12,)"}, [&] { attend(zeros({12})); }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(B, T, D)"}, [&] { attend(Tensor()); }));
-  EXPECT_TRUE(throws("MultiHeadAttention", {"(1, 5, 13)", "expected 12"}, [&] {
+  EXPECT_TRUE(throws("MultiHeadAttention", {"(1, 5, 13)", "must have width 12"}, [&] {
     attend(zeros({1, 5, 13}));
   }));
   const Tensor x = zeros({2, 5, 12});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -173,9 +175,9 @@ TEST(RelativePositionBias, Errors) {
   EXPECT_TRUE(throws(kName, {"buckets", "even", "5"}, with(2, {5, 128})));
   EXPECT_TRUE(throws(kName, {"buckets", "2"}, with(2, {2, 128})));
   EXPECT_TRUE(throws(kName, {"buckets", "1"}, with(2, {1, 128, false})));
-  EXPECT_TRUE(throws(kName, {"max_distance 8", "8"}, with(2, {32, 8})));
+  EXPECT_TRUE(throws(kName, {"max_distance must be above 8", "got 8"}, with(2, {32, 8})));
   const RelativePositionBias bias({.num_heads = 2});
-  EXPECT_TRUE(throws(kName, {"-1 queries"}, [&] { bias(-1, 3); }));
+  EXPECT_TRUE(throws(kName, {"queries must be at least 0, got -1"}, [&] { bias(-1, 3); }));
 }
 
 TEST(Alibi, SlopesAreThePapers) {
@@ -199,7 +201,37 @@ TEST(Alibi, FallsWithTheDistance) {
   convert(bias, kFloat64);
   EXPECT_TRUE(near(bias(5, 9), array(want), 1e-15));
   EXPECT_TRUE(state_dict(bias).empty());
-  EXPECT_TRUE(throws("Alibi", {"-2 keys"}, [&] { bias(3, -2); }));
+  EXPECT_TRUE(throws("Alibi", {"keys must be at least 0, got -2"}, [&] { bias(3, -2); }));
+}
+
+/// The text of the OutOfMemory that f throws.
+template <class F>
+std::string out_of_memory(const F& f) {
+  try {
+    f();
+  } catch (const OutOfMemory& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(RelativePositionBias, IsRefusedBeforeItFillsTheMemory) {
+  constexpr index_t kMany = 1'000'000'000'000'000;
+  const RelativePositionBias bias({.num_heads = 3});
+  EXPECT_EQ(out_of_memory([&] { bias(2, kMany); }),
+            "RelativePositionBias: sizes must fit into the memory, got 2 queries and "
+            "1000000000000000 keys for 3 heads, which need 2e+16 bytes");
+  EXPECT_EQ(out_of_memory([&] { Alibi(2)(kMany, 2); }),
+            "Alibi: sizes must fit into the memory, got 1000000000000000 queries and 2 keys for 2 "
+            "heads, which need 1.6e+16 bytes");
+  constexpr index_t kMost = std::numeric_limits<index_t>::max();
+  EXPECT_TRUE(out_of_memory([&] { Alibi(2)(kMost, kMost); }).starts_with("Alibi: sizes must"));
+  EXPECT_EQ(out_of_memory([] { Alibi{kMany}; }),
+            "alibi_slopes: sizes must fit into the memory, got 1000000000000000 heads, which need "
+            "8e+15 bytes");
+  EXPECT_TRUE(out_of_memory([] {
+                RelativePositionBias({.num_heads = kMany});
+              }).starts_with("out of memory: "));
 }
 
 TEST(Alibi, CombinesWithOtherMasks) {

@@ -45,7 +45,8 @@ TEST(RmsNorm, StartsAsOnesUnderPyTorchsName) {
 
 TEST(RmsNorm, Errors) {
   EXPECT_TRUE(throws("rms_norm", {"(2, 5)", "(6,)"}, [] { RmsNorm(6)(zeros({2, 5})); }));
-  EXPECT_TRUE(throws("RmsNorm", {"no axis"}, [] { RmsNorm({.normalized_shape = {}}); }));
+  EXPECT_TRUE(
+      throws("RmsNorm", {"at least 1 axis, got ()"}, [] { RmsNorm({.normalized_shape = {}}); }));
   EXPECT_TRUE(throws("RmsNorm", {"eps"}, [] { RmsNorm({.normalized_shape = {2}, .eps = -1}); }));
 }
 

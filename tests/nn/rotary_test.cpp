@@ -75,8 +75,8 @@ TEST(RotaryModule, Errors) {
   EXPECT_TRUE(throws("Rotary", {"head_width", "0"}, [] { Rotary({}, 0); }));
   EXPECT_TRUE(throws("Rotary", {"base", "-1"}, [] { Rotary({.base = -1}, 8); }));
   EXPECT_TRUE(throws("Rotary", {"width 7", "even"}, [] { Rotary({}, 7); }));
-  EXPECT_TRUE(throws("Rotary", {"width 10", "width 8"}, [] { Rotary({.width = 10}, 8); }));
-  EXPECT_TRUE(throws("Rotary", {"width -2"}, [] { Rotary({.width = -2}, 8); }));
+  EXPECT_TRUE(throws("Rotary", {"width 8", "got 10"}, [] { Rotary({.width = 10}, 8); }));
+  EXPECT_TRUE(throws("Rotary", {"width must be", "got -2"}, [] { Rotary({.width = -2}, 8); }));
   const Rotary turn({.max_tokens = 9}, 8);
   EXPECT_TRUE(throws("Rotary", {"width 8", "(1, 9, 2, 6)"}, [&] { turn(zeros({1, 9, 2, 6})); }));
   EXPECT_TRUE(throws("Rotary", {"int64"}, [&] { turn(zeros({1, 9, 2, 8}, kInt64)); }));

@@ -82,7 +82,7 @@ TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
 
   // Another shape is an error all the same, and so is a load of nothing.
   state.at("linear2.bias") = ones({7});
-  EXPECT_TRUE(throws("load_state_dict", {"linear2.bias should have shape (2,), not (7,)"},
+  EXPECT_TRUE(throws("load_state_dict", {"linear2.bias must have shape (2,), got (7,)"},
                      [&] { load_state_dict(to, state, {.strict = false}); }));
   EXPECT_TRUE(throws("load_state_dict", {"none of the 1 names of the state fits"}, [&] {
     load_state_dict(to, {{"x", ones({1})}}, {.strict = false});

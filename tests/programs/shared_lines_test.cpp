@@ -148,7 +148,7 @@ TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
     write(rank + "/lines.txt", "line " + rank + "\n");
   }
   says(2, "tag_tokens", with_model("bert", "lines.txt"),
-       "lines.txt: the processes disagree: lines.txt is '7 bytes with",
+       "lines.txt: lines.txt must be the same on all ranks, got '7 bytes with",
        "sh -c 'cd ../$OMPI_COMM_WORLD_RANK$PMI_RANK && exec \"$0\" \"$@\"'");
 }
 

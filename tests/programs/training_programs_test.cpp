@@ -363,7 +363,7 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));
   EXPECT_TRUE(
-      fails("train_classifier", kClassifier + "--width 9", "nhead 2 does not divide d_model 9"));
+      fails("train_classifier", kClassifier + "--width 9", "nhead must divide d_model 9, got 2"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--seed -1", "--seed"));

@@ -57,6 +57,7 @@ TEST(StorageTest, HandlesShareTheBlock) {
 TEST(StorageTest, RefusesImpossibleSizes) {
   EXPECT_THROW(Storage::allocate(-1), std::bad_alloc);
   EXPECT_THROW(Storage::allocate((index_t{1} << 62) + 1), std::bad_alloc);
+  EXPECT_THROW(Storage::allocate(machine_memory() + 1), std::bad_alloc);
 }
 
 TEST(StorageTest, NoBlockHasNoContents) {

@@ -22,7 +22,8 @@ constexpr std::int64_t kParts = -1;
 constexpr int kEndTag = static_cast<int>(nn::Communicator::kMostTags);
 
 [[noreturn]] void fail_by_end(index_t rank) {
-  throw nn::ProcessLost(str_cat("rank ", rank, " has come to its end, and this process goes on"));
+  throw nn::ProcessLost(
+      str_cat("rank ", rank, " has ended its session, but this process waits for it"));
 }
 
 std::string text_of(int error) {
@@ -38,8 +39,7 @@ void check_tags() {
   int is_set = 0;
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&most), &is_set);
   if (is_set != 0 && *most < kEndTag) {
-    throw std::runtime_error(
-        str_cat("MPI: tags up to ", kEndTag, " are needed, this one has them up to ", *most));
+    throw std::runtime_error(str_cat("MPI: tags must go up to ", kEndTag, ", got up to ", *most));
   }
 }
 
@@ -73,10 +73,10 @@ MpiCommunicator::~MpiCommunicator() {
 
 int MpiCommunicator::checked_size(const char* op, index_t other, index_t tag,
                                   std::size_t bytes) const {
-  require(other >= 0 && other < size_ && tag >= 0 && tag < kMostTags, op, "process ", other, " of ",
-          size_, " with tag ", tag);
-  require(std::cmp_less_equal(bytes, kMostBytes), op, "a message of ", bytes, " bytes; MPI takes ",
-          kMostBytes);
+  require(other >= 0 && other < size_ && tag >= 0 && tag < kMostTags, op, "rank must be below ",
+          size_, " and tag below ", kMostTags, ", got process ", other, " and tag ", tag);
+  require(std::cmp_less_equal(bytes, kMostBytes), op, "a message must have at most ", kMostBytes,
+          " bytes, got ", bytes, " bytes");
   return static_cast<int>(bytes);
 }
 
@@ -131,7 +131,7 @@ bool MpiCommunicator::test_some() {
     const auto which = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
     const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
     const bool receives = expected_[which] >= 0;
-    const auto what = [&] {  // of errors alone: there are many messages
+    const auto what = [&] {  // only for errors: there are many messages
       return str_cat(receives ? "receiving from rank " : "sending to rank ", others_[which]);
     };
     if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
@@ -141,7 +141,8 @@ bool MpiCommunicator::test_some() {
     int length = 0;
     check(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
     if (length != expected_[which]) {
-      throw std::runtime_error(str_cat(what(), ": ", length, " bytes, not ", expected_[which]));
+      throw std::runtime_error(
+          str_cat(what(), ": a message must have ", expected_[which], " bytes, got ", length));
     }
   }
   std::size_t kept = 0;
@@ -175,7 +176,8 @@ std::vector<std::string> MpiCommunicator::all_gather(std::string_view mine) {
     if (sizes[rank] == kParts) fail_by_end(static_cast<index_t>(rank));
   }
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  require(total <= kMostBytes, "all_gather", total, " bytes together; MPI takes ", kMostBytes);
+  require(total <= kMostBytes, "all_gather", "all texts must have at most ", kMostBytes,
+          " bytes together, got ", total);
   std::vector<int> counts(sizes.begin(), sizes.end()), begins(processes);
   std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
   std::string all(static_cast<std::size_t>(total), '\0');
@@ -214,7 +216,7 @@ void MpiCommunicator::part() {
   const std::vector<std::int64_t> lengths = gather_lengths(kParts);
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     if (lengths[rank] == kParts) continue;
-    throw std::runtime_error(str_cat("rank ", rank, " goes on, and waits for this process"));
+    throw std::runtime_error(str_cat("rank ", rank, " still waits for this process"));
   }
   wait();
   // Nobody ends before all have come here; while the others pass the barrier, some may end.

@@ -35,7 +35,7 @@ bool start_mpi() {
   MPI_Finalized(&has_run);
   if (has_run != 0) {
     throw std::runtime_error(
-        "MPI has been ended, and cannot be started twice: make one Session, in main");
+        "mpi::Session: MPI cannot be started twice; make one Session, in main");
   }
   if (runs != 0) return false;
   int level = 0;
@@ -44,10 +44,11 @@ bool start_mpi() {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const index_t launched = nn::launched_processes();
   if (size != launched) {
-    const std::string text = str_cat(launched, " processes were started, but MPI sees ", size,
-                                     " of them: this program has ", version(),
-                                     "; start it with the mpirun of that one, or with what it "
-                                     "supports of srun (srun --mpi=list)");
+    const std::string text =
+        str_cat("mpi::Session: MPI must see all ", launched, " processes that were started, got ",
+                size, "; this program has ", version(),
+                ": start it with the mpirun of that MPI, or with a plugin of srun that it supports "
+                "(srun --mpi=list)");
     MPI_Finalize();
     throw std::runtime_error(text);
   }
@@ -92,13 +93,14 @@ Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_excepti
 Session::~Session() {
   if (mpi_ == nullptr || !ends_mpi_) return;
   if (std::uncaught_exceptions() > exceptions_) {
-    std::cerr << "rank " << mpi_->rank() << " leaves by an exception, which ends all processes\n";
+    std::cerr << "rank " << mpi_->rank()
+              << " leaves its session with an exception, which ends all processes\n";
     end_all(1);
   }
   try {
     mpi_->part();
   } catch (const std::exception& error) {
-    std::cerr << "rank " << mpi_->rank() << " at its end: " << error.what() << '\n';
+    std::cerr << "rank " << mpi_->rank() << " cannot end its session: " << error.what() << '\n';
     end_all(1);
   }
   processes_.reset();

@@ -92,8 +92,9 @@ TEST(AdversarialLoss, RefusesWhatItCannotMove) {
                             std::numeric_limits<double>::infinity()}) {
     EXPECT_TRUE(throws(kOp, {"size"}, [&] { adversarial_loss({3, 3}, size, loss); })) << size;
   }
-  EXPECT_TRUE(throws(kOp, {"no axis"}, [&] { adversarial_loss({}, kSize, loss); }));
-  EXPECT_TRUE(throws(kOp, {"does not depend"}, [&] {
+  EXPECT_TRUE(
+      throws(kOp, {"an axis of examples, got ()"}, [&] { adversarial_loss({}, kSize, loss); }));
+  EXPECT_TRUE(throws(kOp, {"must depend"}, [&] {
     adversarial_loss({3, 3}, kSize, [&](const Tensor&) {
       return LossSum{.loss = sum(square(squares.w)), .count = 1};
     });

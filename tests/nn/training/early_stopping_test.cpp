@@ -64,7 +64,7 @@ TEST(EarlyStopping, Errors) {
   EXPECT_TRUE(throws("load_state", {"missing: w", "unexpected: v"}, [&] {
     best.load_state({.tensors = {{"v", ones({1})}}});
   }));
-  EXPECT_TRUE(throws("load_state", {"in_vain is -1"}, [&] {
+  EXPECT_TRUE(throws("load_state", {"in_vain must be a whole number of at least 0, got -1"}, [&] {
     best.load_state({.tensors = {}, .values = {{"in_vain", "-1"}}});
   }));
 }

@@ -58,7 +58,7 @@ TEST(LossTotals, AddUpToMeans) {
   EXPECT_EQ(totals.mean(), 0.5);
   EXPECT_EQ(totals.accuracy(), 0.25);
   for (const double count : {-1.0, std::nan("")}) {
-    EXPECT_TRUE(test::throws("LossSum", {"count is"},
+    EXPECT_TRUE(test::throws("LossSum", {"count must be finite and at least 0"},
                              [&] { totals_of({.loss = full({}, 3), .count = count}); }));
   }
 }

@@ -257,11 +257,12 @@ TEST(Optimizer, Errors) {
   const auto fails = [&](const std::vector<std::string>& parts, const Parameters& parameters) {
     return throws("SGD", parts, [&] { nn::SGD optimizer(parameters); });
   };
-  EXPECT_TRUE(fails({"w does not require a gradient"}, {{"w", ones({2})}}));
-  EXPECT_TRUE(fails({"b appears twice", "first as a"}, {{"a", w}, {"b", w}}));
-  EXPECT_TRUE(fails({"a appears twice"}, {{"a", w}, {"a", variable(w.detach())}}));
-  EXPECT_TRUE(fails({"a and w share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));
-  EXPECT_TRUE(fails({"not contiguous"}, {{"w", w.detach().t().set_requires_grad()}}));
+  EXPECT_TRUE(fails({"w must require a gradient"}, {{"w", ones({2})}}));
+  EXPECT_TRUE(fails({"b must appear once", "first as a"}, {{"a", w}, {"b", w}}));
+  EXPECT_TRUE(fails({"a must appear once"}, {{"a", w}, {"a", variable(w.detach())}}));
+  EXPECT_TRUE(
+      fails({"a and w must not share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));
+  EXPECT_TRUE(fails({"must be contiguous"}, {{"w", w.detach().t().set_requires_grad()}}));
   const auto group = one_group(w);
   EXPECT_TRUE(throws("SGD", {"lr", "-1"}, [&] { nn::SGD optimizer(group, {.lr = -1}); }));
   EXPECT_TRUE(throws("SGD", {"nesterov"}, [&] { nn::SGD optimizer(group, {.nesterov = true}); }));
@@ -275,8 +276,9 @@ TEST(Optimizer, Errors) {
                      [&] { nn::AdamW optimizer(group, {.weight_decay = std::nan("")}); }));
   nn::SGD optimizer(group);
   w.grad_slot()->gradient = ones({3, 2}).t();
-  EXPECT_TRUE(throws("SGD", {"the gradient of w is not contiguous"}, [&] { optimizer.step(); }));
-  EXPECT_TRUE(throws("set_lr", {"group 1 of 1"}, [&] { optimizer.set_lr(1, 0.5); }));
+  EXPECT_TRUE(throws("SGD", {"the gradient of w must be contiguous"}, [&] { optimizer.step(); }));
+  EXPECT_TRUE(
+      throws("set_lr", {"group must be below 1, got 1"}, [&] { optimizer.set_lr(1, 0.5); }));
   EXPECT_TRUE(throws("set_lr", {"lr"}, [&] { optimizer.set_lr(-0.5); }));
 }
 

@@ -76,17 +76,19 @@ TEST(OptimizerRule, IsAllThatAnOptimizerNeeds) {
 TEST(OptimizerRule, ItsErrorsFollow) {
   const Tensor w = variable(ones({3}));
   EXPECT_TRUE(
-      throws("Sign", {"beta is 1, not in [0, 1)"}, [&] { Sign(one_group(w), {.beta = 1}); }));
+      throws("Sign", {"beta must be in [0, 1), got 1"}, [&] { Sign(one_group(w), {.beta = 1}); }));
   EXPECT_TRUE(throws("Sign", {"no quarters"}, [&] { Sign(one_group(w), {.beta = 0.25}); }));
-  EXPECT_TRUE(throws("Sign", {"lr is -1"}, [&] { Sign(one_group(w), {.lr = -1}); }));
-  EXPECT_TRUE(throws("Sign", {"does not require a gradient"}, [&] { Sign(one_group(ones({3}))); }));
+  EXPECT_TRUE(throws("Sign", {"lr must be finite and at least 0, got -1"},
+                     [&] { Sign(one_group(w), {.lr = -1}); }));
+  EXPECT_TRUE(throws("Sign", {"must require a gradient"}, [&] { Sign(one_group(ones({3}))); }));
   Sign optimizer(one_group(w));
   nn::Checkpoint state = optimizer.state();
   state.set("beta", 0.25);
   EXPECT_TRUE(throws("load_state", {"no quarters"}, [&] { optimizer.load_state(state); }));
   EXPECT_EQ(optimizer.state().number("beta"), 0.5);
   state.set("beta", -1);
-  EXPECT_TRUE(throws("load_state", {"beta is -1"}, [&] { optimizer.load_state(state); }));
+  EXPECT_TRUE(throws("load_state", {"beta must be in [0, 1), got -1"},
+                     [&] { optimizer.load_state(state); }));
 }
 
 TEST(OptimizerRule, AStateThatWasLoadedWithoutMomentumKeepsItsBuffers) {

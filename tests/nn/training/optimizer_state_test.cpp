@@ -101,12 +101,12 @@ TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
     s.tensors["v.exp_avg"] = s.tensors["w.exp_avg"];
     s.tensors.erase("w.exp_avg");
   }));
-  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not (4,)"},
+  EXPECT_TRUE(fails({"w.exp_avg must have shape (3,), got (4,)"},
                     [](State& s) { s.tensors["w.exp_avg"] = ones({4}); }));
-  EXPECT_TRUE(fails({"w.exp_avg should have shape (3,), not none"},
+  EXPECT_TRUE(fails({"w.exp_avg must have shape (3,), got none"},
                     [](State& s) { s.tensors["w.exp_avg"] = Tensor(); }));
   EXPECT_TRUE(fails({"missing: decoupled"}, [](State& s) { s.values.erase("decoupled"); }));
-  EXPECT_TRUE(fails({"another algorithm", "AdamW"}, with("decoupled", "0")));
+  EXPECT_TRUE(fails({"a different algorithm", "AdamW"}, with("decoupled", "0")));
   EXPECT_TRUE(fails({"w.step", "2.5"}, with("w.step", "2.5")));
   EXPECT_TRUE(fails({"beta1", "[0, 1)"}, with("beta1", "1")));
   EXPECT_TRUE(fails({"eps", "nan"}, with("eps", "nan")));
@@ -118,7 +118,7 @@ TEST(OptimizerState, NesterovWantsWhatItWantedAtFirst) {
   for (const char* number : {"momentum", "dampening"}) {
     nn::Checkpoint state = clone(optimizer.state());
     state.set(number, number == std::string("momentum") ? 0 : 0.25);
-    EXPECT_TRUE(throws("load_state", {"nesterov", "momentum", "no dampening"},
+    EXPECT_TRUE(throws("load_state", {"nesterov", "momentum above 0", "dampening 0"},
                        [&] { optimizer.load_state(state); }));
   }
   EXPECT_EQ(optimizer.state().number("momentum"), 0.5);

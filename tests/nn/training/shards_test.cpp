@@ -126,23 +126,33 @@ TEST(ShardTree, ContinuesWithTheSubtreesOfOthers) {
 }
 
 TEST(ShardTree, RefusesWhatIsNoBatch) {
-  EXPECT_TRUE(throws("ShardTree", {"0 shards"}, [] { ShardTree<LossTotals>(0); }));
+  EXPECT_TRUE(throws("ShardTree", {"got 0"}, [] { ShardTree<LossTotals>(0); }));
   for (index_t again : {0, 1, 2, 4}) {
     ShardTree<LossTotals> tree(5);
     for (index_t shard : {0, 1, 2, 4}) tree.add(shard, totals_of_shard(shard));
-    EXPECT_TRUE(throws("ShardTree", {"there before", std::to_string(again)},
+    EXPECT_TRUE(throws("ShardTree", {"added once", std::to_string(again)},
                        [&] { tree.add(again, totals_of_shard(again)); }));
-    EXPECT_TRUE(throws("ShardTree", {"before"}, [&] {
+    EXPECT_TRUE(throws("ShardTree", {"added once"}, [&] {
       tree.add(ShardNode{1, again / 2}, totals_of_shard(again));
     }));
-    EXPECT_TRUE(throws("ShardTree", {"of 5", "missing"}, [&] { (void)std::move(tree).total(); }));
+    EXPECT_TRUE(throws("ShardTree", {"all 5", "missing"}, [&] { (void)std::move(tree).total(); }));
   }
   ShardTree<LossTotals> tree(2);
-  EXPECT_TRUE(throws("ShardTree", {"shard 2 of 2"}, [&] { tree.add(2, totals_of_shard(2)); }));
-  EXPECT_TRUE(throws("ShardTree", {"shard -1 of 2"}, [&] { tree.add(-1, totals_of_shard(2)); }));
-  EXPECT_TRUE(throws("ShardTree", {"shard 1 of 2"}, [&] {
+  EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node 2 of level 0"},
+                     [&] { tree.add(2, totals_of_shard(2)); }));
+  EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node -1 of level 0"},
+                     [&] { tree.add(-1, totals_of_shard(2)); }));
+  EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node 1 of level 1"}, [&] {
     tree.add(ShardNode{1, 1}, totals_of_shard(2));
   }));
+}
+
+TEST(ShardOf, RefusesAShardThatDoesNotExist) {
+  const std::vector<index_t> batch(10);
+  for (const index_t shard : {-1, 3}) {
+    EXPECT_TRUE(throws("shard_of", {"shard must be from 0 to 2", str_cat("got ", shard)},
+                       [&] { shard_of(batch, 3, shard); }));
+  }
 }
 
 TEST(ShardOf, CutsABatchIntoStretches) {

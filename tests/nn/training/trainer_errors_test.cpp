@@ -22,17 +22,23 @@ TEST(TrainerErrors, OptionsOutOfRange) {
     return throws("Trainer", {word}, [&] { Trial run(options); });
   };
   using O = nn::TrainerOptions;
-  EXPECT_TRUE(refuses("0 epochs", [](O& o) { o.epochs = 0; }));
-  EXPECT_TRUE(refuses("-1 steps", [](O& o) { o.steps = -1; }));
+  EXPECT_TRUE(refuses("epochs must be at least 1, got 0", [](O& o) { o.epochs = 0; }));
+  EXPECT_TRUE(refuses("steps must be at least 0, got -1", [](O& o) { o.steps = -1; }));
   constexpr index_t kMost = std::numeric_limits<index_t>::max();
   EXPECT_TRUE(refuses("epochs of 7 steps", [](O& o) { o.epochs = kMost / 7 + 1; }));
-  EXPECT_TRUE(refuses("more than", [](O& o) { o.steps = kMost; }));
-  EXPECT_TRUE(refuses("0 shards", [](O& o) { o.shards = 0; }));
+  EXPECT_TRUE(refuses("at most", [](O& o) { o.steps = kMost; }));
+  EXPECT_TRUE(refuses("shards must be from 1 to 1048576, got 0", [](O& o) { o.shards = 0; }));
   EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = std::nan(""); }));
   EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = 1.5; }));
   EXPECT_TRUE(refuses("clip", [](O& o) { o.clip = 0; }));
   EXPECT_TRUE(refuses("average", [](O& o) { o.average = 1; }));
   EXPECT_TRUE(refuses("evaluate_every", [](O& o) { o.evaluate_every = -1; }));
+  EXPECT_TRUE(refuses("patience must be at least 0", [](O& o) { o.patience = -1; }));
+  EXPECT_TRUE(refuses("batch_size must be at least 1", [](O& o) { o.batch_size = 0; }));
+  EXPECT_TRUE(refuses("decay must be one of its enum's values, got 3",
+                      [](O& o) { o.decay = static_cast<nn::Schedule::Decay>(3); }));
+  EXPECT_TRUE(refuses("best_by must be one of its enum's values, got 2",
+                      [](O& o) { o.best_by = static_cast<nn::BestBy>(2); }));
   EXPECT_TRUE(refuses("need held-out", [](O& o) { o.patience = 1; }));
   EXPECT_TRUE(refuses("need held-out", [](O& o) { o.evaluate_every = 1; }));
 }
@@ -42,12 +48,12 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   const nn::Examples examples = run.train.examples(run.net);
   Net other(2);
   nn::AdamW foreign(other);
-  EXPECT_TRUE(throws("Trainer", {"first.weight", "no variable of the model"},
+  EXPECT_TRUE(throws("Trainer", {"first.weight", "variables of the model only"},
                      [&] { nn::Trainer(run.net, foreign, examples); }));
   nn::AdamW partial(run.net.first);
-  EXPECT_TRUE(throws("Trainer", {"does not know second.weight"},
+  EXPECT_TRUE(throws("Trainer", {"does not hold second.weight; freeze it"},
                      [&] { nn::Trainer(run.net, partial, examples); }));
-  EXPECT_TRUE(throws("Trainer", {"no loss function"}, [&] {
+  EXPECT_TRUE(throws("Trainer", {"must have a loss function"}, [&] {
     nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});
   }));
   EXPECT_TRUE(throws("BatchSampler", {"no examples"}, [&] {
@@ -89,7 +95,7 @@ TEST(TrainerErrors, ALossThatIsNotFiniteIsOneClearError) {
       [](const nn::LossSum& s) {
         return nn::LossSum{s.loss * kNaN, s.count};
       },
-      "Trainer", "the loss is nan after 8 steps; a smaller learning rate may help");
+      "Trainer", "the loss must be finite, got nan after 8 steps; try a smaller learning rate");
 }
 
 TEST(TrainerErrors, AGradientThatIsNotFiniteChangesNothing) {
@@ -97,7 +103,7 @@ TEST(TrainerErrors, AGradientThatIsNotFiniteChangesNothing) {
       [](const nn::LossSum& s) {
         return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
       },
-      "Trainer", "the norm of the gradient is nan after 8 steps");
+      "Trainer", "the norm of the gradient must be finite, got nan after 8 steps");
 }
 
 TEST(TrainerErrors, ALossFunctionThatThrowsLeavesTheModelTrainable) {
@@ -191,22 +197,24 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
   };
   nn::TrainerOptions options = Trial::options();
   options.seed = 6;
-  refuses(options, "run/c: it was begun with seed 5, not 6");
+  refuses(options, "run/c: seed must be as at the start of the run, 5, got 6");
   options = Trial::options();
   options.shards = 2;
-  refuses(options, "run/c: it was begun with shards 1, not 2");
+  refuses(options, "run/c: shards must be as at the start of the run, 1, got 2");
   options = Trial::options();
   options.batch_size = 9;
-  refuses(options, "run/c: it was begun with batch_size 8, not 9");
+  refuses(options, "run/c: batch_size must be as at the start of the run, 8, got 9");
   options = Trial::options();
   options.average = 0.5;
-  refuses(options, "run/c: it was begun with average 0, not 1");
+  refuses(options, "run/c: average must be as at the start of the run, 0, got 1");
   options = Trial::options();
   state.values["scheduler.step"] = "10";
-  refuses(options, "run/c: step 10 is not batch 2 of epoch 1 with seed 5");
+  refuses(options,
+          "run/c: the checkpoint does not match this run: different seed, batch size or data; got "
+          "step 10 at batch 2 of epoch 1 with seed 5");
   state.values["scheduler.step"] = "9";
   state.values.erase("trainer.loss");
-  refuses(options, "run/c: trainer: it has no value 'loss'");
+  refuses(options, "run/c: trainer: value 'loss' is missing");
 }
 
 TEST(TrainerErrors, MoreEpochsAndOtherThingsInAStateAreNoError) {

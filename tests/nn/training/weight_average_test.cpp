@@ -56,7 +56,8 @@ TEST(WeightAverage, GoesOnFromItsState) {
   EXPECT_TRUE(throws("load_state", {"missing: w", "missing: updates", "unexpected: v"}, [&] {
     resumed.load_state({.tensors = {{"v", ones({3})}}});
   }));
-  EXPECT_TRUE(throws("WeightAverage", {"decay is 1"}, [&] { WeightAverage(parameters, 1); }));
+  EXPECT_TRUE(throws("WeightAverage", {"decay must be in [0, 1), got 1"},
+                     [&] { WeightAverage(parameters, 1); }));
 }
 
 }  // namespace
