@@ -20,7 +20,7 @@ struct ModelFolder::Found {
 namespace {
 
 constexpr const char* kMergeAdapter =
-    "adapters (LoRA) are not supported; merge the adapter into its model and save that model";
+    "; merge the adapter (LoRA) into its model and save that model";
 
 /// Throws if the config is of a model whose weights are not what they seem.
 void check_weights_are_plain(const Json& config) {
@@ -38,7 +38,8 @@ void check_weights_are_plain(const Json& config) {
 
 Json checked_config(const fs::path& folder) {
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
-    if (fs::exists(folder / name)) fail_file((folder / name).string(), kMergeAdapter);
+    if (fs::exists(folder / name))
+      fail_file((folder / name).string(), "must be absent", kMergeAdapter);
   }
   Json config = read_json(folder / "config.json", kSmallJson).as_object();
   check_weights_are_plain(config);
@@ -56,7 +57,8 @@ ModelFolder::ModelFolder(const fs::path& folder)
       group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
   for (const std::string& name : files_.names()) {
     if (name.find(".lora_") == std::string::npos) continue;
-    fail_file(files_.file_of(name), "tensor ", printable(name), ": ", kMergeAdapter);
+    fail_file(files_.file_of(name), "tensor ", printable(name), ": must not be of an adapter",
+              kMergeAdapter);
   }
   check_embeddings();
   check_layers();

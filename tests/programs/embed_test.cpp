@@ -132,7 +132,7 @@ TEST_F(Embed, SaysInOneLineWhatIsWrong) {
   EXPECT_TRUE(
       fails("embed", with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"));
   EXPECT_TRUE(fails("embed", with_model("--query-prompt a lines.txt"), "--query"));
-  EXPECT_TRUE(fails("embed", with_model("--truncate 13 lines.txt"), "from 0 to 12, not 13"));
+  EXPECT_TRUE(fails("embed", with_model("--truncate 13 lines.txt"), "from 0 to 12, got 13"));
   EXPECT_TRUE(fails("embed", with_model("--output no/where.npy lines.txt"), "no/where.npy"));
 }
 

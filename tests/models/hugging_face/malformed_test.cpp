@@ -218,7 +218,7 @@ TEST(MalformedFolder, WeightsGetOneLine) {
 }
 
 TEST(MalformedFolder, AdaptersAreRefused) {
-  const std::string cure = "merge the adapter into its model and save that model";
+  const std::string cure = "merge the adapter (LoRA) into its model and save that model";
   for (const char* file : {"adapter_config.json", "adapter_model.safetensors"}) {
     const EditedFolder edited("bert");
     edited.write(file, "{}");
