@@ -56,14 +56,14 @@ class Reports : public TrainingPrograms {
 };
 
 TEST_F(Reports, SayWhatTheLogSays) {
-  struct Case {
+  struct Run {
     std::string program, arguments;
     std::vector<std::string> words;
   };
   const std::string bert =
       "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
       "' --train train.tsv --test test.tsv --valid-share 0.2 --batch 8 --epochs 2 --save new";
-  const std::vector<Case> cases = {
+  const std::vector<Run> cases = {
       {"train_reverse", kReverse, {"Letters of unseen words", "finished after step 30 of 30"}},
       {"train_classifier",
        kClassifier + "--valid-share 0.25 --seed 7",
