@@ -20,14 +20,14 @@ namespace {
 
 /// The shortest of all runs in so many seconds, of three at least.
 double best_seconds(double seconds, const std::function<void()>& run) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+  using ProbeClock = std::chrono::steady_clock;
+  const auto since = [](ProbeClock::time_point start) {
+    return std::chrono::duration<double>(ProbeClock::now() - start).count();
   };
   double best = HUGE_VAL;
-  const auto start = Clock::now();
+  const auto start = ProbeClock::now();
   for (int i = 0; i < 3 || since(start) < seconds; ++i) {
-    const auto begin = Clock::now();
+    const auto begin = ProbeClock::now();
     run();
     best = std::min(best, since(begin));
   }

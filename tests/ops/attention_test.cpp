@@ -18,7 +18,7 @@ namespace tessera::test {
 namespace {
 
 /// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 128 keys.
-constexpr std::array<index_t, 12> kTokens = {1, 4, 5, 33, 48, 49, 64, 65, 128, 129, 200, 300};
+constexpr std::array<index_t, 12> kTokenCounts = {1, 4, 5, 33, 48, 49, 64, 65, 128, 129, 200, 300};
 /// Around the vectors and panels of each instruction set.
 constexpr std::array<index_t, 9> kWidths = {1, 3, 8, 31, 32, 33, 64, 65, 130};
 
@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionTest, each_isa(), isa_name);
 
 TEST(Attention, EveryLengthWithEveryMask) {
   index_t number = 0;  // 144 pairs of lengths meet each of 9 widths with each of 16 masks
-  for (index_t queries : kTokens) {
-    for (index_t keys : kTokens) {
+  for (index_t queries : kTokenCounts) {
+    for (index_t keys : kTokenCounts) {
       SCOPED_TRACE(str_cat("Tq ", queries, ", Tk ", keys, ", case ", number));
       const index_t width = kWidths[static_cast<std::size_t>(number % 9)];
       const index_t v_width = kWidths[static_cast<std::size_t>(number * 5 % 9)];

@@ -19,7 +19,7 @@ using Files = std::vector<std::pair<std::string, std::string>>;
 
 const std::string kVocabulary =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncaf\n##e\n##\xc3\xa9\nThe\n";
-const std::string kPieces =
+const std::string kSavedPieces =
     R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"h":4,"i":5,"hi":6,"Ġ":7,"Ġhi":8,"<mask>":9})";
 const std::string kMerges = "#version: 0.2\nh i\nĠ hi\n";
 
@@ -58,7 +58,7 @@ TEST(TokenizerFiles, MakeAByteLevelTokenizerOfMerges) {
   const TemporaryFolder folder;
   const PipelineTokenizer roberta = load(
       folder,
-      {{"vocab.json", kPieces},
+      {{"vocab.json", kSavedPieces},
        {"merges.txt", kMerges},
        {"tokenizer_config.json", R"({"model_max_length":1e30,"tokenizer_class":"RobertaTokenizer",
                  "padding_side":"left","truncation_side":"left","mask_token":{"content":"<mask>"}})"}});
@@ -100,7 +100,7 @@ TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
 TEST(TokenizerFiles, SayWhatIsWrong) {
   const std::vector<std::pair<Files, std::vector<std::string>>> bad = {
       {{}, {"no tokenizer here", "vocab.txt"}},
-      {{{"vocab.json", kPieces}}, {"merges.txt"}},
+      {{{"vocab.json", kSavedPieces}}, {"merges.txt"}},
       {{{"vocab.txt", "a\nb\n"}}, {"vocab.txt", "'<unk>'"}},
       {{{"vocab.json", R"({"a":"x"})"}, {"merges.txt", kMerges}}, {"vocab.json", "a", "'x'"}},
       {{{"vocab.txt", kVocabulary}, {"tokenizer_config.json", R"({"padding_side":"up"})"}},
