@@ -206,6 +206,18 @@ void check_target(const std::filesystem::path& target) {
 
 }  // namespace
 
+void check_writable(const std::filesystem::path& path) {
+  check_target(path);
+  struct stat status {};
+  const int error = ::lstat(path.c_str(), &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(status.st_mode))
+    fail_file(path.string(), "must be a file, got a folder");
+  if (error != 0 && error != ENOENT) {
+    fail_file(path.string(), "cannot create it: ", system_message(error));
+  }
+  const TemporaryFile file(path);
+}
+
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts) {
   check_target(path);

@@ -106,6 +106,22 @@ TEST(WriteFile, ReplacesNoDeviceOrPipe) {
   EXPECT_EQ(folder.file_count(), 2);
 }
 
+TEST(CheckWritable, FindsWhatWriteFileWouldAndLeavesNothing) {
+  const TemporaryFolder folder;
+  folder.write("old", "old");
+  std::filesystem::create_directory(folder.path() / "d");
+  check_writable(folder.path() / "new");
+  check_writable(folder.path() / "old");
+  EXPECT_EQ(folder.read("old"), "old");
+  EXPECT_EQ(folder.file_count(), 2);
+  for (const char* name : {"absent/f", "old/f", "d"}) {
+    const std::string path = (folder.path() / name).string();
+    EXPECT_TRUE(file_error([&] { check_writable(path); }).starts_with(path + ": ")) << name;
+  }
+  EXPECT_FALSE(file_error([] { check_writable("/dev/null"); }).empty());
+  EXPECT_FALSE(file_error([] { check_writable(std::string(300, 'x')); }).empty());
+}
+
 TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
   const TemporaryFolder folder;
   const std::string text = "x";
