@@ -26,16 +26,19 @@ struct Options {
   std::string weights = "float32";
   bool pair = false;
   models::AnsweringOptions answering;
+  index_t window = 0;
   bool json = false;
   examples::AttentionOptions attention;
 };
 
 /// One question about the whole text, or a question and its own text on each line.
-/// **Errors**: also one question for several processes.
+/// **Errors**: neither or both; one question for several processes.
 std::vector<models::Question> questions_of(const Options& o) {
-  require(o.pair == o.question.empty(), "answer", "give one of --question and --pair");
+  require(o.pair == o.question.empty(), "answer",
+          "exactly one of --question and --pair must be given, got ", o.pair ? "both" : "neither");
   require(o.pair || examples::processes().size() == 1, "answer",
-          "one --question is the work of one process; several share out the lines of --pair");
+          "--question must run in one process, got ", examples::processes().size(),
+          "; several processes share the lines of --pair");
   if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
   std::vector<models::Question> questions;
   for (text::TextPair& pair :
@@ -87,10 +90,15 @@ void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
   const auto model = examples::loaded(models::load_question_answerer, o.model, o.weights);
   const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
+  models::require_max_length("--window", o.window, model.reader.max_length);
+  if (o.window > 0) o.answering.window = o.window;
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   const auto own = examples::own_share(questions);
   o.answering.task.first = own.begin;
+  o.answering.task.name = [&](index_t number) {
+    return o.pair ? examples::line_name(o.file)(number) : examples::input_name(o.file);
+  };
   const auto results = model(own.items, o.answering);
   progress.clear();
   examples::SharedOutput out;
@@ -105,20 +113,21 @@ int main(int argc, char** argv) {
   using examples::kMany;
   examples::Command command("answer",
                             "Finds the parts of a text that answer a question: score, bytes and "
-                            "text. An empty one says that there is no answer.");
+                            "text. An empty text means that there is no answer.");
   Options o;
   command.add_argument("FILE", o.file, "the text; standard input if absent");
-  command.add("--model", o.model, "the model's folder", examples::Need::kRequired);
+  command.add_input("--model", o.model, "the model's folder", examples::Need::kRequired);
   examples::add_weights_option(command, o.weights);
   command.add("--question", o.question, "a question about the whole text");
-  command.add("--pair", o.pair, "instead: a line is a question and its text, with a tab between");
-  command.add("--top", o.answering.count, "answers to a question", {1, kMany});
+  command.add("--pair", o.pair, "lines of a question, a tab and its text");
+  command.add("--top", o.answering.count, "most answers to a question", {1, kMany});
   command.add("--max-tokens", o.answering.max_tokens, "most tokens of an answer", {1, kMany});
   command.add("--may-be-none", o.answering.may_be_none,
-              "one of the answers may be that there is none");
-  command.add("--window", o.answering.window, "tokens that are read together", {1, kMany});
-  command.add("--stride", o.answering.stride, "tokens that neighbouring windows share", {0, kMany});
-  command.add("--json", o.json, "print JSON, one object for each question");
+              "an empty answer among the others, if there is none");
+  command.add("--window", o.window, "tokens of a window; 384 or the model's limit if absent",
+              {1, kMany});
+  command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});
+  command.add("--json", o.json, "JSON output, one object per question");
   examples::add_attention_options(command, o.attention);
   command.splits_work();
   return command.run(argc, argv, [&] { answer(o); });

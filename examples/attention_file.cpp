@@ -19,7 +19,7 @@ namespace tessera::examples {
 namespace {
 
 constexpr const char* kFlag = "--attention";
-constexpr index_t kMostBytes = 48'000'000;  // of one text that is shown alone
+constexpr index_t kMostBytes = 48'000'000;  // of the only text on a page
 
 /// "3" or "2-5", or nothing that is a number.
 std::pair<index_t, index_t> range_of(std::string_view text) {
@@ -62,8 +62,8 @@ std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, i
   while (true) {
     const std::size_t comma = rest.find(',');
     const auto [first, last] = range_of(rest.substr(0, comma));
-    require(first <= last && last < count, flag, "wanted numbers from 0 to ", count - 1,
-            ", as in 0,2-5; got ", printable(text));
+    require(first <= last && last < count, flag, "must be numbers from 0 to ", count - 1,
+            ", as in 0,2-5, got ", printable(text));
     for (index_t i = first; i <= last; ++i) chosen.insert(i);
     if (comma == std::string_view::npos) return {chosen.begin(), chosen.end()};
     rest.remove_prefix(comma + 1);
@@ -74,11 +74,11 @@ AttentionFile::AttentionFile(const AttentionOptions& options, const models::Enco
                              std::string about)
     : file_(options.file), about_(std::move(about)) {
   require(!file_.empty() || (options.layers.empty() && options.heads.empty()), kFlag,
-          "--attention-layers and --attention-heads need a file to write to");
+          "must name a file if --attention-layers or --attention-heads is given");
   if (file_.empty()) return;
-  require(is_page() || file_.ends_with(".svg"), kFlag,
-          "wanted a file that ends in .html or .svg, got ", printable(file_));
-  require(!encoder.layers.empty(), kFlag, "the encoder has no layer");
+  require(is_page() || file_.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
+          printable(file_));
+  require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");
   const index_t depth = depth_of(encoder);
   const index_t heads = common_heads(encoder);
   if (!options.layers.empty()) {
@@ -99,9 +99,10 @@ bool AttentionFile::is_page() const {
 
 void AttentionFile::check_size(index_t tokens) const {
   const index_t bytes = is_page() ? pages::attention_bytes(tokens, maps_) : tokens * tokens * 150;
-  require(bytes <= kMostBytes, kFlag, "a text of ", tokens, " tokens has ", maps_, " maps, ",
-          bytes / 1'000'000, " MB in ", file_, ", more than ", kMostBytes / 1'000'000,
-          "; choose some by --attention-layers and --attention-heads, or shorten the text");
+  require(bytes <= kMostBytes, kFlag, "the maps of a text must take at most ",
+          kMostBytes / 1'000'000, " MB in ", file_, ", got ", bytes / 1'000'000, " MB for ", maps_,
+          " maps of ", tokens,
+          " tokens; choose fewer by --attention-layers and --attention-heads, or shorten the text");
 }
 
 pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& tokens_of,
@@ -127,7 +128,7 @@ pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& token
 void AttentionFile::write(index_t count, const TokensOf& tokens_of,
                           const WeightsOf& weights_of) const {
   if (file_.empty() || !leaves_traces()) return;
-  require(count > 0, kFlag, "there is no text to look at");
+  require(count > 0, kFlag, "the input must have a text, got none");
   const pages::AttentionView view = view_of(count, tokens_of, weights_of);
   if (is_page()) {
     pages::write_page(file_, pages::attention_page(view));

@@ -1,5 +1,5 @@
-// --attention FILE of every program that runs an encoder: what its layers and heads look at, as a page
-// (.html) or as a picture (.svg).
+// --attention FILE of every program that runs an encoder: its attention weights, as a page (.html) or as
+// a picture (.svg).
 //
 //   examples::AttentionOptions attention;
 //   examples::add_attention_options(command, attention);
@@ -8,7 +8,7 @@
 //   ...
 //   file.write(std::ssize(lines), *tokenizer, token_encoder, [&](index_t i) { ... });
 //
-// Without the option all of this does nothing.
+// Without the option this does nothing.
 #pragma once
 
 #include <functional>
@@ -26,32 +26,32 @@
 namespace tessera::examples {
 
 struct AttentionOptions {
-  std::string file;    // .html or .svg; empty: none is wanted
+  std::string file;    // .html or .svg; empty: no file
   std::string layers;  // as in "0,2-5"; empty: all
   std::string heads;   // the same
 };
 
 inline constexpr const char* kAttentionHelp =
-    "what tokens look at: a page, .html, or one map, .svg";
-inline constexpr const char* kLayersHelp = "layers of --attention, as in 0,2-5; all if absent";
-inline constexpr const char* kHeadsHelp = "heads of --attention; all if absent";
+    "output file for attention weights: a page, .html, or one map, .svg";
+inline constexpr const char* kLayersHelp = "layers in --attention, as in 0,2-5; all if absent";
+inline constexpr const char* kHeadsHelp = "heads in --attention, as in 0,2-5; all if absent";
 
 inline void add_attention_options(Command& command, AttentionOptions& options) {
-  command.add("--attention", options.file, kAttentionHelp);
+  command.add_output("--attention", options.file, kAttentionHelp);
   command.add("--attention-layers", options.layers, kLayersHelp);
   command.add("--attention-heads", options.heads, kHeadsHelp);
 }
 inline void add_attention_options(Program& program, AttentionOptions& options) {
-  program.add_file("--attention", options.file, kAttentionHelp);
+  program.add_output("--attention", options.file, kAttentionHelp);
   program.add_for_call("--attention-layers", options.layers, kLayersHelp);
   program.add_for_call("--attention-heads", options.heads, kHeadsHelp);
 }
 
 /// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name
-/// of `flag`: another text; a number that is not below `count`.
+/// of `flag`: an invalid text; a number that is not below `count`.
 std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count);
 
-/// What a model reads of a text.
+/// A text as a model reads it.
 struct ReadText {
   std::vector<index_t> ids;
   std::vector<index_t> types = {};  // empty: all are 0, or the model has none
@@ -63,7 +63,7 @@ class AttentionFile {
  public:
   static constexpr index_t kMostTexts = 8;
 
-  /// Nothing is wanted.
+  /// No file.
   AttentionFile() = default;
   /// `about` is a line on the page: which model this is.
   /// **Errors**: std::invalid_argument: a name that ends otherwise than in .html or .svg; layers or
@@ -81,7 +81,7 @@ class AttentionFile {
   /// as write_file().
   void write(index_t count, const TokensOf& tokens_of, const WeightsOf& weights_of) const;
 
-  /// The same for texts that `encoder` reads; `read` says how, and is called for the first ones alone.
+  /// The same for texts that `encoder` reads; `read` encodes them, and is called only for the first ones.
   /// Weights have the bits of those with which the encoder computes.
   void write(index_t count, const text::Tokenizer& tokenizer, const models::TokenEncoder& encoder,
              const std::function<ReadText(index_t)>& read) const;
@@ -102,7 +102,7 @@ class AttentionFile {
 std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
                                const AttentionRequest& request);
 
-/// What an encoder with `tokenizer` in front reads of a text that was encoded.
+/// An encoded text as an encoder reads it.
 inline ReadText read_text_of(text::Encoding encoding, bool feeds_types) {
   return {std::move(encoding.ids),
           feeds_types ? std::move(encoding.types) : std::vector<index_t>()};

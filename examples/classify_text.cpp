@@ -43,7 +43,7 @@ void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>
     }
     for (const models::ClassScore& each : best) {
       out << examples::plain(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
-          << lines[i] << '\n';
+          << examples::plain_line(lines[i]) << '\n';
     }
   }
 }
@@ -52,14 +52,13 @@ void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>
 
 int main(int argc, char** argv) {
   examples::Command command("classify_text",
-                            "Names the class of each line, by a pretrained classifier: label, "
-                            "score and line.");
+                            "Classifies lines by a pretrained classifier: label, score and line.");
   examples::ModelOptions options;
   bool pair = false;
   index_t top = 1;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--pair", pair, "a line is two texts with a tab between them");
-  command.add("--top", top, "classes of each line, the likeliest first", {1, examples::kMany});
+  command.add("--pair", pair, "lines of two texts with a tab between them");
+  command.add("--top", top, "most classes per line, best first", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model =

@@ -26,7 +26,7 @@ std::string read_standard_input() {
   for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) > 0;) {
     bytes.append(part.data(), n);
   }
-  if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot read it");
+  if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot be read");
   return bytes;
 }
 
@@ -56,7 +56,7 @@ void Command::add(const char* flag, std::string& value, const char* what, Need n
 
 void Command::add(const char* flag, std::string& value, const char* what,
                   const std::vector<std::string>& choices) {
-  CLI::Option* option = line_->app.add_option(flag, value, what)->check(CLI::IsMember(choices));
+  CLI::Option* option = line_->app.add_option(flag, value, what)->check(one_of(choices));
   if (!value.empty()) option->capture_default_str();
 }
 
@@ -75,12 +75,24 @@ void Command::add(const char* flag, bool& value, const char* what) {
   line_->app.add_flag(flag, value, what);
 }
 
+void Command::add_input(const char* flag, std::string& value, const char* what, Need need) {
+  add(flag, value, what, need);
+  files_.add_input(flag, value);
+}
+
+void Command::add_output(const char* flag, std::string& value, const char* what, Need need) {
+  add(flag, value, what, need);
+  files_.add_output(flag, value);
+}
+
 void Command::add_argument(const char* name, std::string& value, const char* what) {
+  files_.add_input(name, value);
   line_->app.add_option(name, value, what)->check(not_empty());
 }
 
 void Command::add_arguments(const char* name, std::vector<std::string>& values, const char* what,
                             Need need) {
+  files_.add_inputs(name, values);
   CLI::Option* option = line_->app.add_option(name, values, what)
                             ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
                             ->check(not_empty());
@@ -93,8 +105,9 @@ void Command::add_footer(const std::string& text) {
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
   return run_command_line(line_->app, argc, argv, name_, "", [&] {
-    require(splits_work_ || processes().size() == 1, name_.c_str(),
-            "computes in one process; start it without mpirun");
+    require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
+            processes().size(), "; start it without mpirun");
+    files_.check(name_);
     set_threads(threads_);
     body();
   });

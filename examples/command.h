@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/named_files.h"
 #include "examples/range.h"
 #include "tensor/kernels/types.h"
 
@@ -41,7 +42,14 @@ class Command {
   void add(const char* flag, double& value, const char* what, Range<double> range);
   void add(const char* flag, bool& value, const char* what);
 
-  /// What stands on the line without a flag.
+  /// Options that name a file or folder that is read, and a file that is written. An output that is
+  /// an input or another output, or cannot be written, is refused before the work.
+  void add_input(const char* flag, std::string& value, const char* what,
+                 Need need = Need::kOptional);
+  void add_output(const char* flag, std::string& value, const char* what,
+                  Need need = Need::kOptional);
+
+  /// Inputs without a flag.
   void add_argument(const char* name, std::string& value, const char* what);
   void add_arguments(const char* name, std::vector<std::string>& values, const char* what,
                      Need need = Need::kRequired);
@@ -66,6 +74,7 @@ class Command {
   std::string name_;
   index_t threads_ = 0;
   bool splits_work_ = false;
+  NamedFiles files_;
   std::unique_ptr<Line> line_;
 };
 

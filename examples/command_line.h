@@ -1,4 +1,4 @@
-// The frame around a command line, which only those who know the library that parses it include.
+// The frame around a command line. Only sources that use the parser's library include it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace tessera::examples {
 
-/// The option's value as a text, its default where it is absent.
+/// The option's value as a text, its default if it is absent.
 inline std::string text_of(const CLI::Option& option) {
   std::string text;
   for (const std::string& result : option.reduced_results())
@@ -23,7 +23,7 @@ inline std::string text_of(const CLI::Option& option) {
   return text;
 }
 
-/// All options but --help, by their names.
+/// All options except --help, by their names.
 inline nn::NamedTexts options_of(const CLI::App& app) {
   nn::NamedTexts options;
   for (const CLI::Option* option : app.get_options()) {
@@ -32,8 +32,21 @@ inline nn::NamedTexts options_of(const CLI::App& app) {
   return options;
 }
 
+/// Parses the command line; false if it asked for --help, which is printed. **Errors**: as
+/// CLI::App::parse and flush_output.
+inline bool parsed(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::Success& done) {
+    app.exit(done);
+    flush_output();
+    return false;
+  }
+}
+
 /// Joins the processes that were started with this one, parses the command line and calls `body`;
-/// what main() returns. An error is one line on standard error; `advice` follows what it says of
+/// what main() returns. An error is one line on standard error; `advice` is appended to errors of
 /// memory.
 template <class Body>
 int run_command_line(CLI::App& app, int argc, char** argv, const std::string& name,
@@ -42,14 +55,12 @@ int run_command_line(CLI::App& app, int argc, char** argv, const std::string& na
   std::optional<ProcessesScope> scope;
   try {
     scope.emplace();
-    app.parse(argc, argv);
+    if (!parsed(app, argc, argv)) return 0;
     current_isa();  // an unknown TESSERA_ISA is an error
     require_one_program(name, options_of(app));
     body();
     flush_output();
     return 0;
-  } catch (const CLI::Success& done) {
-    return app.exit(done);  // --help
   } catch (const std::exception&) {
     return report_failure(name, error_text(advice));
   }

@@ -1,19 +1,17 @@
-// Two or more training runs beside each other, from their logs.
+// Compares two or more training runs by their logs.
 //
 //   train_classifier --train train.tsv --lr 1e-3 --log a.csv
 //   train_classifier --train train.tsv --lr 3e-3 --log b.csv
 //   compare_runs a.csv b.csv --report runs.html
 //
-// A log is a CSV file with the columns step and loss; models/pages/run_log.h says what else is read.
+// A log is a CSV file with the columns step and loss; models/pages/run_log.h lists the others.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "examples/command.h"
 #include "models/pages/comparison_page.h"
-#include "tensor/error.h"
 
 namespace {
 
@@ -21,7 +19,7 @@ using namespace tessera;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Columns that stand below each other: names to the left, numbers to the right.
+/// Aligned columns: names to the left, numbers to the right.
 void print(const Rows& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
@@ -36,16 +34,7 @@ void print(const Rows& rows) {
   }
 }
 
-void check(const std::vector<std::string>& logs, const std::string& report) {
-  std::error_code error;
-  for (const std::string& log : logs) {
-    require(report.empty() || !std::filesystem::equivalent(log, report, error), "compare_runs",
-            "--report ", report, " would overwrite the log ", log);
-  }
-}
-
 void run(const std::vector<std::string>& logs, const std::string& report) {
-  check(logs, report);
   std::vector<pages::NamedRun> runs;
   for (const std::string& log : logs) {
     runs.push_back({.name = log});
@@ -61,7 +50,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> logs;
   std::string report;
   examples::Command command("compare_runs", "Compares training runs by their logs.");
-  command.add_arguments("LOG", logs, "files that --log of a training program has written");
-  command.add("--report", report, "file for the runs' curves on one page, as HTML");
+  command.add_arguments("LOG", logs, "logs that a training program has written by --log");
+  command.add_output("--report", report, "output file for the runs' curves, HTML");
   return command.run(argc, argv, [&] { run(logs, report); });
 }

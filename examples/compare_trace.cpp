@@ -1,11 +1,11 @@
-// Says where two traces part first, and by how much.
+// Finds the first step at which two traces differ, and by how much.
 //
 //   run_encoder --weights encoder.safetensors ... --trace ours.txt
 //   trace_encoder.py --weights encoder.safetensors ... --trace theirs.txt
 //   compare_trace ours.txt theirs.txt
 //
 // Exit code 0: all numbers of all steps are within the tolerance, |a - b| <= atol + rtol |b|. 1: the
-// traces part. 2: they cannot be compared, because steps have other names or shapes.
+// traces differ. 2: they cannot be compared, because steps have different names or shapes.
 #include <iostream>
 #include <string>
 
@@ -22,7 +22,7 @@ struct Options {
   examples::Tolerance tolerance = {.atol = 1e-5, .rtol = 1e-5};
 };
 
-/// Whether the traces part, which is printed.
+/// Whether the traces differ; prints where.
 bool compare_traces(const Options& o) {
   const examples::Trace a = examples::read_trace(o.a);
   const examples::Trace b = examples::read_trace(o.b);
@@ -33,7 +33,7 @@ bool compare_traces(const Options& o) {
               << ": " << d.by << " apart of " << d.allowed << " allowed\n";
     return false;
   }
-  std::cout << name << ": the traces part here, at step " << d.step + 1 << " of " << a.size()
+  std::cout << name << ": the traces differ here, at step " << d.step + 1 << " of " << a.size()
             << "\n  " << d.what << ": " << examples::trace_number(d.a) << " in " << o.a << ", "
             << examples::trace_number(d.b) << " in " << o.b << "\n  " << d.by << " apart, "
             << d.allowed << " allowed\n";
@@ -46,15 +46,17 @@ bool compare_traces(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command("compare_trace", "Says where two traces of an encoder part first.");
+  examples::Command command("compare_trace",
+                            "Finds the first step at which two traces of an encoder differ.");
   Options o;
   bool part = false;
-  command.add_argument("A", o.a, "trace that run_encoder --trace or trace_encoder.py has written");
-  command.add_argument("B", o.b, "another one");
-  command.add("--atol", o.tolerance.atol, "numbers may be so far apart", {0, 1e30});
-  command.add("--rtol", o.tolerance.rtol, "and this share of B's number further", {0, 1e30});
+  command.add_argument("A", o.a, "trace of run_encoder --trace or trace_encoder.py");
+  command.add_argument("B", o.b, "trace to compare with");
+  command.add("--atol", o.tolerance.atol, "absolute tolerance", {0, 1e30});
+  command.add("--rtol", o.tolerance.rtol, "relative tolerance", {0, 1e30});
   const int status = command.run(argc, argv, [&] {
-    require(!o.a.empty() && !o.b.empty(), "A B", "wanted the files of two traces");
+    require(!o.a.empty() && !o.b.empty(), "compare_trace", "A and B must be two traces, got ",
+            o.a.empty() ? "none" : "one");
     part = compare_traces(o);
   });
   return status == 0 && part ? 1 : status;

@@ -55,6 +55,15 @@ std::string plain(std::string_view text) {
   return shown;
 }
 
+std::string plain_line(std::string_view line) {
+  std::string shown;
+  for (std::size_t tab; (tab = line.find('\t')) != std::string_view::npos;) {
+    shown += plain(line.substr(0, tab)) + '\t';
+    line.remove_prefix(tab + 1);
+  }
+  return shown + plain(line);
+}
+
 void prepare_streams() {
   occupy_closed_streams();
   std::signal(SIGXFSZ, SIG_IGN);
@@ -74,7 +83,7 @@ std::string error_text(const std::string& advice) {
 
 int report_error(const std::string& name, std::string error) {
   std::cout.flush();
-  // What a program refuses by itself begins with its name already.
+  // An error of the program itself begins with its name already.
   if (!error.starts_with(str_cat(name, ": "))) error = str_cat(name, ": ", error);
   std::cerr << one_line(error) + '\n' << std::flush;  // one write: other processes write too
   return 2;

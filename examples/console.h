@@ -1,4 +1,4 @@
-// What every command line here does with its streams: before it begins, and when it fails.
+// The standard streams of every command line: before it begins, and when it fails.
 #pragma once
 
 #include <string>
@@ -6,15 +6,17 @@
 
 namespace tessera::examples {
 
-/// Takes the places of standard streams that are closed, so that no file gets their numbers and
-/// with them lines that are not its own; using them fails. A file over its limit of size becomes an
-/// error of that file, where it would end the program.
+/// Opens closed standard streams on /dev/null, so that no other file gets their descriptors and their
+/// lines; their use fails. A file above the limit of its size becomes an error instead of a signal.
 void prepare_streams();
 
-/// The text without what could command a terminal: control characters are spelled out, as \x1b.
+/// The text as programs print it: control characters, which could command a terminal, become \x1b
+/// and so on.
 std::string plain(std::string_view text);
+/// The same for a whole line, which keeps its tabs.
+std::string plain_line(std::string_view line);
 
-/// What to say of the exception that is being handled; `advice` follows what is said of memory.
+/// The text of the exception that is being handled; `advice` is appended to errors of memory.
 std::string error_text(const std::string& advice = {});
 
 /// Writes `error` as one line on standard error, after the program's name; what main() returns.

@@ -2,18 +2,19 @@
 //
 //   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt    # (lines, 384) float32
 //   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
-//   embed --model all-MiniLM-L6-v2 few.txt                              # how alike each two are
+//   embed --model all-MiniLM-L6-v2 few.txt                              # the similarity of each pair
 #include <algorithm>
-#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "examples/command.h"
 #include "examples/command_progress.h"
+#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
@@ -36,24 +37,24 @@ struct Options {
   index_t top = 10;
 };
 
-/// The largest table of likeness that a person reads.
+/// The largest table of similarities that is printed.
 constexpr index_t kTableLines = 100;
 
 void add_options(examples::Command& command, Options& options) {
   std::vector<std::string> poolings = {options.pooling};
   for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
   examples::add_model_options(command, options.model, "lines of text; standard input if absent");
-  command.add("--prompt", options.prompt, "put in front of each line");
-  command.add("--prompt-name", options.prompt_name, "or the folder's prompt of this name");
-  command.add("--pooling", options.pooling, "how tokens' vectors become one", poolings);
-  command.add("--normalize", options.normalize, "vectors of length 1, whatever the folder does");
-  command.add("--truncate", options.truncate, "columns to keep; all if absent",
+  command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
+  command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
+  command.add("--pooling", options.pooling, "pooling of the tokens' vectors", poolings);
+  command.add("--normalize", options.normalize, "normalization to vectors of length 1");
+  command.add("--truncate", options.truncate, "leading columns to keep; all if absent",
               {1, examples::kMany});
-  command.add("--output", options.output, "the file for the vectors, .npy");
-  command.add("--query", options.query, "prints the lines most like this text");
+  command.add_output("--output", options.output, "output file for the vectors, .npy");
+  command.add("--query", options.query, "query to search the lines for");
   command.add("--query-prompt", options.query_prompt,
-              "put in front of the query; the folder's prompt for queries if absent");
-  command.add("--top", options.top, "lines to print for a query", {1, examples::kMany});
+              "prefix of the query; the folder's prompt for queries if absent");
+  command.add("--top", options.top, "most lines to print for a query", {1, examples::kMany});
 }
 
 models::SentenceOptions sentence_options(const Options& options) {
@@ -76,28 +77,31 @@ models::SentenceEncoder load(const Options& options) {
   return examples::loaded(from, options.model.model, options.model.weights);
 }
 
-/// How the lines are encoded: beside a query they are what is searched.
+/// How the lines are encoded: with a query they are the documents to search.
 models::SentenceOptions line_options(const models::SentenceEncoder& model, const Options& options) {
   const models::SentenceOptions how = sentence_options(options);
   return options.query.empty() ? how : model.for_documents(how);
 }
 
-/// The vectors of the lines at rank 0, of which each process encodes its share; elsewhere none.
+/// The vectors of all lines at rank 0; other processes encode their share and have none.
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
   const auto own = examples::own_share(lines);
   examples::CommandProgress progress("lines", std::ssize(lines));
   models::SentenceOptions how = line_options(model, options);
+  how.name = [name = examples::line_name(options.model.file), begin = own.begin](index_t i) {
+    return name(begin + i);
+  };
   how.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
   return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
 }
 
-/// What --attention asks for: what the encoder of the lines' tokens looks at.
+/// The file of --attention, with the weights of the lines' encoder.
 examples::AttentionFile attention_of(const models::SentenceEncoder& model, const Options& options) {
   const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
   if (encoder != nullptr) return {options.model.attention, encoder->encoder, options.model.model};
   require(options.model.attention.file.empty(), "--attention",
-          "static embeddings look at nothing: the model has no layers");
+          "the model must have layers, got static embeddings");
   return {};
 }
 
@@ -121,14 +125,17 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   how.prompt.reset();
   how.prompt_name.reset();
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
+  how.name = [](index_t) { return "--query"; };
   const std::vector<float> scores =
       model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    models::require_finite(std::span(scores).subspan(i, 1), examples::line_name(options.model.file),
+                           static_cast<index_t>(i));
+  }
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // What is no number comes last.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return scores[a] > scores[b] || (std::isnan(scores[b]) && !std::isnan(scores[a]));
-  });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
   for (const std::size_t i : order) {
     examples::print_scored_line(lines, i, scores[i], options.model.json);
@@ -144,10 +151,13 @@ void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors)
   }
 }
 
-/// How alike each two lines are.
+/// The similarity of each pair of lines.
 void print_table(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-                 const Tensor& vectors) {
+                 const Tensor& vectors, const models::TextName& name) {
   const Tensor table = model.similarity(vectors, vectors);
+  for (index_t i = 0; i < std::ssize(lines); ++i) {
+    models::require_finite(table.select(0, i).to_vector<float>(), name, i);
+  }
   constexpr int kWidth = 8;
   std::cout << "    ";
   for (std::size_t i = 0; i < lines.size(); ++i) std::cout << std::setw(kWidth) << i + 1;
@@ -157,28 +167,28 @@ void print_table(const models::SentenceEncoder& model, const std::vector<std::st
     for (const float score : table.select(0, static_cast<index_t>(i)).to_vector<float>()) {
       std::cout << std::setw(kWidth) << examples::fixed(score, 3);
     }
-    std::cout << "  " << lines[i] << '\n';
+    std::cout << "  " << examples::plain_line(lines[i]) << '\n';
   }
 }
 
 void embed(const Options& options) {
-  require(options.prompt.empty() || options.prompt_name.empty(), "--prompt",
-          "cannot stand beside --prompt-name");
-  require(options.query_prompt.empty() || !options.query.empty(), "--query-prompt",
-          "needs a --query");
+  require(options.prompt.empty() || options.prompt_name.empty(), "embed",
+          "--prompt must not be combined with --prompt-name");
+  require(options.query_prompt.empty() || !options.query.empty(), "embed",
+          "--query-prompt must be combined with --query");
   const auto model = load(options);
   const examples::AttentionFile attention = attention_of(model, options);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
-  require(!table || std::ssize(lines) <= kTableLines, "--output", "a table of ", lines.size(),
-          " lines is too large to print; give a file for the vectors, a --query, or --json");
+  require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
+          kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
   const Tensor vectors = encode_lines(model, lines, options);
   if (!examples::leaves_traces()) return;
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {
     search(model, lines, vectors, options);
   } else if (table) {
-    print_table(model, lines, vectors);
+    print_table(model, lines, vectors, examples::line_name(options.model.file));
   } else if (options.output.empty()) {
     print_vectors(lines, vectors);
   }
@@ -188,8 +198,8 @@ void embed(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command("embed",
-                            "Makes a vector of each line: to a file, to search, or to compare.");
+  examples::Command command(
+      "embed", "Encodes lines as vectors: for a file, a search or a table of similarities.");
   Options options;
   add_options(command, options);
   command.splits_work();

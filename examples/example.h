@@ -12,11 +12,11 @@
 
 namespace tessera::examples {
 
-/// Writes what is still to be printed. **Errors**: not all could be written.
+/// Flushes standard output. **Errors**: a write that failed.
 inline void flush_output() {
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!std::cout || !flushed) fail_file("standard output", "not all could be written there");
+  if (!std::cout || !flushed) fail_file("standard output", "cannot be written completely");
 }
 
 /// Calls `body`, which prints; what main() returns. **Errors**: also several processes of mpirun, as
@@ -26,7 +26,8 @@ int run_example(const char* name, const Body& body) {
   try {
     current_isa();  // an unknown TESSERA_ISA is an error before anything is printed
     if (nn::launched_processes() > 1) {
-      throw std::runtime_error("computes in one process; start it without mpirun");
+      throw std::runtime_error(str_cat("must run in one process, got ", nn::launched_processes(),
+                                       "; start it without mpirun"));
     }
     body();
     flush_output();

@@ -15,6 +15,7 @@
 #include "examples/shared_lines.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace {
 
@@ -55,7 +56,8 @@ void check_blanks(const std::vector<std::string>& lines, const std::string& mask
                   const std::string& input) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find(mask) == std::string::npos) {
-      fail_file(input, "line ", i + 1, ": there is no ", examples::plain(mask), " in it");
+      fail_file(input, "line ", i + 1, ": must contain ", examples::plain(mask), ", got ",
+                printable(lines[i]));
     }
   }
 }
@@ -69,7 +71,7 @@ int main(int argc, char** argv) {
   examples::ModelOptions options;
   index_t top = 5;
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
-  command.add("--top", top, "fillings of each blank", {1, examples::kMany});
+  command.add("--top", top, "most fillings per blank", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);

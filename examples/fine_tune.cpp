@@ -4,9 +4,7 @@
 //   classify_text --model questions lines.txt
 //
 // What a line of a file is depends on the task: fine_tuning_data.h. Options: --help.
-#include <filesystem>
 #include <string>
-#include <utility>
 
 #include "examples/fine_tuning_data.h"
 #include "examples/fine_tuning_tasks.h"
@@ -16,14 +14,6 @@ namespace {
 
 using namespace tessera;
 using examples::kFineTune;
-
-/// Whether `path` is `folder` or something in it.
-bool is_inside(const std::string& path, const std::string& folder) {
-  namespace fs = std::filesystem;
-  const fs::path relative = fs::weakly_canonical(fs::absolute(path))
-                                .lexically_relative(fs::weakly_canonical(fs::absolute(folder)));
-  return !relative.empty() && *relative.begin() != "..";
-}
 
 /// Throws unless the options fit each other and the model can be saved when it is trained.
 void check(const examples::Program& program, const examples::FineTuneOptions& o) {
@@ -35,13 +25,6 @@ void check(const examples::Program& program, const examples::FineTuneOptions& o)
           "--patience needs held-out examples: --valid FILE or --valid-share");
   require(!o.pair || o.task == "classification" || o.task == "regression" || o.task == "auto",
           kFineTune, "--pair goes with --task classification and regression");
-  for (const auto& [flag, path] :
-       {std::pair("--log", program.options.log), std::pair("--report", program.options.report),
-        std::pair("--checkpoint", program.options.save),
-        std::pair("--attention", o.attention.file)}) {
-    require(path.empty() || !is_inside(path, o.save), kFineTune, flag, ' ', path,
-            " is in the folder of --save, which has nothing but the model");
-  }
 }
 
 void run(const examples::Program& program, const examples::FineTuneOptions& o) {
@@ -64,10 +47,10 @@ int main(int argc, char** argv) {
                             "it as a folder.",
                             {.epochs = 4, .batch_size = 32, .learning_rate = 1e-4},
                             examples::Trains::kPretrained);
-  program.add_for_call("--model", o.model, "folder of the pretrained model");
-  program.add_file("--train", o.train, "file of lines to learn from");
-  program.add_file("--test", o.test, "file of lines to be tested on at the end");
-  program.add_for_call("--save", o.save, "folder for the trained model");
+  program.add_input("--model", o.model, "folder of the pretrained model");
+  program.add_input("--train", o.train, "file of lines to learn from");
+  program.add_input("--test", o.test, "file of lines to be tested on at the end");
+  program.add_output("--save", o.save, "folder for the trained model", examples::Output::kFolder);
   program.add_for_call("--overwrite", o.overwrite, "replace a model in the folder of --save");
   program.add("--task", o.task, "what the lines are; auto: classes, numbers or words with labels",
               {"auto", "classification", "regression", "tokens", "pairs"});

@@ -56,8 +56,7 @@ double mean_value(const TextData& data) {
 /// The limit in tokens of a sentence, by the options and the model; 0: none.
 index_t sentence_limit(const models::SentenceEncoder& model, const FineTuneOptions& o) {
   const index_t most = model.settings.max_length;
-  require(most == 0 || o.max_length <= most, kFineTune, "--max-length is ", o.max_length,
-          ", but the model reads at most ", most, " tokens");
+  models::require_max_length(kFineTune, o.max_length, most);
   return o.max_length > 0 ? o.max_length : most;
 }
 

@@ -1,8 +1,8 @@
-// What is in .safetensors files: names, dtypes, shapes, bytes, and texts about them.
+// The contents of .safetensors files: names, dtypes, shapes, bytes and metadata.
 //
 //   inspect_checkpoint model.safetensors
 //
-// Every check of the loader is made, but no tensor is read: a file that is listed can be loaded.
+// All checks of the loader are made, but no tensor is read: a listed file can be loaded.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -76,12 +76,13 @@ std::string json_of(const std::string& file, const SafetensorsFile& opened) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command("inspect_checkpoint",
-                            "Lists the tensors of .safetensors files; refuses what is malformed.");
+  examples::Command command(
+      "inspect_checkpoint",
+      "Lists the tensors of .safetensors files, after all checks of the loader.");
   std::vector<std::string> files;
   bool json = false;
-  command.add_arguments("FILE", files, "files of .safetensors");
-  command.add("--json", json, "print JSON, one object a file");
+  command.add_arguments("FILE", files, ".safetensors files");
+  command.add("--json", json, "JSON output, one object per file");
   return command.run(argc, argv, [&] {
     for (const std::string& file : files) {
       const SafetensorsFile opened(file);

@@ -26,16 +26,18 @@ class Matrix {
   Matrix(index_t rows, index_t columns, std::vector<double> values)
       : rows_(rows), columns_(columns), values_(std::move(values)) {
     if (std::ssize(values_) != rows * columns) {
-      throw std::invalid_argument(std::to_string(values_.size()) + " numbers for a matrix of " +
-                                  shape());
+      throw std::invalid_argument("Matrix: values must be " + std::to_string(rows * columns) +
+                                  " numbers for the shape " + shape() + ", got " +
+                                  std::to_string(values_.size()));
     }
   }
   Matrix(std::initializer_list<std::initializer_list<double>> rows)
       : rows_(std::ssize(rows)), columns_(rows.size() == 0 ? 0 : std::ssize(*rows.begin())) {
     for (const auto& row : rows) {
       if (std::ssize(row) != columns_) {
-        throw std::invalid_argument("a matrix with rows of " + std::to_string(columns_) + " and " +
-                                    std::to_string(row.size()) + " numbers");
+        throw std::invalid_argument("Matrix: rows must have " + std::to_string(columns_) +
+                                    " numbers, as the first has, got " +
+                                    std::to_string(row.size()));
       }
       values_.insert(values_.end(), row);
     }
@@ -55,8 +57,8 @@ class Matrix {
  private:
   std::size_t place(index_t i, index_t j) const {
     if (i < 0 || i >= rows_ || j < 0 || j >= columns_) {
-      throw std::invalid_argument("there is no element (" + std::to_string(i) + ", " +
-                                  std::to_string(j) + ") in a matrix of " + shape());
+      throw std::invalid_argument("Matrix: element must be inside the shape " + shape() +
+                                  ", got (" + std::to_string(i) + ", " + std::to_string(j) + ")");
     }
     return static_cast<std::size_t>(i * columns_ + j);
   }

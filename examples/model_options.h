@@ -1,4 +1,4 @@
-// The options of programs that ask a pretrained model about texts.
+// The options of programs that run a pretrained model on texts.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 #include "examples/same_files.h"
 #include "models/hugging_face/freeze.h"
 #include "models/hugging_face/task.h"
+#include "tensor/error.h"
 
 namespace tessera::examples {
 
@@ -23,24 +24,25 @@ struct ModelOptions {
 };
 
 inline void add_weights_option(Command& command, std::string& weights) {
-  command.add("--weights", weights, "how weights are held; bfloat16 takes half the memory",
+  command.add("--weights", weights, "format of the weights in memory; bfloat16 halves it",
               {"float32", "bfloat16"});
 }
 
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
   command.add_argument("FILE", options.file, file_is);
-  command.add("--model", options.model, "the model's folder", Need::kRequired);
+  command.add_input("--model", options.model, "the model's folder", Need::kRequired);
   add_weights_option(command, options.weights);
-  command.add("--max-length", options.max_length, "most tokens of a text; the model's if absent",
-              {1, kMany});
-  command.add("--batch-size", options.batch_size, "texts computed together", {1, kMany});
-  command.add("--plain-text", options.plain_text, "take a [SEP] that a text spells out as text");
-  command.add("--json", options.json, "print JSON, one object a line");
+  command.add("--max-length", options.max_length,
+              "most tokens per text; the model's limit if absent", {1, kMany});
+  command.add("--batch-size", options.batch_size, "texts per batch", {1, kMany});
+  command.add("--plain-text", options.plain_text,
+              "special tokens in a text, such as [SEP], as plain text");
+  command.add("--json", options.json, "JSON output, one object per line");
   add_attention_options(command, options.attention);
 }
 
-/// The model of a folder, which must be the same to all processes, as programs hold it that only
-/// infer: each weight once.
+/// The model of a folder, for inference only: each weight is held once. **Errors**: also a folder that
+/// differs between processes.
 template <class Load>
 auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
   require_same_files(folder);
@@ -49,8 +51,7 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   return model;
 }
 
-/// Writes what --attention asks for of `count` texts. `encode(i)` is the i-th as
-/// the task reads it.
+/// Writes the file of --attention for `count` texts. `encode(i)` is text i as the task reads it.
 template <class Task, class Encode>
 void write_attention(const AttentionFile& file, const Task& task, index_t count,
                      const Encode& encode) {
@@ -58,10 +59,16 @@ void write_attention(const AttentionFile& file, const Task& task, index_t count,
              [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
 }
 
-/// The file that --attention names, of a task's model.
+/// The file of --attention for a task's model.
 template <class Task>
 AttentionFile attention_file(const ModelOptions& options, const Task& task) {
   return {options.attention, task.model.encode.encoder, options.model};
+}
+
+/// What errors call the line of a number, counted from 0, in a file or standard input.
+inline models::TextName line_name(const std::string& file) {
+  return
+      [input = input_name(file)](index_t number) { return str_cat(input, ": line ", number + 1); };
 }
 
 /// `first` is the number of the first text among those of all processes, as errors name them.
@@ -72,7 +79,8 @@ inline models::TaskOptions task_options(const ModelOptions& options, CommandProg
           .batch_size = options.batch_size,
           .special_in_text = !options.plain_text,
           .progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); },
-          .first = first};
+          .first = first,
+          .name = line_name(options.file)};
 }
 
 }  // namespace tessera::examples

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "examples/processes.h"
 #include "examples/range.h"
@@ -16,9 +18,8 @@
 
 namespace tessera::examples {
 
-/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 differ
-/// in what else they take: nothing for 0, a 0 in front for base 8, what is too large for the
-/// largest.
+/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 also take
+/// an empty text for 0, a leading 0 for base 8, and clamp numbers that are too large.
 template <class T>
 bool read_number(const std::string& text, T& value) {
   const char* const end = text.data() + text.size();
@@ -34,23 +35,34 @@ CLI::Validator between(Range<T> range) {
   const auto check = [range](const std::string& text) {
     T value{};
     if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
-    return str_cat(printable(text), " is not a ", std::integral<T> ? "whole " : "", "number from ",
-                   range.low, " to ", range.high);
+    return str_cat("must be a ", std::integral<T> ? "whole " : "", "number from ", range.low,
+                   " to ", range.high, ", got ", printable(text));
   };
   return CLI::Validator(check, "");
 }
 
 inline CLI::Validator not_empty() {
   const auto check = [](const std::string& text) {
-    return text.empty() ? std::string("the text is empty") : std::string();
+    return text.empty() ? std::string("must not be empty") : std::string();
   };
   return CLI::Validator(check, "");
 }
 
-/// The option that all programs have; 0 stands for its absence.
+/// The check of options that are one of several texts, which the help lists.
+inline CLI::Validator one_of(const std::vector<std::string>& choices) {
+  std::string list;
+  for (const std::string& choice : choices) list += (list.empty() ? "" : ",") + choice;
+  const auto check = [choices, list](const std::string& text) {
+    if (std::ranges::find(choices, text) != choices.end()) return std::string();
+    return str_cat("must be one of ", list, ", got ", printable(text));
+  };
+  return CLI::Validator(check, "{" + list + "}");
+}
+
+/// The option that all programs have; 0 if it is absent.
 inline void add_threads(CLI::App& app, index_t& threads) {
   constexpr index_t kMostThreads = 1024;
-  app.add_option("--threads", threads, "threads of a process; its share of the machine if absent")
+  app.add_option("--threads", threads, "threads per process; its share of the machine if absent")
       ->check(between(Range<index_t>{1, kMostThreads}));
 }
 

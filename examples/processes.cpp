@@ -35,12 +35,12 @@ Launch* launch = nullptr;
 void silence_standard_output() {
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
-    fail_file("/dev/null", "standard output of a process that prints nothing cannot go there");
+    fail_file("/dev/null", "must take the standard output of ranks above 0, but cannot be opened");
   }
   close(nowhere);
 }
 
-/// Whether the exception that is being handled tells of a lost process.
+/// Whether the exception that is being handled is a lost process.
 bool is_process_lost() {
   try {
     throw;
@@ -51,8 +51,8 @@ bool is_process_lost() {
   }
 }
 
-/// How long a rank waits for those before it to say what is wrong, and to end all. Where a process
-/// was lost the launcher ends all too, a second or two later: so few speak, but one of them does.
+/// The time that a rank gives those before it to print their error and end all. If a process was lost,
+/// the launcher ends all too, a second or two later: few ranks print, but at least one.
 milliseconds patience(index_t rank) {
   const milliseconds of_rank_one{is_process_lost() ? 300 : 600};
   constexpr milliseconds kLongest{3000};

@@ -3,8 +3,8 @@
 //   const nn::Share mine = nn::share_of(std::ssize(lines), examples::processes());
 //   std::cout << examples::gather_in_order(answers(lines, mine));
 //
-// All run the same code on the same options, and rank 0 alone leaves traces: what the others print
-// goes nowhere, and they write no files. Started without a launcher, a program is one process, for
+// All run the same code on the same options, and only rank 0 leaves traces: the others' standard
+// output goes to /dev/null, and they write no files. Started without a launcher, a program is one process, for
 // which all of this does nothing.
 #pragma once
 
@@ -30,8 +30,8 @@ inline bool leaves_traces() {
 /// library's default, where that is all that it may run on.
 int default_threads();
 
-/// What `read` returns, called at rank 0 alone; all have it, where mpirun gives standard input to
-/// rank 0 alone. All processes call it. **Errors**: those of `read`, at all processes.
+/// The result of `read`, which only rank 0 calls, for all processes: mpirun gives standard input only
+/// to rank 0. All processes call it. **Errors**: those of `read`, at all processes.
 std::string from_first(const std::function<std::string()>& read);
 
 /// The bytes of all processes, one after another by rank, at rank 0. There `place` is called with

@@ -1,4 +1,4 @@
-// Programs built without MPI: a process is alone.
+// Programs built without MPI: there is one process.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -26,10 +26,8 @@ std::unique_ptr<Launch> join_launch() {
   const index_t processes = nn::launched_processes();
   if (processes > 1) {
     throw std::runtime_error(
-        str_cat("started as one of ", processes,
-                " processes, but this build knows no MPI, so each would do the "
-                "same: install MPI (libopenmpi-dev) and build again, or start "
-                "it without mpirun"));
+        str_cat("a build without MPI must run in one process, got ", processes,
+                "; install MPI (libopenmpi-dev) and build again, or start it without mpirun"));
   }
   return std::make_unique<NoLaunch>();
 }

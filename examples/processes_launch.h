@@ -15,7 +15,7 @@ class Launch {
  public:
   virtual ~Launch() = default;
   virtual nn::Communicator& processes() = 0;
-  /// This process's share of its host's cores; 0: the library knows best.
+  /// This process's share of its host's cores; 0: the library's default.
   virtual int threads() const = 0;
   /// Ends all processes, at once.
   [[noreturn]] virtual void end_all(int code) = 0;
@@ -39,7 +39,7 @@ class ProcessesScope {
 };
 
 /// Refuses processes that are not one program of one version on one kind of instruction set, or that
-/// have other options; --threads alone may differ. **Errors**: as nn::require_agreement.
+/// have other options; only --threads may differ. **Errors**: as nn::require_agreement.
 void require_one_program(const std::string& name, nn::NamedTexts options);
 
 /// As report_error, of the exception that is being handled, and ends the other processes, which may

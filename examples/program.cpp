@@ -16,26 +16,7 @@ namespace tessera::examples {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kPrefix = "option.";
-
-/// Where a file of this name is, or would be once somebody writes it: links are followed, those to
-/// nothing too.
-fs::path place_of(fs::path path) {
-  constexpr int kMostLinks = 40;
-  std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
-    path = path.parent_path() / fs::read_symlink(path, error);
-  }
-  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
-  return error ? path : place;
-}
-
-bool is_same_file(const fs::path& a, const fs::path& b) {
-  std::error_code error;
-  return fs::equivalent(a, b, error) || place_of(a) == place_of(b);
-}
 
 /// Reads the option from `text`, as if that stood on the command line, and checks it.
 void parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
@@ -115,12 +96,12 @@ void Program::add(const char* flag, std::uint64_t& value, const char* what) {
 
 void Program::add(const char* flag, std::string& value, const char* what,
                   const std::vector<std::string>& choices) {
-  line_->add(flag, value, what, CLI::IsMember(choices));
+  line_->add(flag, value, what, one_of(choices));
 }
 
 void Program::add(const char* flag, std::string& value, const char* what) {
   line_->add(flag, value, what, not_empty());
-  files_.emplace_back(flag, &value);
+  files_.add_input(flag, value);
 }
 
 void Program::add_for_call(const char* flag, std::string& value, const char* what) {
@@ -131,13 +112,18 @@ void Program::add_for_call(const char* flag, bool& value, const char* what) {
   line_->app.add_flag(flag, value, what);
 }
 
-void Program::add_file(const char* flag, std::string& value, const char* what) {
+void Program::add_input(const char* flag, std::string& value, const char* what) {
   add_for_call(flag, value, what);
-  files_.emplace_back(flag, &value);
+  files_.add_input(flag, value);
+}
+
+void Program::add_output(const char* flag, std::string& value, const char* what, Output how) {
+  add_for_call(flag, value, what);
+  files_.add_output(flag, value, how);
 }
 
 void Program::add_held_out(std::string& file, double& share) {
-  add_file("--valid", file, "file of held-out lines, tested after each epoch");
+  add_input("--valid", file, "file of held-out lines, tested after each epoch");
   add("--valid-share", share, "share of --train that is held out instead", {0, 0.9});
   add("--patience", options.patience,
       "end after so many epochs that are no better on held-out lines; 0: never", {0, 1'000'000});
@@ -173,17 +159,12 @@ void Program::add_common_options() {
   add_threads(app, threads_);
   add_for_call("--checkpoint-layers", options.checkpoint_layers,
                "less memory for a third more time; the same result");
-  add_file(save_flag_.c_str(), options.save, "folder for the checkpoint; --resume's if absent");
-  add_file("--resume", options.resume, "folder of a checkpoint to go on from");
-  add_file("--log", options.log, "file for a line of numbers a step, as CSV");
-  add_file("--report", options.report, "file for the run's curves, a page written as it goes on");
-}
-
-std::string Program::file(const std::string& flag) const {
-  for (const auto& [other, name] : files_) {
-    if (other == flag) return *name;
-  }
-  return {};
+  add_for_call(save_flag_.c_str(), options.save, "folder for the checkpoint; --resume's if absent");
+  add_for_call("--resume", options.resume, "folder of a checkpoint to go on from");
+  add_output("--log", options.log, "file for a line of numbers a step, as CSV", Output::kInPlace);
+  add_output("--report", options.report, "file for the run's curves, a page written as it goes on");
+  files_.add_checkpoint(save_flag_, options.save, kCheckpointFile);
+  files_.add_checkpoint("--resume", options.resume, kCheckpointFile);
 }
 
 void Program::resume() {
@@ -211,18 +192,6 @@ void Program::resume() {
   if (options.save.empty()) options.save = options.resume;
 }
 
-/// A log or a report on top of a file that is read, or of a checkpoint, would destroy it.
-void Program::check_written(const char* flag, const std::string& file) const {
-  if (file.empty()) return;
-  for (const auto& [other, name] : files_) {
-    if (other == flag || name->empty()) continue;
-    const bool is_folder = name == &options.save || name == &options.resume;
-    const fs::path read = is_folder ? fs::path(*name) / kCheckpointFile : fs::path(*name);
-    require(!is_same_file(file, read), name_.c_str(), flag, ' ', file, " would overwrite ",
-            is_folder ? "the checkpoint of " : "the file of ", other);
-  }
-}
-
 std::vector<std::pair<std::string, std::string>> Program::values() const {
   return options_of(line_->app);
 }
@@ -242,8 +211,7 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
   return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
     set_threads(threads_);
     if (!options.resume.empty()) resume();
-    check_written("--log", options.log);
-    check_written("--report", options.report);
+    files_.check(name_);
     body();
   });
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "examples/named_files.h"
 #include "examples/range.h"
 #include "nn/training/checkpoint.h"
 
@@ -66,15 +67,19 @@ class Program {
   void add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, std::string& value, const char* what,
            const std::vector<std::string>& choices);
-  /// Adds one that is a name, or a file that --log and --report may not overwrite.
+  /// Adds one that is a name, or a file that is read.
   void add(const char* flag, std::string& value, const char* what);
 
   /// Adds an option of this call alone. An empty text is refused: a script's unset variable gives
   /// one.
   void add_for_call(const char* flag, std::string& value, const char* what);
   void add_for_call(const char* flag, bool& value, const char* what);
-  /// Adds one that names a file or folder, which --log and --report may not overwrite.
-  void add_file(const char* flag, std::string& value, const char* what);
+  /// Adds one that names a file or folder that is read.
+  void add_input(const char* flag, std::string& value, const char* what);
+  /// Adds one that names what is written. An output that is an input or another output, or cannot be
+  /// written, is refused before the work.
+  void add_output(const char* flag, std::string& value, const char* what,
+                  Output how = Output::kReplaced);
   /// Adds the options of programs that evaluate: which lines are held out, and --patience.
   void add_held_out(std::string& file, double& share);
 
@@ -89,7 +94,7 @@ class Program {
   std::vector<std::pair<std::string, std::string>> values() const;
 
   /// The file that this call names by `flag`, empty where it names none.
-  std::string file(const std::string& flag) const;
+  std::string file(const std::string& flag) const { return files_.named(flag); }
 
   const std::string& name() const { return name_; }
   /// The option that names the checkpoint's folder.
@@ -104,12 +109,11 @@ class Program {
   void add_model_options();
   void add_common_options();
   void resume();
-  void check_written(const char* flag, const std::string& file) const;
 
   std::string name_;
   std::string save_flag_;
   index_t threads_ = 0;
-  std::vector<std::pair<std::string, const std::string*>> files_;  // that this call names, by flag
+  NamedFiles files_;
   std::unique_ptr<CommandLine> line_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace tessera::examples {
 
-/// Where a run stands.
+/// The progress of a run.
 struct Standing {
   index_t epoch = 0;  // from 1
   index_t epochs = 0;

@@ -16,14 +16,14 @@
 int main(int argc, char** argv) {
   using namespace tessera;
   examples::Command command("rerank",
-                            "Orders lines by how well they answer a query: score, number of the "
-                            "line, and line.");
+                            "Orders lines by how well they answer a query: score, line number and "
+                            "line.");
   examples::ModelOptions options;
   std::string query;
   index_t top = examples::kMany;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--query", query, "what is looked for", examples::Need::kRequired);
-  command.add("--top", top, "lines to print", {1, examples::kMany});
+  command.add("--query", query, "query", examples::Need::kRequired);
+  command.add("--top", top, "most lines to print; all if absent", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_cross_encoder, options.model, options.weights);

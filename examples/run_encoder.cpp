@@ -3,8 +3,8 @@
 //   run_encoder --weights encoder.safetensors --heads 8 --input x.npy --output y.npy
 //
 // The file is what safetensors.torch.save_file(encoder.state_dict(), ...) writes; the number of
-// layers, their widths and biases follow from it. What a state dict does not tell is an option,
-// with PyTorch's default: heads, activation, order of norms, eps. Masks mean what PyTorch's mean.
+// layers, their widths and biases follow from it. Heads, activation, order of norms and eps, which a
+// state dict lacks, are options with PyTorch's defaults. Masks mean what PyTorch's mean.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -26,6 +26,7 @@
 #include "tensor/io/file.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/ops/compare.h"
 
 namespace {
 
@@ -51,23 +52,27 @@ struct Options {
 /// The shapes of one layer's parameters, by what follows "layers.N.".
 using LayerShapes = std::map<std::string, Shape>;
 
-/// The tensors after the prefix. **Errors**: no layer there; the message knows a better prefix.
+/// The tensors after the prefix. **Errors**: no layer there, with a prefix that has one; NaN, infinity.
 nn::StateDict read_state(const Options& o) {
   constexpr std::string_view kFirst = "layers.0.self_attn.in_proj_weight";
   nn::StateDict state;
   std::optional<std::string> elsewhere;
   for (auto& [name, tensor] : load_safetensors(o.weights).tensors) {
-    if (name.starts_with(o.prefix)) state.emplace(name.substr(o.prefix.size()), tensor);
     if (name.ends_with(kFirst)) elsewhere = name.substr(0, name.size() - kFirst.size());
+    if (!name.starts_with(o.prefix)) continue;
+    if (is_floating(tensor.dtype()) && !all(isfinite(tensor)).item<bool>()) {
+      fail_file(o.weights, "tensor ", examples::plain(name), ": weights must be finite");
+    }
+    state.emplace(name.substr(o.prefix.size()), tensor);
   }
   if (state.contains(std::string(kFirst))) return state;
   const std::string wanted = examples::plain(o.prefix) + std::string(kFirst);
   if (elsewhere) {
-    fail_file(o.weights, "no tensor ", wanted, "; ",
-              elsewhere->empty() ? "it stands there without a --prefix"
-                                 : "give --prefix " + printable(*elsewhere));
+    fail_file(o.weights, "tensor ", wanted, ": not found; give ",
+              elsewhere->empty() ? "no --prefix" : "--prefix " + printable(*elsewhere));
   }
-  fail_file(o.weights, "no tensor ", wanted, ": not the weights of an nn.TransformerEncoder");
+  fail_file(o.weights, "tensor ", wanted, ": not found; the file must have the weights of an ",
+            "nn.TransformerEncoder");
 }
 
 /// The layers of the state. **Errors**: a number that is missing; layers that differ. So a small
@@ -82,22 +87,23 @@ std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::
     const char* const end = name.data() + name.size();
     const auto [rest, error] = std::from_chars(begin, end, number);
     if (error != std::errc() || number < 0 || rest == end || *rest != '.') {
-      fail_file(file, "wanted a layer's number in ", examples::plain(name));
+      fail_file(file, "tensor ", examples::plain(name), ": must have a layer's number");
     }
     layers[number].emplace(std::string(rest + 1, end), tensor.shape());
   }
   const LayerShapes& first = layers.at(0);
   index_t wanted = 0;
   for (const auto& [number, shapes] : layers) {
-    if (number != wanted++) fail_file(file, "layers.", wanted - 1, ": missing");
+    if (number != wanted++) fail_file(file, "layers.", wanted - 1, ": not found");
     for (const auto& [name, shape] : first) {
       const auto found = shapes.find(name);
       if (found == shapes.end()) {
-        fail_file(file, "layers.", number, '.', examples::plain(name), ": missing; layer 0 has it");
+        fail_file(file, "tensor layers.", number, '.', examples::plain(name),
+                  ": not found, but layer 0 has it");
       }
       if (!(found->second == shape)) {
-        fail_file(file, "layers.", number, '.', examples::plain(name), ": wanted the shape ", shape,
-                  " of layer 0, got ", found->second);
+        fail_file(file, "tensor layers.", number, '.', examples::plain(name),
+                  ": shape must be that of layer 0, ", shape, ", got ", found->second);
       }
     }
   }
@@ -110,13 +116,14 @@ nn::Activation activation_of(const std::string& name) {
                                : nn::Activation::kRelu;
 }
 
-/// The sizes of layer 0. **Errors**: matrices that are none, or do not fit each other.
+/// The sizes of layer 0. **Errors**: tensors that are missing or whose shapes do not fit.
 models::EncoderLayerOptions layer_of(const LayerShapes& shapes, const Options& o) {
   const auto matrix = [&](const char* name) {
     const auto found = shapes.find(name);
-    if (found == shapes.end()) fail_file(o.weights, "layers.0.", name, ": missing");
+    if (found == shapes.end()) fail_file(o.weights, "tensor layers.0.", name, ": not found");
     if (found->second.size() != 2) {
-      fail_file(o.weights, "layers.0.", name, ": wanted a matrix, got the shape ", found->second);
+      fail_file(o.weights, "tensor layers.0.", name, ": must have 2 dimensions, got shape ",
+                found->second);
     }
     return found->second;
   };
@@ -124,13 +131,15 @@ models::EncoderLayerOptions layer_of(const LayerShapes& shapes, const Options& o
   const Shape linear1 = matrix("linear1.weight");
   const index_t width = in_proj[1];
   if (width < 1 || in_proj[0] != 3 * width) {
-    fail_file(o.weights, "layers.0.self_attn.in_proj_weight: wanted (3 D, D), got ", in_proj);
+    fail_file(o.weights, "tensor layers.0.self_attn.in_proj_weight: shape must be (3 D, D), got ",
+              in_proj);
   }
   if (linear1[0] < 1 || linear1[1] != width) {
-    fail_file(o.weights, "layers.0.linear1.weight: wanted (F, ", width, "), got ", linear1);
+    fail_file(o.weights, "tensor layers.0.linear1.weight: shape must be (F, ", width, "), got ",
+              linear1);
   }
-  require(width % o.heads == 0, "--heads", o.heads, " does not divide the width ", width, " of ",
-          o.weights);
+  require(width % o.heads == 0, "--heads", "must divide the width ", width, " of ", o.weights,
+          ", got ", o.heads);
   return {.d_model = width,
           .nhead = o.heads,
           .dim_feedforward = linear1[0],
@@ -160,7 +169,7 @@ models::Encoder load_encoder(const Options& o) {
   return encoder;
 }
 
-/// Both masks, of all sequences. What is not given is undefined.
+/// Both masks, of all sequences; undefined if absent.
 struct Masks {
   Tensor key_padding;  // (B, T)
   Tensor attention;    // (T, T) or (B, H, T, T)
@@ -182,13 +191,12 @@ struct Masks {
   }
 };
 
-/// A mask from a file: bool, or floating and then in the dtype of what it is added to.
+/// A mask from a file: bool, or floating in the dtype of the scores.
 Tensor read_mask(const std::string& file, DType dtype) {
   const Tensor mask = load_npy(file);
   if (mask.dtype() == kBool) return mask;
   if (!is_floating(mask.dtype())) {
-    fail_file(file, "wanted a mask of bool (True = ignore) or of floats (added), got ",
-              mask.dtype());
+    fail_file(file, "dtype must be bool (True = ignore) or floating (added), got ", mask.dtype());
   }
   return mask.to(dtype);
 }
@@ -202,7 +210,7 @@ Masks read_masks(const Options& o, const Tensor& x, bool is_batch) {
     const Tensor mask = read_mask(o.key_padding_mask, x.dtype());
     const Shape wanted = is_batch ? Shape{batch, tokens} : Shape{tokens};
     if (!(mask.shape() == wanted)) {
-      fail_file(o.key_padding_mask, "wanted the shape ", wanted, ", got ", mask.shape());
+      fail_file(o.key_padding_mask, "shape must be ", wanted, ", got ", mask.shape());
     }
     masks.key_padding = is_batch ? mask : mask.unsqueeze(0);
   }
@@ -211,7 +219,7 @@ Masks read_masks(const Options& o, const Tensor& x, bool is_batch) {
     const Shape of_all = {tokens, tokens};
     const Shape of_each = {batch * o.heads, tokens, tokens};
     if (!(mask.shape() == of_all) && !(mask.shape() == of_each)) {
-      fail_file(o.attn_mask, "wanted the shape ", of_all, " or ", of_each, ", got ", mask.shape());
+      fail_file(o.attn_mask, "shape must be ", of_all, " or ", of_each, ", got ", mask.shape());
     }
     masks.attention = mask.rank() == 2 ? mask : mask.unflatten(0, {batch, o.heads});
   }
@@ -220,16 +228,16 @@ Masks read_masks(const Options& o, const Tensor& x, bool is_batch) {
 
 Tensor read_input(const std::string& file, index_t width) {
   const Tensor x = load_npy(file);
-  if (!is_floating(x.dtype())) fail_file(file, "wanted floats, got ", x.dtype());
+  if (!is_floating(x.dtype())) fail_file(file, "dtype must be floating, got ", x.dtype());
   if (x.rank() < 2 || x.rank() > 3 || x.size(-1) != width) {
-    fail_file(file, "wanted the shape (B, T, ", width, ") or (T, ", width, "), got ", x.shape());
+    fail_file(file, "shape must be (B, T, ", width, ") or (T, ", width, "), got ", x.shape());
   }
   return x;
 }
 
 struct Result {
   Tensor output;     // (B, T, D)
-  Tensor attention;  // (L, B, H, T, T), if it is wanted
+  Tensor attention;  // (L, B, H, T, T), or undefined
 };
 
 /// Some sequences at a time: the bits do not depend on which others are computed with one. A trace is
@@ -264,7 +272,7 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
   return result;
 }
 
-/// The same, with a line a step in the file of --trace.
+/// The same, with a line per step in the file of --trace.
 Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& masks,
                   const Options& o) {
   examples::Trace trace;
@@ -277,7 +285,7 @@ Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& 
   return result;
 }
 
-/// What --attention asks for, of the first sequences. Tokens have no names here but their places.
+/// The page or picture of --attention, of the first sequences. Tokens are named by their positions.
 void write_attention(const examples::AttentionFile& file, const models::Encoder& encoder,
                      const Tensor& x, const Masks& masks) {
   const auto places = [&](index_t) {
@@ -323,24 +331,24 @@ int main(int argc, char** argv) {
                             "Runs the weights of a PyTorch nn.TransformerEncoder on an array. x is "
                             "(B, T, D), or (T, D).");
   Options o;
-  command.add("--weights", o.weights, "state dict, .safetensors", Need::kRequired);
-  command.add("--heads", o.heads, "heads of attention", {1, examples::kMany}, Need::kRequired);
-  command.add("--input", o.input, "x, .npy", Need::kRequired);
-  command.add("--output", o.output, "the encoder's output, .npy", Need::kRequired);
-  command.add("--prefix", o.prefix, "what the tensors' names begin with, as 'encoder.'");
+  command.add_input("--weights", o.weights, "state dict, .safetensors", Need::kRequired);
+  command.add("--heads", o.heads, "attention heads", {1, examples::kMany}, Need::kRequired);
+  command.add_input("--input", o.input, "input x, .npy", Need::kRequired);
+  command.add_output("--output", o.output, "output file, .npy", Need::kRequired);
+  command.add("--prefix", o.prefix, "prefix of the tensors' names, such as 'encoder.'");
   command.add("--activation", o.activation, "activation of the feed-forward networks",
               {"relu", "gelu", "gelu_tanh"});
   command.add("--norm-first", o.norm_first, "norms before attention and feed-forward networks");
   command.add("--eps", o.eps, "eps of the norms", {1e-30, 1});
   command.add("--final-eps", o.final_eps, "eps of the final norm; --eps if absent", {1e-30, 1});
-  command.add("--key-padding-mask", o.key_padding_mask,
-              "(B, T), .npy: True = padding; floats are added");
-  command.add("--attn-mask", o.attn_mask,
-              "(T, T) or (B H, T, T), .npy: True = ignore; floats are added");
-  command.add("--causal", o.causal, "each position sees those before it and itself");
-  command.add("--attention-output", o.attention_output,
-              "attention weights of all layers, (L, B, H, T, T), .npy");
-  command.add("--trace", o.trace, "name, shape, mean, deviation, first values of each step, text");
+  command.add_input("--key-padding-mask", o.key_padding_mask,
+                    "mask (B, T), .npy: True = padding; floats are added");
+  command.add_input("--attn-mask", o.attn_mask,
+                    "mask (T, T) or (B H, T, T), .npy: True = ignore; floats are added");
+  command.add("--causal", o.causal, "causal mask");
+  command.add_output("--attention-output", o.attention_output,
+                     "output file for the attention weights (L, B, H, T, T), .npy");
+  command.add_output("--trace", o.trace, "output file for mean, deviation and values of each step");
   examples::add_attention_options(command, o.attention);
   return command.run(argc, argv, [&] { run_encoder(o); });
 }

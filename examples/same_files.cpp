@@ -22,7 +22,7 @@ bool is_read(const fs::path& file) {
   return kind == ".json" || kind == ".model" || kind == ".safetensors" || kind == ".txt";
 }
 
-/// The file itself, or those of the folder; none where there is neither, which who reads it tells.
+/// The file itself, or those of the folder; none if there is neither: the reader reports that.
 std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return {path};
@@ -56,7 +56,7 @@ void require_same_files(const fs::path& path) {
   const std::string name = path.string();
   std::string names;
   for (const fs::path& file : files) names += file.lexically_relative(path).string() + ' ';
-  nn::require_agreement(processes(), name.c_str(), {{"what there is to read", names}});
+  nn::require_agreement(processes(), name.c_str(), {{"the names of the files", names}});
   nn::NamedTexts contents;
   for (const fs::path& file : files) contents.emplace_back(file.string(), content_of(file));
   nn::require_agreement(processes(), name.c_str(), contents);

@@ -1,5 +1,5 @@
-// Files that several processes read, perhaps on several hosts: what is computed of them together is
-// wrong where they differ.
+// Files that several processes read, perhaps on several hosts. If they differed, the result would be
+// wrong.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 namespace tessera::examples {
 
 /// Throws unless a file is the same to all processes or, of a folder, what models are read from: the
-/// files .json, .model, .safetensors and .txt in it and in its folders. All call it; a process alone
-/// reads nothing. **Errors**: as nn::require_agreement, with the file's name; what cannot be read.
+/// files .json, .model, .safetensors and .txt in it and in its folders. All call it; a single
+/// process reads nothing. **Errors**: as nn::require_agreement, with the file's name; what cannot be read.
 void require_same_files(const std::filesystem::path& path);
 
 }  // namespace tessera::examples

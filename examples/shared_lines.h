@@ -1,5 +1,5 @@
-// Lines that the processes of a program share out: each works on a stretch of them, and rank 0
-// prints what came of all, as one process would.
+// Lines that the processes of a program share: each works on a part of them, and rank 0 prints the
+// results of all, as one process would.
 //
 //   const std::vector<std::string> lines = examples::input_lines(file);      // all have all
 //   const auto own = examples::own_share(lines);
@@ -26,7 +26,7 @@ struct OwnShare {
   index_t begin = 0;  // the number of the first
 };
 
-/// The stretch that this process works on: all of them where it is alone.
+/// The stretch that this process works on: all of them for a single process.
 template <class T>
 OwnShare<T> own_share(std::span<const T> all) {
   const nn::Share share = nn::share_of(std::ssize(all), processes());
@@ -39,7 +39,7 @@ OwnShare<T> own_share(const std::vector<T>& all) {
   return own_share(std::span(all));
 }
 
-/// What is printed of a share: at once by a process alone, otherwise by rank 0 when all are done.
+/// The output of a share: printed at once by a single process, otherwise by rank 0 when all are done.
 class SharedOutput {
  public:
   SharedOutput()
@@ -56,7 +56,7 @@ class SharedOutput {
   std::ostream* stream_;
 };
 
-/// The rows of all processes, by rank, at rank 0, which alone needs memory for them; elsewhere
+/// The rows of all processes, by rank, at rank 0, which needs memory for all; elsewhere
 /// none. All call it. **Shapes**: at each process (rows, ...) -> (rows of all, ...), float32.
 Tensor gathered_rows(const Tensor& mine);
 

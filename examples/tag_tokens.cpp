@@ -41,8 +41,8 @@ void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t numb
   }
   for (const models::Tag& tag : tags) {
     out << number << '\t' << examples::plain(tag.label) << '\t' << examples::fixed(tag.score, 4)
-        << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t' << text::text_at(line, tag.bytes)
-        << '\n';
+        << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t'
+        << examples::plain(text::text_at(line, tag.bytes)) << '\n';
   }
 }
 
@@ -50,13 +50,12 @@ void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t numb
 
 int main(int argc, char** argv) {
   examples::Command command("tag_tokens",
-                            "Finds names and other parts of lines, by a pretrained token "
-                            "classifier: line, label, score, bytes and text.");
+                            "Finds names and other parts of lines by a pretrained token "
+                            "classifier: line number, label, score, bytes and text.");
   examples::ModelOptions options;
   std::string grouping = "simple";
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--grouping", grouping,
-              "how tokens become parts; all but none and simple keep words whole",
+  command.add("--grouping", grouping, "grouping of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
   command.splits_work();
   return command.run(argc, argv, [&] {

@@ -1,6 +1,7 @@
 // Lines that hold two texts with a tab between them.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,14 +11,16 @@
 
 namespace tessera::examples {
 
-/// **Errors**: std::runtime_error that names the input and the line: no tab, or a second one.
+/// **Errors**: std::runtime_error that names the input and the line: not exactly one tab.
 inline std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
                                               const std::string& input) {
   std::vector<text::TextPair> pairs;
   for (const std::string& line : lines) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
-      fail_file(input, "line ", pairs.size() + 1, ": wanted two texts with one tab between them");
+      fail_file(input, "line ", pairs.size() + 1,
+                ": must be two texts with one tab between them, got ",
+                std::ranges::count(line, '\t'), " tabs");
     }
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
   }

@@ -1,4 +1,4 @@
-// What a model's tokenizer makes of lines: numbers, tokens, and the bytes that each stands for.
+// The tokens of lines by a model's tokenizer: numbers, tokens, and the bytes of each.
 //
 //   tokenize --model DIR lines.txt
 //
@@ -97,7 +97,7 @@ void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vect
   }
 }
 
-/// The numbers in a line, with blanks or commas between them.
+/// The numbers in a line, separated by blanks or commas.
 std::vector<index_t> numbers_of(const std::string& line, const std::string& place) {
   constexpr const char* kBetween = " ,\t[]";
   std::vector<index_t> numbers;
@@ -106,7 +106,8 @@ std::vector<index_t> numbers_of(const std::string& line, const std::string& plac
     index_t number = 0;
     const auto [rest, error] = std::from_chars(line.data() + at, line.data() + end, number);
     if (error != std::errc() || rest != line.data() + end) {
-      fail_file(place, "wanted a token's number, got ", printable(line.substr(at, end - at)));
+      fail_file(place, "must hold the numbers of tokens, got ",
+                printable(line.substr(at, end - at)));
     }
     numbers.push_back(number);
     at = line.find_first_not_of(kBetween, end);
@@ -138,19 +139,21 @@ void tokenize(const Options& o) {
 
 int main(int argc, char** argv) {
   using examples::Need;
-  examples::Command command("tokenize",
-                            "Shows the tokens of each line: number, token, and the bytes of the "
-                            "line that it stands for.");
+  examples::Command command(
+      "tokenize", "Shows the tokens of each line: number, token, and its bytes in the line.");
   Options o;
   command.add_argument("FILE", o.file, "lines of text; standard input if absent");
-  command.add("--model", o.model, "a model's folder, or a tokenizer.json", Need::kRequired);
-  command.add("--pair", o.pair, "a line is two texts with a tab between them");
-  command.add("--max-length", o.max_length, "most tokens of a line, special ones included",
+  command.add_input("--model", o.model, "the model's folder or its tokenizer.json",
+                    Need::kRequired);
+  command.add("--pair", o.pair, "lines of two texts with a tab between them");
+  command.add("--max-length", o.max_length,
+              "most tokens per line, with the special ones; no limit if absent",
               {1, examples::kMany});
-  command.add("--no-special", o.no_special, "without the tokens that stand around a text");
-  command.add("--plain-text", o.plain_text, "take a [SEP] that a line spells out as text");
-  command.add("--decode", o.decode, "the other way: lines of numbers become text");
-  command.add("--json", o.json, "print JSON, one object a line");
+  command.add("--no-special", o.no_special, "no special tokens around a text");
+  command.add("--plain-text", o.plain_text,
+              "special tokens in a line, such as [SEP], as plain text");
+  command.add("--decode", o.decode, "text of lines of numbers");
+  command.add("--json", o.json, "JSON output, one object per line");
   command.splits_work();
   return command.run(argc, argv, [&] { tokenize(o); });
 }

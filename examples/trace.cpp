@@ -45,7 +45,7 @@ double number_of(const std::string& cell, const std::string& file, std::size_t l
   const char* const end = cell.data() + cell.size();
   const auto [rest, error] = std::from_chars(cell.data(), end, value);
   if (error != std::errc() || rest != end) {
-    fail_file(file, "line ", line, ": wanted a number, got ", printable(cell));
+    fail_file(file, "line ", line, ": must be a number, got ", printable(cell));
   }
   return value;
 }
@@ -59,7 +59,7 @@ std::vector<std::string> cells_of(const TraceStep& step) {
   return {step.name, step.shape, number_text(step.mean), number_text(step.deviation), first};
 }
 
-/// |a - b|, of which what is equal and not finite is 0.
+/// |a - b|, 0 if both are equal or NaN.
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   return std::abs(a - b);
@@ -75,13 +75,13 @@ TraceDifference difference(std::size_t step, std::string what, double a, double 
           .allowed = tolerance.atol + (std::isfinite(b) ? tolerance.rtol * std::abs(b) : 0)};
 }
 
-/// Whether `x` is nearer to parting than `y`, or further beyond.
+/// Whether `x` is closer to the tolerance than `y`, or further beyond it.
 bool is_further(const TraceDifference& x, const TraceDifference& y) {
   if (x.parts() != y.parts()) return x.parts();
   return x.by * y.allowed > y.by * x.allowed || (x.by > y.by && x.allowed == y.allowed);
 }
 
-/// The number of a step that is furthest apart.
+/// The number of a step that differs most.
 TraceDifference furthest(std::size_t i, const TraceStep& a, const TraceStep& b,
                          const Tolerance& tolerance) {
   TraceDifference most = difference(i, "mean", a.mean, b.mean, tolerance);
@@ -150,7 +150,7 @@ Trace read_trace(const std::string& file) {
     if (cells.empty() || cells[0].starts_with('#')) continue;
     if (cells.size() < 4) {
       fail_file(file, "line ", number,
-                ": wanted name, shape, mean, deviation and first values, got ", printable(line));
+                ": must have name, shape, mean, deviation and first values, got ", printable(line));
     }
     TraceStep step;
     step.name = cells[0];
@@ -162,7 +162,7 @@ Trace read_trace(const std::string& file) {
     }
     trace.push_back(std::move(step));
   }
-  if (trace.empty()) fail_file(file, "no step of a trace in it");
+  if (trace.empty()) fail_file(file, "must have a step of a trace, got none");
   return trace;
 }
 
@@ -172,17 +172,18 @@ TraceDifference compare(const std::string& a_file, const Trace& a, const std::st
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     if (i >= a.size() || i >= b.size()) {
       const bool a_ends = i >= a.size();
-      fail_file(a_ends ? a_file : b_file, "it ends after step ", i, ", but ",
-                a_ends ? b_file : a_file, " goes on with ", printable((a_ends ? b : a)[i].name));
+      fail_file(a_ends ? a_file : b_file, "step ", i + 1, ": must be ",
+                printable((a_ends ? b : a)[i].name), " as in ", a_ends ? b_file : a_file,
+                ", got the end of the file");
     }
     if (a[i].name != b[i].name) {
-      fail_file(b_file, "step ", i + 1, " is ", printable(b[i].name), ", but in ", a_file,
-                " it is ", printable(a[i].name));
+      fail_file(b_file, "step ", i + 1, ": must be ", printable(a[i].name), " as in ", a_file,
+                ", got ", printable(b[i].name));
     }
     if (a[i].shape != b[i].shape || a[i].first.size() != b[i].first.size()) {
-      fail_file(b_file, printable(b[i].name), " has the shape ", printable(b[i].shape), " and ",
-                b[i].first.size(), " first values, but in ", a_file, ' ', printable(a[i].shape),
-                " and ", a[i].first.size());
+      fail_file(b_file, "step ", i + 1, ": ", printable(a[i].name), " must have the shape ",
+                printable(a[i].shape), " and ", a[i].first.size(), " first values as in ", a_file,
+                ", got ", printable(b[i].shape), " and ", b[i].first.size());
     }
     TraceDifference next = furthest(i, a[i], b[i], tolerance);
     if (next.parts()) return next;

@@ -1,4 +1,4 @@
-// A trace: what an encoder computes on its way, a line a step, to be compared with another one's.
+// A trace: the steps that an encoder computes, one per line, to be compared with another trace.
 //
 //   # name                        shape   mean     deviation  first values
 //   input                         2x9x32  -0.0123  0.987      0.25 -1.5 ...
@@ -28,7 +28,7 @@ struct TraceStep {
 
 using Trace = std::vector<TraceStep>;
 
-/// What a trace says of `y`. Sums are in double, from the first element to the last.
+/// A line of a trace for `y`. Sums are in double, from the first element to the last.
 TraceStep trace_step(const std::string& name, const Tensor& y);
 
 /// A number with as few digits as read back as it.
@@ -36,7 +36,7 @@ std::string trace_number(double value);
 
 /// Writes the file as a whole or not at all. **Errors**: as write_file.
 void write_trace(const std::string& file, const Trace& trace);
-/// **Errors**: a line that is none of a trace; no line at all. The message names file and line.
+/// **Errors**: a line that is not a step; no line at all. The message names file and line.
 Trace read_trace(const std::string& file);
 
 /// How far a number of one trace may be from the other's: |a - b| <= atol + rtol |b|.
@@ -58,8 +58,8 @@ struct TraceDifference {
 
 /// The first step of which a number is further apart than allowed, by the number that is furthest
 /// beyond; if there is none, the number of all steps that comes nearest to it.
-/// **Errors**: std::runtime_error for steps of other names or shapes, before any that parts; names of
-/// both files stand in the message.
+/// **Errors**: std::runtime_error for steps of different names or shapes, before any that parts; the
+/// message names both files.
 TraceDifference compare(const std::string& a_file, const Trace& a, const std::string& b_file,
                         const Trace& b, const Tolerance& tolerance);
 

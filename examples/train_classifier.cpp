@@ -256,8 +256,8 @@ int main(int argc, char** argv) {
                              .weight_decay = 0.05,
                              .eps = 5e-5,
                              .clip = 0.5});
-  program.add_file("--train", c.train, "file of lines to learn from: label<TAB>text");
-  program.add_file("--test", c.test, "file of lines to be tested on at the end");
+  program.add_input("--train", c.train, "file of lines to learn from: label<TAB>text");
+  program.add_input("--test", c.test, "file of lines to be tested on at the end");
   program.add_held_out(c.valid, c.valid_share);
   program.add_for_call("--baseline", c.baseline,
                        "test a linear model of --train's words and pairs of words too");

@@ -258,7 +258,7 @@ int main(int argc, char** argv) {
   examples::Program program(
       "train_masked_lm", "Learns a text by guessing what was hidden in it.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
-  program.add_file("--text", c.text, "file of UTF-8 text to learn");
+  program.add_input("--text", c.text, "file of UTF-8 text to learn");
   program.add_for_call("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
   program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
   program.add("--length", c.length, "tokens of a sequence", {2, 100'000});

@@ -126,19 +126,19 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
     std::string program, arguments, words;
   };
   const std::vector<Case> cases = {
-      {"embed", embed + "--attention a.txt",
-       "wanted a file that ends in .html or .svg, got 'a.txt'"},
-      {"embed", embed + "--attention-layers 0", "need a file"},
+      {"embed", embed + "--attention a.txt", "must end in .html or .svg, got 'a.txt'"},
+      {"embed", embed + "--attention-layers 0", "must name a file"},
       {"embed", embed + "--attention a.html --attention-layers 9",
-       "--attention-layers: wanted numbers from 0"},
+       "--attention-layers: must be numbers from 0"},
       {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},
       {"embed", embed + "--attention a.html --attention-heads 0,", "got '0,'"},
       {"embed", embed + "--attention a.html --attention-heads -1", "--attention-heads"},
-      {"embed", "--model '" + golden("static") + "' lines.txt --attention a.html", "no layers"},
+      {"embed", "--model '" + golden("static") + "' lines.txt --attention a.html",
+       "must have layers, got static"},
       {"embed", embed + "--attention none/a.html", "none/"},
-      {"train_reverse", kReverse + "--layers 0 --attention a.html", "no layer"},
+      {"train_reverse", kReverse + "--layers 0 --attention a.html", "must have layers, got none"},
       {"train_reverse", kReverse + "--attention a.html --log a.html",
-       "--log a.html would overwrite"},
+       "--log must not be another output, got a.html (--attention a.html)"},
       {"train_classifier", kClassifier + "--attention a.html --attention-heads 2", "from 0 to 1"}};
   for (const Case& each : cases) {
     EXPECT_TRUE(fails(each.program, each.arguments, each.words)) << each.arguments;

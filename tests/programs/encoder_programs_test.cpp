@@ -1,6 +1,7 @@
 // run_encoder gives PyTorch's numbers; inspect_checkpoint tells what is in a file.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -111,12 +112,13 @@ TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
   EXPECT_TRUE(near(load_npy(folder_ / "a.npy").slice(1, 18, 21), array(golden.weights()), 0, 1e-5));
 
   // A prefix that is missing, or too much, is told; without batch axis, and as float64, the same numbers come.
-  EXPECT_TRUE(fails("run_encoder", arguments_of(golden, "model.encoder.") + options,
-                    "w.safetensors: no tensor layers.0.self_attn.in_proj_weight; give --prefix "
-                    "'model.encoder.'"));
+  EXPECT_TRUE(
+      fails("run_encoder", arguments_of(golden, "model.encoder.") + options,
+            "w.safetensors: tensor layers.0.self_attn.in_proj_weight: not found; give --prefix "
+            "'model.encoder.'"));
   const std::string arguments = arguments_of(golden) + options;
   EXPECT_TRUE(fails("run_encoder", arguments + " --prefix a.",
-                    "no tensor a.layers.0.self_attn.in_proj_weight; it stands there without a"));
+                    "tensor a.layers.0.self_attn.in_proj_weight: not found; give no --prefix"));
   const Tensor x = load_npy(folder_ / "x.npy");
   const index_t heads = golden.option("nhead");
   save_npy(folder_ / "x.npy", x.select(0, 1).to(kFloat64));
@@ -156,18 +158,18 @@ TEST_F(EncoderPrograms, WhatRunEncoderRefuses) {
     EXPECT_TRUE(fails("run_encoder", good + more, words)) << more;
   };
   refused(" --weights absent.safetensors", "absent.safetensors: cannot open");
-  refused(" --heads 5", "--heads: 5 does not divide the width 32 of w.safetensors");
+  refused(" --heads 5", "--heads: must divide the width 32 of w.safetensors, got 5");
   refused(" --heads 0", "--heads");
   refused(" --activation tanh", "--activation");
-  refused(" --key-padding-mask x.npy", "x.npy: wanted the shape (3, 7), got (3, 7, 32)");
-  refused(" --attn-mask padding.npy", "padding.npy: wanted the shape (7, 7) or (12, 7, 7), got");
-  refused(" --input padding.npy", "padding.npy: wanted floats, got bool");
+  refused(" --key-padding-mask x.npy", "x.npy: shape must be (3, 7), got (3, 7, 32)");
+  refused(" --attn-mask padding.npy", "padding.npy: shape must be (7, 7) or (12, 7, 7), got");
+  refused(" --input padding.npy", "padding.npy: dtype must be floating, got bool");
   refused(" --threads 0", "--threads");
   EXPECT_TRUE(fails("run_encoder", "--heads 4", "--weights"));
   save_npy(folder_ / "whole.npy", tensor({{1, 0}}).to(kInt64));
-  refused(" --key-padding-mask whole.npy", "whole.npy: wanted a mask of bool");
+  refused(" --key-padding-mask whole.npy", "whole.npy: dtype must be bool");
   save_npy(folder_ / "narrow.npy", golden.input("src").slice(2, 0, 30));
-  refused(" --input narrow.npy", "narrow.npy: wanted the shape (B, T, 32) or (T, 32), got (3, 7,");
+  refused(" --input narrow.npy", "narrow.npy: shape must be (B, T, 32) or (T, 32), got (3, 7,");
 
   const State state = golden.state();
   const auto with = [&](const std::string& name, const Tensor& value, const std::string& words) {
@@ -178,16 +180,23 @@ TEST_F(EncoderPrograms, WhatRunEncoderRefuses) {
     refused("", "w.safetensors: " + words);
   };
   const Tensor wide = golden.input("src").select(0, 0);
-  with("layers.1.linear1.weight", {}, "layers.1.linear1.weight: missing; layer 0 has it");
-  with("layers.1.linear1.weight", wide, "layers.1.linear1.weight: wanted the shape (40, 32) of");
-  with("layers.0.linear1.weight", {}, "layers.0.linear1.weight: missing");
-  with("layers.0.self_attn.in_proj_weight", wide, "layers.");
-  with("layers.7.linear1.weight", wide, "layers.2: missing");
-  with("layers.x.linear1.weight", wide, "wanted a layer's number in layers.x.linear1.weight");
+  with("layers.1.linear1.weight", {},
+       "tensor layers.1.linear1.weight: not found, but layer 0 has it");
+  with("layers.1.linear1.weight", wide,
+       "tensor layers.1.linear1.weight: shape must be that of layer 0, (40, 32), got");
+  with("layers.0.linear1.weight", {}, "tensor layers.0.linear1.weight: not found");
+  with("layers.0.self_attn.in_proj_weight", wide, "tensor layers.");
+  Tensor broken = state.at("layers.1.linear1.bias").clone();
+  broken.slice(0, 3, 4).fill(std::nan(""));
+  with("layers.1.linear1.bias", broken, "tensor layers.1.linear1.bias: weights must be finite");
+  with("layers.7.linear1.weight", wide, "layers.2: not found");
+  with("layers.x.linear1.weight", wide,
+       "tensor layers.x.linear1.weight: must have a layer's number");
   with("fc.weight", wide, "load_state_dict: the state does not fit");
   with("norm.bias", wide, "load_state_dict: the state does not fit");
   save_safetensors(folder_ / "w.safetensors", {{"fc", wide}});
-  refused("", "w.safetensors: no tensor layers.0.self_attn.in_proj_weight: not the weights of");
+  refused("",
+          "w.safetensors: tensor layers.0.self_attn.in_proj_weight: not found; the file must have");
 }
 
 TEST_F(EncoderPrograms, InspectCheckpointListsWhatIsThere) {

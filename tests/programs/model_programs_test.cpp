@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/io/json.h"
+#include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 
@@ -194,16 +195,109 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   fs::remove_all(folder_ / "model");
   all_fail("model");
   const std::string bert = "--model '" + golden("bert").string() + "' ";
-  EXPECT_TRUE(fails("answer", bert + "lines.txt", "give one of --question and --pair"));
-  EXPECT_TRUE(fails("answer", bert + "--pair lines.txt", "lines.txt: line 1: wanted two texts"));
-  EXPECT_TRUE(fails("classify_text", bert + "--pair lines.txt", "lines.txt: line 1: wanted two"));
-  EXPECT_TRUE(
-      fails("fill_mask", bert + "lines.txt", "lines.txt: line 1: there is no [MASK] in it"));
+  EXPECT_TRUE(fails("answer", bert + "lines.txt",
+                    "exactly one of --question and --pair must be given, got neither"));
+  EXPECT_TRUE(fails("answer", bert + "--pair lines.txt", "lines.txt: line 1: must be two texts"));
+  EXPECT_TRUE(fails("classify_text", bert + "--pair lines.txt", "lines.txt: line 1: must be two"));
+  EXPECT_TRUE(fails("fill_mask", bert + "lines.txt",
+                    "lines.txt: line 1: must contain [MASK], got 'the cat'"));
   EXPECT_TRUE(fails("rerank", bert + "lines.txt", "--query"));
   // A reranker has one score; this classifier has five.
   EXPECT_TRUE(fails("rerank", bert + "--query who lines.txt", "5"));
   EXPECT_TRUE(fails("tag_tokens", bert + "--grouping words lines.txt", "--grouping"));
-  EXPECT_TRUE(fails("classify_text", bert + "--max-length 41 lines.txt", "41"));
+}
+
+// All refuse what the model does not read, in the same words.
+TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
+  copy_for_questions(folder_ / "questions");
+  write("lines.txt", "the cat [MASK]\n");
+  write("labels.tsv", "yes\tthe cat\nno\ta mat\n");
+  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  const std::string sentence = "--model '" + golden("sentence").string() + "' ";
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"classify_text", bert + "lines.txt --max-length "},
+      {"tag_tokens", bert + "lines.txt --max-length "},
+      {"fill_mask", bert + "lines.txt --max-length "},
+      {"rerank", "--model '" + golden("reranker").string() + "' --query a lines.txt --max-length "},
+      {"answer", "--model questions --question who lines.txt --window "},
+      {"embed", sentence + "lines.txt --max-length "},
+      {"fine_tune", bert + "--train labels.tsv --save new --max-length "},
+      {"fine_tune", sentence + "--train labels.tsv --task pairs --save new --max-length "}};
+  for (const auto& [program, arguments] : commands) {
+    const std::string most = arguments.starts_with(sentence) ? "14" : "40";
+    EXPECT_TRUE(fails(program, arguments + "512",
+                      "must be at most " + most + ", the tokens that the model reads, got 512"))
+        << arguments;
+    if (program == "fine_tune") continue;
+    EXPECT_EQ(run(program, arguments + most).status, 0) << arguments;
+  }
+}
+
+// Weights that are numbers, of which the model makes none: the second line has a word that overflows.
+TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
+  constexpr index_t kRiver = 51;
+  copy_for_questions(folder_ / "questions");
+  const auto overflow = [&](const std::string& folder, const std::string& prefix) {
+    if (!fs::exists(folder_ / folder)) {
+      fs::copy(golden(folder), folder_ / folder, fs::copy_options::recursive);
+    }
+    const fs::path file = folder_ / folder / "model.safetensors";
+    auto tensors = load_safetensors(file).tensors;
+    Tensor river = tensors.at(prefix + "embeddings.word_embeddings.weight").select(0, kRiver);
+    river.fill(3e38);
+    river.slice(0, 0, 1).fill(-3e38);  // differences overflow in the norm
+    save_safetensors(file, tensors);
+  };
+  overflow("bert", "bert.");
+  overflow("questions", "bert.");
+  overflow("reranker", "bert.");
+  overflow("sentence", "");
+  write("lines.txt", "the cat sat on a mat\nriver\n");
+  write("blanks.txt", "the cat sat on a [MASK]\nriver [MASK]\n");
+  write("pairs.txt", "who\tthe cat sat\nwho\triver\n");
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"embed", "--model sentence lines.txt"},
+      {"embed", "--model sentence lines.txt --output y.npy"},
+      {"embed", "--model sentence lines.txt --query cat"},
+      {"embed", "--model sentence lines.txt --json"},
+      {"classify_text", "--model bert lines.txt"},
+      {"tag_tokens", "--model bert lines.txt"},
+      {"tag_tokens", "--model bert lines.txt --json"},
+      {"answer", "--model questions --pair pairs.txt"},
+      {"fill_mask", "--model bert blanks.txt"},
+      {"rerank", "--model reranker --query cat lines.txt"}};
+  for (const auto& [program, arguments] : commands) {
+    // The same weights give the scores of words for blanks, those of all lines.
+    const std::string line = program == "fill_mask" ? "line 1" : "line 2";
+    EXPECT_TRUE(
+        fails(program, arguments, ".txt: " + line + ": the model's output must be finite, got "))
+        << arguments;
+    EXPECT_EQ(contents(folder_ / "out.txt"), "") << arguments;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "y.npy"));
+  EXPECT_TRUE(
+      fails("answer", "--model questions --question river lines.txt", "lines.txt: the mod"));
+  EXPECT_TRUE(fails("embed", "--model sentence blanks.txt --query river", ": the model's output"));
+}
+
+TEST_F(ModelPrograms, ControlCharactersOfTextsAreEscaped) {
+  copy_for_questions(folder_ / "questions");
+  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  write("lines.txt", "the cat\x1b[31m sat\n");
+  write("blanks.txt", "the cat\x1b[31m sat on a [MASK]\n");
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"answer", "--model questions --question who --max-tokens 15 --top 50 lines.txt"},
+      {"classify_text", bert + "lines.txt"},
+      {"embed", "--model '" + golden("sentence").string() + "' lines.txt"},
+      {"embed", "--model '" + golden("sentence").string() + "' --query cat lines.txt"},
+      {"rerank", "--model '" + golden("reranker").string() + "' --query cat lines.txt"},
+      {"tag_tokens", bert + "--grouping none lines.txt"},
+      {"fill_mask", bert + "blanks.txt"}};
+  for (const auto& [program, arguments] : commands) {
+    const Outcome outcome = run(program, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << program;
+  }
 }
 
 }  // namespace

@@ -161,12 +161,14 @@ TEST_F(Reports, OverwriteNothingThatIsRead) {
   const std::string bert = "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
                            "' --train train.tsv --save new --report new/page.html";
   const std::vector<std::array<std::string, 3>> cases = {
-      {"train_classifier", kClassifier + "--report ./train.tsv", "the file of --train"},
-      {"train_reverse", "--resume run --report run/checkpoint.safetensors", "the checkpoint of"},
-      {"train_reverse", kReverse + "--log a --report a", "--log a would overwrite the file of"},
+      {"train_classifier", kClassifier + "--report ./train.tsv",
+       "--report must not be an input, got ./train.tsv (--train train.tsv)"},
+      {"train_reverse", "--resume run --report run/checkpoint.safetensors",
+       "--report must not be the checkpoint"},
+      {"train_reverse", kReverse + "--log a --report a", "--log must not be another output"},
       {"train_reverse", kReverse + "--report no/page.html", "no/page.html"},
       {"train_classifier", "--resume run --predict --report page.html", "a checkpoint of"},
-      {"fine_tune", bert, "--report new/page.html is in the folder of --save"}};
+      {"fine_tune", bert, "--report must not be inside another output, got new/page"}};
   for (const auto& [program, arguments, words] : cases) {
     EXPECT_TRUE(fails(program, arguments, words)) << arguments;
   }
@@ -204,7 +206,8 @@ TEST_F(Reports, CompareRuns) {
   EXPECT_FALSE(fs::exists(folder_ / "other.html"));
   EXPECT_TRUE(fails("compare_runs", "a.csv no.csv", "no.csv"));
   EXPECT_TRUE(fails("compare_runs", "", "LOG"));
-  EXPECT_TRUE(fails("compare_runs", "a.csv b.csv --report ./b.csv", "would overwrite the log"));
+  EXPECT_TRUE(
+      fails("compare_runs", "a.csv b.csv --report ./b.csv", "--report must not be an input"));
 }
 
 }  // namespace

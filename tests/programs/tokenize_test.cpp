@@ -68,12 +68,13 @@ TEST_F(TokenizeProgram, WhatItRefuses) {
   EXPECT_TRUE(fails("tokenize", "--model words < bad.txt", "standard input: line 1, byte 5: not"));
   EXPECT_TRUE(fails("tokenize", "--model words < /dev/null", "standard input: the file is empty"));
   EXPECT_TRUE(fails("tokenize", "--model words --pair lines.txt",
-                    "lines.txt: line 1: wanted two texts with one tab"));
+                    "lines.txt: line 1: must be two texts with one tab"));
   EXPECT_TRUE(fails("tokenize", "--model words --decode numbers.txt",
-                    "numbers.txt: line 2: wanted a token's number, got 'x3'"));
+                    "numbers.txt: line 2: must hold the numbers of tokens, got 'x3'"));
   write("pairs.txt", "the cat\tsat\n");
   EXPECT_TRUE(fails("tokenize", "--model words --pair pairs.txt", "pair"));
-  EXPECT_TRUE(fails("tokenize", "--model words --decode pairs.txt", "wanted a token's number"));
+  EXPECT_TRUE(
+      fails("tokenize", "--model words --decode pairs.txt", "must hold the numbers of tokens"));
 }
 
 }  // namespace

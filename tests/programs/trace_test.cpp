@@ -66,8 +66,8 @@ TEST_F(Traces, PartWhereAWeightDiffers) {
   trace(arguments_of(kPre, "layers.1.linear2.bias"), "ours.txt");
   const Outcome parted = run("compare_trace", "ours.txt " + pytorchs(kPre));
   EXPECT_EQ(parted.status, 1) << parted.errors;
-  EXPECT_EQ(parted.output.find("layers.1.linear2+residual: the traces part here, at step 16 of 26"),
-            0u)
+  EXPECT_EQ(
+      parted.output.find("layers.1.linear2+residual: the traces differ here, at step 16 of 26"), 0u)
       << parted.output;
   EXPECT_NE(parted.output.find("  all steps before it agree, up to layers.1.linear1+activation\n"),
             std::string::npos)
@@ -88,12 +88,12 @@ TEST_F(Traces, WhatCompareTraceSaysAndRefuses) {
                            "norm 2x3 inf nan 1 inf -inf\n"}) {
     const Outcome parted = run("compare_trace", with(input + norm));
     EXPECT_EQ(parted.status, 1) << norm << parted.errors;
-    EXPECT_EQ(parted.output.find("norm: the traces part here, at step 2 of 2\n"), 0u);
+    EXPECT_EQ(parted.output.find("norm: the traces differ here, at step 2 of 2\n"), 0u);
   }
   const std::string near = input + "norm 2x3 0.5000000000000001 nan 1 inf -inf\n";
   const Outcome told = run("compare_trace", "--atol 0 --rtol 0 " + with(near));
   EXPECT_EQ(told.output,
-            "norm: the traces part here, at step 2 of 2\n  mean: 0.5 in a.txt, "
+            "norm: the traces differ here, at step 2 of 2\n  mean: 0.5 in a.txt, "
             "0.5000000000000001 in " +
                 path("b.txt") +
                 "\n  1.11022e-16 apart, 0 allowed\n"
@@ -101,15 +101,20 @@ TEST_F(Traces, WhatCompareTraceSaysAndRefuses) {
   const auto refused = [&](const std::string& text, const std::string& words) {
     EXPECT_TRUE(fails("compare_trace", with(text), words)) << text;
   };
-  refused(input, "b.txt: it ends after step 1, but a.txt goes on with 'norm'");
+  refused(input, "b.txt: step 2: must be 'norm' as in a.txt, got the end of the file");
   refused(input + "layers.0 2x3 0 1 1 2 3\n",
-          "b.txt: step 2 is 'layers.0', but in a.txt it is 'no");
-  refused("input 3x3 0 1 1 2 3\n", "b.txt: 'input' has the shape '3x3' and 3 first values, but in");
-  refused("input 2x3 0 1 1 2\n", "b.txt: 'input' has the shape '2x3' and 2 first values, but in a");
-  refused(input + "norm 2x3 0\n", "b.txt: line 2: wanted name, shape, mean, deviation and first");
-  refused("input 2x3 0 1 1 2 x3\n", "b.txt: line 1: wanted a number, got 'x3'");
-  refused("\n# nothing\n", "b.txt: no step of a trace in it");
-  EXPECT_TRUE(fails("compare_trace", "a.txt", "wanted the files of two traces"));
+          "b.txt: step 2: must be 'norm' as in a.txt, got 'layers.0'");
+  refused("input 3x3 0 1 1 2 3\n",
+          "b.txt: step 1: 'input' must have the shape '2x3' and 3 first values as in a.txt, got "
+          "'3x3' and 3");
+  refused("input 2x3 0 1 1 2\n",
+          "b.txt: step 1: 'input' must have the shape '2x3' and 3 first values as in a.txt, got "
+          "'2x3' and 2");
+  refused(input + "norm 2x3 0\n",
+          "b.txt: line 2: must have name, shape, mean, deviation and first");
+  refused("input 2x3 0 1 1 2 x3\n", "b.txt: line 1: must be a number, got 'x3'");
+  refused("\n# nothing\n", "b.txt: must have a step of a trace, got none");
+  EXPECT_TRUE(fails("compare_trace", "a.txt", "A and B must be two traces, got one"));
   EXPECT_TRUE(fails("compare_trace", "a.txt absent.txt", "absent.txt"));
   EXPECT_TRUE(fails("run_encoder", arguments_of(kPost) + " --trace absent/t.txt", "absent/t.txt"));
 }

@@ -1,0 +1,190 @@
+// Outputs of programs: none over an input or another output, none that cannot be written, and no
+// success when standard output is full.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tensor/io/npy.h"
+#include "tensor/io/safetensors.h"
+#include "tests/programs/model_folders.h"
+#include "tests/programs/training_programs.h"
+#include "tests/support/golden_models.h"
+
+namespace tessera::test {
+namespace {
+
+struct ProgramCall {
+  std::string program, arguments, words;
+};
+
+class Outputs : public TrainingPrograms {
+ protected:
+  void SetUp() override {
+    TrainingPrograms::SetUp();
+    write("lines.txt", "the cat sat\nriver\n");
+    write("blanks.txt", "the cat sat on a [MASK] .\n");
+    write("a.csv", "step,loss\n1,5\n");
+    fs::copy(golden_folder("sentence"), folder_ / "m", fs::copy_options::recursive);
+    fs::copy(golden_folder("bert"), folder_ / "bert");
+    copy_for_questions(folder_ / "questions");
+    fs::copy(golden_folder("reranker"), folder_ / "reranker");
+    const GoldenCase golden("encoder_pre_gelu_causal_padding_8");
+    save_safetensors(folder_ / "w.safetensors", golden.state());
+    save_npy(folder_ / "x.npy", golden.input("src"));
+    encoder_ = "--weights w.safetensors --input x.npy --heads " +
+               std::to_string(golden.option("nhead")) + " --norm-first --activation gelu ";
+  }
+
+  /// All files below the folder with their contents, but what the calls themselves print.
+  std::vector<std::string> snapshot() const {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (!entry.is_regular_file() || name == "out.txt" || name == "err.txt") continue;
+      files.push_back(entry.path().string() + ": " + contents(entry.path()));
+    }
+    std::ranges::sort(files);
+    return files;
+  }
+
+  void expect_refused(const std::vector<ProgramCall>& calls) const {
+    const std::vector<std::string> before = snapshot();
+    for (const ProgramCall& each : calls) {
+      EXPECT_TRUE(fails(each.program, each.arguments, each.words)) << each.arguments;
+      EXPECT_EQ(contents(folder_ / "out.txt"), "") << each.arguments;
+      EXPECT_TRUE(snapshot() == before) << each.program << ' ' << each.arguments;
+    }
+  }
+
+  std::string encoder_;
+};
+
+TEST_F(Outputs, AreNoInputs) {
+  fs::create_symlink("lines.txt", folder_ / "symbolic.txt");
+  fs::create_hard_link(folder_ / "lines.txt", folder_ / "hard.txt");
+  fs::create_directory_symlink("m", folder_ / "link");
+  fs::create_hard_link(folder_ / "m/model.safetensors", folder_ / "weights");
+  fs::rename(folder_ / "bert/vocab.txt", folder_ / "blob");  // as the hub's cache lays folders out
+  fs::create_symlink("../blob", folder_ / "bert/vocab.txt");
+  fs::copy(folder_ / "lines.txt", folder_ / "x.html");
+  const std::string embed = "--model m lines.txt --output ";
+  const std::string bert = "--model bert lines.txt ";
+  expect_refused(
+      {{"embed", embed + "lines.txt",
+        "--output must not be an input, got lines.txt (FILE lines.txt)"},
+       {"embed", embed + "./m/../lines.txt", "must not be an input"},
+       {"embed", embed + "symbolic.txt", "must not be an input"},
+       {"embed", embed + "hard.txt", "must not be an input"},
+       {"embed", "--model m symbolic.txt --output lines.txt", "must not be an input"},
+       {"embed", "--model m --output lines.txt < lines.txt", "(standard input)"},
+       {"embed", embed + "m/model.safetensors",
+        "--output must not be inside an input, got m/model.safetensors (--model m)"},
+       {"embed", embed + "link/1_Pooling/config.json", "inside an input"},
+       {"embed", embed + "m/new.npy", "inside an input"},
+       {"embed", "--model link lines.txt --output m/new.npy", "inside an input"},
+       {"embed", embed + "weights", "inside an input"},
+       {"embed", "--model m x.html --attention x.html", "--attention must not be an input"},
+       {"tag_tokens", bert + "--attention bert/a.html", "inside an input"},
+       {"tag_tokens", "--model bert lines.txt --attention blob", "inside an input"},
+       {"classify_text", "--model bert x.html --attention x.html", "--attention must not be"},
+       {"fill_mask", "--model bert x.html --attention x.html", "--attention must not be"},
+       {"rerank", "--model reranker --query a x.html --attention x.html", "--attention must not"},
+       {"answer", "--model questions --question a x.html --attention x.html", "--attention must"},
+       {"run_encoder", encoder_ + "--output w.safetensors", "must not be an input"},
+       {"run_encoder", encoder_ + "--output x.npy", "must not be an input"},
+       {"run_encoder", encoder_ + "--output y.npy --trace x.npy",
+        "--trace must not be an input, got x.npy (--input x.npy)"},
+       {"run_encoder", encoder_ + "--output y.npy --causal --attention-output w.safetensors",
+        "--attention-output must not be an input"},
+       {"compare_runs", "a.csv --report a.csv",
+        "--report must not be an input, got a.csv (LOG a.c"},
+       {"train_classifier", kClassifier + "--log train.tsv", "--log must not be an input"},
+       {"train_classifier", kClassifier + "--attention test.tsv", "--attention must not be an inp"},
+       {"train_masked_lm", kMaskedLm + "--report text.txt", "--report must not be an input"},
+       {"fine_tune", "--model bert --train train.tsv --save n --log bert/vocab.txt", "an input"},
+       {"fine_tune", "--model bert --train train.tsv --save n --report train.tsv", "an input"}});
+}
+
+TEST_F(Outputs, AreNotOneFile) {
+  fs::create_symlink("y.html", folder_ / "dangling");
+  fs::create_directory(folder_ / "run");
+  expect_refused(
+      {{"embed", "--model m lines.txt --output y.html --attention y.html",
+        "must not be another output, got y.html (--"},
+       {"embed", "--model m lines.txt --output dangling --attention y.html", "another output"},
+       {"run_encoder", encoder_ + "--output y.npy --trace ./y.npy", "another output"},
+       {"run_encoder", encoder_ + "--output y.npy --attention-output run/../y.npy", "another outp"},
+       {"train_reverse", kReverse + "--log a --report a",
+        "--log must not be another output, got a (--report a)"},
+       {"train_reverse", kReverse + "--attention a.html --report a.html", "another output"},
+       {"train_reverse", kReverse + "--save run --attention run/checkpoint.safetensors",
+        "--attention must not be the checkpoint"},
+       {"fine_tune", "--model bert --train train.tsv --save new --attention new/a.html",
+        "--attention must not be inside another output, got new/a.html (--save new)"}});
+  EXPECT_EQ(run("embed", "--model m lines.txt --output y.npy >y.npy 2>err.txt #").status, 2);
+  EXPECT_NE(contents(folder_ / "err.txt").find("(standard output)"), std::string::npos);
+}
+
+// A folder that the program makes for its checkpoint may have its other outputs.
+TEST_F(Outputs, MayBeInTheFolderOfTheCheckpoint) {
+  const Outcome outcome = run("train_reverse", kReverse +
+                                                   "--save run --log run/log.csv --report "
+                                                   "run/page.html --attention run/map.svg");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  for (const char* name : {"log.csv", "page.html", "map.svg", "checkpoint.safetensors"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
+  }
+}
+
+// The inputs have errors too, which would be found later.
+TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
+  write("bad.txt", "\xff\n");
+  const std::string embed = "--model m bad.txt --output ";
+  expect_refused(
+      {{"embed", embed + "none/y.npy", "none/y.npy: "},
+       {"embed", embed + "lines.txt/y.npy", "lines.txt/y.npy: "},
+       {"embed", embed + "m/..", "m/..: "},
+       {"embed", embed + "/dev/null", "/dev/null: "},
+       {"embed", embed + "/proc/y.npy", "/proc/y.npy: "},
+       {"embed", embed + std::string(300, 'x'), "xxx: "},
+       {"tag_tokens", "--model bert bad.txt --attention none/a.html", "none/a.html: "},
+       {"run_encoder", encoder_ + "--output y.npy --trace none/t.txt", "none/t.txt: "},
+       {"run_encoder", encoder_ + "--output y.npy --attention-output none/a.npy", "none/a.npy: "},
+       {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
+       {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
+       {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});
+}
+
+TEST_F(Outputs, AFullStandardOutputIsAnError) {
+  const std::string weights = "'" + (golden_folder("bert") / "model.safetensors").string() + "'";
+  write("trace.txt", "input 2x3 0 1 1 2 3\n");
+  const std::vector<ProgramCall> calls = {
+      {"answer", "--model questions --question 'the cat' lines.txt", ""},
+      {"classify_text", "--model bert lines.txt", ""},
+      {"compare_runs", "a.csv", ""},
+      {"compare_trace", "trace.txt trace.txt", ""},
+      {"embed", "--model m lines.txt", ""},
+      {"fill_mask", "--model bert blanks.txt", ""},
+      {"fine_tune", "--model bert --train train.tsv --epochs 1 --save new", ""},
+      {"inspect_checkpoint", weights, ""},
+      {"rerank", "--model reranker --query 'the cat' lines.txt", ""},
+      {"run_encoder", encoder_ + "--output y.npy", ""},
+      {"tag_tokens", "--model bert lines.txt", ""},
+      {"tokenize", "--model bert lines.txt", ""},
+      {"train_classifier", kClassifier, ""},
+      {"train_masked_lm", kMaskedLm, ""},
+      {"train_reverse", kReverse, ""}};
+  for (const ProgramCall& each : calls) {
+    for (const std::string& arguments : {std::string("--help"), each.arguments}) {
+      const int status = run(each.program, arguments + " >/dev/full 2>err.txt #").status;
+      EXPECT_EQ(status, 2) << each.program << ' ' << arguments;
+      EXPECT_EQ(contents(folder_ / "err.txt"),
+                each.program + ": standard output: cannot be written completely\n");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test
