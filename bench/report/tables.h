@@ -38,7 +38,7 @@ Table peers_table(const Results& results);
 Table peer_groups_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results);
-/// A few cases that stand for the library, for the first page.
+/// A few cases that stand for the library.
 Table highlights_table(const Results& results);
 
 std::string to_html(const Table& table);

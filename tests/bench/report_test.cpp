@@ -128,17 +128,15 @@ TEST(ReadmeTest, CellsCannotBreakATable) {
   EXPECT_TRUE(has(made("peers"), "| matmul | onednn | 2 |")) << made("peers");
 }
 
-/// Every README's tables can be made anew.
+/// The tables of bench/README.md can be made anew.
 TEST(ReadmeTest, MarkersOfTheRepositoryAreWellFormed) {
-  const fs::path root = TESSERA_SOURCE_DIR;
-  int tables = 0;
-  for (const char* name : {"README.md", "bench/README.md"}) {
-    std::ifstream file(root / name, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_NO_THROW(with_tables(text, measured(), name));
-    tables += has(text, "<!-- table: ") ? 1 : 0;
+  const std::string name = "bench/README.md";
+  std::ifstream file(fs::path(TESSERA_SOURCE_DIR) / name, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NO_THROW(with_tables(text, measured(), name));
+  for (const char* table : {"highlights", "peers"}) {
+    EXPECT_TRUE(has(text, std::string("<!-- table: ") + table + " -->")) << table;
   }
-  EXPECT_EQ(tables, 2);
 }
 
 }  // namespace

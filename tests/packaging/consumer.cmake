@@ -93,7 +93,7 @@ add_test(NAME consumer.extract_readme COMMAND ${CMAKE_COMMAND}
 set_tests_properties(consumer.extract_readme PROPERTIES FIXTURES_SETUP readme)
 project_test(readme "installed;readme" ${consumer}/readme_source ${consumer}/readme
   OPTIONS ${use_installed}
-  RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/readme/app)
+  RUN ${CMAKE_CROSSCOMPILING_EMULATOR} ${consumer}/readme/app ${CMAKE_CURRENT_SOURCE_DIR}/golden/folders/sentence)
 
 # ---- from the source tree ----
 

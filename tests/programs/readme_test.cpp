@@ -66,6 +66,27 @@ TEST(Readme, EveryBlockIsOfAKindThatIsTested) {
   EXPECT_GT(count, 40);
 }
 
+/// The block of text after a block of README.md, which shows what that block prints; null if the next
+/// block is not of text.
+const Block* shown_below(const std::vector<Block>& blocks, const std::string& place) {
+  const auto block = std::find_if(blocks.begin(), blocks.end(),
+                                  [&](const Block& each) { return each.place() == place; });
+  if (block == blocks.end() || block + 1 == blocks.end() || block->file != "README.md") {
+    return nullptr;
+  }
+  return block[1].file == block->file && block[1].kind == "text" ? &block[1] : nullptr;
+}
+
+/// The lines of an output without what depends on the model, which is a small one here: numbers and
+/// the order of lines.
+std::multiset<std::string> form_of(const std::string& text) {
+  const std::regex number(" *-?[0-9]+[.]?[0-9]* *");
+  std::istringstream in(std::regex_replace(text, number, "0 "));
+  std::multiset<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
 /// A folder with what the pages' commands read.
 class ReadmeCommands : public Programs {
  protected:
@@ -129,10 +150,13 @@ bool is_run(const std::string& line) {
 
 TEST_F(ReadmeCommands, EachRunsInTheOrderOfItsPage) {
   int count = 0;
+  int shown = 0;
   std::string page;
-  for (const Block& block : all_blocks(kRoot)) {
+  const std::vector<Block> blocks = all_blocks(kRoot);
+  for (const Block& block : blocks) {
     if (block.kind != "sh") continue;
     start_page(page, block.file);
+    bool was_run = false;  // the last command
     std::istringstream lines(block.text);
     for (std::string line, part; std::getline(lines, part);) {
       line += part;
@@ -140,14 +164,32 @@ TEST_F(ReadmeCommands, EachRunsInTheOrderOfItsPage) {
         line.pop_back();
         continue;
       }
-      if (!line.empty() && !line.starts_with("#") && is_run(line)) {
+      was_run = !line.empty() && !line.starts_with("#") && is_run(line);
+      if (was_run) {
         ++count;
         run_line(block, line);
       }
       line.clear();
     }
+    if (const Block* below = shown_below(blocks, block.place()); below != nullptr && was_run) {
+      ++shown;
+      EXPECT_EQ(form_of(contents(folder_ / "out.txt")), form_of(below->text)) << below->place();
+    }
   }
   EXPECT_GT(count, 15);
+  EXPECT_EQ(shown, 1) << "the search of README.md";
+}
+
+/// The demo, which is the first command of README.md, prints what the page shows below it.
+TEST_F(ReadmeCommands, TheDemoPrintsWhatThePageShows) {
+  if (!std::string(TESSERA_EMULATOR).empty()) GTEST_SKIP() << "it would take minutes";
+  const std::vector<Block> blocks = blocks_of(kRoot, "README.md");
+  ASSERT_FALSE(blocks.empty());
+  EXPECT_NE(blocks[0].text.find("--preset demo"), std::string::npos);
+  const Block* const shown = shown_below(blocks, blocks[0].place());
+  ASSERT_NE(shown, nullptr);
+  const Outcome demo = run("train_reverse", "");
+  EXPECT_NE(demo.output.find(shown->text), std::string::npos) << demo.output;
 }
 
 /// Programs and statements run one after the other in one folder, and what they print is not shown.
@@ -158,6 +200,8 @@ TEST_F(ReadmeCommands, EachBlockOfCppRuns) {
   char* arguments[] = {name.data(), model.data(), nullptr};
   EXPECT_GT(compiled_blocks().size(), 20U);
   std::string page;
+  const std::vector<Block> blocks = all_blocks(kRoot);
+  int shown = 0;
   for (const CompiledBlock& block : compiled_blocks()) {
     if (!is_run(block.first)) continue;
     start_page(page, block.place.substr(0, block.place.find(':')));
@@ -170,7 +214,12 @@ TEST_F(ReadmeCommands, EachBlockOfCppRuns) {
     }
     std::cout.rdbuf(console);
     EXPECT_TRUE(!block.is_program || !printed.str().empty()) << block.place;
+    if (const Block* below = shown_below(blocks, block.place)) {
+      ++shown;
+      EXPECT_EQ(form_of(printed.str()), form_of(below->text)) << below->place();
+    }
   }
+  EXPECT_EQ(shown, 1) << "the program of README.md";
   fs::current_path(before);
 }
 
