@@ -307,7 +307,7 @@ TEST(LoadSafetensors, WantsPlainUnsignedNumbers) {
 TEST(LoadSafetensors, RefusesOtherDtypes) {
   EXPECT_EQ(
       entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
-      "tensor 'w': cannot load_bytes dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
+      "tensor 'w': cannot load dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
       "BF16, F32 or F64");
   EXPECT_NE(entry_error(entry("U64", "[1]", "[0,8]")).find("'U64'"), std::string::npos);
 }

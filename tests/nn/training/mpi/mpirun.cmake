@@ -5,8 +5,10 @@ if(NOT TARGET tessera::mpi OR NOT MPIEXEC_EXECUTABLE OR sanitized)
   return()
 endif()
 
-# As root, in a container, with more processes than cores: Open MPI must be told that all are meant.
+# As root, in a container, with more processes than cores and without a network: Open MPI must be told that
+# all are meant.
 set(mpi_environment
+  OMPI_MCA_btl=^tcp
   OMP_WAIT_POLICY=passive
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
