@@ -159,7 +159,7 @@ class Faults : public TrainingPrograms {
     wait_for_end(fault, run, ending);
     ending.left = run.processes().size();
     ending.status = run.status().value_or(0);
-    ending.errors = contents(folder_ / "err.txt");
+    ending.errors = errors_in(folder_ / "err.txt");
     return ending;
   }
 
