@@ -33,36 +33,34 @@ INSTANTIATE_TEST_SUITE_P(DTypes, EmbeddingLossParity, ::testing::Values(kFloat32
                          [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(EmbeddingLossParity, Triplet) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, kind] : kReductions) {
     for (const bool swap : {false, true}) {
-      EXPECT_TRUE(is_golden((swap ? "triplet_swap_" : "triplet_") + name,
-                            [=, reduction = reduction](GoldenOperands& o) {
-                              return triplet_margin_loss(
-                                  o["anchor"], o["positive"], o["negative"],
-                                  {.margin = 0.5, .swap = swap, .reduction = reduction});
-                            }));
+      EXPECT_TRUE(is_golden(
+          (swap ? "triplet_swap_" : "triplet_") + name, [=, reduction = kind](GoldenOperands& o) {
+            return triplet_margin_loss(o["anchor"], o["positive"], o["negative"],
+                                       {.margin = 0.5, .swap = swap, .reduction = reduction});
+          }));
     }
   }
 }
 
 TEST_P(EmbeddingLossParity, Contrastive) {
-  for (const auto& [name, reduction] : kReductions) {
-    EXPECT_TRUE(is_golden("contrastive_" + name, [reduction = reduction](GoldenOperands& o) {
+  for (const auto& [name, kind] : kReductions) {
+    EXPECT_TRUE(is_golden("contrastive_" + name, [reduction = kind](GoldenOperands& o) {
       return contrastive(o["queries"], o["keys"], {.reduction = reduction});
     }));
-    EXPECT_TRUE(
-        is_golden("contrastive_symmetric_" + name, [reduction = reduction](GoldenOperands& o) {
-          return contrastive(
-              o["queries"], o["keys"],
-              {.temperature = 2, .symmetric = true, .normalize = false, .reduction = reduction});
-        }));
+    EXPECT_TRUE(is_golden("contrastive_symmetric_" + name, [reduction = kind](GoldenOperands& o) {
+      return contrastive(
+          o["queries"], o["keys"],
+          {.temperature = 2, .symmetric = true, .normalize = false, .reduction = reduction});
+    }));
   }
 }
 
 TEST(TripletMarginLoss, Gradients) {
-  for (const auto& [name, reduction] : kReductions) {
+  for (const auto& [name, kind] : kReductions) {
     for (const bool swap : {false, true}) {
-      const auto f = [&, reduction = reduction](const Tensors& in) {
+      const auto f = [&, reduction = kind](const Tensors& in) {
         return triplet_margin_loss(in[0], in[1], in[2],
                                    {.margin = 4, .swap = swap, .reduction = reduction});
       };

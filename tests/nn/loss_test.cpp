@@ -73,13 +73,13 @@ INSTANTIATE_TEST_SUITE_P(DTypes, LossParity, ::testing::Values(kFloat32, kFloat6
                          [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(LossParity, CrossEntropy) {
-  for (const auto& [reduction_name, reduction] : kLossReductions) {
+  for (const auto& [reduction_name, kind] : kLossReductions) {
     for (const double smoothing : {0.0, 0.15}) {
       for (const char* weighted : {"", "_weighted"}) {
         const Golden golden(str_cat("cross_entropy_", reduction_name,
                                     smoothing == 0 ? "_plain" : "_smooth", weighted),
                             GetParam());
-        EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
+        EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
           return cross_entropy(
               x, golden["targets"],
               {.weight = golden["weight"], .label_smoothing = smoothing, .reduction = reduction});
@@ -101,10 +101,10 @@ TEST_P(LossParity, WhereAllTargetsAreIgnoredTheMeanIsNaNAndTheGradientZero) {
 }
 
 TEST_P(LossParity, BceWithLogits) {
-  for (const auto& [reduction_name, reduction] : kLossReductions) {
+  for (const auto& [reduction_name, kind] : kLossReductions) {
     for (const char* weighted : {"", "_weighted"}) {
       const Golden golden("bce_" + reduction_name + weighted, GetParam());
-      EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
+      EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
         return bce_with_logits(x, golden["target"],
                                {.weight = golden["weight"],
                                 .pos_weight = golden["pos_weight"],
@@ -115,9 +115,9 @@ TEST_P(LossParity, BceWithLogits) {
 }
 
 TEST_P(LossParity, MeanSquaredError) {
-  for (const auto& [reduction_name, reduction] : kLossReductions) {
+  for (const auto& [reduction_name, kind] : kLossReductions) {
     const Golden golden("mse_" + reduction_name, GetParam());
-    EXPECT_TRUE(golden.agrees([&, reduction = reduction](const Tensor& x) {
+    EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
       return mse_loss(x, golden["target"], reduction);
     }));
   }
@@ -170,9 +170,9 @@ TEST(CrossEntropy, IsItsDefinitionForAnyNumberOfClasses) {
 TEST(CrossEntropy, Gradients) {
   const Tensor targets = tensor({{0, 4}, {-100, 2}, {3, 3}});
   const Tensor weight = values({5}, 8, 0.5, 2);
-  for (const auto& [name, reduction] : kLossReductions) {
+  for (const auto& [name, kind] : kLossReductions) {
     for (const double smoothing : {0.0, 0.2}) {
-      const auto f = [&, reduction = reduction](const Tensors& in) {
+      const auto f = [&, reduction = kind](const Tensors& in) {
         const nn::CrossEntropyOptions plain = {.label_smoothing = smoothing,
                                                .reduction = reduction};
         nn::CrossEntropyOptions weighted = plain;
@@ -257,8 +257,8 @@ TEST(CrossEntropy, Errors) {
 TEST(BceWithLogits, Gradients) {
   const Tensor target = values({3, 4}, 9, 0, 1);
   const Tensor weight = values({4}, 10, 0.5, 2);
-  for (const auto& [name, reduction] : kLossReductions) {
-    const auto f = [&, reduction = reduction](const Tensors& in) {
+  for (const auto& [name, kind] : kLossReductions) {
+    const auto f = [&, reduction = kind](const Tensors& in) {
       return bce_with_logits(in[0], target, {.reduction = reduction}) +
              bce_with_logits(in[0], target,
                              {.weight = weight, .pos_weight = weight * 2, .reduction = reduction});
@@ -311,8 +311,8 @@ TEST(BceWithLogits, Errors) {
 }
 
 TEST(MseLoss, GradientsOfBoth) {
-  for (const auto& [name, reduction] : kLossReductions) {
-    const auto f = [&, reduction = reduction](const Tensors& in) {
+  for (const auto& [name, kind] : kLossReductions) {
+    const auto f = [&, reduction = kind](const Tensors& in) {
       return mse_loss(in[0], in[1], reduction);
     };
     EXPECT_TRUE(gradcheck(f, {values({3, 4}, 14), values({3, 4}, 15)})) << name;

@@ -41,8 +41,8 @@ INSTANTIATE_TEST_SUITE_P(DTypes, ComposedLossParity, ::testing::Values(kFloat32,
                          [](const auto& test) { return str_cat(test.param); });
 
 TEST_P(ComposedLossParity, NllLoss) {
-  for (const auto& [name, reduction] : kNamedReductions) {
-    const auto loss = [reduction = reduction](GoldenOperands& o) {
+  for (const auto& [name, kind] : kNamedReductions) {
+    const auto loss = [reduction = kind](GoldenOperands& o) {
       return nll_loss(o["x"], o["target"], {.weight = o["weight"], .reduction = reduction});
     };
     EXPECT_TRUE(is_golden("nll_" + name, loss));
@@ -51,10 +51,10 @@ TEST_P(ComposedLossParity, NllLoss) {
 }
 
 TEST_P(ComposedLossParity, KlDiv) {
-  for (const auto& [name, reduction] : kKlReductions) {
+  for (const auto& [name, kind] : kKlReductions) {
     for (const bool log_target : {false, true}) {
       EXPECT_TRUE(is_golden(
-          (log_target ? "kl_log_" : "kl_") + name, [=, reduction = reduction](GoldenOperands& o) {
+          (log_target ? "kl_log_" : "kl_") + name, [=, reduction = kind](GoldenOperands& o) {
             return kl_div(o["x"], o["target"], {.log_target = log_target, .reduction = reduction});
           }));
     }
@@ -62,10 +62,10 @@ TEST_P(ComposedLossParity, KlDiv) {
 }
 
 TEST_P(ComposedLossParity, SmoothL1) {
-  for (const auto& [name, reduction] : kNamedReductions) {
+  for (const auto& [name, kind] : kNamedReductions) {
     for (const bool narrow : {false, true}) {
       EXPECT_TRUE(is_golden((narrow ? "smooth_l1_narrow_" : "smooth_l1_") + name,
-                            [=, reduction = reduction](GoldenOperands& o) {
+                            [=, reduction = kind](GoldenOperands& o) {
                               return smooth_l1_loss(
                                   o["x"], o["target"],
                                   {.beta = narrow ? 0.25 : 1, .reduction = reduction});
@@ -78,11 +78,11 @@ TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
   const Tensor x = random_tensor({2, 3, 7}, kFloat64, 1);
   const Tensor targets = tensor({{0, 6, 5}, {2, 5, 1}});
   const Tensor weight = values({7}, 2, 0.5, 2);
-  for (const auto& [name, reduction] : kNamedReductions) {
-    const Tensor got = nll_loss(log_softmax(x), targets,
-                                {.weight = weight, .ignore_index = 5, .reduction = reduction});
+  for (const auto& [name, kind] : kNamedReductions) {
+    const Tensor got =
+        nll_loss(log_softmax(x), targets, {.weight = weight, .ignore_index = 5, .reduction = kind});
     const Tensor want =
-        cross_entropy(x, targets, {.weight = weight, .ignore_index = 5, .reduction = reduction});
+        cross_entropy(x, targets, {.weight = weight, .ignore_index = 5, .reduction = kind});
     EXPECT_TRUE(near(got, array(want), 1e-13)) << name;
   }
 }
@@ -90,8 +90,8 @@ TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
 TEST(NllLoss, Gradients) {
   const Tensor targets = tensor({{0, 4}, {-100, 2}, {3, 3}});
   const Tensor weight = values({5}, 8, 0.5, 2);
-  for (const auto& [name, reduction] : kNamedReductions) {
-    const auto f = [&, reduction = reduction](const Tensors& in) {
+  for (const auto& [name, kind] : kNamedReductions) {
+    const auto f = [&, reduction = kind](const Tensors& in) {
       return nll_loss(in[0], targets, {.reduction = reduction}) +
              nll_loss(in[0], targets, {.weight = weight, .reduction = reduction});
     };
@@ -142,9 +142,9 @@ TEST(NllLoss, Errors) {
 }
 
 TEST(KlDiv, GradientsOfBoth) {
-  for (const auto& [name, reduction] : kKlReductions) {
+  for (const auto& [name, kind] : kKlReductions) {
     for (const bool log_target : {false, true}) {
-      const auto f = [&, reduction = reduction](const Tensors& in) {
+      const auto f = [&, reduction = kind](const Tensors& in) {
         return kl_div(in[0], in[1], {.log_target = log_target, .reduction = reduction});
       };
       EXPECT_TRUE(gradcheck(f, {values({3, 4}, 1), values({3, 4}, 2, 0.1, 1)})) << name;
@@ -191,9 +191,9 @@ TEST(KlDiv, Errors) {
 }
 
 TEST(SmoothL1Loss, GradientsOfBoth) {
-  for (const auto& [name, reduction] : kNamedReductions) {
+  for (const auto& [name, kind] : kNamedReductions) {
     for (const double beta : {0.0, 0.5, 2.0}) {
-      const auto f = [&, reduction = reduction](const Tensors& in) {
+      const auto f = [&, reduction = kind](const Tensors& in) {
         return smooth_l1_loss(in[0], in[1], {.beta = beta, .reduction = reduction});
       };
       EXPECT_TRUE(gradcheck(f, {values({3, 4}, 14), values({3, 4}, 15)})) << name << beta;

@@ -141,9 +141,9 @@ TEST_F(ProcessPrograms, HelpAndErrorsAreSaidOnce) {
 
 TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
   const std::string arguments = kReverse + "--shards 2 ";
-  EXPECT_TRUE(all_fail("train_reverse",
-                       arguments + "--seed 1 -or- " + kTrainReverse + arguments + "--seed 2",
-                       "--seed is '1' at rank 0, but '2' at rank 1", by_rank()));
+  EXPECT_TRUE(all_fail(
+      "train_reverse", arguments + "--seed 1 -or- " + kTrainReverse + arguments + "--seed 2",
+      "--seed must be the same on all ranks, got '1' on rank 0 and '2' on rank 1", by_rank()));
   fs::create_directory(folder_ / "other");
   write("other/text.txt", contents(folder_ / "text.txt") + "It has another line.\n");
   EXPECT_TRUE(all_fail("train_masked_lm",
@@ -151,9 +151,9 @@ TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
                            program_file("train_masked_lm") + kMaskedLm + "--shards 2",
                        "the examples", by_rank()));
   if (available_isas().size() < 2) GTEST_SKIP() << "one instruction set";
-  EXPECT_TRUE(all_fail(
-      "train_reverse", arguments + " -or- env TESSERA_ISA=baseline" + kTrainReverse + arguments,
-      "the instruction set is 'avx2 or avx512' at rank 0, but 'baseline'", by_rank()));
+  EXPECT_TRUE(all_fail("train_reverse",
+                       arguments + " -or- env TESSERA_ISA=baseline" + kTrainReverse + arguments,
+                       "got 'avx2 or avx512' on rank 0 and 'baseline'", by_rank()));
   // What one alone finds wrong, it says.
   EXPECT_TRUE(all_fail("train_reverse",
                        arguments + " -or- env TESSERA_ISA=mmx" + kTrainReverse + arguments,
