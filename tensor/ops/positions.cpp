@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tensor/error.h"
+
 namespace tessera {
 
 namespace {
@@ -23,6 +25,7 @@ index_t scaled_exponent(PositionExponent exponent, index_t column) {
 
 Tensor sinusoidal_positions(index_t positions, index_t width, PositionExponent exponent,
                             DType dtype) {
+  require_enum("sinusoidal_positions", "exponent", exponent, PositionExponent::kColumnDoubled);
   Tensor table = Tensor::empty({positions, width}, kFloat64);
   double* out = table.mutable_data<double>();
   for (index_t position = 0; position < positions; ++position) {

@@ -21,7 +21,8 @@ enum class PositionExponent {
 
 /// The table of sinusoidal positions, computed in double.
 ///
-/// **Shapes**: (positions, width); an odd width ends with a sine. **Errors**: a negative size.
+/// **Shapes**: (positions, width); an odd width ends with a sine. **Errors**: a negative size; an
+/// unknown exponent.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
 Tensor sinusoidal_positions(index_t positions, index_t width,
                             PositionExponent exponent = PositionExponent::kVaswani,
