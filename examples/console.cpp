@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -11,7 +12,7 @@
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tensor/printable.h"
 #include "tensor/storage.h"
 
 namespace tessera::examples {
@@ -23,12 +24,11 @@ constexpr std::size_t kLongestError = 400;
 /// The text on one line, and not too long.
 std::string one_line(const std::string& text) {
   std::string line;
-  for (const char c : text) {
-    if (c != '\n' && c != '\r') {
-      line += plain(std::string_view(&c, 1));
-    } else if (!line.empty() && line.back() != ' ') {
-      line += line.back() == ':' ? " " : "; ";
-    }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+    if (end > begin && !line.empty() && line.back() != ' ') line += line.back() == ':' ? " " : "; ";
+    line += escaped(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
   }
   if (line.size() <= kLongestError) return line;
   std::size_t end = kLongestError;
@@ -46,13 +46,7 @@ void occupy_closed_streams() {
 }  // namespace
 
 std::string plain(std::string_view text) {
-  std::string shown;
-  for (const char c : text) {
-    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    const std::string quoted = is_control ? printable(std::string_view(&c, 1)) : std::string();
-    shown += is_control ? quoted.substr(1, quoted.size() - 2) : std::string(1, c);
-  }
-  return shown;
+  return escaped(text);
 }
 
 std::string plain_line(std::string_view line) {

@@ -7,17 +7,11 @@
 #include <utility>
 
 #include "nn/differences.h"
-#include "tensor/io/file.h"
+#include "tensor/printable.h"
 
 namespace tessera::nn {
 
 namespace {
-
-/// A name that somebody else may have chosen, fit for an error message.
-std::string plain(const std::string& name) {
-  const std::string quoted = printable(name);
-  return quoted.substr(1, quoted.size() - 2);
-}
 
 /// How many names of `given` are in `wanted` without `prefix`.
 index_t fitting_names(const StateDict& wanted, const StateDict& given, const std::string& prefix) {
@@ -44,7 +38,8 @@ std::string better_prefix(const StateDict& wanted, const StateDict& given, const
   if (best == now) return "";
   const std::string some = str_cat("\n  ", most, " of ", given.size(), " names fit ");
   if (best.empty()) return some + "as they are: load without a prefix";
-  return str_cat(some, "after '", plain(best), "': load with .prefix = \"", plain(best), "\"");
+  return str_cat(some, "after '", escaped(best, 80), "': load with .prefix = \"", escaped(best, 80),
+                 "\"");
 }
 
 }  // namespace
@@ -71,7 +66,7 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
     if (is_ours && wanted.contains(name.substr(options.prefix.size()))) continue;
     plan.report.left_over.push_back(name);
     if (options.strict && is_ours) {
-      differences.add("unexpected: ", plain(name), ' ', tensor.shape());
+      differences.add("unexpected: ", escaped(name, 80), ' ', tensor.shape());
     }
   }
   if (plan.report.missing.size() == wanted.size() && !wanted.empty()) {

@@ -14,7 +14,8 @@ Shape Nested::shape() const {
   Shape inner = parts_.empty() ? Shape{} : parts_.front().shape();
   for (const Nested& part : parts_) {
     const Shape shape = part.shape();
-    require(shape == inner, "tensor", "ragged lists: parts of shapes ", inner, " and ", shape);
+    require(shape == inner, "tensor", "lists at one level must have equal shapes, got ", inner,
+            " and ", shape);
   }
   inner.insert(0, std::ssize(parts_));
   return inner;
@@ -54,8 +55,8 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype) {
 template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape) {
   const index_t count = element_count("from_span", shape);
-  require(std::ssize(values) == count, "from_span", values.size(), " values do not fill shape ",
-          shape);
+  require(std::ssize(values) == count, "from_span", "number of values must be ", count,
+          " for shape ", shape, ", got ", values.size());
   Tensor result = Tensor::empty(shape, dtype_of<T>);
   std::copy(values.begin(), values.end(), result.mutable_data<T>());
   return result;
@@ -67,8 +68,9 @@ template Tensor from_span(std::span<const float>, const Shape&);
 template Tensor from_span(std::span<const double>, const Shape&);
 
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape) {
-  require(std::ssize(values) == element_count("from_vector", shape), "from_vector", values.size(),
-          " values do not fill shape ", shape);
+  const index_t count = element_count("from_vector", shape);
+  require(std::ssize(values) == count, "from_vector", "number of values must be ", count,
+          " for shape ", shape, ", got ", values.size());
   Tensor result = Tensor::empty(shape, kBool);
   std::copy(values.begin(), values.end(), result.mutable_data<bool>());
   return result;
@@ -87,28 +89,28 @@ Tensor ones(const Shape& shape, DType dtype) {
 }
 
 Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype) {
-  require(x.defined(), "full_like", "the tensor is undefined");
+  require(x.defined(), "full_like", "x must be defined, got an undefined tensor");
   return full(x.shape(), value, dtype.value_or(x.dtype()));
 }
 
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) {
-  require(x.defined(), "zeros_like", "the tensor is undefined");
+  require(x.defined(), "zeros_like", "x must be defined, got an undefined tensor");
   return zeros(x.shape(), dtype.value_or(x.dtype()));
 }
 
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
-  require(x.defined(), "ones_like", "the tensor is undefined");
+  require(x.defined(), "ones_like", "x must be defined, got an undefined tensor");
   return ones(x.shape(), dtype.value_or(x.dtype()));
 }
 
 Tensor arange(double start, double stop, double step, DType dtype) {
-  require(step != 0, "arange", "the step must not be 0");
+  require(step != 0, "arange", "step must not be 0");
   require(std::isfinite(start) && std::isfinite(stop) && std::isfinite(step), "arange",
-          "cannot walk from ", start, " to ", stop, " by ", step);
+          "start, stop and step must be finite, got ", start, ", ", stop, " and ", step);
   const double length = std::ceil((stop - start) / step);
   constexpr double kMost = 1e15;
-  require(length <= kMost, "arange", length, " values from ", start, " to ", stop, " by ", step,
-          " are too many");
+  require(length <= kMost, "arange", "number of values must be at most ", kMost, ", got ", length,
+          " from ", start, " to ", stop, " by ", step);
   const auto count = static_cast<index_t>(std::max(length, 0.0));
   Tensor values = Tensor::empty({count}, kFloat64);
   double* out = values.mutable_data<double>();
@@ -121,9 +123,9 @@ Tensor arange(index_t stop, DType dtype) {
 }
 
 Tensor linspace(double start, double stop, index_t count, DType dtype) {
-  require(count >= 0, "linspace", "the number of values must not be negative, is ", count);
-  require(std::isfinite(stop - start), "linspace", "the distance from ", start, " to ", stop,
-          " is not finite");
+  require(count >= 0, "linspace", "count must be at least 0, got ", count);
+  require(std::isfinite(stop - start), "linspace",
+          "distance from start to stop must be finite, got ", start, " and ", stop);
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   Tensor values = Tensor::empty({count}, kFloat64);
   double* const out = values.mutable_data<double>();

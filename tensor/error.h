@@ -1,11 +1,15 @@
-// Errors: a user's mistake throws std::invalid_argument whose text names the op, what it wanted and
-// what it got; a broken file throws std::runtime_error with the file's name and the place.
+// Errors: a user's mistake throws std::invalid_argument with the text
+//   op: X must be RULE, got VALUE; cure
+// and a broken file throws std::runtime_error with the text
+//   FILE: PLACE: X must be RULE, got VALUE; cure
 #pragma once
 
 #include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+
+#include "tensor/printable.h"
 
 namespace tessera {
 
@@ -44,10 +48,11 @@ void require_enum(const char* op, const char* what, Enum value, Enum last) {
   if (value < Enum{} || value > last) fail_enum(op, what, value);
 }
 
-/// Throws std::runtime_error with the text `file: parts...`; the parts begin with the place.
+/// Throws std::runtime_error with the text `file: parts...`, where `file` is escaped; the parts begin
+/// with the place.
 template <class... Parts>
 [[noreturn]] void fail_file(const std::string& file, const Parts&... parts) {
-  throw std::runtime_error(str_cat(file, ": ", parts...));
+  throw std::runtime_error(str_cat(escaped(file), ": ", parts...));
 }
 
 }  // namespace tessera

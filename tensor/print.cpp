@@ -139,8 +139,8 @@ class Layout {
 };
 
 void check(const Tensor& tensor, const char* op, const PrintOptions& options) {
-  require(tensor.defined(), op, "the tensor is undefined");
-  require(options.precision >= 0, op, "precision must not be negative, got ", options.precision);
+  require(tensor.defined(), op, "tensor must be defined, got an undefined one");
+  require(options.precision >= 0, op, "precision must be at least 0, got ", options.precision);
   require(options.edge_items >= 1, op, "edge_items must be at least 1, got ", options.edge_items);
 }
 

@@ -131,8 +131,9 @@ struct Affine {
 
 Tensor uniform_of(const char* op, const Shape& shape, double low, double high, DType dtype,
                   Rng& rng) {
-  require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
-  require(low < high && std::isfinite(high - low), op, "no numbers in [", low, ", ", high, ")");
+  require(is_floating(dtype), op, "dtype must be floating, got ", dtype);
+  require(low < high && std::isfinite(high - low), op,
+          "low must be below high by a finite distance, got ", low, " and ", high);
   if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) {
     using T = decltype(kind);
@@ -220,7 +221,7 @@ Tensor normals(const Shape& shape, Rng& rng) {
 }
 
 Tensor normal_of(const char* op, const Shape& shape, DType dtype, Rng& rng) {
-  require(is_floating(dtype), op, "wants a floating dtype, got ", dtype);
+  require(is_floating(dtype), op, "dtype must be floating, got ", dtype);
   if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) { return normals<decltype(kind)>(shape, rng); });
 }
@@ -251,17 +252,17 @@ Tensor randn(const Shape& shape, DType dtype, Rng& rng) {
 }
 
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
-  require(x.defined(), "rand_like", "the tensor is undefined");
+  require(x.defined(), "rand_like", "x must be defined, got an undefined tensor");
   return uniform_of("rand_like", x.shape(), 0, 1, dtype.value_or(x.dtype()), rng);
 }
 
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
-  require(x.defined(), "randn_like", "the tensor is undefined");
+  require(x.defined(), "randn_like", "x must be defined, got an undefined tensor");
   return normal_of("randn_like", x.shape(), dtype.value_or(x.dtype()), rng);
 }
 
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {
-  require(low < high, "randint", "no numbers in [", low, ", ", high, ")");
+  require(low < high, "randint", "low must be below high, got ", low, " and ", high);
   // Unsigned, because the width and the sum may pass the end of int64 on their way.
   const auto base = static_cast<std::uint64_t>(low);
   const std::uint64_t range = static_cast<std::uint64_t>(high) - base;
@@ -274,7 +275,7 @@ Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {
 }
 
 Tensor bernoulli(const Shape& shape, double keep, Rng& rng) {
-  require(keep >= 0 && keep <= 1, "bernoulli", "keep must lie in [0, 1], got ", keep);
+  require(keep >= 0 && keep <= 1, "bernoulli", "keep must be in [0, 1], got ", keep);
   const auto threshold = static_cast<std::uint64_t>(keep * 0x1p32 + 0.5);
   return fill_blocks<bool, 4>(shape, rng, 4, [=](const PhiloxBlock& w) {
     return std::array{w[0] < threshold, w[1] < threshold, w[2] < threshold, w[3] < threshold};
@@ -282,7 +283,7 @@ Tensor bernoulli(const Shape& shape, double keep, Rng& rng) {
 }
 
 Tensor permutation(index_t count, Rng& rng) {
-  require(count >= 0, "permutation", "count must not be negative, got ", count);
+  require(count >= 0, "permutation", "count must be at least 0, got ", count);
   Tensor result = Tensor::empty({count}, kInt64);
   index_t* out = result.mutable_data<index_t>();
   std::iota(out, out + count, index_t{0});

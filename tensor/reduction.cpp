@@ -78,8 +78,8 @@ Tensor reduce_floating(ReduceOp op, const Tensor& x, const Axes& axes, bool keep
 
 Tensor sum_to_shape(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  require(broadcast_shapes("sum_to_shape", shape, x.shape()) == x.shape(), "sum_to_shape", "shape ",
-          shape, " does not broadcast to ", x.shape());
+  require(broadcast_shapes("sum_to_shape", shape, x.shape()) == x.shape(), "sum_to_shape",
+          "shape must broadcast to ", x.shape(), ", got ", shape);
   const index_t lead = x.rank() - shape.size();
   Axes repeated;
   for (index_t i = 0; i < x.rank(); ++i) {

@@ -7,8 +7,8 @@
 namespace tessera {
 
 Dims::Dims(std::span<const index_t> values) {
-  require(std::ssize(values) <= kMaxRank, "shape", values.size(),
-          " axes, but a tensor has at most ", kMaxRank);
+  require(std::ssize(values) <= kMaxRank, "shape", "number of axes must be at most ", kMaxRank,
+          ", got ", values.size());
   rank_ = std::ssize(values);
   std::copy(values.begin(), values.end(), values_.begin());
 }
@@ -20,7 +20,8 @@ Dims Dims::filled(index_t rank, index_t value) {
 }
 
 void Dims::insert(index_t position, index_t value) {
-  require(rank_ < kMaxRank, "shape", "a tensor has at most ", kMaxRank, " axes");
+  require(rank_ < kMaxRank, "shape", "number of axes must be at most ", kMaxRank, ", got ",
+          rank_ + 1);
   auto* first = values_.data() + position;
   std::copy_backward(first, values_.data() + rank_, values_.data() + rank_ + 1);
   *first = value;
@@ -45,10 +46,10 @@ index_t element_count(const char* op, const Shape& shape) {
   index_t count = 1;
   bool has_zero = false;
   for (index_t size : shape) {
-    require(size >= 0, op, "negative size in shape ", shape);
+    require(size >= 0, op, "sizes must be at least 0, got shape ", shape);
     has_zero = has_zero || size == 0;
     const bool overflows = __builtin_mul_overflow(count, std::max<index_t>(size, 1), &count);
-    require(!overflows, op, "shape ", shape, " has more elements than an int64 can count");
+    require(!overflows, op, "number of elements must fit int64, got shape ", shape);
   }
   return has_zero ? 0 : count;
 }
@@ -69,15 +70,15 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   for (index_t i = 0; i < shorter.size(); ++i) {
     const index_t p = longer[lead + i];
     const index_t q = shorter[i];
-    require(p == q || p == 1 || q == 1, op, "shapes ", a, " and ", b, " do not broadcast");
+    require(p == q || p == 1 || q == 1, op, "shapes must broadcast, got ", a, " and ", b);
     result[lead + i] = p == 1 ? q : p;
   }
   return result;
 }
 
 index_t normalize_axis(const char* op, index_t axis, index_t rank) {
-  require(-rank <= axis && axis < rank, op, "axis ", axis, " is out of range for a tensor with ",
-          rank, " axes");
+  require(-rank <= axis && axis < rank, op, "axis must be in [", -rank, ", ", rank, ") for ", rank,
+          " axes, got ", axis);
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -85,7 +86,7 @@ Axes normalize_axes(const char* op, const Axes& axes, index_t rank) {
   std::array<bool, static_cast<std::size_t>(kMaxRank)> named{};
   for (index_t axis : axes) {
     bool& seen = named[static_cast<std::size_t>(normalize_axis(op, axis, rank))];
-    require(!seen, op, "axis ", axis, " is named twice in ", axes);
+    require(!seen, op, "axes must be different, got ", axes);
     seen = true;
   }
   Axes sorted;

@@ -104,7 +104,8 @@ struct EmptyBlock : Block {
   explicit EmptyBlock(std::string reason) : why(std::move(reason)) {}
 
   static std::byte* make_data(Block& block) {
-    fail("storage", "this tensor has no elements: ", static_cast<EmptyBlock&>(block).why);
+    fail("storage",
+         "tensor must have its elements, got none: ", static_cast<EmptyBlock&>(block).why);
   }
 
   std::string why;
@@ -253,8 +254,9 @@ Storage Storage::allocate(index_t bytes) {
 }
 
 Storage Storage::borrow(std::shared_ptr<void> data, index_t bytes) {
-  require(data != nullptr && bytes >= 0, "storage", "cannot borrow ", bytes, " bytes at ",
-          data.get());
+  require(data != nullptr && bytes >= 0, "storage",
+          "borrowed memory must not be null and bytes must be at least 0, got ", data.get(),
+          " and ", bytes);
   return Storage(new_block<BorrowedBlock>(std::move(data), bytes));
 }
 
@@ -288,7 +290,7 @@ Storage::~Storage() {
 }
 
 Storage::Block& Storage::block() const {
-  require(block_ != nullptr, "storage", "there is none: the tensor is undefined");
+  require(block_ != nullptr, "storage", "tensor must be defined, got an undefined one");
   return *block_;
 }
 

@@ -20,7 +20,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   index_t bytes = 0;
   const bool overflows =
       __builtin_mul_overflow(element_count("empty", shape), item_size(dtype), &bytes);
-  require(!overflows, "empty", "shape ", shape, " of ", dtype, " has too many bytes");
+  require(!overflows, "empty", "number of bytes must fit int64, got shape ", shape, " of ", dtype);
   try {
     return of_storage(Storage::allocate(bytes), shape, dtype);
   } catch (const std::bad_alloc&) {
@@ -44,7 +44,7 @@ Tensor Tensor::without_elements(const Shape& shape, DType dtype, std::string why
 }
 
 void Tensor::fail_undefined(const char* op) {
-  fail(op, "the tensor is undefined");
+  fail(op, "tensor must be defined, got an undefined one");
 }
 
 index_t Tensor::size(index_t axis) const {
@@ -80,22 +80,25 @@ bool Tensor::is_broadcast() const {
 
 void Tensor::check_dtype(const char* op, DType wanted) const {
   check_defined(op);
-  require(wanted == dtype_, op, "asked for ", wanted, " elements of a ", dtype_,
-          " tensor of shape ", shape_);
+  require(wanted == dtype_, op, "element type must be ", dtype_, ", as in the tensor of shape ",
+          shape_, ", got ", wanted);
 }
 
 void Tensor::check_unrecorded(const char* op) const {
-  require(!is_recorded(*this), op, "a tape records, and this ", dtype_, " tensor of shape ", shape_,
-          " requires a gradient, which would end here unseen; read detach() if that is meant");
+  require(!is_recorded(*this), op, dtype_, " tensor of shape ", shape_,
+          " must not require a gradient while a tape records, because reading elements is not "
+          "recorded; call detach() if intended");
 }
 
 void Tensor::prepare_write(const char* op) {
   check_defined(op);
   require(!is_recorded(*this) || (slot_->recording == 0 && active_recorder->empty()), op,
-          "cannot write into a tensor of shape ", shape_,
-          ", which a tape has recorded and may read again");
-  require(!is_broadcast(), op, "cannot write into a broadcast view of shape ", shape_, ", strides ",
-          strides_, ": its elements share memory; clone() it first");
+          "tensor of shape ", shape_,
+          " must not be written to while a tape may read it again; write before the tape records, "
+          "or after backward");
+  require(!is_broadcast(), op,
+          "tensor must not be a broadcast view, whose elements share memory, got shape ", shape_,
+          ", strides ", strides_, "; clone() it first");
   storage_.bump_version();
 }
 
@@ -149,7 +152,7 @@ void copy_bytes(const void* from, void* to, index_t bytes) {
 template <ElementType T>
 T Tensor::item() const {
   check_defined("item");
-  require(count_ == 1, "item", "a tensor of shape ", shape_, " has ", count_, " elements, not one");
+  require(count_ == 1, "item", "tensor must have 1 element, got ", count_, " of shape ", shape_);
   return visit_dtype(dtype_, [&](auto kind) {
     return convert<T>(*static_cast<const decltype(kind)*>(untyped_data()));
   });
@@ -158,11 +161,12 @@ T Tensor::item() const {
 template <ElementType T>
 T Tensor::item_at(const Dims& index) const {
   check_defined("item_at");
-  require(index.size() == rank(), "item_at", "index ", index, " does not fit shape ", shape_);
+  require(index.size() == rank(), "item_at", "index must have as many numbers as shape ", shape_,
+          " has axes, got ", index);
   Tensor element = detach();
   for (index_t axis = 0; axis < rank(); ++axis) {
-    require(-shape_[axis] <= index[axis] && index[axis] < shape_[axis], "item_at", "index ", index,
-            " is out of range for shape ", shape_);
+    require(-shape_[axis] <= index[axis] && index[axis] < shape_[axis], "item_at",
+            "index must be in the range of shape ", shape_, ", got ", index);
     element = element.select(0, index[axis]);
   }
   return element.item<T>();
@@ -212,10 +216,9 @@ Tensor Tensor::to(DType dtype) const {
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
   check_defined("set_requires_grad");
-  require(is_floating(dtype_), "set_requires_grad", "a tensor of ", dtype_,
-          " has no gradient; only floating ones do");
+  require(is_floating(dtype_), "set_requires_grad", "dtype must be floating, got ", dtype_);
   require(!slot_ || slot_->recording == 0, "set_requires_grad",
-          "the tensor was computed under a tape; detach() it first");
+          "tensor must not be computed under a tape; call detach() first");
   if (wanted) storage_.data();  // throws where there are no elements
   if (!wanted) slot_ = nullptr;
   if (wanted && !slot_) {
@@ -247,9 +250,9 @@ Tensor& Tensor::fill(double value) {
 
 Tensor& Tensor::copy_from(const Tensor& source) {
   check_defined("copy_from");
-  require(source.defined(), "copy_from", "the source is undefined");
-  require(broadcast_shapes("copy_from", source.shape_, shape_) == shape_, "copy_from", "shape ",
-          source.shape_, " does not broadcast to ", shape_);
+  require(source.defined(), "copy_from", "source must be defined, got an undefined tensor");
+  require(broadcast_shapes("copy_from", source.shape_, shape_) == shape_, "copy_from",
+          "source must broadcast to shape ", shape_, ", got ", source.shape_);
   source.check_unrecorded("copy_from");
   prepare_write("copy_from");
   Tensor from = source.expand(shape_);

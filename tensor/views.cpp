@@ -46,8 +46,8 @@ Tensor Tensor::transpose(index_t axis_a, index_t axis_b) const {
 
 Tensor Tensor::permute(const Axes& axes) const {
   check_defined("permute");
-  require(axes.size() == rank(), "permute", "axes ", axes, " do not name each axis of shape ",
-          shape_);
+  require(axes.size() == rank(), "permute", "axes must name each axis of shape ", shape_,
+          " once, got ", axes);
   normalize_axes("permute", axes, rank());  // refuses an axis named twice
   Tensor result = detach();
   Axes inverse = axes;
@@ -64,7 +64,7 @@ Tensor Tensor::permute(const Axes& axes) const {
 Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop,
                      index_t step) const {
   check_defined("slice");
-  require(step != 0, "slice", "the step must not be 0");
+  require(step != 0, "slice", "step must not be 0");
   const index_t a = normalize_axis("slice", axis, rank());
   const index_t n = shape_[a];
   // Python's rules: a bound counts from the end if negative, then is clamped into [0, n] for a
@@ -97,8 +97,8 @@ Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<i
 Tensor Tensor::select(index_t axis, index_t index) const {
   check_defined("select");
   const index_t a = normalize_axis("select", axis, rank());
-  require(-shape_[a] <= index && index < shape_[a], "select", "index ", index,
-          " is out of range for axis ", axis, " of shape ", shape_);
+  require(-shape_[a] <= index && index < shape_[a], "select", "index must be in [", -shape_[a],
+          ", ", shape_[a], ") for axis ", axis, " of shape ", shape_, ", got ", index);
   Shape shape = shape_;
   Strides strides = strides_;
   shape.erase(a);
@@ -113,13 +113,14 @@ Tensor Tensor::select(index_t axis, index_t index) const {
 Tensor Tensor::expand(const Shape& shape) const {
   check_defined("expand");
   const index_t lead = shape.size() - rank();
-  require(lead >= 0, "expand", "shape ", shape_, " has more axes than ", shape);
+  require(lead >= 0, "expand", "shape must have at least the ", rank(), " axes of ", shape_,
+          ", got ", shape);
   Shape target = shape;
   Strides strides = Strides::filled(shape.size(), 0);
   for (index_t i = 0; i < rank(); ++i) {
     if (target[lead + i] == -1) target[lead + i] = shape_[i];
-    require(target[lead + i] == shape_[i] || shape_[i] == 1, "expand", "shape ", shape_,
-            " does not broadcast to ", shape);
+    require(target[lead + i] == shape_[i] || shape_[i] == 1, "expand", "shape must be one that ",
+            shape_, " broadcasts to, got ", shape);
     if (target[lead + i] == shape_[i]) strides[lead + i] = strides_[i];
   }
   element_count("expand", target);  // refuses -1 on a new axis, and overflow
@@ -130,8 +131,8 @@ Tensor Tensor::expand(const Shape& shape) const {
 Tensor Tensor::squeeze(index_t axis) const {
   check_defined("squeeze");
   const index_t a = normalize_axis("squeeze", axis, rank());
-  require(shape_[a] == 1, "squeeze", "axis ", axis, " of shape ", shape_, " has size ", shape_[a],
-          ", not 1");
+  require(shape_[a] == 1, "squeeze", "axis ", axis, " must have size 1, got ", shape_[a],
+          " in shape ", shape_);
   Shape shape = shape_;
   Strides strides = strides_;
   shape.erase(a);
@@ -166,18 +167,18 @@ Shape resolve_shape(const char* op, const Shape& wanted, const Shape& from, inde
   index_t unknown = -1;
   for (index_t i = 0; i < shape.size(); ++i) {
     if (shape[i] != -1) continue;
-    require(unknown < 0, op, "more than one size of ", wanted, " is -1");
+    require(unknown < 0, op, "at most one size must be -1, got shape ", wanted);
     unknown = i;
     shape[i] = 1;
   }
   const index_t known = element_count(op, shape);
   if (unknown >= 0) {
-    require(known > 0 && count % known == 0, op, "cannot turn shape ", from, " (", count,
-            " elements) into ", wanted);
+    require(known > 0 && count % known == 0, op, "shape must fit the ", count,
+            " elements of shape ", from, ", got ", wanted);
     shape[unknown] = count / known;
   } else {
-    require(known == count, op, "cannot turn shape ", from, " (", count, " elements) into ", wanted,
-            " (", known, " elements)");
+    require(known == count, op, "shape must have the ", count, " elements of shape ", from,
+            ", got ", known, " of ", wanted);
   }
   return shape;
 }
@@ -222,7 +223,7 @@ Tensor Tensor::flatten(index_t first, index_t last) const {
   if (rank() == 0) return reshape({1});
   const index_t a = normalize_axis("flatten", first, rank());
   const index_t b = normalize_axis("flatten", last, rank());
-  require(a <= b, "flatten", "axis ", first, " comes after axis ", last);
+  require(a <= b, "flatten", "first axis must not come after the last, got ", first, " and ", last);
   Shape shape = shape_;
   for (index_t i = a; i < b; ++i) {
     shape[a] *= shape[a + 1];
@@ -243,7 +244,7 @@ Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
 
 std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
   check_defined("chunk");
-  require(count > 0, "chunk", "the number of pieces must be positive, not ", count);
+  require(count > 0, "chunk", "count must be at least 1, got ", count);
   const index_t n = size(axis);
   const index_t piece = std::max<index_t>(n / count + (n % count != 0 ? 1 : 0), 1);
   std::vector<Tensor> pieces;
@@ -268,8 +269,8 @@ std::vector<Tensor> Tensor::split(const std::vector<index_t>& sizes, index_t axi
   const index_t total = shape_[normalize_axis("split", axis, rank())];
   const auto check = [&](bool fits) {
     if (fits) return;
-    fail("split", "pieces of sizes ", list_text(sizes), " do not make up axis ", axis, " of shape ",
-         shape_);
+    fail("split", "sizes must be at least 0 and add up to axis ", axis, " of shape ", shape_,
+         ", got ", list_text(sizes));
   };
   std::vector<Tensor> pieces;
   index_t start = 0;
@@ -294,7 +295,7 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
   check_defined("diagonal");
   const index_t a = normalize_axis("diagonal", axis_a, rank());
   const index_t b = normalize_axis("diagonal", axis_b, rank());
-  require(a != b, "diagonal", "the two axes are the same: ", axis_a);
+  require(a != b, "diagonal", "axes must be different, got ", axis_a, " and ", axis_b);
   const index_t row = offset < 0 ? -std::max(offset, -shape_[a]) : 0;
   const index_t column = offset > 0 ? std::min(offset, shape_[b]) : 0;
   const index_t n = std::min(shape_[a] - row, shape_[b] - column);
@@ -315,11 +316,13 @@ Tensor Tensor::diagonal(index_t offset, index_t axis_a, index_t axis_b) const {
 
 Tensor Tensor::toeplitz(index_t rows, index_t columns) const {
   check_defined("toeplitz");
-  require(rank() >= 1 && rows >= 0 && columns >= 0, "toeplitz", "cannot turn shape ", shape_,
-          " into a matrix of ", rows, " rows and ", columns, " columns");
+  require(rank() >= 1 && rows >= 0 && columns >= 0, "toeplitz",
+          "x must have an axis, and rows and columns must be at least 0, got shape ", shape_, ", ",
+          rows, " rows and ", columns, " columns");
   const bool is_empty = rows == 0 && columns == 0 && shape_.back() == 0;
-  require(is_empty || shape_.back() - rows + 1 == columns, "toeplitz", "the last axis of shape ",
-          shape_, " is not as long as ", rows, " rows and ", columns, " columns have diagonals");
+  require(is_empty || shape_.back() - rows + 1 == columns, "toeplitz",
+          "last axis must have rows + columns - 1 elements, got shape ", shape_, ", ", rows,
+          " rows and ", columns, " columns");
   Shape shape = shape_;
   Strides strides = strides_;
   shape.back() = rows;

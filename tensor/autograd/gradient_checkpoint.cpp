@@ -123,8 +123,9 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
     require(watch.has_recorded(y), kCheckpointOp,
-            "f returned a variable that was computed outside of it; give it to f as an input, and "
-            "return that, or detach() it");
+            "f must return a tensor that it computed or got, got a variable computed outside of f; "
+            "give it to "
+            "f as an input, or detach() it");
     y = y.detach();
     leaves = leaves_of(watch, arguments, inputs);
   }

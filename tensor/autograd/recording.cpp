@@ -13,10 +13,11 @@ bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
 }
 
 const Tensor& Saved::get() const {
-  require(!tensor_.defined() || tensor_.storage().version() == version_, "backward", "a ",
-          tensor_.dtype(), " tensor of shape ", tensor_.shape(), ", which the gradient of ", op_,
-          " reads, was written to after ", op_,
-          " had read it; clone() it before the write, or write ", "after backward");
+  require(!tensor_.defined() || tensor_.storage().version() == version_, "backward",
+          tensor_.dtype(), " tensor of shape ", tensor_.shape(), " must not be written to between ",
+          op_,
+          ", whose gradient reads it, and backward; clone() it before the write, or write after "
+          "backward");
   return tensor_;
 }
 
@@ -35,7 +36,8 @@ Recording::Recording(const char* op, std::span<const Tensor> inputs) : op_(op) {
 
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs) {
   require(!wants_gradient(inputs), op,
-          "has no gradient, but an input requires one; detach() it to use it as a constant");
+          "inputs must not require a gradient, which this op does not have; detach() them to use "
+          "them as constants");
 }
 
 }  // namespace tessera

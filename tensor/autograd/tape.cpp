@@ -15,23 +15,56 @@ std::uint64_t next_recording() {
   return ++last;
 }
 
+thread_local detail::RecordingScope* newest_scope = nullptr;
+
 }  // namespace
 
-Tape::Tape() : recording_(next_recording()), previous_(active_recorder) {
-  active_recorder = this;
+namespace detail {
+
+RecordingScope::RecordingScope(Recorder* recorder)
+    : recorder_(recorder), before_(active_recorder), older_(newest_scope) {
+  newest_scope = this;
+  active_recorder = recorder;
 }
 
+RecordingScope::~RecordingScope() {
+  if (newest_scope == this) {
+    newest_scope = older_;
+    active_recorder = before_;
+    return;
+  }
+  // Too early: the next newer one must not restore what this one leaves behind.
+  for (RecordingScope* newer = newest_scope; newer != nullptr; newer = newer->older_) {
+    newer->has_outlived_ = true;
+    if (newer->older_ != this) continue;
+    newer->older_ = older_;
+    if (newer->before_ == recorder_) newer->before_ = before_;
+    return;
+  }
+}
+
+}  // namespace detail
+
+Tape::Tape() : recording_(next_recording()), scope_(this) {}
+
 Tape::~Tape() {
-  if (active_recorder == this) active_recorder = previous_;
   // Last to first, as backward: an entry may hold the last handle on what an earlier one made.
   while (!entries_.empty()) entries_.pop_back();
 }
 
+void Tape::check_order(const char* op) const {
+  require(
+      !scope_.has_outlived(), op,
+      "tapes must be destroyed in the reverse order of their making, got an older one destroyed "
+      "first; destroy the newer tape first");
+}
+
 void Tape::record(const char* op, Tensor& y, GradSlots inputs, Backward backward) {
+  check_order(op);
   for (const auto& slot : inputs) {
     require(!slot || slot->recording == 0 || slot->recording == recording_, op,
-            "an input was computed under another tape, or before this tape's last backward, and "
-            "its history is gone; detach() it to use it as a constant");
+            "inputs must be recorded by the active tape since its last backward, got one of "
+            "another tape or an earlier recording; detach() it to use it as a constant");
   }
   auto slot = std::make_shared<GradSlot>(
       GradSlot{.shape = y.shape(), .dtype = y.dtype(), .recording = recording_});
@@ -41,19 +74,20 @@ void Tape::record(const char* op, Tensor& y, GradSlots inputs, Backward backward
 
 void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
   constexpr const char* kOp = "backward";
-  require(loss.defined(), kOp, "the loss is undefined");
-  require(loss.requires_grad(), kOp,
-          "the loss was not recorded: nothing that it was computed from ",
-          "requires a gradient, or no tape was active");
+  check_order(kOp);
+  require(loss.defined(), kOp, "loss must be defined, got an undefined tensor");
+  require(
+      loss.requires_grad(), kOp,
+      "loss must be recorded, got a constant: no input required a gradient, or no tape was active");
   require(has_recorded(loss), kOp,
-          "this tape has not recorded the loss, or an earlier backward has used up the recording");
+          "loss must be recorded by this tape and not be used up by an earlier backward");
   if (seed.defined()) {
-    require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp, "a seed of shape ",
-            seed.shape(), " and dtype ", seed.dtype(), " for a ", loss.dtype(), " loss of shape ",
-            loss.shape());
+    require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp,
+            "seed must be floating of the loss's shape ", loss.shape(), ", got ", seed.dtype(), ' ',
+            seed.shape());
   } else {
-    require(loss.count() == 1, kOp, "the loss of shape ", loss.shape(),
-            " is not a scalar; sum it, or pass the gradient to start from");
+    require(loss.count() == 1, kOp, "loss must have 1 element, got shape ", loss.shape(),
+            "; sum it, or pass a seed");
   }
 }
 

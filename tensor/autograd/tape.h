@@ -23,10 +23,34 @@ namespace tessera {
 /// Called when the gradient of a leaf is complete.
 using LeafHook = std::function<void(GradSlot& leaf)>;
 
+namespace detail {
+
+/// One of the thread's tapes and pauses, which form a stack: the newest decides who records.
+class RecordingScope {
+ public:
+  /// `recorder` records from now on, nobody if it is null.
+  explicit RecordingScope(Recorder* recorder);
+  ~RecordingScope();
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+
+  /// Whether an older one has ended, though this one has not.
+  bool has_outlived() const { return has_outlived_; }
+
+ private:
+  Recorder* recorder_;
+  Recorder* before_;  // who recorded before
+  RecordingScope* older_;
+  bool has_outlived_ = false;
+};
+
+}  // namespace detail
+
 /// Records the ops of its thread from construction to destruction. A tape made while another
 /// records takes over until it ends; the variables of one are not for the other. Tapes and pauses
-/// end in the reverse order of their making, as scopes do. Several threads may record at once, but
-/// not gather gradients in the same leaves.
+/// end in the reverse order of their making, as scopes do, on the thread that made them. If a tape
+/// ends too early, the tapes made after it can no longer record or run backward. Several threads may
+/// record at once, but not gather gradients in the same leaves.
 class Tape final : private Recorder {
  public:
   Tape();
@@ -46,7 +70,8 @@ class Tape final : private Recorder {
   /// where the gradient stays undefined too, records nothing, and may take the gradient out.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
   /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
-  /// computed from and that was written to after its op had read it; those of the hook. After an
+  /// computed from and that was written to after its op had read it; an older tape that was destroyed
+  /// before this one; those of the hook. After an
   /// error in the middle the tape is empty, and only some leaves have received their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
 
@@ -77,6 +102,7 @@ class Tape final : private Recorder {
 
   void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) override;
   bool empty() const override { return entries_.empty(); }
+  void check_order(const char* op) const;
   void check_loss(const Tensor& loss, const Tensor& seed) const;
   std::vector<FirstUse> first_uses() const;
   void run_backward(const LeafHook& on_complete);
@@ -84,20 +110,14 @@ class Tape final : private Recorder {
 
   std::vector<Entry> entries_;
   std::uint64_t recording_;  // a number of which no other tape, and no earlier backward, had
-  Recorder* previous_;
+  detail::RecordingScope scope_;
 };
 
 /// Nothing is recorded on this thread while one of these is in scope.
 /// **Source**: torch.no_grad.
 class NoGrad {
- public:
-  NoGrad() : previous_(active_recorder) { active_recorder = nullptr; }
-  ~NoGrad() { active_recorder = previous_; }
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
-
  private:
-  Recorder* previous_;
+  detail::RecordingScope scope_{nullptr};
 };
 
 }  // namespace tessera

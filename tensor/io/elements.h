@@ -69,6 +69,7 @@ void read_elements(const FileRegion& region, index_t offset, bool swap, Tensor& 
 /// A kind of element that can be loaded: a file format's code for it, and what it becomes.
 struct ElementFormat {
   std::string_view code;
+  std::string_view name;  // "int32", for errors
   index_t size;
   DType dtype;
   bool is_as_in_memory;  // on a little-endian processor
@@ -76,8 +77,9 @@ struct ElementFormat {
 };
 
 template <class Stored, class T>
-constexpr ElementFormat element_format(std::string_view code) {
-  return {code, sizeof(Stored), dtype_of<T>, std::is_same_v<Stored, T>, read_elements<Stored, T>};
+constexpr ElementFormat element_format(std::string_view code, std::string_view name) {
+  return {
+      code, name, sizeof(Stored), dtype_of<T>, std::is_same_v<Stored, T>, read_elements<Stored, T>};
 }
 
 /// The number of bytes of a shape's elements of `item` bytes each. Sizes of 0 make it 0, but the

@@ -45,7 +45,7 @@ InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
   if (file.get() < 0) fail_file(name_, "cannot open: ", system_message(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail_file(name_, system_message(errno));
-  if (!S_ISREG(status.st_mode)) fail_file(name_, "not a regular file");
+  if (!S_ISREG(status.st_mode)) fail_file(name_, "must be a regular file");
   size_ = status.st_size;
   descriptor_ = file.release();
 }
@@ -61,7 +61,8 @@ void InputFile::read(index_t offset, void* to, index_t bytes) const {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_file(name_, "byte ", offset, ": cannot read: ", system_message(errno));
     if (n == 0)
-      fail_file(name_, "byte ", offset, ": the file ends, but ", bytes, " more are needed");
+      fail_file(name_, "byte ", offset, ": must have ", bytes,
+                " more bytes, got the end of the file");
     out += n;
     offset += n;
     bytes -= n;
@@ -84,26 +85,28 @@ std::shared_ptr<std::byte> InputFile::map(index_t offset, index_t bytes) const {
 
 void FileRegion::read(index_t offset, void* to, index_t bytes) const {
   if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset) {
-    fail_file(name, "byte ", offset, ": wanted ", bytes, " bytes of ", size);
+    fail_file(name, "byte ", offset, ": must have ", bytes, " bytes, got a part of ", size);
   }
   file.read(begin + offset, to, bytes);
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 80;
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result = "'";
-  for (const char c : text.substr(0, kMost)) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code < 0x7f) {
-      result += c;
-    } else {
-      result += "\\x";
-      result += kHex[code / 16];
-      result += kHex[code % 16];
-    }
+void refuse_stand_in(const InputFile& file) {
+  std::string head(static_cast<std::size_t>(std::min<index_t>(file.size(), 256)), '\0');
+  file.read(0, head.data(), std::ssize(head));
+  if (head.starts_with("version https://git-lfs")) {
+    fail_file(file.name(),
+              "must be the file itself, got a Git LFS pointer; run git lfs pull, or download the "
+              "file itself");
   }
-  return result += text.size() > kMost ? "...'" : "'";
+  const std::size_t first = head.find_first_not_of("\xef\xbb\xbf \t\r\n");
+  head.erase(0, std::min(first, head.size()));
+  std::transform(head.begin(), head.end(), head.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (head.starts_with("<!doctype html") || head.starts_with("<html")) {
+    fail_file(file.name(),
+              "must be the file itself, got an HTML page; download the file itself, not the page "
+              "that shows it");
+  }
 }
 
 namespace {
@@ -162,7 +165,7 @@ class TemporaryFile {
     // The new name should survive a power cut too. Some file systems have no such call for folders.
     const Descriptor folder(::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC));
     if (folder.get() < 0 || ::fsync(folder.get()) == 0) return;
-    check(errno == EINVAL || errno == ENOTSUP, "written, but its folder is not on disk");
+    check(errno == EINVAL || errno == ENOTSUP, "written, but cannot write its folder to disk");
   }
 
  private:
@@ -183,7 +186,7 @@ class TemporaryFile {
     }
     const int error = errno;
     path_.clear();
-    fail_file(target.string(), "cannot create a file beside it: ", system_message(error));
+    fail_file(target.string(), "cannot create a file in its folder: ", system_message(error));
   }
 
   void check(bool good, const char* what) const {
@@ -200,7 +203,7 @@ void check_target(const std::filesystem::path& target) {
   struct stat status {};
   if (::stat(target.c_str(), &status) != 0) return;  // there is none yet
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    fail_file(target.string(), "cannot replace: not a regular file");
+    fail_file(target.string(), "must be a regular file to be replaced");
   }
 }
 

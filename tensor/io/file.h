@@ -58,8 +58,9 @@ struct FileRegion {
   std::string name;
 };
 
-/// Text from a file, fit for an error message: in quotes, control characters as `\xNN`, cut after 80.
-std::string printable(std::string_view text);
+/// Throws if `file` is what a download often leaves in place of a file of data: a Git LFS pointer or
+/// an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
+void refuse_stand_in(const InputFile& file);
 
 /// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
 /// first, which takes the file's place when all is on disk. Whatever goes wrong, and if the process

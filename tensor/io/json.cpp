@@ -60,7 +60,7 @@ Json::Kind Json::kind() const {
 }
 
 void Json::want(Kind kind, const char* what) const {
-  if (this->kind() != kind) fail("wanted ", what, ", got ", described());
+  if (this->kind() != kind) fail("must be ", what, ", got ", described());
 }
 
 bool Json::boolean() const {
@@ -74,11 +74,11 @@ index_t Json::integer(JsonRange range) const {
     if (value >= range.low && value <= range.high) return value;
   }
   const JsonRange all;
-  if (range.low == all.low && range.high == all.high) fail("wanted an integer, got ", described());
+  if (range.low == all.low && range.high == all.high) fail("must be an integer, got ", described());
   if (range.high == all.high) {
-    fail("wanted an integer from ", range.low, " on, got ", described());
+    fail("must be an integer of at least ", range.low, ", got ", described());
   }
-  fail("wanted an integer from ", range.low, " to ", range.high, ", got ", described());
+  fail("must be an integer from ", range.low, " to ", range.high, ", got ", described());
 }
 
 double Json::number() const {
@@ -115,7 +115,7 @@ std::optional<Json> Json::find(std::string_view key) const {
 
 Json Json::at(std::string_view key) const {
   std::optional<Json> found = find(key);
-  if (!found) fail("there is no ", printable(key));
+  if (!found) fail("must have a value for ", printable(key));
   return *found;
 }
 
@@ -159,7 +159,7 @@ Json Json::item(index_t i) const {
   for (const Json& value : items()) {
     if (left-- == 0) return value;
   }
-  fail("wanted more than ", i, " values, got ", size());
+  fail("must have more than ", i, " values, got ", size());
 }
 
 Json::Items::Iterator::Iterator(const Json& of, std::uint32_t next)
@@ -196,7 +196,7 @@ std::string Json::path() const {
         continue;
       }
       if (value.node().keyed != 0) {
-        path += (path.empty() ? "" : ".") + std::string(value.key().substr(0, 80));
+        path += (path.empty() ? "" : ".") + std::string(value.key().substr(0, 100));
       } else {
         path += str_cat('[', place, ']');
       }
@@ -210,8 +210,7 @@ std::string Json::path() const {
 std::string Json::place() const {
   const std::string within = path();
   if (within.empty()) return document_->file;
-  std::string shown = printable(within);
-  return document_->file + ": " + shown.substr(1, shown.size() - 2);  // without the quotes
+  return document_->file + ": " + escaped(within, 80);
 }
 
 std::string Json::described() const {
@@ -236,8 +235,9 @@ std::string Json::described() const {
 
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   const InputFile file(path);
+  refuse_stand_in(file);
   if (file.size() > limits.bytes) {
-    fail_file(file.name(), file.size(), " bytes, more than the ", limits.bytes, " that are read");
+    fail_file(file.name(), "must have at most ", limits.bytes, " bytes, got ", file.size());
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
@@ -253,7 +253,7 @@ std::string json_quoted(std::string_view text, const char* op) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    fail(op, "not UTF-8: ", printable(text));
+    fail(op, "text must be UTF-8, got ", printable(text));
   }
 }
 

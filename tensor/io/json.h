@@ -7,7 +7,7 @@
 //
 // What is not as it was asked for is an error that names the file and the place:
 //
-//   model/config.json: num_hidden_layers: wanted an integer from 1 to 1000, got the text 'six'
+//   model/config.json: num_hidden_layers: must be an integer from 1 to 1000, got the text 'six'
 #pragma once
 
 #include <cstddef>

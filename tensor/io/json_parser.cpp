@@ -42,7 +42,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
   /// A node at the next byte that is kept.
   Node& add() {
     if (std::ssize(document.nodes) >= limits.values) {
-      fail_file(document.file, "more than ", limits.values, " values");
+      fail_file(document.file, "must have at most ", limits.values, " values");
     }
     return document.nodes.emplace_back(kept, std::exchange(keyed, false));
   }
@@ -74,8 +74,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
 
   bool start(std::string_view bracket) {
     if (std::ssize(open) >= limits.depth) {
-      fail_file(document.file, "lists and objects inside each other more than ", limits.depth,
-                " deep");
+      fail_file(document.file, "lists and objects must be at most ", limits.depth, " deep");
     }
     add();
     keep(bracket);
@@ -95,7 +94,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
   bool binary(nlohmann::json::binary_t&) override { return false; }  // no event of JSON text
   bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::json::exception&) override {
-    fail_file(document.file, "byte ", position - 1, ": not JSON, at ", printable(token));
+    fail_file(document.file, "byte ", position - 1, ": must be JSON, got ", printable(token));
   }
 
   void refuse_equal_keys(std::uint32_t object) const {
@@ -110,7 +109,8 @@ struct Json::Builder : nlohmann::json::json_sax_t {
       std::size_t place = hash(own) & (places.size() - 1);
       for (; places[place] != 0; place = (place + 1) & (places.size() - 1)) {
         if (document.text(places[place]) != own) continue;
-        fail_file(document.file, "the key ", printable(own), " stands twice in one object");
+        fail_file(document.file, "keys of an object must be different, got ", printable(own),
+                  " twice");
       }
       places[place] = key;
     }
@@ -126,7 +126,7 @@ void refuse_long_texts(std::string_view json, const std::string& file) {
   std::size_t begin = 0;
   const auto end_text = [&](std::size_t end) {
     if (end - begin > kLongest) {
-      fail_file(file, "byte ", begin, ": a text of more than ", kLongest, " bytes");
+      fail_file(file, "byte ", begin, ": a text must have at most ", kLongest, " bytes");
     }
     begin = end + 1;
   };
@@ -147,10 +147,10 @@ void refuse_long_texts(std::string_view json, const std::string& file) {
 Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits) {
   const index_t most = std::min<index_t>(limits.bytes, std::numeric_limits<std::int32_t>::max());
   if (std::ssize(text) > most) {
-    fail_file(file, text.size(), " bytes, more than the ", most, " that are read");
+    fail_file(file, "must have at most ", most, " bytes, got ", text.size());
   }
   const std::size_t zero = text.find('\0');  // which a parser may take for the end
-  if (zero != std::string::npos) fail_file(file, "byte ", zero, ": a zero byte");
+  if (zero != std::string::npos) fail_file(file, "byte ", zero, ": must not be a zero byte");
   refuse_long_texts(text, file);
   auto document = std::make_shared<Json::Document>();
   document->file = file;
@@ -164,7 +164,7 @@ Json parse_own_json(std::string text, const std::string& file, const JsonLimits&
 
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
   if (std::ssize(text) > limits.bytes) {
-    fail_file(file, text.size(), " bytes, more than the ", limits.bytes, " that are read");
+    fail_file(file, "must have at most ", limits.bytes, " bytes, got ", text.size());
   }
   return parse_own_json(std::string(text), file, limits);
 }

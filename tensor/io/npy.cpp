@@ -17,12 +17,17 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr index_t kMaxHeader = 10000;  // as NumPy's own reader
 
 constexpr std::array kNpyFormats = {
-    element_format<BoolByte, bool>("b1"),         element_format<float, float>("f4"),
-    element_format<double, double>("f8"),         element_format<Half, float>("f2"),
-    element_format<std::int8_t, index_t>("i1"),   element_format<std::int16_t, index_t>("i2"),
-    element_format<std::int32_t, index_t>("i4"),  element_format<index_t, index_t>("i8"),
-    element_format<std::uint8_t, index_t>("u1"),  element_format<std::uint16_t, index_t>("u2"),
-    element_format<std::uint32_t, index_t>("u4"),
+    element_format<BoolByte, bool>("b1", "bool"),
+    element_format<float, float>("f4", "float32"),
+    element_format<double, double>("f8", "float64"),
+    element_format<Half, float>("f2", "float16"),
+    element_format<std::int8_t, index_t>("i1", "int8"),
+    element_format<std::int16_t, index_t>("i2", "int16"),
+    element_format<std::int32_t, index_t>("i4", "int32"),
+    element_format<index_t, index_t>("i8", "int64"),
+    element_format<std::uint8_t, index_t>("u1", "uint8"),
+    element_format<std::uint16_t, index_t>("u2", "uint16"),
+    element_format<std::uint32_t, index_t>("u4", "uint32"),
 };
 
 /// What `descr` says: how the elements are stored, and whether in the other byte order.
@@ -35,7 +40,7 @@ NpyLayout parse_descr(const std::string& descr, const std::string& file) {
   const std::string_view code = descr.empty() ? descr : std::string_view(descr).substr(1);
   const char order = descr.empty() ? '\0' : descr.front();
   if (code == "O") {
-    fail_file(file, "header: an array of Python objects (dtype 'O') is never loaded");
+    fail_file(file, "header: dtype must be bool or numeric, got Python objects ('O')");
   }
   for (const ElementFormat& format : kNpyFormats) {
     if (format.code != code) continue;
@@ -43,8 +48,10 @@ NpyLayout parse_descr(const std::string& descr, const std::string& file) {
     if (!has_order && !(order == '|' && format.size == 1)) break;
     return {format, format.size > 1 && (order == '<') != kLittleEndian};
   }
-  fail_file(file, "header: cannot load dtype ", printable(descr),
-            "; wanted bool, int8 to int64, uint8 to uint32, float16, float32 or float64, as '<f4'");
+  fail_file(file,
+            "header: dtype must be bool, int8 to int64, uint8 to uint32, float16, float32 or "
+            "float64, got ",
+            printable(descr));
 }
 
 /// The text of the header and where the elements begin.
@@ -55,29 +62,31 @@ struct Preamble {
 
 Preamble read_preamble(const FileRegion& region) {
   std::array<unsigned char, 12> head{};
-  if (region.size < 10) fail_file(region.name, "not a .npy file: only ", region.size, " bytes");
+  if (region.size < 10)
+    fail_file(region.name, "must be a .npy file, got only ", region.size, " bytes");
   region.read(0, head.data(), 10);
   if (!std::equal(kMagic.begin(), kMagic.end(), head.begin(),
                   [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; })) {
-    fail_file(region.name, "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
+    fail_file(region.name, "byte 0: must be \\x93NUMPY, as in a .npy file");
   }
   const int major = head[6];
   if (major < 1 || major > 3 || head[7] != 0) {
-    fail_file(region.name, "byte 6: version ", major, ".", static_cast<int>(head[7]),
-              " of the format is not known (1.0, 2.0 and 3.0 are)");
+    fail_file(region.name, "byte 6: version must be 1.0, 2.0 or 3.0, got ", major, ".",
+              static_cast<int>(head[7]));
   }
   const index_t begin = major == 1 ? 10 : 12;
-  if (region.size < begin) fail_file(region.name, "byte 8: the file ends in the header's length");
+  if (region.size < begin)
+    fail_file(region.name, "byte 8: must be the header's length, got the end of the file");
   region.read(0, head.data(), begin);
   index_t length = 0;
   for (index_t i = begin - 1; i >= 8; --i)
     length = length * 256 + head[static_cast<std::size_t>(i)];
   if (length > kMaxHeader) {
-    fail_file(region.name, "byte 8: a header of ", length, " bytes; at most ", kMaxHeader);
+    fail_file(region.name, "byte 8: header must have at most ", kMaxHeader, " bytes, got ", length);
   }
   if (length > region.size - begin) {
-    fail_file(region.name, "byte 8: a header of ", length, " bytes, but the file has ",
-              region.size - begin, " more");
+    fail_file(region.name, "byte 8: header must fit the remaining ", region.size - begin,
+              " bytes, got ", length);
   }
   std::string header(static_cast<std::size_t>(length), '\0');
   region.read(begin, header.data(), length);
@@ -94,7 +103,15 @@ Shape reversed(const Shape& shape) {
 
 Tensor load_npy(const std::filesystem::path& path) {
   const InputFile file(path);
+  refuse_stand_in(file);
   return read_npy(file);
+}
+
+std::string npy_dtype(const std::filesystem::path& path) {
+  const InputFile file(path);
+  refuse_stand_in(file);
+  const NpyHeader header = parse_npy_header(read_preamble(file).header, file.name());
+  return std::string(parse_descr(header.descr, file.name()).format.name);
 }
 
 Tensor read_npy(const FileRegion& region) {
@@ -105,7 +122,7 @@ Tensor read_npy(const FileRegion& region) {
   const index_t present = region.size - preamble.end;
   if (present != wanted) {
     fail_file(region.name, "byte ", preamble.end, ": shape ", header.shape, " of ",
-              printable(header.descr), " needs ", wanted, " bytes, but ", present, " follow");
+              layout.format.name, " must have ", wanted, " bytes, got ", present);
   }
   const Shape stored_shape = header.fortran_order ? reversed(header.shape) : header.shape;
   Tensor result = Tensor::empty(stored_shape, layout.format.dtype);
@@ -117,7 +134,7 @@ Tensor read_npy(const FileRegion& region) {
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
-  require(tensor.defined(), "save_npy", "the tensor is undefined");
+  require(tensor.defined(), "save_npy", "tensor must be defined, got an undefined one");
   const DType dtype = tensor.dtype();
   const auto* format =
       std::find_if(kNpyFormats.begin(), kNpyFormats.end(), [&](const ElementFormat& candidate) {

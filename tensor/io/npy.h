@@ -22,6 +22,10 @@ namespace tessera {
 /// bytes than the shape needs. Memory is taken only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 
+/// The dtype in which a .npy file stores its elements: "int32", which load_npy makes int64.
+/// **Errors**: as load_npy.
+std::string npy_dtype(const std::filesystem::path& path);
+
 /// As load_npy, of a file within a file.
 Tensor read_npy(const FileRegion& region);
 

@@ -26,9 +26,9 @@ class Parser {
       break;
     }
     skip_space();
-    if (next_ < text_.size()) fail_here("text after the dict");
+    if (next_ < text_.size()) fail_here("must be the end, got text after the dict");
     for (std::size_t i = 0; i < 3; ++i) {
-      if (!seen_[i]) fail_file(file_, "header: there is no '", kKeys[i], "'");
+      if (!seen_[i]) fail_file(file_, "header: must have the key '", kKeys[i], "'");
     }
     return header_;
   }
@@ -54,15 +54,16 @@ class Parser {
   }
 
   void expect(char wanted) {
-    if (!accept(wanted)) fail_here("expected '", wanted, "'");
+    if (!accept(wanted)) fail_here("must be '", wanted, "'");
   }
 
   void entry() {
     const std::string key = string("a key in quotes");
     const auto index =
         static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
-    if (index == kKeys.size()) fail_here("unknown key ", printable(key));
-    if (seen_[index]) fail_here("'", key, "' stands here twice");
+    if (index == kKeys.size())
+      fail_here("key must be 'descr', 'fortran_order' or 'shape', got ", printable(key));
+    if (seen_[index]) fail_here("keys must be different, got '", key, "' twice");
     seen_[index] = true;
     expect(':');
     switch (index) {
@@ -81,11 +82,11 @@ class Parser {
   std::string string(const char* what) {
     skip_space();
     const char quote = next_ < text_.size() ? text_[next_] : '\0';
-    if (quote != '\'' && quote != '"') fail_here("expected ", what);
+    if (quote != '\'' && quote != '"') fail_here("must be ", what);
     const std::size_t end = text_.find(quote, next_ + 1);
-    if (end == std::string_view::npos) fail_here("this string has no end");
+    if (end == std::string_view::npos) fail_here("string must end in a quote");
     const std::string_view content = text_.substr(next_ + 1, end - next_ - 1);
-    if (content.find('\\') != std::string_view::npos) fail_here("escapes are not understood");
+    if (content.find('\\') != std::string_view::npos) fail_here("string must not have escapes");
     next_ = end + 1;
     return std::string(content);
   }
@@ -98,17 +99,17 @@ class Parser {
         return word == "True";
       }
     }
-    fail_here("expected True or False");
+    fail_here("must be True or False");
   }
 
   Shape shape() {
     Shape result;
     expect('(');
     while (!accept(')')) {
-      if (result.size() == kMaxRank) fail_here("more than ", kMaxRank, " axes");
+      if (result.size() == kMaxRank) fail_here("number of axes must be at most ", kMaxRank);
       result.push_back(size());
       if (accept(',')) continue;
-      if (result.size() == 1) fail_here("expected ',' (a tuple of one size is written (3,))");
+      if (result.size() == 1) fail_here("must be ',' (a tuple of one size is written (3,))");
       expect(')');
       break;
     }
@@ -120,10 +121,10 @@ class Parser {
     index_t value = 0;
     const auto digits = std::from_chars(text_.data() + next_, text_.data() + text_.size(), value);
     const char first = next_ < text_.size() ? text_[next_] : '\0';
-    if (first < '0' || first > '9') fail_here("expected a size");
-    if (digits.ec != std::errc()) fail_here("this size does not fit into an int64");
+    if (first < '0' || first > '9') fail_here("must be a size");
+    if (digits.ec != std::errc()) fail_here("size must fit int64");
     const auto length = static_cast<std::size_t>(digits.ptr - text_.data()) - next_;
-    if (first == '0' && length > 1) fail_here("a size with leading zeros");
+    if (first == '0' && length > 1) fail_here("size must not have leading zeros");
     next_ += length;
     if (next_ < text_.size() && text_[next_] == 'L') ++next_;  // Python 2's long integers
     return value;

@@ -25,7 +25,8 @@ class Record {
       : offset_(offset) {
     const auto end = static_cast<std::uint64_t>(file.size());
     if (offset > end || size > end - offset) {
-      fail_file(file.name(), "byte ", offset, ": the file ends in ", what);
+      fail_file(file.name(), "byte ", offset, ": must have all of ", what,
+                ", got the end of the file");
     }
     bytes_.resize(size);
     file.read(static_cast<index_t>(offset), bytes_.data(), static_cast<index_t>(size));
@@ -77,7 +78,7 @@ std::uint64_t find_end(const InputFile& file) {
         return tail.offset() + at;
     }
   }
-  fail_file(file.name(), "not a .npz file, or cut short: a zip archive's end record is missing");
+  fail_file(file.name(), "must be a .npz file, got no zip archive, or one without its end");
 }
 
 Directory read_directory(const InputFile& file) {
@@ -86,7 +87,7 @@ Directory read_directory(const InputFile& file) {
   Directory found{record.number(16, 4), record.number(12, 4), record.number(10, 2)};
   std::uint64_t limit = end;
   if (record.number(4, 2) != record.number(6, 2) || record.number(8, 2) != found.entries) {
-    fail_file(file.name(), "byte ", end, ": archives in several files are not supported");
+    fail_file(file.name(), "byte ", end, ": archive must be one file, got several");
   }
   if (found.offset == kFull32 || found.size == kFull32 || found.entries == kFull16) {
     const std::uint64_t at = end - std::min<std::uint64_t>(end, kLocatorSize);
@@ -94,13 +95,13 @@ Directory read_directory(const InputFile& file) {
     limit = locator.number(8, 8);
     const Record end64(file, limit, kEnd64Size, "the zip64 end record");
     if (locator.number(0, 4) != 0x07064b50 || end64.number(0, 4) != 0x06064b50) {
-      fail_file(file.name(), "byte ", at, ": the zip64 end record is missing");
+      fail_file(file.name(), "byte ", at, ": must have a zip64 end record");
     }
     found = {end64.number(48, 8), end64.number(40, 8), end64.number(32, 8)};
   }
   if (found.offset > limit || found.size > limit - found.offset ||
       found.entries > found.size / kEntrySize) {
-    fail_file(file.name(), "byte ", end, ": the list of entries does not fit into the file");
+    fail_file(file.name(), "byte ", end, ": list of entries must fit into the file");
   }
   return found;
 }
@@ -127,7 +128,7 @@ void widen(Entry& entry, const Record& record, std::size_t extra, std::size_t ex
     }
     extra += length;
   }
-  fail_file(file, "entry ", printable(entry.name), ": its zip64 sizes are missing");
+  fail_file(file, "entry ", printable(entry.name), ": must have zip64 sizes");
 }
 
 /// The list of entries, read one after the other: all of them at once could take several times the
@@ -143,15 +144,16 @@ class EntryList {
     if (read_ == directory_.entries) return std::nullopt;
     const std::uint64_t place = directory_.offset + at_;
     if (record_.size() - at_ < kEntrySize || record_.number(at_, 4) != 0x02014b50) {
-      fail_file(file_.name(), "byte ", place, ": entry ", read_, " of ", directory_.entries,
-                " is missing from the list of entries");
+      fail_file(file_.name(), "byte ", place, ": must be entry ", read_, " of ",
+                directory_.entries);
     }
     const std::uint64_t name = record_.number(at_ + 28, 2);
     const std::uint64_t extra = record_.number(at_ + 30, 2);
     const std::uint64_t comment = record_.number(at_ + 32, 2);
     const std::size_t end = at_ + kEntrySize + name + extra + comment;
     if (end > record_.size()) {
-      fail_file(file_.name(), "byte ", place, ": entry ", read_, " passes the list's end");
+      fail_file(file_.name(), "byte ", place, ": entry ", read_,
+                " must end within the list of entries");
     }
     Entry entry{record_.text(at_ + kEntrySize, name), record_.number(at_ + 8, 2),
                 record_.number(at_ + 10, 2),          record_.number(at_ + 16, 4),
@@ -201,23 +203,25 @@ std::uint32_t checksum(const FileRegion& region) {
 /// The bytes of an entry, after every check that needs no reading of a .npy.
 FileRegion locate(const InputFile& file, const Entry& entry, std::uint64_t limit) {
   const std::string label = str_cat(file.name(), ": entry ", printable(entry.name));
-  if ((entry.flags & 1) != 0) fail_file(label, "it is encrypted");
+  if ((entry.flags & 1) != 0) fail_file(label, "must not be encrypted");
   if (entry.method != 0) {
-    fail_file(label, "it is compressed; save with numpy.savez, not numpy.savez_compressed");
+    fail_file(label, "must not be compressed; save with numpy.savez, not numpy.savez_compressed");
   }
-  if (entry.stored_size != entry.size) fail_file(label, "two sizes for one stored entry");
+  if (entry.stored_size != entry.size)
+    fail_file(label, "both sizes must be equal, got ", entry.stored_size, " and ", entry.size);
   const Record local(file, entry.offset, kLocalSize, "an entry's header");
   const std::uint64_t name = local.number(26, 2);
   const Record named(file, entry.offset, kLocalSize + name, "an entry's header");
   if (local.number(0, 4) != 0x04034b50 || named.text(kLocalSize, name) != entry.name) {
-    fail_file(label, "byte ", entry.offset, ": its header is not there");
+    fail_file(label, "byte ", entry.offset, ": must be the entry's header");
   }
   const std::uint64_t begin = entry.offset + kLocalSize + name + local.number(28, 2);
   if (begin > limit || entry.size > limit - begin) {
-    fail_file(label, "its ", entry.size, " bytes do not fit into the file");
+    fail_file(label, "must fit into the file, got ", entry.size, " bytes");
   }
   FileRegion region(file, static_cast<index_t>(begin), static_cast<index_t>(entry.size), label);
-  if (checksum(region) != entry.checksum) fail_file(label, "its checksum is wrong: damaged data");
+  if (checksum(region) != entry.checksum)
+    fail_file(label, "data must have the stored checksum, got damaged data");
   return region;
 }
 
@@ -225,6 +229,7 @@ FileRegion locate(const InputFile& file, const Entry& entry, std::uint64_t limit
 
 std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
   const InputFile file(path);
+  refuse_stand_in(file);
   const Directory directory = read_directory(file);
   constexpr std::string_view kSuffix = ".npy";
   std::map<std::string, Tensor> arrays;
@@ -233,11 +238,12 @@ std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
   while (const std::optional<Entry> next = entries.next()) {
     const Entry& entry = *next;
     const std::string label = str_cat(file.name(), ": entry ", printable(entry.name));
-    if (!entry.name.ends_with(kSuffix)) fail_file(label, "not a .npy file");
-    if (entry.stored_size > left) fail_file(label, "the entries together are larger than the file");
+    if (!entry.name.ends_with(kSuffix)) fail_file(label, "name must end in .npy");
+    if (entry.stored_size > left)
+      fail_file(label, "entries must not be larger than the file together");
     left -= entry.stored_size;
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-    if (arrays.contains(name)) fail_file(label, "a second entry of this name");
+    if (arrays.contains(name)) fail_file(label, "names must be different, got this one twice");
     arrays.emplace(name, read_npy(locate(file, entry, directory.offset)));
   }
   return arrays;

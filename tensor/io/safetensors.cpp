@@ -20,12 +20,18 @@ namespace {
 /// In the order of the format's own enumeration, backwards: the order in which tensors are written,
 /// which keeps each aligned to its elements. Types that no tensor has are never written.
 constexpr std::array kSafetensorsFormats = {
-    element_format<index_t, index_t>("I64"),      element_format<double, double>("F64"),
-    element_format<float, float>("F32"),          element_format<std::uint32_t, index_t>("U32"),
-    element_format<std::int32_t, index_t>("I32"), element_format<BFloat16, float>("BF16"),
-    element_format<Half, float>("F16"),           element_format<std::uint16_t, index_t>("U16"),
-    element_format<std::int16_t, index_t>("I16"), element_format<std::int8_t, index_t>("I8"),
-    element_format<std::uint8_t, index_t>("U8"),  element_format<BoolByte, bool>("BOOL"),
+    element_format<index_t, index_t>("I64", "int64"),
+    element_format<double, double>("F64", "float64"),
+    element_format<float, float>("F32", "float32"),
+    element_format<std::uint32_t, index_t>("U32", "uint32"),
+    element_format<std::int32_t, index_t>("I32", "int32"),
+    element_format<BFloat16, float>("BF16", "bfloat16"),
+    element_format<Half, float>("F16", "float16"),
+    element_format<std::uint16_t, index_t>("U16", "uint16"),
+    element_format<std::int16_t, index_t>("I16", "int16"),
+    element_format<std::int8_t, index_t>("I8", "int8"),
+    element_format<std::uint8_t, index_t>("U8", "uint8"),
+    element_format<BoolByte, bool>("BOOL", "bool"),
 };
 
 constexpr index_t kLeastMapped = index_t{64} << 10;
@@ -43,8 +49,10 @@ const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& en
       std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
                    [&](const auto& candidate) { return candidate.code == entry.dtype; });
   if (found == kSafetensorsFormats.end()) {
-    fail_file(place(file, entry), "cannot load dtype ", printable(entry.dtype),
-              "; wanted BOOL, I8 to I64, U8 to U32, F16, BF16, F32 or F64");
+    fail_file(place(file, entry),
+              "dtype must be bool, int8 to int64, uint8 to uint32, float16, bfloat16, float32 or "
+              "float64, got ",
+              printable(entry.dtype));
   }
   return *found;
 }
@@ -60,19 +68,19 @@ const ElementFormat& format_of(DType dtype) {
 /// The header's text; it ends where the data begin, at byte 8 + its size.
 std::string read_header(const InputFile& file) {
   if (file.size() < 8) {
-    fail_file(file.name(), "not a .safetensors file: only ", file.size(), " bytes");
+    fail_file(file.name(), "must be a .safetensors file, got only ", file.size(), " bytes");
   }
   std::array<unsigned char, 8> bytes{};
   file.read(0, bytes.data(), 8);
   std::uint64_t length = 0;
   for (std::size_t i = 8; i-- > 0;) length = length << 8 | bytes[i];
   if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeader)) {
-    fail_file(file.name(), "byte 0: a header of ", length, " bytes; at most ",
-              kMaxSafetensorsHeader);
+    fail_file(file.name(), "byte 0: header must have at most ", kMaxSafetensorsHeader,
+              " bytes, got ", length);
   }
   if (static_cast<index_t>(length) > file.size() - 8) {
-    fail_file(file.name(), "byte 0: a header of ", length, " bytes, but the file has ",
-              file.size() - 8, " more");
+    fail_file(file.name(), "byte 0: header must fit the remaining ", file.size() - 8,
+              " bytes, got ", length);
   }
   std::string text(length, '\0');
   file.read(8, text.data(), static_cast<index_t>(length));
@@ -86,8 +94,9 @@ void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
     const index_t wanted =
         stored_bytes(entry.shape, format_of(file, entry).size, place(file, entry));
     if (entry.begin > entry.end || entry.end > data_size || entry.end - entry.begin != wanted) {
-      fail_file(place(file, entry), "shape ", entry.shape, " of ", entry.dtype, " needs ", wanted,
-                " bytes, but its offsets are ", entry.begin, " to ", entry.end, " of ", data_size);
+      fail_file(place(file, entry), "offsets must lie in the data's ", data_size,
+                " bytes and have the ", wanted, " bytes of shape ", entry.shape, " of ",
+                format_of(file, entry).name, ", got ", entry.begin, " to ", entry.end);
     }
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
@@ -96,14 +105,13 @@ void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
   index_t end = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != end) {
-      fail_file(place(file, entry), "begins at byte ", entry.begin, " of the data, but ",
-                entry.begin < end ? "another tensor" : "the one before", " ends at ", end);
+      fail_file(place(file, entry), "must begin at byte ", end,
+                " of the data, where the tensor before it ends, got ", entry.begin);
     }
     end = entry.end;
   }
   if (end != data_size) {
-    fail_file(file.name(), "the tensors end at byte ", end, " of the data, but there are ",
-              data_size, " bytes");
+    fail_file(file.name(), "tensors must end with the data at byte ", data_size, ", got ", end);
   }
 }
 
@@ -118,6 +126,7 @@ struct SafetensorsFile::Opened {
   std::map<std::string, const SafetensorsEntry*> entries = {};
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
+    refuse_stand_in(file);
     const std::string text = read_header(file);
     data = 8 + std::ssize(text);
     header = parse_safetensors_header(text, file.name());
@@ -126,6 +135,12 @@ struct SafetensorsFile::Opened {
       shapes.emplace(entry.name, entry.shape);
       entries.emplace(entry.name, &entry);
     }
+  }
+
+  const SafetensorsEntry& entry(const std::string& name) const {
+    const auto found = entries.find(name);
+    if (found == entries.end()) fail_file(file.name(), "must have a tensor ", printable(name));
+    return *found->second;
   }
 
   Tensor read(const SafetensorsEntry& entry) const {
@@ -174,12 +189,12 @@ std::vector<StoredTensor> SafetensorsFile::stored() const {
   return stored;
 }
 
+std::string SafetensorsFile::dtype(const std::string& name) const {
+  return std::string(format_of(opened_->file, opened_->entry(name)).name);
+}
+
 Tensor SafetensorsFile::read(const std::string& name) const {
-  const auto found = opened_->entries.find(name);
-  if (found == opened_->entries.end()) {
-    fail_file(opened_->file.name(), "no tensor ", printable(name));
-  }
-  return opened_->read(*found->second);
+  return opened_->read(opened_->entry(name));
 }
 
 Safetensors load_safetensors(const std::filesystem::path& path) {
@@ -192,7 +207,7 @@ Safetensors load_safetensors(const std::filesystem::path& path) {
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  require(kLittleEndian, "save_safetensors", "only little-endian processors can write this");
+  require(kLittleEndian, "save_safetensors", "processor must be little-endian");
   SafetensorsHeader header{{}, metadata};
   header.metadata.emplace("format", "pt");
   std::vector<Tensor> sources;
@@ -200,7 +215,8 @@ void save_safetensors(const std::filesystem::path& path,
   index_t end = 0;
   for (const ElementFormat& format : kSafetensorsFormats) {
     for (const auto& [name, tensor] : tensors) {
-      require(tensor.defined(), "save_safetensors", "tensor ", printable(name), " is undefined");
+      require(tensor.defined(), "save_safetensors", "tensor ", printable(name),
+              " must be defined, got an undefined one");
       if (&format_of(tensor.dtype()) != &format) continue;
       sources.push_back(tensor.detach().contiguous());
       const index_t bytes = tensor.count() * format.size;
@@ -212,8 +228,8 @@ void save_safetensors(const std::filesystem::path& path,
   }
   std::string text = format_safetensors_header(header);
   text.append((kDataAlignment - (8 + text.size()) % kDataAlignment) % kDataAlignment, ' ');
-  require(std::ssize(text) <= kMaxSafetensorsHeader, "save_safetensors", "the header would have ",
-          text.size(), " bytes; at most ", kMaxSafetensorsHeader);
+  require(std::ssize(text) <= kMaxSafetensorsHeader, "save_safetensors",
+          "header must have at most ", kMaxSafetensorsHeader, " bytes, got ", text.size());
   const auto length = static_cast<std::uint64_t>(text.size());
   parts[0] = std::as_bytes(std::span(&length, 1));
   parts[1] = std::as_bytes(std::span(text));

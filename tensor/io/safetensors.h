@@ -68,6 +68,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const;
   /// What is stored, in the order of the bytes.
   std::vector<StoredTensor> stored() const;
+  /// The dtype in which a tensor is stored: "int32". **Errors**: no tensor has the name.
+  std::string dtype(const std::string& name) const;
   /// One tensor, as load_safetensors has it. **Errors**: also a name that is not there.
   Tensor read(const std::string& name) const;
 

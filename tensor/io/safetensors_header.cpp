@@ -29,17 +29,17 @@ SafetensorsEntry entry_of(const Json& json) {
   for (const Json& value : json.as_object().items()) {
     const bool known =
         value.key() == "dtype" || value.key() == "shape" || value.key() == "data_offsets";
-    if (!known) value.fail("no such key in this format");
+    if (!known) value.fail("key must be dtype, shape or data_offsets");
   }
   SafetensorsEntry entry{.name = std::string(json.key()), .dtype = json.text("dtype"), .shape = {}};
   const std::vector<index_t> sizes = numbers_of(json, "shape", kMaxSize);
   if (std::ssize(sizes) > kMaxRank) {
-    json.at("shape").fail("wanted at most ", kMaxRank, " axes, got ", sizes.size());
+    json.at("shape").fail("must have at most ", kMaxRank, " axes, got ", sizes.size());
   }
   entry.shape = Shape(sizes);
   const std::vector<index_t> offsets = numbers_of(json, "data_offsets", kMaxOffset);
   if (offsets.size() != 2) {
-    json.at("data_offsets").fail("wanted 2 offsets, got ", offsets.size());
+    json.at("data_offsets").fail("must have 2 offsets, got ", offsets.size());
   }
   entry.begin = offsets[0];
   entry.end = offsets[1];
@@ -54,19 +54,19 @@ index_t count_values(const SafetensorsHeader& header) {
 }
 
 void check_name(const std::string& name) {
-  require(!name.empty() && name.size() <= kMaxName, kSaveOp, "a name must have 1 to ", kMaxName,
-          " bytes: ", printable(name));
+  require(!name.empty() && name.size() <= kMaxName, kSaveOp, "name must have 1 to ", kMaxName,
+          " bytes, got ", name.size(), " in ", printable(name));
 }
 
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file) {
-  if (!text.starts_with('{')) fail_file(file, "byte 8: the header does not begin with '{'");
+  if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
   const Json json = parse_json(text, file + ": header", {.depth = 3, .values = kMaxValues});
   SafetensorsHeader header;
   for (const Json& value : json.items()) {
     if (value.key().size() > kMaxName) {
-      value.fail("a name of ", value.key().size(), " bytes, more than ", kMaxName);
+      value.fail("name must have at most ", kMaxName, " bytes, got ", value.key().size());
     }
     if (value.key() != kMetadata) {
       header.entries.push_back(entry_of(value));
@@ -81,8 +81,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
   require(count_values(header) <= kMaxValues, kSaveOp,
-          "more values than the header of a file may have: ", header.entries.size(), " tensors, ",
-          header.metadata.size(), " texts");
+          "number of values in the header must be at most ", kMaxValues, ", got ",
+          header.entries.size(), " tensors and ", header.metadata.size(), " texts");
   std::string text = "{";
   const auto add_key = [&](const std::string& key) {
     if (text.back() != '{') text += ',';
@@ -100,7 +100,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   }
   for (const SafetensorsEntry& entry : header.entries) {
     check_name(entry.name);
-    require(entry.name != kMetadata, kSaveOp, "no tensor can have the name ", kMetadata);
+    require(entry.name != kMetadata, kSaveOp, "name of a tensor must not be ", kMetadata);
     add_key(entry.name);
     text += str_cat(R"({"dtype":")", entry.dtype, R"(","shape":[)");
     for (index_t axis = 0; axis < entry.shape.size(); ++axis) {

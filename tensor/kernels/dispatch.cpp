@@ -59,8 +59,8 @@ const Isa* find(const std::string& name, const char* op) {
     if (isa.name == name) return &isa;
     names += std::string(names.empty() ? "" : ", ") + isa.name;
   }
-  throw std::invalid_argument(std::string(op) + ": '" + name +
-                              "' is not available here; choose from: " + names);
+  throw std::invalid_argument(std::string(op) + ": instruction set must be one of " + names +
+                              ", got '" + name + "'");
 }
 
 std::atomic<const Isa*>& current() {

@@ -74,7 +74,8 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
     return map_elements<index_t, index_t, index_t>(
         shape, {a, b}, 1, [&](index_t x, index_t y) { return apply(kind, x, y); });
   }
-  require(kind != BinaryOp::kSub, op, "bool tensors cannot be subtracted; convert them first");
+  require(kind != BinaryOp::kSub, op,
+          "operands must not both be bool; convert one with to(kInt64)");
   return map_elements<bool, bool, bool>(shape, {a, b}, 1, [&](bool x, bool y) {
     return kind == BinaryOp::kAdd || kind == BinaryOp::kMaximum ? x || y : x && y;
   });
@@ -216,7 +217,7 @@ Tensor minimum(Scalar a, const Tensor& b) {
 
 Tensor neg(const Tensor& x) {
   detail::require_defined("neg", x);
-  require(x.dtype() != kBool, "neg", "a bool tensor has no negative; see logical_not");
+  require(x.dtype() != kBool, "neg", "x must not be bool; use logical_not() instead");
   if (x.dtype() == kInt64) return sub(0, x);
   Recording op("neg", {&x});
   const Tensor y = visit_floating(x.dtype(), [&](auto t) {
@@ -233,8 +234,8 @@ Tensor pow(const Tensor& x, Scalar exponent) {
   detail::require_defined("pow", x);
   const double e = exponent.value();
   if (!is_floating(x.dtype()) && exponent.is_integral()) {
-    require(e >= 0, "pow", "an integer tensor cannot be raised to the negative power ", e,
-            "; convert it to a floating dtype");
+    require(e >= 0, "pow", "exponent must be at least 0 for an integer tensor, got ", e,
+            "; convert the tensor to a floating dtype");
     return map_elements<index_t, index_t>(x.shape(), {x.to(kInt64)}, 8, [&](index_t base) {
       return integer_power(base, exponent.integer());
     });
@@ -265,7 +266,7 @@ Tensor power(const Tensor& base, const Tensor& exponent, DType dtype) {
   const Tensor a = base.to(dtype);
   const Tensor b = exponent.to(dtype);
   require(is_floating(dtype) || !any(b < 0).item<bool>(), "pow",
-          "integers cannot be raised to negative powers; convert them to a floating dtype");
+          "exponents must be at least 0 for integers; convert the tensors to a floating dtype");
   const Tensor y = binary("pow", BinaryOp::kPow, a, b);
   return op.finish(y, [&] {
     return [a = op.save(a), b = op.save(b), y = op.wanted(1) ? op.save(y) : Saved()](

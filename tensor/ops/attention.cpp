@@ -51,20 +51,24 @@ struct Shapes {
 };
 
 void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
-  require(q.defined() && k.defined() && v.defined(), detail::kAttentionOp, "an input is undefined");
+  require(q.defined() && k.defined() && v.defined(), detail::kAttentionOp,
+          "q, k and v must be defined, got an undefined tensor");
   const Shapes shapes = {q, k, v};
   require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(),
-          detail::kAttentionOp, "expected three tensors (..., T, d) of 2 to 4 axes, got ", shapes);
+          detail::kAttentionOp,
+          "q, k and v must have shapes (..., T, d) of the same 2 to 4 axes, got ", shapes);
   bool leading_match = true;
   for (index_t i = 0; i + 2 < q.rank(); ++i) {
     leading_match = leading_match && q.size(i) == k.size(i) && q.size(i) == v.size(i);
   }
-  require(leading_match, detail::kAttentionOp, "leading axes differ: ", shapes);
-  require(q.size(-1) == k.size(-1), detail::kAttentionOp, "q and k differ in width: ", shapes);
-  require(k.size(-2) == v.size(-2), detail::kAttentionOp, "k and v differ in length: ", shapes);
+  require(leading_match, detail::kAttentionOp, "leading axes must be equal, got ", shapes);
+  require(q.size(-1) == k.size(-1), detail::kAttentionOp, "q and k must have equal widths, got ",
+          shapes);
+  require(k.size(-2) == v.size(-2), detail::kAttentionOp, "k and v must have equal lengths, got ",
+          shapes);
   require(is_floating(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(),
-          detail::kAttentionOp, "q, k and v must share a floating dtype, not ", q.dtype(), ", ",
-          k.dtype(), " and ", v.dtype());
+          detail::kAttentionOp, "q, k and v must have the same floating dtype, got ", q.dtype(),
+          ", ", k.dtype(), " and ", v.dtype());
 }
 
 /// The mask with its additive part in the inputs' dtype.
@@ -88,8 +92,8 @@ void check_packed(const Operands& x) {
   const index_t rows = x.mask.offsets().data<index_t>()[x.mask.offsets().count() - 1];
   const Shapes shapes = {x.q, x.k, x.v};
   require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, detail::kAttentionOp,
-          "packed sequences of ", rows, " tokens need q, k and v (1, H, ", rows, ", d), got ",
-          shapes);
+          "q, k and v must have shape (1, H, ", rows, ", d) for packed sequences of ", rows,
+          " tokens, got ", shapes);
 }
 
 /// The tensor that receives the weights. The kernel leaves those of absent tokens as they are.
@@ -217,8 +221,10 @@ AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask, const AttentionOptions& options) {
   check_inputs(q, k, v);
+  require(std::isfinite(options.scale.value_or(1)), detail::kAttentionOp,
+          "scale must be finite, got ", options.scale.value_or(1));
   require(!mask.offsets().defined() || q.rank() == 4, detail::kAttentionOp,
-          "packed sequences need q, k and v of four axes");
+          "q, k and v must have 4 axes for packed sequences, got q ", q.shape());
   if (options.weights) {
     const bool packed = mask.offsets().defined();
     const Shape padded = {1, packed ? q.size(1) : 0, mask.tokens(), q.size(-1)};

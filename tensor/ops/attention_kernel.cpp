@@ -20,8 +20,8 @@ Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
   for (index_t i = 1; i <= mask.rank() && fits; ++i) {
     fits = mask.size(-i) == 1 || mask.size(-i) == scores[4 - i];
   }
-  require(fits, kAttentionOp, kind, " of shape ", mask.shape(),
-          " does not broadcast to (B, H, Tq, Tk) = ", scores);
+  require(fits, kAttentionOp, kind, " must broadcast to (B, H, Tq, Tk) = ", scores, ", got shape ",
+          mask.shape());
   return mask.expand(scores);
 }
 
@@ -50,6 +50,17 @@ index_t flops_of(const Operands& x) {
   return 2 * x.q.size(0) * x.q.size(1) * x.q.size(2) * seen * (x.q.size(3) + x.v.size(3));
 }
 
+/// One length per sequence, of which none is larger than the number of keys.
+void check_lengths(const Tensor& lengths, index_t batch, index_t keys) {
+  require(lengths.size(0) == batch, kAttentionOp, "length_mask must have ", batch,
+          " lengths, one per sequence, got ", lengths.size(0));
+  const index_t* const length = lengths.data<index_t>();
+  for (index_t b = 0; b < batch; ++b) {
+    require(length[b] <= keys, kAttentionOp, "length_mask row ", b, " must be at most T = ", keys,
+            ", got ", length[b]);
+  }
+}
+
 template <class T>
 void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   const AttentionMask& mask = x.mask;
@@ -57,17 +68,16 @@ void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
   if (x.is_packed()) args.offsets = mask.offsets().data<index_t>();
   if (mask.lengths().defined()) {
-    require(mask.lengths().size(0) == args.batch, kAttentionOp, mask.lengths().size(0),
-            " lengths for a batch of ", args.batch);
+    check_lengths(mask.lengths(), args.batch, args.keys);
     args.lengths = mask.lengths().data<index_t>();
   }
   if (mask.keep().defined()) {
-    const Tensor keep = expand_mask("the bool mask", mask.keep(), x.scores());
+    const Tensor keep = expand_mask("bool mask", mask.keep(), x.scores());
     args.keep = keep.data<bool>();
     copy_strides(keep, args.keep_strides, 4);
   }
   if (mask.bias().defined()) {
-    const Tensor bias = expand_mask("the additive mask", mask.bias(), x.scores());
+    const Tensor bias = expand_mask("additive mask", mask.bias(), x.scores());
     args.bias = bias.data<T>();
     copy_strides(bias, args.bias_strides, 4);
   }

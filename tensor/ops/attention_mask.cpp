@@ -20,13 +20,13 @@ Tensor both(const Tensor& a, const Tensor& b, Tensor (*combine)(const Tensor&, c
 }
 
 Tensor for_all_queries(const char* op, const Tensor& keys) {
-  require(keys.rank() == 2, op, "expected shape (B, Tk), not ", keys.shape());
+  require(keys.rank() == 2, op, "mask must have shape (B, Tk), got ", keys.shape());
   return keys.unsqueeze(1).unsqueeze(1);
 }
 
 void require_bool(const char* op, const Tensor& mask) {
-  require(mask.defined(), op, "expected a bool tensor, got an undefined one");
-  require(mask.dtype() == kBool, op, "expected a bool tensor, not ", mask.dtype());
+  require(mask.defined(), op, "mask must be a bool tensor, got an undefined one");
+  require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
 void require_same_packing(const AttentionMask& a, const AttentionMask& b) {
@@ -34,7 +34,7 @@ void require_same_packing(const AttentionMask& a, const AttentionMask& b) {
   const Tensor &x = a.offsets(), &y = b.offsets();
   require(a.tokens() == b.tokens() && x.count() == y.count() &&
               std::equal(x.data<index_t>(), x.data<index_t>() + x.count(), y.data<index_t>()),
-          "packed_mask", "two masks whose sequences are packed in different ways");
+          "packed_mask", "both masks must pack the same lengths, got different ones");
 }
 
 }  // namespace
@@ -47,8 +47,8 @@ AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const
   AttentionMask result = *this;
   const std::vector<Tensor*> parts = {&result.lengths_, &result.keep_, &result.bias_,
                                       &result.offsets_};
-  require(tensors.size() == parts.size(), "with_tensors", "a mask has ", parts.size(),
-          " tensors, not ", tensors.size());
+  require(tensors.size() == parts.size(), "with_tensors", "list must have ", parts.size(),
+          " tensors, got ", tensors.size());
   for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = tensors[i];
   return result;
 }
@@ -82,21 +82,22 @@ AttentionMask causal_mask() {
 }
 
 AttentionMask window_mask(index_t window) {
-  require(window >= 0, "window_mask", "the window is negative: ", window);
+  require(window >= 0, "window_mask", "window must be at least 0, got ", window);
   AttentionMask mask;
   mask.window_ = window;
   return mask;
 }
 
 AttentionMask length_mask(const Tensor& lengths) {
-  require(lengths.defined(), "length_mask", "expected int64 lengths of shape (B)");
+  require(lengths.defined(), "length_mask",
+          "lengths must be int64 of shape (B), got an undefined tensor");
   require(lengths.dtype() == kInt64 && lengths.rank() == 1, "length_mask",
-          "expected int64 lengths of shape (B), not ", lengths.dtype(), " of ", lengths.shape());
+          "lengths must be int64 of shape (B), got ", lengths.dtype(), ' ', lengths.shape());
   AttentionMask mask;
   mask.lengths_ = lengths.contiguous();
   const auto count = static_cast<std::size_t>(lengths.count());
   for (index_t length : std::span(mask.lengths_.data<index_t>(), count)) {
-    require(length >= 0, "length_mask", "a length is negative: ", length);
+    require(length >= 0, "length_mask", "lengths must be at least 0, got ", length);
   }
   return mask;
 }
@@ -128,8 +129,9 @@ AttentionMask ignore_keys_mask(const Tensor& ignore) {
 }
 
 AttentionMask additive_mask(const Tensor& bias) {
-  require(bias.defined() && is_floating(bias.dtype()), "additive_mask",
-          "expected a floating tensor; a bool mask says keep_mask or ignore_mask");
+  require(bias.defined(), "additive_mask", "bias must be defined, got an undefined tensor");
+  require(is_floating(bias.dtype()), "additive_mask", "bias must have a floating dtype, got ",
+          bias.dtype(), "; for a bool mask call keep_mask() or ignore_mask()");
   AttentionMask mask;
   mask.bias_ = bias;
   return mask;
@@ -144,8 +146,8 @@ AttentionMask packed_mask(const Tensor& lengths, std::optional<index_t> tokens) 
     longest = std::max(longest, offset[b + 1] - offset[b]);
   }
   mask.tokens_ = tokens.value_or(longest);
-  require(longest <= mask.tokens_, "packed_mask", "a length of ", longest, " where sequences have ",
-          mask.tokens_, " tokens");
+  require(longest <= mask.tokens_, "packed_mask", "tokens must be at least the longest length, ",
+          longest, ", got ", mask.tokens_);
   return mask;
 }
 

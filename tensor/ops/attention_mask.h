@@ -74,7 +74,8 @@ AttentionMask causal_mask();
 AttentionMask window_mask(index_t window);
 
 /// Sequence b has lengths[b] keys; positions after that are padding.
-/// **Shapes**: (B), int64. **Errors**: another dtype or rank, a negative length.
+/// **Shapes**: (B), int64. **Errors**: a different dtype or rank, a negative length; in attention, a
+/// length above the number of keys.
 AttentionMask length_mask(const Tensor& lengths);
 AttentionMask length_mask(const std::vector<index_t>& lengths);
 

@@ -202,6 +202,8 @@ Tensor isclose_integers(const Tensor& a, const Tensor& b, double rtol, double at
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   detail::require_defined("isclose", a);
   detail::require_defined("isclose", b);
+  require(rtol >= 0 && atol >= 0, "isclose", "rtol and atol must be at least 0, got ", rtol,
+          " and ", atol);
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
     return isclose_integers(a.to(kInt64), b.to(kInt64), rtol, atol);
   }
@@ -228,7 +230,7 @@ namespace {
 
 /// `a` and `b` have one dtype.
 Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  require(condition.dtype() == kBool, op, "the mask must be bool, not ", condition.dtype());
+  require(condition.dtype() == kBool, op, "mask must be bool, got ", condition.dtype());
   const Shape shape =
       broadcast_shapes(op, condition.shape(), broadcast_shapes(op, a.shape(), b.shape()));
   return visit_dtype(a.dtype(), [&](auto t) {
@@ -280,7 +282,7 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   for (const Tensor* each : {&x, &mask}) detail::require_defined("masked_fill", *each);
   const bool fits = is_floating(x.dtype()) || value.dtype_beside(x.dtype()) == x.dtype();
-  require(fits, "masked_fill", "a tensor of ", x.dtype(), " cannot hold ", value.value());
+  require(fits, "masked_fill", "value must fit dtype ", x.dtype(), ", got ", value.value());
   return select("masked_fill", mask, value.to_tensor(x.dtype()), x, x.dtype());
 }
 

@@ -15,12 +15,12 @@ namespace {
 constexpr const char* kDropoutOp = "dropout";
 
 void check_inputs(const Tensor& x, const Tensor& residual) {
-  require(x.defined(), kDropoutOp, "the tensor is undefined");
-  require(is_floating(x.dtype()), kDropoutOp, "wants a floating dtype, got ", x.dtype());
+  require(x.defined(), kDropoutOp, "x must be defined, got an undefined tensor");
+  require(is_floating(x.dtype()), kDropoutOp, "x must have a floating dtype, got ", x.dtype());
   if (!residual.defined()) return;
   require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kDropoutOp,
-          residual.dtype(), " residual ", residual.shape(), " does not fit the ", x.dtype(),
-          " tensor ", x.shape());
+          "residual must be ", x.dtype(), ' ', x.shape(), " like x, got ", residual.dtype(), ' ',
+          residual.shape());
 }
 
 template <class T>
@@ -70,7 +70,7 @@ Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual)
 }
 
 kernels::Dropout detail::dropout_of(const char* op, const DropoutMask& mask) {
-  require(mask.p >= 0 && mask.p <= 1, op, "a dropout probability must lie in [0, 1], got ", mask.p);
+  require(mask.p >= 0 && mask.p <= 1, op, "dropout probability must be in [0, 1], got ", mask.p);
   const double steps = mask.p * static_cast<double>(kernels::kDropoutSteps);
   return {mask.key, static_cast<index_t>(std::lround(steps))};
 }

@@ -64,7 +64,8 @@ Labels expand_ellipsis(const std::string& spec, Labels term, index_t rank) {
   const std::size_t dots = term.find("...");
   if (dots != Labels::npos) term.erase(dots, 3);
   for (char c : term) {
-    require(is_letter(c), "einsum", "unexpected '", c, "' in \"", spec, "\"");
+    require(is_letter(c), "einsum", "labels must be letters, got ",
+            printable(std::string_view(&c, 1)), " in \"", spec, "\"");
   }
   return dots == Labels::npos ? term : term.insert(dots, digits);
 }
@@ -74,12 +75,13 @@ index_t letter_count(const Labels& term) {
 }
 
 Term make_term(const std::string& spec, const Labels& text, const Tensor& tensor) {
-  require(tensor.defined(), "einsum", "an operand is undefined");
+  require(tensor.defined(), "einsum", "operands must be defined, got an undefined tensor");
   const bool has_ellipsis = text.find("...") != Labels::npos;
   const index_t rest = tensor.rank() - letter_count(text);
   const Labels labels = expand_ellipsis(spec, text, rest);
-  require(has_ellipsis ? rest >= 0 : rest == 0, "einsum", "\"", text,
-          "\" does not fit the axes of ", tensor.shape(), " in \"", spec, "\"");
+  require(has_ellipsis ? rest >= 0 : rest == 0, "einsum",
+          "labels must name each axis of the operand, got \"", text, "\" for shape ",
+          tensor.shape(), " in \"", spec, "\"");
   return {labels, tensor.dtype() == kBool ? tensor.to(kInt64) : tensor};
 }
 
@@ -102,10 +104,10 @@ Labels output_labels(const std::string& text, const Spec& spec, const std::vecto
   }
   const Labels output = expand_ellipsis(text, spec.output, ellipsis);
   for (char c : output) {
-    require(contains(all, c), "einsum", "output label '", c, "' is in no operand of \"", text,
-            "\"");
-    require(std::count(output.begin(), output.end(), c) == 1, "einsum", "output label '", c,
-            "' is named twice in \"", text, "\"");
+    require(contains(all, c), "einsum", "output labels must be in an operand, got '", c, "' in \"",
+            text, "\"");
+    require(std::count(output.begin(), output.end(), c) == 1, "einsum",
+            "output labels must be different, got '", c, "' twice in \"", text, "\"");
   }
   return output;
 }
@@ -121,9 +123,9 @@ Term take_diagonals(const std::string& spec, Term term) {
     }
     const auto a = static_cast<index_t>(i);
     const auto b = static_cast<index_t>(again);
-    require(term.tensor.shape()[a] == term.tensor.shape()[b], "einsum", "label '", label,
-            "' has sizes ", term.tensor.shape()[a], " and ", term.tensor.shape()[b],
-            " in one operand of \"", spec, "\"");
+    require(term.tensor.shape()[a] == term.tensor.shape()[b], "einsum", "sizes of label '", label,
+            "' in one operand must be equal, got ", term.tensor.shape()[a], " and ",
+            term.tensor.shape()[b], " in \"", spec, "\"");
     term.tensor = term.tensor.diagonal(0, a, b);
     term.labels.erase(again, 1);
     term.labels.erase(i, 1);
@@ -165,8 +167,9 @@ Tensor arrange(const Term& term, const Labels& labels) {
 Term match_sizes(const std::string& spec, Term a, const Term& b, const Labels& output) {
   for (char label : Labels(a.labels)) {
     if (!contains(b.labels, label) || a.size(label) == b.size(label)) continue;
-    require(a.size(label) == 1 || b.size(label) == 1, "einsum", "label '", label, "' has sizes ",
-            a.size(label), " and ", b.size(label), " in \"", spec, "\"");
+    require(a.size(label) == 1 || b.size(label) == 1, "einsum", "sizes of label '", label,
+            "' must be equal or 1, got ", a.size(label), " and ", b.size(label), " in \"", spec,
+            "\"");
     if (a.size(label) != 1) continue;
     if (contains(output, label)) {
       a.tensor = a.tensor.squeeze(a.axis(label));
@@ -227,9 +230,10 @@ Tensor contract(const Term& a, const Term& b, const Labels& output) {
 
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands) {
   const Spec parts = split(spec);
-  require(parts.inputs.size() == operands.size(), "einsum", "\"", spec, "\" names ",
-          parts.inputs.size(), " operands, but ", operands.size(), " are given");
-  require(operands.size() <= 2, "einsum", "takes one or two operands, not ", operands.size());
+  require(parts.inputs.size() == operands.size(), "einsum", "\"", spec, "\" must have ",
+          parts.inputs.size(), " operands, got ", operands.size());
+  require(operands.size() <= 2, "einsum", "number of operands must be 1 or 2, got ",
+          operands.size());
   std::vector<Term> terms;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     terms.push_back(make_term(spec, parts.inputs[i], operands[i]));

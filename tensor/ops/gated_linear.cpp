@@ -11,16 +11,20 @@ namespace {
 
 void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   constexpr const char* kOp = "gated_linear";
-  require(x.defined() && weight.defined(), kOp, "an operand is undefined");
-  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp, "input ",
-          x.shape(), " does not fit weight ", weight.shape(), ", which is (2 out, in)");
-  require(weight.size(0) % 2 == 0, kOp, "weight ", weight.shape(),
-          " has no two halves: its number of rows is odd");
+  require(x.defined() && weight.defined(), kOp,
+          "x and weight must be defined, got an undefined tensor");
+  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp,
+          "x and weight must have shapes (..., in) and (2 out, in), got ", x.shape(), " and ",
+          weight.shape());
+  require(weight.size(0) % 2 == 0, kOp, "weight must have an even number of rows, got ",
+          weight.shape());
   require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), kOp,
-          "input and weight must share a floating dtype, not ", x.dtype(), " and ", weight.dtype());
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ",
+          weight.dtype());
   if (!bias.defined()) return;
-  require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp, bias.dtype(),
-          " bias ", bias.shape(), " does not fit ", weight.dtype(), " weight ", weight.shape());
+  require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp, "bias must be ",
+          x.dtype(), ' ', Shape{weight.size(0)}, " for weight ", weight.shape(), ", got ",
+          bias.dtype(), ' ', bias.shape());
 }
 
 /// The output into `out`, and both halves before the activation into `halves` if it is defined.
@@ -84,6 +88,7 @@ void gated_linear_backward(const GatedSaved& saved, const Tensor& dy, Gradients&
 Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                     Activation activation, const PackedWeight* packed) {
   check(x, weight, bias);
+  require_enum("gated_linear", "activation", activation, Activation::kSilu);
   Recording op("gated_linear", {&x, &weight, &bias});
   detail::check_frozen("gated_linear", op, weight, packed);
   Shape shape = x.shape();

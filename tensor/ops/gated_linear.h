@@ -19,7 +19,7 @@ namespace tessera {
 /// w3) have it. Where it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
 /// exchange the halves of weight and bias.
 /// `packed` keeps the weight packed; null packs it in each call.
-/// **Errors**: an odd number of rows, sizes or dtypes that do not fit.
+/// **Errors**: an odd number of rows, sizes or dtypes that do not fit, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
 Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                     Activation activation, const PackedWeight* packed = nullptr);

@@ -34,7 +34,7 @@ Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
 
 Tensor embedding(const Tensor& weight, const Tensor& ids) {
   require(weight.defined() && weight.rank() == 2, "embedding",
-          "the table must have shape (V, D), not ", weight.shape());
+          "weight must have shape (V, D), got ", weight.shape());
   check_ids("embedding", ids, weight.size(0), "rows of the table");
   Shape shape = ids.shape();
   shape.push_back(weight.size(1));
@@ -46,9 +46,9 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
 }
 
 Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids) {
-  require(x.defined(), "index_select", "x is undefined");
+  require(x.defined(), "index_select", "x must be defined, got an undefined tensor");
   const index_t a = normalize_axis("index_select", axis, x.rank());
-  require(!ids.defined() || ids.rank() == 1, "index_select", "ids must have one axis, not shape ",
+  require(!ids.defined() || ids.rank() == 1, "index_select", "ids must have 1 axis, got shape ",
           ids.shape());
   check_ids("index_select", ids, x.shape()[a], "positions of the axis");
   Shape shape = x.shape();
@@ -58,7 +58,7 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids) {
 }
 
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
-  require(x.defined(), "gather", "x is undefined");
+  require(x.defined(), "gather", "x must be defined, got an undefined tensor");
   const index_t a = normalize_axis("gather", axis, x.rank());
   detail::check_index("gather", "x", x, a, index);
   return choose("gather", x,
@@ -66,7 +66,7 @@ Tensor gather(const Tensor& x, index_t axis, const Tensor& index) {
 }
 
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype) {
-  require(classes >= 0, "one_hot", "the number of classes must not be negative, is ", classes);
+  require(classes >= 0, "one_hot", "classes must be at least 0, got ", classes);
   check_ids("one_hot", ids, classes, "classes");
   Shape shape = ids.shape();
   shape.push_back(classes);
@@ -97,7 +97,7 @@ std::vector<index_t> places_of_true(const Tensor& mask) {
 }  // namespace
 
 Tensor nonzero(const Tensor& x) {
-  require(x.defined(), "nonzero", "x is undefined");
+  require(x.defined(), "nonzero", "x must be defined, got an undefined tensor");
   const std::vector<index_t> places = places_of_true(x.detach().to(kBool));
   Tensor result = Tensor::empty({std::ssize(places), x.rank()}, kInt64);
   index_t* const out = result.mutable_data<index_t>();
@@ -112,8 +112,9 @@ Tensor nonzero(const Tensor& x) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  require(x.defined() && mask.defined(), "masked_select", "a tensor is undefined");
-  require(mask.dtype() == kBool, "masked_select", "the mask must be bool, not ", mask.dtype());
+  require(x.defined() && mask.defined(), "masked_select",
+          "x and mask must be defined, got an undefined tensor");
+  require(mask.dtype() == kBool, "masked_select", "mask must be bool, got ", mask.dtype());
   const Shape shape = broadcast_shapes("masked_select", x.shape(), mask.shape());
   const Tensor places = from_vector(places_of_true(mask.expand(shape)));
   return index_select(x.expand(shape).reshape({element_count("masked_select", shape)}), 0, places);
@@ -124,7 +125,7 @@ namespace {
 /// Copies, for each row i of the last two axes, columns [first(i), last(i)); zeros elsewhere.
 template <class First, class Last>
 Tensor copy_columns(const char* op, const Tensor& x, const First& first, const Last& last) {
-  require(x.rank() >= 2, op, "needs at least two axes, not shape ", x.shape());
+  require(x.rank() >= 2, op, "x must have at least 2 axes, got shape ", x.shape());
   const Tensor result = zeros(x.shape(), x.dtype());
   for (index_t i = 0; i < (x.count() > 0 ? x.size(-2) : 0); ++i) {
     const auto part = [&](const Tensor& of) {

@@ -8,8 +8,9 @@ namespace tessera {
 namespace {
 
 void check_parts(const char* op, const std::vector<Tensor>& parts) {
-  require(!parts.empty(), op, "needs at least one tensor");
-  for (const Tensor& part : parts) require(part.defined(), op, "a part is undefined");
+  require(!parts.empty(), op, "list must have at least 1 tensor, got none");
+  for (const Tensor& part : parts)
+    require(part.defined(), op, "tensors must be defined, got an undefined one");
 }
 
 }  // namespace
@@ -23,10 +24,10 @@ Tensor concat(const std::vector<Tensor>& parts, index_t axis) {
   for (const Tensor& part : parts) {
     Shape fitting = shape;
     if (part.rank() == shape.size()) fitting[a] = part.shape()[a];
-    require(part.shape() == fitting, "concat", "shapes ", parts.front().shape(), " and ",
-            part.shape(), " differ outside axis ", axis);
+    require(part.shape() == fitting, "concat", "shapes must be equal except on axis ", axis,
+            ", got ", parts.front().shape(), " and ", part.shape());
     const bool overflows = __builtin_add_overflow(shape[a], part.shape()[a], &shape[a]);
-    require(!overflows, "concat", "the sizes of axis ", axis, " add up to more than an int64");
+    require(!overflows, "concat", "sizes of axis ", axis, " must add up to an int64");
     dtype = promote(dtype, part.dtype());
   }
   Recording op("concat", parts);
@@ -53,7 +54,8 @@ Tensor stack(const std::vector<Tensor>& parts, index_t axis) {
   const index_t a = normalize_axis("stack", axis, shape.size() + 1);
   std::vector<Tensor> layers;
   for (const Tensor& part : parts) {
-    require(part.shape() == shape, "stack", "shapes ", shape, " and ", part.shape(), " differ");
+    require(part.shape() == shape, "stack", "shapes must be equal, got ", shape, " and ",
+            part.shape());
     layers.push_back(part.unsqueeze(a));
   }
   return concat(layers, a);

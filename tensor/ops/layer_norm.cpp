@@ -36,7 +36,7 @@ Axes normalized_axes(const char* op, const Tensor& x, const Shape& shape) {
     fits = x.shape()[lead + i] == shape[i];
     axes.push_back(lead + i);
   }
-  require(fits, op, "x of shape ", x.shape(), " does not end in ", shape);
+  require(fits, op, "x must have a shape that ends in ", shape, ", got ", x.shape());
   return axes;
 }
 
@@ -44,10 +44,10 @@ Axes normalized_axes(const char* op, const Tensor& x, const Shape& shape) {
 Tensor check_parameter(const char* op, const char* what, const Tensor& parameter, const Tensor& x,
                        const Shape& shape) {
   if (!parameter.defined()) return parameter;
-  require(parameter.dtype() == x.dtype(), op, what, " is ", parameter.dtype(), ", but x is ",
-          x.dtype());
-  require(parameter.shape() == shape, op, what, " of shape ", parameter.shape(),
-          " does not fit the normalized shape ", shape);
+  require(parameter.dtype() == x.dtype(), op, what, " must be ", x.dtype(), " like x, got ",
+          parameter.dtype());
+  require(parameter.shape() == shape, op, what, " must have shape ", shape, ", got ",
+          parameter.shape());
   return parameter.contiguous();
 }
 
@@ -196,8 +196,9 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
 
 Tensor normalize(const Norm& norm, const Tensor& x, const Shape& normalized_shape,
                  const Tensor& weight, const Tensor& bias, double eps) {
-  require(x.defined(), norm.op, "needs a float32 or float64 tensor");
-  require(is_floating(x.dtype()), norm.op, "needs a float32 or float64 tensor, not ", x.dtype());
+  require(x.defined(), norm.op, "x must be float32 or float64, got an undefined tensor");
+  require(is_floating(x.dtype()), norm.op, "x must be float32 or float64, got ", x.dtype());
+  require(eps >= 0, norm.op, "eps must be at least 0, got ", eps);
   const Axes axes = normalized_axes(norm.op, x, normalized_shape);
   Recording op(norm.op, {&x, &weight, &bias});
   const Tensor scale = check_parameter(norm.op, "weight", weight, x, normalized_shape);

@@ -11,7 +11,8 @@ namespace tessera {
 /// for 1 and 0.
 /// The variance is the biased one (divided by n) and computed in two passes: a mean of 1e6 with a
 /// deviation of 1 loses no digits. A constant row gives exactly bias.
-/// **Errors**: x is not floating; weight or bias of another dtype; shapes that do not fit.
+/// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not fit; an
+/// eps below 0.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, eq. 4;
 /// torch.nn.functional.layer_norm.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
@@ -26,7 +27,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape, or undefined for 1.
 /// PyTorch's default for eps is the spacing of the dtype's numbers at 1; here it is one number, so
 /// that a model converted to another dtype computes the same function.
-/// **Errors**: x is not floating; a weight of another dtype; shapes that do not fit.
+/// **Errors**: x is not floating; a weight of a different dtype; shapes that do not fit; an eps below
+/// 0.
 /// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4;
 /// torch.nn.functional.rms_norm.
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,

@@ -12,23 +12,23 @@
 namespace tessera::detail {
 
 void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what) {
-  require(ids.defined(), op, "the ids are undefined");
-  require(ids.dtype() == kInt64, op, "ids must be int64, not ", ids.dtype());
+  require(ids.defined(), op, "ids must be defined, got an undefined tensor");
+  require(ids.dtype() == kInt64, op, "ids must be int64, got ", ids.dtype());
   const Tensor flat = ids.contiguous();
   const index_t* values = flat.data<index_t>();
   for (index_t i = 0; i < flat.count(); ++i) {
-    require(0 <= values[i] && values[i] < limit, op, "id ", values[i], " is out of range for ",
-            limit, " ", what);
+    require(0 <= values[i] && values[i] < limit, op, "ids must be in [0, ", limit, ") for ", limit,
+            " ", what, ", got ", values[i]);
   }
 }
 
 void check_index(const char* op, const char* name, const Tensor& x, index_t axis,
                  const Tensor& index) {
-  require(!index.defined() || index.rank() == x.rank(), op, "index of shape ", index.shape(),
-          " needs as many axes as ", name, " of shape ", x.shape());
+  require(!index.defined() || index.rank() == x.rank(), op, "index must have as many axes as ",
+          name, ' ', x.shape(), ", got shape ", index.shape());
   for (index_t i = 0; i < index.rank(); ++i) {
-    require(i == axis || index.shape()[i] <= x.shape()[i], op, "index of shape ", index.shape(),
-            " is larger than ", name, ", ", x.shape(), ", on axis ", i);
+    require(i == axis || index.shape()[i] <= x.shape()[i], op, "index must not be larger than ",
+            name, ' ', x.shape(), " on axis ", i, ", got shape ", index.shape());
   }
   check_ids(op, index, x.shape()[axis], "positions of the axis");
 }

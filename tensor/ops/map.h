@@ -22,7 +22,7 @@ struct Row {
 };
 
 inline void require_defined(const char* op, const Tensor& x) {
-  require(x.defined(), op, "a tensor is undefined");
+  require(x.defined(), op, "tensors must be defined, got an undefined one");
 }
 
 /// A new tensor of `shape`, filled by calls `body(out, n, rows...)`, one row for each of `inputs`,

@@ -123,15 +123,16 @@ void multiply_backward(const Tensor& a, const Tensor& b, bool shared, const Tens
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  require(a.defined() && b.defined(), "matmul", "an operand is undefined");
-  require(a.rank() > 0 && b.rank() > 0, "matmul", "a scalar operand: ", a.shape(), " x ",
-          b.shape());
+  require(a.defined() && b.defined(), "matmul",
+          "operands must be defined, got an undefined tensor");
+  require(a.rank() > 0 && b.rank() > 0, "matmul", "operands must have at least 1 axis, got ",
+          a.shape(), " x ", b.shape());
   const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
   // Vectors become matrices, and are variables of their own: the views record themselves.
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
-  require(left.size(-1) == right.size(-2), "matmul", "inner dimensions differ: ", a.shape(), " x ",
-          b.shape());
+  require(left.size(-1) == right.size(-2), "matmul", "inner dimensions must be equal, got ",
+          a.shape(), " x ", b.shape());
   Recording op("matmul", {&left, &right});
   Tensor out = op.finish(multiply(left, right), [&] {
     return [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved(),
@@ -143,9 +144,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
-  require(a.defined() && b.defined(), "outer", "an operand is undefined");
-  require(a.rank() == 1 && b.rank() == 1, "outer", "needs two vectors, not shapes ", a.shape(),
-          " and ", b.shape());
+  require(a.defined() && b.defined(), "outer", "operands must be defined, got an undefined tensor");
+  require(a.rank() == 1 && b.rank() == 1, "outer", "operands must have 1 axis, got shapes ",
+          a.shape(), " and ", b.shape());
   return mul(a.unsqueeze(1), b);
 }
 
@@ -154,20 +155,25 @@ namespace {
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                   const Tensor& residual) {
   constexpr const char* kOp = "linear";
-  require(x.defined() && weight.defined(), kOp, "an operand is undefined");
-  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp, "input ",
-          x.shape(), " does not fit weight ", weight.shape(), ", which is (out, in)");
+  require(x.defined() && weight.defined(), kOp,
+          "x and weight must be defined, got an undefined tensor");
+  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp,
+          "x and weight must have shapes (..., in) and (out, in), got ", x.shape(), " and ",
+          weight.shape());
   require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), kOp,
-          "input and weight must share a floating dtype, not ", x.dtype(), " and ", weight.dtype());
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ",
+          weight.dtype());
   if (bias.defined()) {
-    require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp, bias.dtype(),
-            " bias ", bias.shape(), " does not fit ", weight.dtype(), " weight ", weight.shape());
+    require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp,
+            "bias must be ", x.dtype(), ' ', Shape{weight.size(0)}, " for weight ", weight.shape(),
+            ", got ", bias.dtype(), ' ', bias.shape());
   }
   if (residual.defined()) {
     Shape wanted = x.shape();
     wanted.back() = weight.size(0);
-    require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, residual.dtype(),
-            " residual ", residual.shape(), " does not fit the ", x.dtype(), " output ", wanted);
+    require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, "residual must be ",
+            x.dtype(), ' ', wanted, " like the output, got ", residual.dtype(), ' ',
+            residual.shape());
   }
 }
 
@@ -177,9 +183,10 @@ detail::Turn check_rotary(const Tensor& x, const Tensor& weight, const LinearEpi
   const auto& [rotation, heads, width] = epilogue.rotary;
   if (!rotation.table.defined()) return {};
   require(epilogue.activation == Activation::kNone && !epilogue.residual.defined(), kOp,
-          "heads turn without an activation and a residual only");
-  require(heads >= 1 && width >= 1 && width <= weight.size(0) / heads, kOp, heads,
-          " rotary heads of width ", width, " in an output of width ", weight.size(0));
+          "rotary must not be combined with an activation or a residual");
+  require(heads >= 1 && width >= 1 && width <= weight.size(0) / heads, kOp,
+          "rotary heads must fit an output of width ", weight.size(0), ", got ", heads,
+          " of width ", width);
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
   if (tokens.empty()) tokens.push_back(1);
@@ -267,6 +274,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
   const Tensor& residual = epilogue.residual;
   check_linear(x, weight, bias, residual);
+  require_enum("linear", "activation", epilogue.activation, Activation::kSilu);
   const detail::Turn turn = check_rotary(x, weight, epilogue);
   Recording op("linear", {&x, &weight, &bias, &residual});
   detail::check_frozen("linear", op, weight, epilogue.packed);

@@ -37,7 +37,7 @@ struct LinearEpilogue {
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N). Where
 /// heads turn, x is (..., T, K).
-/// **Errors**: sizes or dtypes that do not fit; those of rotary().
+/// **Errors**: sizes or dtypes that do not fit; an unknown activation; those of rotary().
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});

@@ -11,18 +11,18 @@ namespace tessera {
 namespace {
 
 Tensor checked_offsets(const char* op, const Tensor& lengths) {
-  require(lengths.defined(), op, "the lengths are undefined");
+  require(lengths.defined(), op, "lengths must be int64 of shape (B), got an undefined tensor");
   require(lengths.dtype() == kInt64 && lengths.rank() == 1, op,
-          "expected int64 lengths of shape (B), not ", lengths.dtype(), " of ", lengths.shape());
+          "lengths must be int64 of shape (B), got ", lengths.dtype(), ' ', lengths.shape());
   const Tensor each = lengths.contiguous();
   Tensor offsets = Tensor::empty({each.count() + 1}, kInt64);
   const index_t* const length = each.data<index_t>();
   index_t* const offset = offsets.mutable_data<index_t>();
   offset[0] = 0;
   for (index_t b = 0; b < each.count(); ++b) {
-    require(length[b] >= 0, op, "a length is negative: ", length[b]);
+    require(length[b] >= 0, op, "lengths must be at least 0, got ", length[b]);
     require(!__builtin_add_overflow(offset[b], length[b], &offset[b + 1]), op,
-            "the lengths add up to more than an int64");
+            "lengths must add up to an int64");
   }
   return offsets;
 }
@@ -32,8 +32,8 @@ Tensor offsets_within(const char* op, const Tensor& lengths, index_t tokens) {
   const Tensor offsets = checked_offsets(op, lengths);
   const index_t* const offset = offsets.data<index_t>();
   for (index_t b = 0; b + 1 < offsets.count(); ++b) {
-    require(offset[b + 1] - offset[b] <= tokens, op, "a length of ", offset[b + 1] - offset[b],
-            " where sequences have ", tokens, " rows");
+    require(offset[b + 1] - offset[b] <= tokens, op, "lengths must be at most the ", tokens,
+            " rows of a sequence, got ", offset[b + 1] - offset[b]);
   }
   return offsets;
 }
@@ -113,11 +113,11 @@ Tensor row_offsets(const Tensor& lengths) {
 
 Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
   constexpr const char* kOp = "pack_rows";
-  require(x.defined(), kOp, "the tensor is undefined");
-  require(x.rank() >= 2, kOp, "expected (B, T, ...), not ", x.shape());
+  require(x.defined(), kOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 2, kOp, "x must have shape (B, T, ...), got ", x.shape());
   const Tensor offsets = offsets_within(kOp, lengths, x.size(1));
-  require(offsets.count() - 1 == x.size(0), kOp, offsets.count() - 1, " lengths for a batch of ",
-          x.size(0));
+  require(offsets.count() - 1 == x.size(0), kOp, "number of lengths must be the batch size ",
+          x.size(0), ", got ", offsets.count() - 1);
   Recording op(kOp, {&x});
   return op.finish(pack(kOp, x, offsets), [&] {
     return [offsets, tokens = x.size(1)](const Tensor& dy, Gradients& dx) {
@@ -128,12 +128,13 @@ Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
 
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
   constexpr const char* kOp = "unpack_rows";
-  require(x.defined(), kOp, "the tensor is undefined");
-  require(x.rank() >= 1, kOp, "expected (N, ...), not ", x.shape());
-  require(tokens >= 0, kOp, "a negative number of tokens: ", tokens);
+  require(x.defined(), kOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 1, kOp, "x must have shape (N, ...), got ", x.shape());
+  require(tokens >= 0, kOp, "tokens must be at least 0, got ", tokens);
   const Tensor offsets = offsets_within(kOp, lengths, tokens);
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
-  require(rows == x.size(0), kOp, "lengths of ", rows, " rows in all for ", x.size(0), " rows");
+  require(rows == x.size(0), kOp, "lengths must add up to the ", x.size(0), " rows of x, got ",
+          rows);
   Recording op(kOp, {&x});
   return op.finish(unpack(kOp, x, offsets, tokens), [&] {
     return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, pack(kOp, dy, offsets)); };

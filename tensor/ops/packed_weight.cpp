@@ -124,7 +124,7 @@ WeightPanels PackedWeight::panels(const Tensor& weight, PanelOrder order) const 
 
 void PackedWeight::freeze(Tensor& weight, WeightFormat format, PanelOrder order) {
   require(weight.defined() && weight.rank() == 2 && weight.dtype() == kFloat32, "freeze",
-          "a weight to be frozen is a float32 matrix, not ", weight.dtype(), ' ', weight.shape());
+          "weight must be a float32 matrix, got ", weight.dtype(), ' ', weight.shape());
   std::shared_ptr<const Pack> pack = pack_.load();
   if (frozen(weight)) {
     if (pack->layout.format == format) return;
@@ -137,7 +137,7 @@ void PackedWeight::freeze(Tensor& weight, WeightFormat format, PanelOrder order)
     pack = std::make_shared<const Pack>(weight, weight, order, format);
   }
   const Tensor hollow = Tensor::without_elements(weight.shape(), weight.dtype(),
-                                                 "they were given up when the model was frozen");
+                                                 "the weight is frozen; call thaw() first");
   pack_.store(std::make_shared<const Pack>(hollow, *pack));
   weight = hollow;
 }

@@ -75,8 +75,8 @@ kernels::GemmArgs<T> gemm_args(const Tensor& x, const Tensor& weight, const Weig
 inline void check_frozen(const char* op, const Recording& recording, const Tensor& weight,
                          const PackedWeight* packed) {
   const bool passes = recording.wanted(0) || recording.wanted(1);
-  require(!passes || packed == nullptr || !packed->is_constant(weight), op, "the weight ",
-          weight.shape(), " is frozen for inference, so no gradient passes it; thaw the model");
+  require(!passes || packed == nullptr || !packed->is_constant(weight), op, "weight ",
+          weight.shape(), " must not be frozen if a gradient is required; call thaw() first");
 }
 
 /// One product, cut among all threads.

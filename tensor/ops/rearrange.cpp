@@ -39,11 +39,12 @@ Tensor roll_axis(const Tensor& x, index_t shift, index_t axis) {
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
   detail::require_defined("roll", x);
   if (axes.empty()) {
-    require(shifts.size() == 1, "roll", "without axes one shift is wanted, not ", shifts);
+    require(shifts.size() == 1, "roll", "shifts must be 1 number if there are no axes, got ",
+            shifts);
     return roll_axis(x.reshape({x.count()}), shifts[0], 0).reshape(x.shape());
   }
-  require(shifts.size() == axes.size(), "roll", "shifts ", shifts, " and axes ", axes,
-          " must be as many");
+  require(shifts.size() == axes.size(), "roll", "shifts and axes must be equally many, got ",
+          shifts, " and ", axes);
   Tensor result = x;
   for (index_t i = 0; i < axes.size(); ++i) {
     result = roll_axis(result, shifts[i], normalize_axis("roll", axes[i], x.rank()));
@@ -68,9 +69,9 @@ Tensor kept(Tensor t, const std::vector<index_t>& pads, index_t sign) {
 }
 
 Shape padded_shape(const Tensor& x, const std::vector<index_t>& pads) {
-  require(pads.size() % 2 == 0, "pad", "pads come in pairs, not as ", pads.size(), " numbers");
-  require(std::ssize(pads) <= 2 * x.rank(), "pad", pads.size(), " pads are too many for shape ",
-          x.shape());
+  require(pads.size() % 2 == 0, "pad", "number of pads must be even, got ", pads.size());
+  require(std::ssize(pads) <= 2 * x.rank(), "pad", "number of pads must be at most ", 2 * x.rank(),
+          " for shape ", x.shape(), ", got ", pads.size());
   Shape shape = x.shape();
   for (std::size_t i = 0; i < pads.size(); i += 2) {
     const index_t axis = x.rank() - 1 - static_cast<index_t>(i / 2);
@@ -81,8 +82,8 @@ Shape padded_shape(const Tensor& x, const std::vector<index_t>& pads) {
                       n + std::min<index_t>(before, 0) + std::min<index_t>(after, 0) >= 0 &&
                       !__builtin_add_overflow(n, std::min(before, after), &shape[axis]) &&
                       !__builtin_add_overflow(shape[axis], std::max(before, after), &shape[axis]);
-    require(fits, "pad", "pads ", before, " and ", after, " do not fit axis ", axis, " of shape ",
-            x.shape());
+    require(fits, "pad", "pads must fit axis ", axis, " of shape ", x.shape(), ", got ", before,
+            " and ", after);
   }
   return shape;
 }
@@ -94,7 +95,7 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value) {
   const Shape shape = padded_shape(x, pads);
   require(
       is_floating(x.dtype()) || value.value() == 0 || value.dtype_beside(x.dtype()) == x.dtype(),
-      "pad", "a tensor of ", x.dtype(), " cannot hold ", value.value());
+      "pad", "value must fit dtype ", x.dtype(), ", got ", value.value());
   Recording op("pad", {&x});
   Tensor y = Tensor::empty(shape, x.dtype());
   y.copy_from(value.to_tensor(x.dtype()));
@@ -138,7 +139,7 @@ Tensor repeat_axes(const char* op, const Tensor& x, const Dims& repeats) {
   Shape shape = x.shape();
   while (shape.size() < repeats.size()) shape.insert(0, 1);
   for (index_t times : repeats) {
-    require(times >= 0, op, "repeats must not be negative, but are ", repeats);
+    require(times >= 0, op, "repeats must be at least 0, got ", repeats);
   }
   Tensor result = x.reshape(shape);
   for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
@@ -151,8 +152,9 @@ Tensor repeat_axes(const char* op, const Tensor& x, const Dims& repeats) {
 
 Tensor repeat(const Tensor& x, const Dims& repeats) {
   detail::require_defined("repeat", x);
-  require(repeats.size() >= x.rank(), "repeat", "repeats ", repeats, " are fewer than the axes of ",
-          x.shape(), "; tile() takes missing ones as 1");
+  require(repeats.size() >= x.rank(), "repeat",
+          "repeats must be at least as many as the axes of shape ", x.shape(), ", got ", repeats,
+          "; tile() takes missing ones as 1");
   return repeat_axes("repeat", x, repeats);
 }
 
@@ -166,7 +168,7 @@ Tensor tile(const Tensor& x, const Dims& repeats) {
 Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis) {
   detail::require_defined("repeat_interleave", x);
   const index_t a = normalize_axis("repeat_interleave", axis, x.rank());
-  require(repeats >= 0, "repeat_interleave", "repeats must not be negative, but are ", repeats);
+  require(repeats >= 0, "repeat_interleave", "repeats must be at least 0, got ", repeats);
   return own(repeat_axis("repeat_interleave", x, a, repeats, true), x);
 }
 

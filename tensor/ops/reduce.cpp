@@ -42,8 +42,8 @@ index_t reduced_count(const Tensor& x, const Axes& axes) {
 Axes choice_axes(const char* op, const Tensor& x, const Axes& axes) {
   detail::require_defined(op, x);
   const Axes normal = normalize_axes(op, axes, x.rank());
-  require(reduced_count(x, normal) > 0, op, "no element to choose from along axes ", normal,
-          " of shape ", x.shape());
+  require(reduced_count(x, normal) > 0, op, "x must have elements along axes ", normal,
+          ", got shape ", x.shape());
   return normal;
 }
 

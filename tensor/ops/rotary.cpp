@@ -14,11 +14,11 @@ namespace tessera {
 
 Tensor rotary_table(index_t positions, index_t width, double base, DType dtype, double divisor) {
   constexpr const char* kOp = "rotary_table";
-  require(width % 2 == 0, kOp, "columns turn in pairs, but the width is ", width);
-  require(base > 0 && std::isfinite(base), kOp, "the base must be a number above 0, not ", base);
-  require(divisor > 0 && std::isfinite(divisor), kOp, "the divisor must be a number above 0, not ",
+  require(width >= 0 && width % 2 == 0, kOp, "width must be even and at least 0, got ", width);
+  require(base > 0 && std::isfinite(base), kOp, "base must be positive and finite, got ", base);
+  require(divisor > 0 && std::isfinite(divisor), kOp, "divisor must be positive and finite, got ",
           divisor);
-  require(is_floating(dtype), kOp, "expected a floating dtype, not ", dtype);
+  require(is_floating(dtype), kOp, "dtype must be floating, got ", dtype);
   const index_t pairs = width / 2;
   Tensor angles = Tensor::empty({positions, pairs}, kFloat64);
   double* const out = angles.mutable_data<double>();
@@ -39,29 +39,32 @@ namespace detail {
 namespace {
 
 void check_table(const char* op, const Tensor& table, index_t width, DType dtype) {
-  require(table.rank() == 2 && table.size(1) % 2 == 0, op, "expected a table (positions, r) with ",
-          "an even r, as rotary_table makes, not ", table.shape());
-  require(table.size(1) <= width, op, "the table turns ", table.size(1),
-          " columns, but a head has ", width);
-  require(table.dtype() == dtype, op, "a ", table.dtype(), " table cannot turn ", dtype, " heads");
+  require(table.rank() == 2 && table.size(1) % 2 == 0, op,
+          "table must have shape (positions, r) with an even r, got ", table.shape(),
+          "; rotary_table() makes one");
+  require(table.size(1) <= width, op, "table must have at most the ", width,
+          " columns of a head, got ", table.size(1));
+  require(table.dtype() == dtype, op, "table must be ", dtype, " like the heads, got ",
+          table.dtype());
   refuse_gradient(op, {&table});
 }
 
 /// The position of each row.
 Tensor checked_positions(const char* op, const Tensor& positions, const Shape& tokens,
                          index_t limit) {
-  require(positions.dtype() == kInt64, op, "expected int64 positions, not ", positions.dtype());
+  require(positions.dtype() == kInt64, op, "positions must be int64, got ", positions.dtype());
   bool fits = positions.rank() <= tokens.size();
   for (index_t i = 1; i <= positions.rank() && fits; ++i) {
     fits = positions.size(-i) == 1 || positions.size(-i) == tokens[tokens.size() - i];
   }
-  require(fits, op, "positions of shape ", positions.shape(), " for tokens of shape ", tokens);
+  require(fits, op, "positions must broadcast to the tokens' shape ", tokens, ", got ",
+          positions.shape());
   const Tensor all = positions.expand(tokens).contiguous();
   const index_t* const first = all.data<index_t>();
   const auto is_outside = [&](index_t p) { return p < 0 || p >= limit; };
   const index_t* const outside = std::find_if(first, first + all.count(), is_outside);
   if (outside != first + all.count()) {
-    fail(op, "position ", *outside, ", but there are angles for ", limit);
+    fail(op, "positions must be in [0, ", limit, "), the rows of the table, got ", *outside);
   }
   return all;
 }
@@ -104,7 +107,7 @@ void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
 
 Turn checked_turn(const char* op, const Rotation& rotation, const Shape& tokens, index_t heads,
                   index_t width, DType dtype) {
-  require(rotation.table.defined(), op, "the rotation has no table");
+  require(rotation.table.defined(), op, "rotation must have a table, got none");
   check_table(op, rotation.table, width, dtype);
   const index_t limit = rotation.table.size(0);
   Turn turn = {.table = rotation.table.detach().contiguous(),
@@ -116,8 +119,8 @@ Turn checked_turn(const char* op, const Rotation& rotation, const Shape& tokens,
   if (rotation.positions.defined()) {
     turn.positions = checked_positions(op, rotation.positions, tokens, limit);
   } else {
-    require(tokens.back() <= limit, op, "a sequence of ", tokens.back(),
-            " tokens, but there are angles for ", limit, " positions");
+    require(tokens.back() <= limit, op, "number of tokens must be at most ", limit,
+            ", the positions of the table, got ", tokens.back());
   }
   return turn;
 }
@@ -147,9 +150,9 @@ Tensor turn_columns_back(const Turn& turn, const Tensor& dy) {
 
 Tensor rotary(const Tensor& x, const Rotation& rotation) {
   constexpr const char* kOp = "rotary";
-  require(x.defined(), kOp, "the heads are undefined");
+  require(x.defined(), kOp, "x must be defined, got an undefined tensor");
   require(x.rank() >= 3 && is_floating(x.dtype()), kOp,
-          "expected floating heads (..., T, H, d), not ", x.dtype(), " of ", x.shape());
+          "x must be floating of shape (..., T, H, d), got ", x.dtype(), ' ', x.shape());
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
   tokens.erase(tokens.size() - 1);

@@ -24,7 +24,7 @@ class Scalar {
                                     : kFloat32) {
     if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(index_t)) {
       constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
-      require(value <= kMost, "Scalar", value, " is beyond int64");
+      require(value <= kMost, "Scalar", "value must fit int64, got ", value);
     }
   }
 

@@ -11,9 +11,10 @@ namespace tessera {
 namespace {
 
 void check_source(const char* op, const Tensor& x, const Tensor& source) {
-  require(x.defined() && source.defined(), op, "a tensor is undefined");
-  require(source.dtype() == x.dtype(), op, "a source of ", source.dtype(),
-          " cannot be added to a tensor of ", x.dtype());
+  require(x.defined() && source.defined(), op,
+          "x and source must be defined, got an undefined tensor");
+  require(source.dtype() == x.dtype(), op, "source must be ", x.dtype(), " like x, got ",
+          source.dtype());
 }
 
 /// The part of `source` that lies at the places of `index`; recorded.
@@ -31,12 +32,12 @@ Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Ten
   constexpr const char* kOp = "scatter_add";
   check_source(kOp, x, source);
   const index_t a = normalize_axis(kOp, axis, x.rank());
-  require(source.rank() == x.rank(), kOp, "a source of shape ", source.shape(),
-          " needs as many axes as x of shape ", x.shape());
+  require(source.rank() == x.rank(), kOp, "source must have as many axes as x ", x.shape(),
+          ", got shape ", source.shape());
   detail::check_index(kOp, "x", x, a, index);
   for (index_t i = 0; i < index.rank(); ++i) {
-    require(index.shape()[i] <= source.shape()[i], kOp, "index of shape ", index.shape(),
-            " is larger than the source, ", source.shape(), ", on axis ", i);
+    require(index.shape()[i] <= source.shape()[i], kOp, "index must not be larger than source ",
+            source.shape(), " on axis ", i, ", got shape ", index.shape());
   }
   const Tensor part = beside(index, source);
   Recording op(kOp, {&x, &part});
@@ -55,16 +56,15 @@ Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor&
   constexpr const char* kOp = "index_add";
   check_source(kOp, x, source);
   const index_t a = normalize_axis(kOp, axis, x.rank());
-  require(!ids.defined() || ids.rank() == 1, kOp, "ids must have one axis, not shape ",
-          ids.shape());
+  require(!ids.defined() || ids.rank() == 1, kOp, "ids must have 1 axis, got shape ", ids.shape());
   detail::check_ids(kOp, ids, x.shape()[a], "positions of the axis");
   Shape shape = x.shape();
   shape[a] = ids.count();
-  require(source.shape() == shape, kOp, "a source of shape ", source.shape(), " is not ", shape,
-          ", which x of shape ", x.shape(), " and ", ids.count(), " ids want");
+  require(source.shape() == shape, kOp, "source must have shape ", shape, " for x ", x.shape(),
+          " and ", ids.count(), " ids, got ", source.shape());
   const bool scaled = alpha.value() != 1;
-  require(!scaled || alpha.dtype_beside(x.dtype()) == x.dtype(), kOp, "a tensor of ", x.dtype(),
-          " cannot hold an alpha of ", alpha.value());
+  require(!scaled || alpha.dtype_beside(x.dtype()) == x.dtype(), kOp, "alpha must fit dtype ",
+          x.dtype(), ", got ", alpha.value());
   Recording op(kOp, {&x, &source});
   const Tensor y = x.clone();
   detail::put(scaled ? source * alpha : source, detail::lookup_slices(y.strides(), a, ids, shape),

@@ -9,7 +9,7 @@ namespace tessera {
 ///
 /// **Shapes**: any two that broadcast, without `axis` (of the broadcast shape).
 /// A zero vector has similarity 0 to everything. Integers and bools give float32.
-/// **Errors**: shapes that do not broadcast, an axis out of range.
+/// **Errors**: shapes that do not broadcast, an axis out of range, an eps below 0.
 /// **Source**: torch.nn.functional.cosine_similarity.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, index_t axis = 1, double eps = 1e-8);
 

@@ -102,8 +102,8 @@ Ordered sort(const Tensor& x, index_t axis, bool descending) {
 Ordered topk(const Tensor& x, index_t k, index_t axis, bool largest) {
   detail::require_defined("topk", x);
   const index_t a = normalize_axis("topk", axis, x.rank());
-  require(k >= 0 && k <= x.shape()[a], "topk", "k = ", k, " is not in [0, ", x.shape()[a],
-          "], the size of axis ", axis, " of shape ", x.shape());
+  require(k >= 0 && k <= x.shape()[a], "topk", "k must be in [0, ", x.shape()[a],
+          "], the size of axis ", axis, " of shape ", x.shape(), ", got ", k);
   const Tensor indices = ordered_indices(x, a, k, largest);
   return {gather(x, a, indices), indices};
 }

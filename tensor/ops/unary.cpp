@@ -181,6 +181,7 @@ Tensor relu(const Tensor& x) {
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   detail::require_defined("leaky_relu", x);
+  require(!std::isnan(negative_slope), "leaky_relu", "negative_slope must be a number, got NaN");
   return parametric("leaky_relu", ParametricOp::kLeakyRelu, negative_slope, 0, kCheap, x);
 }
 
@@ -190,19 +191,19 @@ Tensor silu(const Tensor& x) {
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   detail::require_defined("softplus", x);
-  require(beta > 0 && std::isfinite(beta), "softplus", "beta must be positive and finite, not ",
+  require(beta > 0 && std::isfinite(beta), "softplus", "beta must be positive and finite, got ",
           beta);
-  require(!std::isnan(threshold), "softplus", "the threshold must be a number, not NaN");
+  require(!std::isnan(threshold), "softplus", "threshold must be a number, got NaN");
   return parametric("softplus", ParametricOp::kSoftplus, beta, threshold, 2 * kCostly, x);
 }
 
 Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most) {
   detail::require_defined("clamp", x);
-  require(least.has_value() || most.has_value(), "clamp", "one bound must be given, got none");
+  require(least.has_value() || most.has_value(), "clamp", "number of bounds must be 1 or 2, got 0");
   bool is_integral = !is_floating(x.dtype());
   for (const std::optional<Scalar>& bound : {least, most}) {
     if (!bound) continue;
-    require(!std::isnan(bound->value()), "clamp", "a bound must be a number, not NaN");
+    require(!std::isnan(bound->value()), "clamp", "bounds must be numbers, got NaN");
     is_integral = is_integral && bound->is_integral();
   }
   if (is_integral) {

@@ -45,7 +45,7 @@ Tensor round(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0).
 Tensor relu(const Tensor& x);
-/// x where x > 0, else `negative_slope` x.
+/// x where x > 0, else `negative_slope` x. **Errors**: a slope of NaN.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 /// x sigmoid(x), which is 0 at -inf.
 /// **Source**: Elfwing, Uchibe and Doya, Sigmoid-Weighted Linear Units, arXiv 1702.03118.

@@ -115,7 +115,7 @@ TEST(Autograd, LossesThatAreRefused) {
   const Tensor w = leaf({1.0, 2.0});
   const Tensor before = sum(w);
   Tape tape;
-  EXPECT_TRUE(throws("backward", {"(2,)", "not a scalar"}, [&] { tape.backward(w * 2); }));
+  EXPECT_TRUE(throws("backward", {"1 element", "(2,)"}, [&] { tape.backward(w * 2); }));
   EXPECT_TRUE(throws("backward", {"not recorded"}, [&] { tape.backward(before); }));
   EXPECT_TRUE(throws("backward", {"undefined"}, [&] { tape.backward(Tensor()); }));
   EXPECT_TRUE(
@@ -144,7 +144,8 @@ TEST(Autograd, AnOpWithoutABackwardRefuses) {
   const Tensor q = leaf({{1.0, 2.0}});
   EXPECT_NO_THROW(refuse_gradient("an_op", {&q}));
   Tape tape;
-  EXPECT_TRUE(throws("an_op", {"no gradient"}, [&] { refuse_gradient("an_op", {&q}); }));
+  EXPECT_TRUE(
+      throws("an_op", {"must not require a gradient"}, [&] { refuse_gradient("an_op", {&q}); }));
   const NoGrad pause;
   EXPECT_NO_THROW(refuse_gradient("an_op", {&q}));
 }

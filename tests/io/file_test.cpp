@@ -6,6 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "tensor/io/json.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/npz.h"
+#include "tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 
 namespace tessera {
@@ -34,7 +38,7 @@ TEST(InputFile, ReadingPastTheEndNamesThePlace) {
   const InputFile file(path);
   std::string text(8, ' ');
   EXPECT_EQ(file_error([&] { file.read(5, text.data(), 8); }),
-            path.string() + ": byte 10: the file ends, but 3 more are needed");
+            path.string() + ": byte 10: must have 3 more bytes, got the end of the file");
 }
 
 TEST(InputFile, WantsARegularFile) {
@@ -42,9 +46,9 @@ TEST(InputFile, WantsARegularFile) {
   const auto open = [&](const char* name) { InputFile file(folder.path() / name); };
   EXPECT_EQ(file_error([&] { open("absent"); }),
             (folder.path() / "absent").string() + ": cannot open: No such file or directory");
-  EXPECT_NE(file_error([&] { open("."); }).find("not a regular file"), std::string::npos);
+  EXPECT_NE(file_error([&] { open("."); }).find("must be a regular file"), std::string::npos);
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
-  EXPECT_NE(file_error([&] { open("pipe"); }).find("not a regular file"), std::string::npos);
+  EXPECT_NE(file_error([&] { open("pipe"); }).find("must be a regular file"), std::string::npos);
 }
 
 TEST(FileRegion, StaysWithinItself) {
@@ -55,14 +59,36 @@ TEST(FileRegion, StaysWithinItself) {
   region.read(0, text.data(), 5);
   EXPECT_EQ(text, "23456");
   EXPECT_EQ(file_error([&] { region.read(1, text.data(), 5); }),
-            "part: byte 1: wanted 5 bytes of 5");
+            "part: byte 1: must have 5 bytes, got a part of 5");
   EXPECT_FALSE(file_error([&] { region.read(-1, text.data(), 1); }).empty());
 }
 
-TEST(Printable, HidesControlCharactersAndLength) {
-  EXPECT_EQ(printable("plain"), "'plain'");
-  EXPECT_EQ(printable(std::string("a\x1b[2J\0\xff", 7)), "'a\\x1b[2J\\x00\\xff'");
-  EXPECT_EQ(printable(std::string(81, 'x')), "'" + std::string(80, 'x') + "...'");
+TEST(RefuseStandIn, NamesWhatADownloadLeftAndTheCure) {
+  const TemporaryFolder folder;
+  const auto refuse = [&](const std::string& bytes) {
+    const auto path = folder.write("model", bytes);
+    const std::string error = file_error([&] { refuse_stand_in(InputFile(path)); });
+    EXPECT_TRUE(error.starts_with(path.string() + ": must be the file itself, got ")) << error;
+    EXPECT_EQ(file_error([&] { load_safetensors(path); }), error);
+    EXPECT_EQ(file_error([&] { load_npy(path); }), error);
+    EXPECT_EQ(file_error([&] { load_npz(path); }), error);
+    EXPECT_EQ(file_error([&] { read_json(path); }), error);
+    return error;
+  };
+  EXPECT_NE(refuse("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 437955512\n")
+                .find("a Git LFS pointer; run git lfs pull"),
+            std::string::npos);
+  for (const char* page :
+       {"<!DOCTYPE html>\n<html>", "<html lang=\"en\">", "\xef\xbb\xbf\n <!doctype HTML>"}) {
+    EXPECT_NE(refuse(page).find("an HTML page; download the file itself"), std::string::npos);
+  }
+}
+
+TEST(RefuseStandIn, LetsOtherFilesPass) {
+  const TemporaryFolder folder;
+  for (const char* bytes : {"", "{}", "version 2", " ", "<", "<p>", "htm"}) {
+    refuse_stand_in(InputFile(folder.write("other", bytes)));
+  }
 }
 
 TEST(WriteFile, WritesAndReplaces) {
@@ -99,7 +125,7 @@ TEST(WriteFile, ReplacesNoDeviceOrPipe) {
   std::filesystem::create_symlink(pipe, folder.path() / "link");
   for (const char* name : {"pipe", "link"}) {
     EXPECT_EQ(file_error([&] { write_file(folder.path() / name, {bytes_of(text)}); }),
-              (folder.path() / name).string() + ": cannot replace: not a regular file");
+              (folder.path() / name).string() + ": must be a regular file to be replaced");
   }
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));

@@ -48,9 +48,9 @@ TEST(Json, GivesWhatWasAskedFor) {
   EXPECT_EQ(json.at("merges").item(2).size(), 0);
   EXPECT_EQ(json.at("merges").as_list().size(), 4);
   EXPECT_EQ(json.at("labels").as_object().size(), 2);
-  EXPECT_EQ(error_of([&] { json.as_list(); }), "wanted a list, got an object");
+  EXPECT_EQ(error_of([&] { json.as_list(); }), "must be a list, got an object");
   EXPECT_EQ(error_of([&] { json.at("merges").as_object(); }),
-            "merges: wanted an object, got a list");
+            "merges: must be an object, got a list");
 }
 
 TEST(Json, NullIsAbsent) {
@@ -93,30 +93,37 @@ TEST(Json, ErrorsNameThePlace) {
   EXPECT_EQ(error_of([&] {
               json.integer("layers", {1, 10});
             }),
-            "layers: wanted an integer from 1 to 10, got 12");
+            "layers: must be an integer from 1 to 10, got 12");
   EXPECT_EQ(error_of([&] { json.integer("layers", {20}); }),
-            "layers: wanted an integer from 20 on, got 12");
-  EXPECT_EQ(error_of([&] { json.integer("eps"); }), "eps: wanted an integer, got 1e-12");
-  EXPECT_EQ(error_of([&] { json.text("layers"); }), "layers: wanted a text, got 12");
-  EXPECT_EQ(error_of([&] { json.number("tied"); }), "tied: wanted a number, got true");
+            "layers: must be an integer of at least 20, got 12");
+  EXPECT_EQ(error_of([&] { json.integer("eps"); }), "eps: must be an integer, got 1e-12");
+  EXPECT_EQ(error_of([&] { json.text("layers"); }), "layers: must be a text, got 12");
+  EXPECT_EQ(error_of([&] { json.number("tied"); }), "tied: must be a number, got true");
   EXPECT_EQ(error_of([&] { json.boolean("labels"); }),
-            "labels: wanted true or false, got an object");
+            "labels: must be true or false, got an object");
   EXPECT_EQ(error_of([&] { json.at("labels").integer("1"); }),
-            "labels.1: wanted an integer, got the text 'B-PER'");
+            "labels.1: must be an integer, got the text 'B-PER'");
   EXPECT_EQ(error_of([&] { json.at("merges").item(0).item(1).integer(); }),
-            "merges[0][1]: wanted an integer, got the text 'b'");
+            "merges[0][1]: must be an integer, got the text 'b'");
   EXPECT_EQ(error_of([&] { json.at("merges").item(4); }),
-            "merges: wanted more than 4 values, got 4");
-  EXPECT_EQ(error_of([&] { json.at("merges").find("a"); }), "merges: wanted an object, got a list");
+            "merges: must have more than 4 values, got 4");
+  EXPECT_EQ(error_of([&] { json.at("merges").find("a"); }),
+            "merges: must be an object, got a list");
   EXPECT_EQ(error_of([&] { json.at("eps").items(); }),
-            "eps: wanted a list or an object, got 1e-12");
+            "eps: must be a list or an object, got 1e-12");
+}
+
+TEST(Json, ErrorsEscapeKeysThatCannotBePrinted) {
+  const Json json = parse(R"({"\u0000\u001bé": 1})");
+  EXPECT_EQ(error_of([&] { json.items().begin()->text(); }), "\\x00\\x1bé: must be a text, got 1");
+  EXPECT_EQ(error_of([&] { json.at("\x1bé"); }), "must have a value for '\\x1bé'");
 }
 
 TEST(Json, IntegersAreWrittenAsSuch) {
   for (const std::string number : {"2.0", "2e0", "-0", "9223372036854775808", "1e400"}) {
     const std::string text = "[" + number + "]";
     if (number == "1e400") {
-      EXPECT_TRUE(parse_error(text).find("not JSON") != std::string::npos);
+      EXPECT_TRUE(parse_error(text).find("must be JSON") != std::string::npos);
     } else {
       EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: wanted an"));
     }
@@ -127,28 +134,27 @@ TEST(Json, IntegersAreWrittenAsSuch) {
 TEST(Json, RefusesWhatIsNotJson) {
   for (const std::string text : {"", "{", "[1,]", "{\"a\":1,}", "01", "[1] 2", "nul", "NaN", "'a'",
                                  "\"\xff\"", "\"\\ud800\"", "\"\n\"", "// x\n1"}) {
-    EXPECT_TRUE(parse_error(text).find("not JSON") != std::string::npos) << text;
+    EXPECT_TRUE(parse_error(text).find("must be JSON") != std::string::npos) << text;
   }
-  EXPECT_EQ(parse_error(std::string("1\0", 2)), "byte 1: a zero byte");
+  EXPECT_EQ(parse_error(std::string("1\0", 2)), "byte 1: must not be a zero byte");
 }
 
 TEST(Json, RefusesTheSameKeyTwice) {
   EXPECT_EQ(parse_error(R"({"a":1,"b":{"a":1},"\u0061":2})"),
-            "the key 'a' stands twice in one object");
-  EXPECT_EQ(parse_error(R"([{"x":{"k":[],"k":{}}}])"), "the key 'k' stands twice in one object");
+            "keys of an object must be different, got 'a' twice");
+  EXPECT_EQ(parse_error(R"([{"x":{"k":[],"k":{}}}])"),
+            "keys of an object must be different, got 'k' twice");
 }
 
 TEST(Json, KeepsToItsLimits) {
-  EXPECT_EQ(parse_error(std::string(1'000'000, '[')),
-            "lists and objects inside each other more than 64 deep");
-  EXPECT_EQ(parse_error("[[1]]", {.depth = 1}),
-            "lists and objects inside each other more than 1 deep");
-  EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "more than 3 values");
-  EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "more than 4 values");
-  EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "3 bytes, more than the 2 that are read");
+  EXPECT_EQ(parse_error(std::string(1'000'000, '[')), "lists and objects must be at most 64 deep");
+  EXPECT_EQ(parse_error("[[1]]", {.depth = 1}), "lists and objects must be at most 1 deep");
+  EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "must have at most 3 values");
+  EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "must have at most 4 values");
+  EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "must have at most 2 bytes, got 3");
   const std::string endless = "[\"" + std::string((4 << 20) + 1, 'a');
   for (const char* end : {"\"]", "", "\\"}) {
-    EXPECT_EQ(parse_error(endless + end), "byte 2: a text of more than 4194304 bytes") << end;
+    EXPECT_EQ(parse_error(endless + end), "byte 2: a text must have at most 4194304 bytes") << end;
   }
 }
 

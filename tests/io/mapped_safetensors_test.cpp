@@ -144,7 +144,7 @@ TEST_F(MappedSafetensors, AFileThatBecameShorterIsAnError) {
   const SafetensorsFile file(path_);
   std::filesystem::resize_file(path_, bytes_.size() - 5);
   expect_numbers(file.read("w"), 1e5);
-  EXPECT_NE(file_error([&] { file.read("x"); }).find("the file ends"), std::string::npos);
+  EXPECT_NE(file_error([&] { file.read("x"); }).find("the end of the file"), std::string::npos);
 }
 
 TEST_F(MappedSafetensors, OnlyWhatIsThereIsMapped) {

@@ -141,18 +141,19 @@ TEST(LoadNpz, LargeEntriesAreChecksummedWhole) {
 
 TEST(LoadNpz, EntriesThatAreRefused) {
   const std::string data = npy_bytes(tensor({1.0}));
-  EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = "squeezed", .method = 8}})),
-            "entry 'a.npy': it is compressed; save with numpy.savez, not numpy.savez_compressed");
+  EXPECT_EQ(
+      npz_error(archive({{.name = "a.npy", .data = "squeezed", .method = 8}})),
+      "entry 'a.npy': must not be compressed; save with numpy.savez, not numpy.savez_compressed");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data, .flags = 1}})),
-            "entry 'a.npy': it is encrypted");
+            "entry 'a.npy': must not be encrypted");
   EXPECT_EQ(npz_error(archive({{.name = "a.txt", .data = data}})),
-            "entry 'a.txt': not a .npy file");
+            "entry 'a.txt': name must end in .npy");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data}, {.name = "a.npy", .data = data}})),
-            "entry 'a.npy': a second entry of this name");
+            "entry 'a.npy': names must be different, got this one twice");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data, .checksum_error = 1}})),
-            "entry 'a.npy': its checksum is wrong: damaged data");
+            "entry 'a.npy': data must have the stored checksum, got damaged data");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = "nothing of that kind"}})),
-            "entry 'a.npy': byte 0: not a .npy file: it does not begin with \\x93NUMPY");
+            "entry 'a.npy': byte 0: must be \\x93NUMPY, as in a .npy file");
 }
 
 TEST(LoadNpz, EntriesMustNotShareBytes) {
@@ -162,12 +163,17 @@ TEST(LoadNpz, EntriesMustNotShareBytes) {
   const std::size_t first = bytes.find("PK\1\2");
   const std::size_t second = bytes.find("PK\1\2", first + 1);
   bytes.replace(second + 16, 12, bytes, first + 16, 12);
-  EXPECT_EQ(npz_error(bytes), "entry 'b.npy': the entries together are larger than the file");
+  EXPECT_EQ(npz_error(bytes), "entry 'b.npy': entries must not be larger than the file together");
+}
+
+TEST(LoadNpz, EscapesNamesThatCannotBePrinted) {
+  const std::string data = npy_bytes(tensor({1.0}));
+  EXPECT_EQ(npz_error(archive({{.name = std::string("\x1b\0é.txt", 8), .data = data}})),
+            "entry '\\x1b\\x00é.txt': name must end in .npy");
 }
 
 TEST(LoadNpz, NotAnArchive) {
-  const std::string missing =
-      "not a .npz file, or cut short: a zip archive's end record is missing";
+  const std::string missing = "must be a .npz file, got no zip archive, or one without its end";
   EXPECT_EQ(npz_error(""), missing);
   EXPECT_EQ(npz_error(npy_bytes(tensor({1.0}))), missing);
   EXPECT_EQ(npz_error(std::string(100000, 'P')), missing);
@@ -211,7 +217,9 @@ TEST(LoadNpz, ChangedDataIsNeverLoaded) {
   for (std::size_t i = 0; i < members[0].data.size(); i += 3) {
     std::string changed = bytes;
     changed[begin + i] = static_cast<char>(changed[begin + i] ^ 4);
-    EXPECT_EQ(npz_error(changed), "entry 'w.npy': its checksum is wrong: damaged data") << i;
+    EXPECT_EQ(npz_error(changed),
+              "entry 'w.npy': data must have the stored checksum, got damaged data")
+        << i;
   }
 }
 

@@ -206,8 +206,8 @@ TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
     EXPECT_TRUE(test::throws("save_safetensors", {part},
                              [&] { save_safetensors(folder.path() / "f", tensors); }));
   };
-  refuses("'w' is undefined", {{"w", Tensor()}});
-  refuses("not UTF-8: 'w\\xff'", {{"w\xff", zeros({1})}});
+  refuses("'w' must be defined", {{"w", Tensor()}});
+  refuses("text must be UTF-8, got 'w\\xff'", {{"w\xff", zeros({1})}});
   refuses("__metadata__", {{"__metadata__", zeros({1})}});
   refuses("1 to 4096 bytes", {{"", zeros({1})}});
   refuses("1 to 4096 bytes", {{std::string(4097, 'x'), zeros({1})}});
@@ -215,37 +215,37 @@ TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
 }
 
 TEST(LoadSafetensors, ChecksTheHeadersLength) {
-  EXPECT_EQ(safetensors_error("1234567"), "not a .safetensors file: only 7 bytes");
+  EXPECT_EQ(safetensors_error("1234567"), "must be a .safetensors file, got only 7 bytes");
   EXPECT_EQ(safetensors_error(little_endian(100'000'001, 8)),
-            "byte 0: a header of 100000001 bytes; at most 100000000");
+            "byte 0: header must have at most 100000000 bytes, got 100000001");
   EXPECT_EQ(safetensors_error(little_endian(~std::uint64_t{0}, 8)),
-            "byte 0: a header of 18446744073709551615 bytes; at most 100000000");
+            "byte 0: header must have at most 100000000 bytes, got 18446744073709551615");
   EXPECT_EQ(safetensors_error(little_endian(3, 8) + "{}"),
-            "byte 0: a header of 3 bytes, but the file has 2 more");
-  EXPECT_EQ(safetensors_error(little_endian(0, 8)), "byte 8: the header does not begin with '{'");
+            "byte 0: header must fit the remaining 2 bytes, got 3");
+  EXPECT_EQ(safetensors_error(little_endian(0, 8)), "byte 8: header must begin with '{'");
   EXPECT_TRUE(load_bytes(file_of("{}", "")).tensors.empty());
 }
 
 TEST(LoadSafetensors, WantsTheFormatsJson) {
-  EXPECT_EQ(header_error(" {}"), "byte 8: the header does not begin with '{'");
-  EXPECT_NE(header_error("{").find("header: byte 1: not JSON"), std::string::npos);
-  EXPECT_NE(header_error("{} {}").find("not JSON"), std::string::npos);
-  EXPECT_EQ(header_error(std::string("{}\0", 3)), "header: byte 2: a zero byte");
-  EXPECT_NE(header_error("{\"\xff\":1}").find("not JSON"), std::string::npos);
-  EXPECT_NE(header_error("{\"\\ud800\":1}").find("not JSON"), std::string::npos);
-  EXPECT_EQ(header_error(R"({"w":1})"), "header: w: wanted an object, got 1");
-  EXPECT_EQ(header_error(R"({"w":[]})"), "header: w: wanted an object, got a list");
-  EXPECT_EQ(header_error(R"({"w":null})"), "header: w: wanted an object, got null");
+  EXPECT_EQ(header_error(" {}"), "byte 8: header must begin with '{'");
+  EXPECT_NE(header_error("{").find("header: byte 1: must be JSON"), std::string::npos);
+  EXPECT_NE(header_error("{} {}").find("must be JSON"), std::string::npos);
+  EXPECT_EQ(header_error(std::string("{}\0", 3)), "header: byte 2: must not be a zero byte");
+  EXPECT_NE(header_error("{\"\xff\":1}").find("must be JSON"), std::string::npos);
+  EXPECT_NE(header_error("{\"\\ud800\":1}").find("must be JSON"), std::string::npos);
+  EXPECT_EQ(header_error(R"({"w":1})"), "header: w: must be an object, got 1");
+  EXPECT_EQ(header_error(R"({"w":[]})"), "header: w: must be an object, got a list");
+  EXPECT_EQ(header_error(R"({"w":null})"), "header: w: must be an object, got null");
   EXPECT_EQ(header_error(R"({"__metadata__":{"a":1}})"),
-            "header: __metadata__.a: wanted a text, got 1");
+            "header: __metadata__.a: must be a text, got 1");
   EXPECT_EQ(header_error(R"({"__metadata__":{"a":{}}})"),
-            "header: __metadata__.a: wanted a text, got an object");
+            "header: __metadata__.a: must be a text, got an object");
   EXPECT_EQ(header_error(R"({"__metadata__":[]})"),
-            "header: __metadata__: wanted an object, got a list");
-  EXPECT_NE(header_error("{\"w\":" + std::string(1000000, '[')).find("more than 3 deep"),
+            "header: __metadata__: must be an object, got a list");
+  EXPECT_NE(header_error("{\"w\":" + std::string(1000000, '[')).find("at most 3 deep"),
             std::string::npos);
   EXPECT_NE(
-      header_error("{\"" + std::string(5000, 'n') + "\":{}}").find("5000 bytes, more than 4096"),
+      header_error("{\"" + std::string(5000, 'n') + "\":{}}").find("at most 4096 bytes, got 5000"),
       std::string::npos);
   EXPECT_LE(header_error("{\"" + std::string(100000, '\x7f')).size(), 512u);
 }
@@ -254,7 +254,7 @@ TEST(LoadSafetensors, BoundsTheValuesOfAHeader) {
   std::string list = "[0";
   for (int i = 0; i < 525000; ++i) list += ",0";
   EXPECT_EQ(file_error([&] { parse_safetensors_header("{\"w\":" + list + "]}", "x"); }),
-            "x: header: more than 524288 values");
+            "x: header: must have at most 524288 values");
   const std::vector<SafetensorsEntry> entries(50000, {.name = "w", .dtype = "F32", .shape = {2}});
   EXPECT_TRUE(test::throws("save_safetensors", {"50000 tensors"}, [&] {
     format_safetensors_header({entries, {}});
@@ -264,51 +264,69 @@ TEST(LoadSafetensors, BoundsTheValuesOfAHeader) {
 TEST(LoadSafetensors, RefusesTheSameKeyTwice) {
   const std::string empty = entry("F32", "[0]", "[0,0]");
   EXPECT_EQ(header_error("{\"a\":" + empty + ",\"\\u0061\":" + empty + "}", 0),
-            "header: the key 'a' stands twice in one object");
+            "header: keys of an object must be different, got 'a' twice");
   EXPECT_EQ(header_error(R"({"__metadata__":{},"__metadata__":{}})"),
-            "header: the key '__metadata__' stands twice in one object");
+            "header: keys of an object must be different, got '__metadata__' twice");
   EXPECT_EQ(header_error(R"({"__metadata__":{"a":"","a":""}})"),
-            "header: the key 'a' stands twice in one object");
+            "header: keys of an object must be different, got 'a' twice");
   EXPECT_EQ(entry_error(R"({"dtype":"F32","dtype":"F32"})"),
-            "header: the key 'dtype' stands twice in one object");
+            "header: keys of an object must be different, got 'dtype' twice");
 }
 
 TEST(LoadSafetensors, WantsWholeEntries) {
-  EXPECT_EQ(entry_error("{}"), "header: w: there is no 'dtype'");
-  EXPECT_EQ(entry_error(R"({"dtype":"F32"})"), "header: w: there is no 'shape'");
-  EXPECT_EQ(entry_error(R"({"dtype":"F32","shape":[2]})"), "header: w: there is no 'data_offsets'");
+  EXPECT_EQ(entry_error("{}"), "header: w: must have a value for 'dtype'");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32"})"), "header: w: must have a value for 'shape'");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32","shape":[2]})"),
+            "header: w: must have a value for 'data_offsets'");
   EXPECT_EQ(entry_error(R"({"dtype":"F32","strides":[1]})"),
-            "header: w.strides: no such key in this format");
-  EXPECT_EQ(entry_error(R"({"dtype":["F32"]})"), "header: w.dtype: wanted a text, got a list");
-  EXPECT_EQ(entry_error(R"({"dtype":"F32","shape":2})"), "header: w.shape: wanted a list, got 2");
+            "header: w.strides: key must be dtype, shape or data_offsets");
+  EXPECT_EQ(entry_error(R"({"dtype":["F32"]})"), "header: w.dtype: must be a text, got a list");
+  EXPECT_EQ(entry_error(R"({"dtype":"F32","shape":2})"), "header: w.shape: must be a list, got 2");
   EXPECT_EQ(entry_error(entry("F32", "[2]", "[0]")),
-            "header: w.data_offsets: wanted 2 offsets, got 1");
+            "header: w.data_offsets: must have 2 offsets, got 1");
   EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,8,8]")),
-            "header: w.data_offsets: wanted 2 offsets, got 3");
+            "header: w.data_offsets: must have 2 offsets, got 3");
 }
 
 TEST(LoadSafetensors, WantsPlainUnsignedNumbers) {
   for (const std::string number : {"2.0", "2e0", "1E1", "18446744073709551616", "-0", "-1"}) {
-    EXPECT_TRUE(entry_error(entry("F32", "[" + number + "]", "[0,8]"))
-                    .starts_with("header: w.shape[0]: wanted an integer from 0 to 281474976710656"))
+    EXPECT_TRUE(
+        entry_error(entry("F32", "[" + number + "]", "[0,8]"))
+            .starts_with("header: w.shape[0]: must be an integer from 0 to 281474976710656"))
         << number;
     EXPECT_TRUE(entry_error(entry("F32", "[2]", "[" + number + ",8]"))
-                    .starts_with("header: w.data_offsets[0]: wanted an integer from 0 to "))
+                    .starts_with("header: w.data_offsets[0]: must be an integer from 0 to "))
         << number;
   }
-  EXPECT_NE(entry_error(entry("F32", "[02]", "[0,8]")).find("not JSON"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[02]", "[0,8]")).find("must be JSON"), std::string::npos);
   EXPECT_NE(entry_error(entry("F32", R"(["2"])", "[0,8]")).find("got the text '2'"),
             std::string::npos);
-  EXPECT_NE(entry_error(entry("F32", "[[2]]", "[0,8]")).find("more than 3 deep"),
-            std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[[2]]", "[0,8]")).find("at most 3 deep"), std::string::npos);
   EXPECT_NE(entry_error(entry("F32", "[true]", "[0,8]")).find("got true"), std::string::npos);
 }
 
+TEST(SafetensorsFile, Int32IsCalledInt32) {
+  const TemporaryFolder folder;
+  const auto path = folder.write(
+      "x", file_of(R"({"é\u0000":)" + entry("I32", "[2]", "[0,8]") + "}", std::string(8, '\0')));
+  const SafetensorsFile file(path);
+  EXPECT_EQ(file.dtype(std::string("é\0", 3)), "int32");
+  EXPECT_NE(entry_error(entry("I32", "[3]", "[0,8]")).find("shape (3,) of int32"),
+            std::string::npos);
+  EXPECT_EQ(file_error([&] { file.dtype(std::string("é\0\x1b", 4)); }),
+            path.string() + ": must have a tensor 'é\\x00\\x1b'");
+}
+
+TEST(LoadSafetensors, EscapesNamesThatCannotBePrinted) {
+  EXPECT_EQ(header_error(R"({"é\u0000\u001b":)" + entry("F32", "[2]", "[0,7]") + "}"),
+            "tensor 'é\\x00\\x1b': offsets must lie in the data's 8 bytes and have the 8 bytes of "
+            "shape (2,) of float32, got 0 to 7");
+}
+
 TEST(LoadSafetensors, RefusesOtherDtypes) {
-  EXPECT_EQ(
-      entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
-      "tensor 'w': cannot load dtype 'F8_E4M3'; wanted BOOL, I8 to I64, U8 to U32, F16, "
-      "BF16, F32 or F64");
+  EXPECT_EQ(entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
+            "tensor 'w': dtype must be bool, int8 to int64, uint8 to uint32, float16, bfloat16, "
+            "float32 or float64, got 'F8_E4M3'");
   EXPECT_NE(entry_error(entry("U64", "[1]", "[0,8]")).find("'U64'"), std::string::npos);
 }
 
@@ -317,18 +335,18 @@ TEST(LoadSafetensors, ChecksProductsAndSizes) {
   for (const std::string shape :
        {"[281474976710656,281474976710656]", "[4294967297,4294967297,4294967297]",
         "[0,281474976710656,281474976710656]", "[281474976710656,65536]"}) {
-    EXPECT_NE(entry_error(entry("F32", shape, "[0,8]")).find("more elements than can be addressed"),
+    EXPECT_NE(entry_error(entry("F32", shape, "[0,8]")).find("number of bytes must fit int64"),
               std::string::npos)
         << shape;
   }
   EXPECT_EQ(entry_error(entry("F32", "[2,18446744073709551614]", "[0,8]")),
-            "header: w.shape[1]: wanted an integer from 0 to 281474976710656, got "
+            "header: w.shape[1]: must be an integer from 0 to 281474976710656, got "
             "1.8446744073709552e+19");
   EXPECT_EQ(entry_error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
-            "header: w.shape: wanted at most 8 axes, got 9");
+            "header: w.shape: must have at most 8 axes, got 9");
   EXPECT_EQ(entry_error(entry("F32", "[4294967298]", "[0,8]")),
-            "tensor 'w': shape (4294967298,) of F32 needs 17179869192 bytes, but its offsets are 0 "
-            "to 8 of 8");
+            "tensor 'w': offsets must lie in the data's 8 bytes and have the 17179869192 bytes of "
+            "shape (4294967298,) of float32, got 0 to 8");
 }
 
 TEST(LoadSafetensors, ChecksOffsets) {
@@ -336,22 +354,24 @@ TEST(LoadSafetensors, ChecksOffsets) {
     return R"({"a":)" + entry("F32", "[1]", a) + R"(,"b":)" + entry("F32", "[1]", b) + "}";
   };
   EXPECT_EQ(load_bytes(file_of(two("[4,8]", "[0,4]"), "12345678")).tensors.size(), 2u);
-  EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,7]")),
-            "tensor 'w': shape (2,) of F32 needs 8 bytes, but its offsets are 0 to 7 of 8");
+  EXPECT_EQ(
+      entry_error(entry("F32", "[2]", "[0,7]")),
+      "tensor 'w': offsets must lie in the data's 8 bytes and have the 8 bytes of shape (2,) of "
+      "float32, got 0 to 7");
   EXPECT_NE(entry_error(entry("F32", "[2]", "[8,0]")).find("8 to 0"), std::string::npos);
-  EXPECT_NE(entry_error(entry("F32", "[2]", "[4,12]")).find("4 to 12 of 8"), std::string::npos);
+  EXPECT_NE(entry_error(entry("F32", "[2]", "[4,12]")).find("got 4 to 12"), std::string::npos);
   EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,9223372036854775808]")),
-            "header: w.data_offsets[1]: wanted an integer from 0 to 4611686018427387904, got "
+            "header: w.data_offsets[1]: must be an integer from 0 to 4611686018427387904, got "
             "9.223372036854776e+18");
   EXPECT_EQ(header_error(two("[0,4]", "[0,4]"), 8),
-            "tensor 'b': begins at byte 0 of the data, but another tensor ends at 4");
+            "tensor 'b': must begin at byte 4 of the data, where the tensor before it ends, got 0");
   EXPECT_EQ(header_error(two("[0,4]", "[5,9]"), 9),
-            "tensor 'b': begins at byte 5 of the data, but the one before ends at 4");
+            "tensor 'b': must begin at byte 4 of the data, where the tensor before it ends, got 5");
   EXPECT_EQ(header_error(R"({"a":)" + entry("F32", "[1]", "[4,8]") + "}", 8),
-            "tensor 'a': begins at byte 4 of the data, but the one before ends at 0");
+            "tensor 'a': must begin at byte 0 of the data, where the tensor before it ends, got 4");
   EXPECT_EQ(header_error(two("[0,4]", "[4,8]"), 9),
-            "the tensors end at byte 8 of the data, but there are 9 bytes");
-  EXPECT_EQ(header_error("{}", 1), "the tensors end at byte 0 of the data, but there are 1 bytes");
+            "tensors must end with the data at byte 9, got 8");
+  EXPECT_EQ(header_error("{}", 1), "tensors must end with the data at byte 1, got 0");
 }
 
 TEST(LoadSafetensors, SurvivesEveryCutAndEveryChangedByte) {

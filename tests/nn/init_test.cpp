@@ -63,7 +63,7 @@ TEST(Init, TheGeneratorDecides) {
 TEST(Init, SizesOfZeroAndBelow) {
   Rng rng(1);
   EXPECT_EQ(xavier_uniform({0, 0}, rng).shape(), (Shape{0, 0}));
-  EXPECT_TRUE(throws("xavier_uniform", {"negative size", "(-2, 3)"}, [&] {
+  EXPECT_TRUE(throws("xavier_uniform", {"sizes must be at least 0", "(-2, 3)"}, [&] {
     xavier_uniform({-2, 3}, rng);
   }));
   EXPECT_TRUE(throws("linear_uniform", {"fan_in must be at least 0, got -3"}, [&] {

@@ -118,7 +118,7 @@ TEST(Linear, Errors) {
   EXPECT_TRUE(throws("linear", {"undefined"}, [&] { layer(Tensor()); }));
   EXPECT_TRUE(throws("linear", {"float64", "float32"}, [&] { layer(zeros({2, 4}, kFloat64)); }));
   EXPECT_TRUE(throws("linear", {"int64"}, [&] { layer(zeros({2, 4}, kInt64)); }));
-  EXPECT_TRUE(throws("linear", {"bias (2,)", "(3, 4)"}, [] {
+  EXPECT_TRUE(throws("linear", {"bias must be float32 (3,)", "(2,)", "(3, 4)"}, [] {
     linear(zeros({1, 4}), zeros({3, 4}), zeros({2}));
   }));
   EXPECT_TRUE(throws("linear", {"(3,)"}, [] { linear(zeros({1, 4}), zeros({3})); }));

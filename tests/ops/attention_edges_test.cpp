@@ -352,12 +352,13 @@ TEST(AttentionEdges, ErrorsOfInputs) {
   error({"undefined"}, [&] { attention(x, Tensor(), x); });
   error({"float32", "float64", "int64"}, [&] { attention(x, x.to(kFloat64), x.to(kInt64)); });
   error({"dtype", "int64"}, [&] { attention(x.to(kInt64), x.to(kInt64), x.to(kInt64)); });
+  error({"scale must be finite", "nan"}, [&] { attention(x, x, x, {}, {.scale = std::nan("")}); });
 }
 
 TEST(AttentionEdges, ErrorsOfMasks) {
   const Tensor x = zeros({2, 3, 5, 4});
   const auto with = [&](const AttentionMask& mask) { return [=] { attention(x, x, x, mask); }; };
-  EXPECT_TRUE(throws("attention", {"3 lengths", "batch of 2"}, with(length_mask({1, 2, 3}))));
+  EXPECT_TRUE(throws("attention", {"2 lengths", "got 3"}, with(length_mask({1, 2, 3}))));
   EXPECT_TRUE(throws("attention", {"bool mask", "(5, 4)", "(2, 3, 5, 5)"},
                      with(keep_mask(ones({5, 4}, kBool)))));
   EXPECT_TRUE(throws("attention", {"additive mask", "(3, 1, 5, 5)", "(2, 3, 5, 5)"},
@@ -367,12 +368,25 @@ TEST(AttentionEdges, ErrorsOfMasks) {
   EXPECT_TRUE(throws("attention", {"(3, 1, 1, 5)"}, with(keep_keys_mask(ones({3, 5}, kBool)))));
 }
 
+TEST(AttentionEdges, ALengthAboveTheKeysIsAnError) {
+  const Tensor q = zeros({2, 3, 4, 4});
+  const Tensor k = zeros({2, 3, 5, 4});
+  EXPECT_NO_THROW(attention(q, k, k, length_mask({5, 0})));
+  EXPECT_TRUE(throws("attention", {"length_mask row 1 must be at most T = 5, got 6"}, [&] {
+    attention(q, k, k, length_mask({5, 6}));
+  }));
+  const Tensor packed = zeros({1, 3, 7, 4});
+  EXPECT_TRUE(throws("attention", {"row 0", "T = 4", "got 5"}, [&] {
+    attention(packed, packed, packed, packed_mask({4, 3}) & length_mask({5, 3}));
+  }));
+}
+
 TEST(AttentionEdges, ErrorsOfMaking) {
   EXPECT_TRUE(throws("length_mask", {"int64", "(B)", "float32"}, [] { length_mask(ones({2})); }));
   EXPECT_TRUE(throws("length_mask", {"(1, 2)"}, [] { length_mask(ones({1, 2}, kInt64)); }));
-  EXPECT_TRUE(throws("length_mask", {"negative", "-3"}, [] { length_mask({2, -3}); }));
+  EXPECT_TRUE(throws("length_mask", {"at least 0", "-3"}, [] { length_mask({2, -3}); }));
   EXPECT_TRUE(throws("length_mask", {"int64"}, [] { length_mask(Tensor()); }));
-  EXPECT_TRUE(throws("window_mask", {"negative", "-1"}, [] { window_mask(-1); }));
+  EXPECT_TRUE(throws("window_mask", {"at least 0", "-1"}, [] { window_mask(-1); }));
   EXPECT_TRUE(throws("keep_mask", {"bool", "float32"}, [] { keep_mask(ones({2})); }));
   EXPECT_TRUE(throws("keep_mask", {"bool", "undefined"}, [] { keep_mask(Tensor()); }));
   EXPECT_TRUE(throws("ignore_mask", {"bool", "int64"}, [] { ignore_mask(tensor({1, 0})); }));
@@ -383,7 +397,7 @@ TEST(AttentionEdges, ErrorsOfMaking) {
   }));
   EXPECT_TRUE(
       throws("additive_mask", {"floating", "keep_mask"}, [] { additive_mask(ones({3}, kBool)); }));
-  EXPECT_TRUE(throws("additive_mask", {"floating"}, [] { additive_mask(Tensor()); }));
+  EXPECT_TRUE(throws("additive_mask", {"undefined"}, [] { additive_mask(Tensor()); }));
   EXPECT_ANY_THROW(length_mask({1, 2}) & length_mask({1, 2, 3}));
   EXPECT_ANY_THROW(keep_mask(ones({2}, kBool)) & keep_mask(ones({3}, kBool)));
 }

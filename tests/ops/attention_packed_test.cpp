@@ -270,7 +270,7 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(throws("attention", {"5 tokens", "(1, 2, 6, 3)"}, [&] {
     attend(x, packed_mask({4, 1}));
   }));
-  EXPECT_TRUE(throws("attention", {"four axes"}, [&] { attend(x.squeeze(0), mask); }));
+  EXPECT_TRUE(throws("attention", {"4 axes"}, [&] { attend(x.squeeze(0), mask); }));
   EXPECT_TRUE(throws("attention", {"6 tokens", "(2, 2, 6, 3)"}, [&] {
     attend(zeros({2, 2, 6, 3}), mask);
   }));
@@ -281,7 +281,9 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
     attention(x, x, x, mask, {.weights = AttentionRequest{.queries = {{4}}}});
   }));
   EXPECT_EQ((mask & packed_mask({4, 2})).tokens(), 4);
-  EXPECT_TRUE(throws("packed_mask", {"different ways"}, [&] { mask& packed_mask({2, 4}); }));
+  EXPECT_TRUE(throws("packed_mask", {"must pack the same lengths"}, [&] {
+    mask& packed_mask({2, 4});
+  }));
   EXPECT_TRUE(throws("packed_mask", {"4", "3 tokens"}, [] { packed_mask({4, 2}, 3); }));
 }
 

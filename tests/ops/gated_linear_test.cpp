@@ -182,16 +182,29 @@ TEST(GatedLinear, OfNoRowsNoColumnsAndNoInputs) {
                         tensor({{3.0, 0.0}}) + tensor({{0.0, -0.0}})));
 }
 
+TEST(GatedLinear, RefusesAnActivationThatIsNone) {
+  const Tensor x = zeros({2, 3});
+  const auto none = static_cast<Activation>(77);
+  EXPECT_TRUE(throws("gated_linear", {"activation must be", "got 77"}, [&] {
+    gated_linear(x, zeros({4, 3}), {}, none);
+  }));
+  EXPECT_TRUE(throws("linear", {"activation must be", "got 77"}, [&] {
+    linear(x, zeros({4, 3}), {}, {.activation = none});
+  }));
+}
+
 TEST(GatedLinear, NamesWhatIsWrong) {
   const auto fails = [](std::vector<std::string> parts, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
     return throws("gated_linear", parts, [&] { gated_linear(x, weight, bias, Activation::kSilu); });
   };
   EXPECT_TRUE(fails({"(2, 3)", "(4, 5)"}, zeros({2, 3}), zeros({4, 5}), {}));
-  EXPECT_TRUE(fails({"(5, 3)", "odd"}, zeros({2, 3}), zeros({5, 3}), {}));
-  EXPECT_TRUE(fails({"bias (2,)", "(4, 3)"}, zeros({2, 3}), zeros({4, 3}), zeros({2})));
+  EXPECT_TRUE(fails({"(5, 3)", "even"}, zeros({2, 3}), zeros({5, 3}), {}));
+  EXPECT_TRUE(fails({"bias must be float32 (4,)", "(2,)", "(4, 3)"}, zeros({2, 3}), zeros({4, 3}),
+                    zeros({2})));
   EXPECT_TRUE(fails({"float64", "float32"}, zeros({2, 3}), zeros({4, 3}, kFloat64), {}));
-  EXPECT_TRUE(fails({"float64 bias"}, zeros({2, 3}), zeros({4, 3}), zeros({4}, kFloat64)));
+  EXPECT_TRUE(fails({"bias must be float32", "got float64"}, zeros({2, 3}), zeros({4, 3}),
+                    zeros({4}, kFloat64)));
   EXPECT_TRUE(fails({"int64"}, zeros({2, 3}, kInt64), zeros({4, 3}, kInt64), {}));
   EXPECT_TRUE(fails({"undefined"}, Tensor(), zeros({4, 3}), {}));
 }

@@ -1,5 +1,6 @@
 #include "tensor/ops/layer_norm.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tensor/error.h"
@@ -128,11 +129,15 @@ TEST(LayerNorm, NamesWhatIsWrong) {
   }));
   EXPECT_TRUE(throws("layer_norm", {"bias", "(1,)", "(3,)"},
                      [&] { layer_norm(x, zeros({3}), zeros({1})); }));
-  EXPECT_TRUE(throws("layer_norm", {"weight is float64", "float32"},
+  EXPECT_TRUE(throws("layer_norm", {"weight must be float32", "got float64"},
                      [&] { layer_norm(x, zeros({3}, kFloat64)); }));
   EXPECT_TRUE(throws("layer_norm", {"int64"}, [] { layer_norm(tensor({1, 2})); }));
   EXPECT_TRUE(throws("layer_norm", {"()"}, [] { layer_norm(tensor(1.0)); }));
   EXPECT_TRUE(throws("layer_norm", {"float32"}, [] { layer_norm(Tensor()); }));
+  EXPECT_TRUE(throws("layer_norm", {"eps must be at least 0, got -1"},
+                     [&] { layer_norm(x, Tensor(), Tensor(), -1); }));
+  EXPECT_TRUE(throws("layer_norm", {"eps must be at least 0, got nan"},
+                     [&] { layer_norm(x, {3}, Tensor(), Tensor(), std::nan("")); }));
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST(Matmul, NamesWhatIsWrong) {
   const auto error = [](const Shape& a, const Shape& b, const std::vector<std::string>& parts) {
     return throws("matmul", parts, [&] { matmul(zeros(a), zeros(b)); });
   };
-  EXPECT_TRUE(error({8, 64}, {32, 64}, {"inner dimensions differ", "(8, 64) x (32, 64)"}));
+  EXPECT_TRUE(error({8, 64}, {32, 64}, {"inner dimensions must be equal", "(8, 64) x (32, 64)"}));
   EXPECT_TRUE(error({3}, {4}, {"(3,) x (4,)"}));
   EXPECT_TRUE(error({3}, {4, 3}, {"(3,) x (4, 3)"}));
   EXPECT_TRUE(error({}, {3}, {"scalar"}));

@@ -111,7 +111,7 @@ TEST(PackRows, RefusesLengthsThatDoNotFit) {
   EXPECT_TRUE(throws("unpack_rows", {"length of 2", "1 rows"}, [&] {
     unpack_rows(zeros({3, 2}), lengths({2, 1}), 1);
   }));
-  EXPECT_TRUE(throws("row_offsets", {"more than an int64"}, [&] {
+  EXPECT_TRUE(throws("row_offsets", {"add up to an int64"}, [&] {
     row_offsets(lengths({index_t{1} << 62, index_t{1} << 62}));
   }));
 }

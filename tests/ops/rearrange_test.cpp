@@ -42,7 +42,7 @@ TEST(Flip, TurnsAxesRound) {
     EXPECT_TRUE(flip(x, 1).storage() == x.storage()) << "a view";
     EXPECT_TRUE(same_bits(flip(flip(x)), x));
   });
-  EXPECT_TRUE(throws("flip", {"axis 1"}, [] { flip(zeros({2}), 1); }));
+  EXPECT_TRUE(throws("flip", {"axis must be in [", "got 1"}, [] { flip(zeros({2}), 1); }));
   EXPECT_TRUE(throws("flip", {"axis"}, [] { flip(zeros({2}), {0, -1}); }));
   EXPECT_TRUE(throws("flip", {"undefined"}, [] { flip(Tensor()); }));
 }
@@ -75,8 +75,8 @@ TEST(Roll, BringsBackWhatLeaves) {
 
 TEST(Roll, Errors) {
   EXPECT_TRUE(throws("roll", {"(1, 2)", "(0,)"}, [] { roll(zeros({2}), {1, 2}, 0); }));
-  EXPECT_TRUE(throws("roll", {"one shift", "(1, 2)"}, [] { roll(zeros({2}), {1, 2}); }));
-  EXPECT_TRUE(throws("roll", {"axis 1"}, [] { roll(zeros({2}), 1, 1); }));
+  EXPECT_TRUE(throws("roll", {"1 number", "(1, 2)"}, [] { roll(zeros({2}), {1, 2}); }));
+  EXPECT_TRUE(throws("roll", {"axis must be in [", "got 1"}, [] { roll(zeros({2}), 1, 1); }));
   EXPECT_TRUE(throws("roll", {"undefined"}, [] { roll(Tensor(), 1); }));
 }
 
@@ -113,7 +113,7 @@ TEST(Pad, KeepsEveryDigitOfAWholeNumber) {
 
 TEST(Pad, Errors) {
   const Tensor x = zeros({2, 3});
-  EXPECT_TRUE(throws("pad", {"pairs", "3"}, [&] { pad(x, {1, 2, 3}); }));
+  EXPECT_TRUE(throws("pad", {"even", "3"}, [&] { pad(x, {1, 2, 3}); }));
   EXPECT_TRUE(throws("pad", {"6 pads", "(2, 3)"}, [&] { pad(x, {1, 1, 1, 1, 1, 1}); }));
   EXPECT_TRUE(throws("pad", {"-2 and -2", "axis 1", "(2, 3)"}, [&] { pad(x, {-2, -2}); }));
   EXPECT_TRUE(throws("pad", {"-3 and 5", "axis 0"}, [&] { pad(x, {0, 0, -3, 5}); }));
@@ -169,7 +169,8 @@ TEST(Repeat, Errors) {
   EXPECT_TRUE(throws("tile", {"negative", "(1, -1)"}, [] { tile(zeros({2, 2}), -1); }));
   EXPECT_TRUE(throws("tile", {"9223372036854775807"}, [] { tile(zeros({2}), INT64_MAX); }));
   EXPECT_TRUE(throws("repeat_interleave", {"-2"}, [] { repeat_interleave(zeros({2}), -2, 0); }));
-  EXPECT_TRUE(throws("repeat_interleave", {"axis 1"}, [] { repeat_interleave(zeros({2}), 2, 1); }));
+  EXPECT_TRUE(throws("repeat_interleave", {"axis must be in [", "got 1"},
+                     [] { repeat_interleave(zeros({2}), 2, 1); }));
   for (const Tensor& none : {Tensor()}) {
     EXPECT_TRUE(throws("repeat", {"undefined"}, [&] { repeat(none, 1); }));
     EXPECT_TRUE(throws("tile", {"undefined"}, [&] { tile(none, 1); }));

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "tensor/autograd/tape.h"
@@ -123,13 +124,17 @@ TEST_P(RmsNormTest, AgreesWithPyTorch) {
 TEST(RmsNorm, NamesWhatIsWrong) {
   const Tensor x = zeros({2, 3});
   EXPECT_TRUE(throws("rms_norm", {"(2, 3)", "(4,)"}, [&] { rms_norm(x, zeros({4})); }));
-  EXPECT_TRUE(
-      throws("rms_norm", {"weight of shape (1,)", "(3,)"}, [&] { rms_norm(x, {3}, zeros({1})); }));
-  EXPECT_TRUE(throws("rms_norm", {"weight is float64", "float32"},
+  EXPECT_TRUE(throws("rms_norm", {"weight must have shape (3,)", "(1,)"},
+                     [&] { rms_norm(x, {3}, zeros({1})); }));
+  EXPECT_TRUE(throws("rms_norm", {"weight must be float32", "got float64"},
                      [&] { rms_norm(x, zeros({3}, kFloat64)); }));
   EXPECT_TRUE(throws("rms_norm", {"int64"}, [] { rms_norm(tensor({1, 2})); }));
   EXPECT_TRUE(throws("rms_norm", {"()"}, [] { rms_norm(tensor(1.0)); }));
   EXPECT_TRUE(throws("rms_norm", {"float32"}, [] { rms_norm(Tensor()); }));
+  for (const double eps : {-1.0, std::nan("")}) {
+    EXPECT_TRUE(
+        throws("rms_norm", {"eps must be at least 0, got"}, [&] { rms_norm(x, Tensor(), eps); }));
+  }
 }
 
 }  // namespace

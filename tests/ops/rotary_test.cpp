@@ -64,7 +64,8 @@ TEST(RotaryTable, HasTheAnglesOfFloat32) {
 }
 
 TEST(RotaryTable, Errors) {
-  EXPECT_TRUE(throws("rotary_table", {"pairs", "5"}, [] { rotary_table(3, 5); }));
+  EXPECT_TRUE(throws("rotary_table", {"even", "5"}, [] { rotary_table(3, 5); }));
+  EXPECT_TRUE(throws("rotary_table", {"at least 0", "-4"}, [] { rotary_table(3, -4); }));
   EXPECT_TRUE(
       throws("rotary_table", {"divisor", "0"}, [] { rotary_table(3, 4, 10, kFloat32, 0); }));
   EXPECT_TRUE(throws("rotary_table", {"base", "0"}, [] { rotary_table(3, 4, 0); }));
@@ -128,7 +129,7 @@ TEST(Rotary, Errors) {
   const Tensor table = rotary_table(6, 8);
   const auto with = [&](const Tensor& positions) { return [&] { rotary(x, {table, positions}); }; };
   EXPECT_TRUE(throws("rotary", {"undefined"}, [&] { rotary(Tensor(), {.table = table}); }));
-  EXPECT_TRUE(throws("rotary", {"no table"}, [&] { rotary(x, {}); }));
+  EXPECT_TRUE(throws("rotary", {"must have a table"}, [&] { rotary(x, {}); }));
   EXPECT_TRUE(throws("rotary", {"(4, 8)"}, [&] { rotary(zeros({4, 8}), {.table = table}); }));
   EXPECT_TRUE(throws("rotary", {"int64"}, [&] { rotary(x.to(kInt64), {.table = table}); }));
   EXPECT_TRUE(throws("rotary", {"even", "(6, 7)"}, [&] { rotary(x, {.table = zeros({6, 7})}); }));
@@ -140,8 +141,10 @@ TEST(Rotary, Errors) {
   }));
   EXPECT_TRUE(throws("rotary", {"float32"}, with(zeros({2, 4}))));
   EXPECT_TRUE(throws("rotary", {"(2, 3)", "(2, 4)"}, with(zeros({2, 3}, kInt64))));
-  EXPECT_TRUE(throws("rotary", {"position 6", "6"}, with(full({4}, 6, kInt64))));
-  EXPECT_TRUE(throws("rotary", {"position -1"}, with(full({4}, -1, kInt64))));
+  EXPECT_TRUE(
+      throws("rotary", {"positions must be in [0, ", "got 6", "6"}, with(full({4}, 6, kInt64))));
+  EXPECT_TRUE(
+      throws("rotary", {"positions must be in [0, ", "got -1"}, with(full({4}, -1, kInt64))));
   Tape tape;
   Tensor learned = table.clone();
   learned.set_requires_grad();
@@ -301,14 +304,14 @@ TEST(Rotary, ErrorsOfTheProduct) {
   const auto with = [&](const LinearEpilogue& epilogue) {
     return [&] { linear(x, weight, {}, epilogue); };
   };
-  EXPECT_TRUE(throws("linear", {"4 rotary heads", "12"}, with({.rotary = {by, 4, 4}})));
-  EXPECT_TRUE(throws("linear", {"0 rotary heads"}, with({.rotary = {by, 0, 4}})));
-  EXPECT_TRUE(throws("linear", {"4 columns", "3"}, with({.rotary = {by, 4, 3}})));
+  EXPECT_TRUE(throws("linear", {"rotary heads", "12", "got 4"}, with({.rotary = {by, 4, 4}})));
+  EXPECT_TRUE(throws("linear", {"rotary heads", "got 0"}, with({.rotary = {by, 0, 4}})));
+  EXPECT_TRUE(throws("linear", {"3 columns", "got 4"}, with({.rotary = {by, 4, 3}})));
   EXPECT_TRUE(throws("linear", {"activation"},
                      with({.activation = Activation::kRelu, .rotary = {by, 3, 4}})));
   EXPECT_TRUE(
       throws("linear", {"residual"}, with({.residual = zeros({2, 3, 12}), .rotary = {by, 3, 4}})));
-  EXPECT_TRUE(throws("linear", {"4 tokens", "3"}, [&] {
+  EXPECT_TRUE(throws("linear", {"at most 3", "got 4"}, [&] {
     linear(zeros({2, 4, 4}), weight, {}, {.rotary = {by, 3, 4}});
   }));
 }

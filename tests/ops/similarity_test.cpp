@@ -76,10 +76,12 @@ TEST_P(SimilarityTest, EpsBoundsEachLength) {
 }
 
 TEST(SimilarityErrorTest, NamesTheOp) {
+  EXPECT_TRUE(throws("cosine_similarity", {"eps must be at least 0, got -1"},
+                     [] { return cosine_similarity(ones({3}), ones({3}), 0, -1); }));
   EXPECT_TRUE(throws("cosine_similarity", {"(2, 3)", "(4,)"}, [] {
     return cosine_similarity(ones({2, 3}), ones({4}));
   }));
-  EXPECT_TRUE(throws("cosine_similarity", {"axis 1"},
+  EXPECT_TRUE(throws("cosine_similarity", {"axis must be in [", "got 1"},
                      [] { return cosine_similarity(ones({3}), ones({3}), 1); }));
   EXPECT_TRUE(throws("cosine_similarity", {"undefined"},
                      [] { return cosine_similarity(Tensor{}, ones({3}), 0); }));

@@ -180,6 +180,7 @@ TEST(UnaryErrorTest, RefusesNumbersWithoutMeaning) {
   EXPECT_TRUE(test::throws("softplus", {"beta", "-1"}, [&] { return softplus(x, -1); }));
   EXPECT_TRUE(test::throws("softplus", {"beta", "0"}, [&] { return softplus(x, 0); }));
   EXPECT_TRUE(test::throws("softplus", {"beta", "inf"}, [&] { return softplus(x, kInf); }));
+  EXPECT_TRUE(test::throws("leaky_relu", {"NaN"}, [&] { return leaky_relu(x, kNaN); }));
   EXPECT_TRUE(test::throws("softplus", {"threshold"}, [&] { return softplus(x, 1, kNaN); }));
 }
 

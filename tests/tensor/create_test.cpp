@@ -51,8 +51,8 @@ TEST(TensorFromNestedTest, RoundsNoValueOnItsWay) {
 }
 
 TEST(TensorFromNestedTest, RefusesRaggedLists) {
-  EXPECT_TRUE(throws("tensor", {"ragged", "(2,)", "(1,)"}, [] { tensor({{1, 2}, {3}}); }));
-  EXPECT_TRUE(throws("tensor", {"ragged", "()"}, [] { tensor({{1, 2}, 3}); }));
+  EXPECT_TRUE(throws("tensor", {"equal shapes", "(2,)", "(1,)"}, [] { tensor({{1, 2}, {3}}); }));
+  EXPECT_TRUE(throws("tensor", {"equal shapes", "()"}, [] { tensor({{1, 2}, 3}); }));
   EXPECT_TRUE(throws("shape", {"at most 8"}, [] { tensor({{{{{{{{{1}}}}}}}}}); }));
 }
 
@@ -95,7 +95,8 @@ TEST(FullTest, FillsEveryDType) {
 TEST(FullTest, RefusesImpossibleShapes) {
   const index_t huge = index_t{1} << 62;
   EXPECT_TRUE(throws("empty", {"4611686018427387904"}, [&] { zeros({huge, huge}); }));
-  EXPECT_TRUE(throws("empty", {"too many bytes", "float64"}, [&] { zeros({huge}, kFloat64); }));
+  EXPECT_TRUE(
+      throws("empty", {"bytes must fit int64", "float64"}, [&] { zeros({huge}, kFloat64); }));
   EXPECT_TRUE(throws("empty", {"negative", "(-1,)"}, [] { zeros({-1}); }));
 }
 
@@ -139,7 +140,7 @@ TEST(LinspaceTest, RefusesWhatHasNoEnd) {
   EXPECT_TRUE(throws("linspace", {"-1"}, [] { linspace(0, 1, -1); }));
   EXPECT_TRUE(throws("linspace", {"0 to inf"}, [&] { linspace(0, infinity, 3); }));
   EXPECT_TRUE(throws("linspace", {"nan"}, [] { linspace(std::nan(""), 1, 3); }));
-  EXPECT_TRUE(throws("linspace", {"not finite"}, [] { linspace(-1e308, 1e308, 3); }));
+  EXPECT_TRUE(throws("linspace", {"must be finite"}, [] { linspace(-1e308, 1e308, 3); }));
 }
 
 TEST(ArangeTest, StopsBeforeStop) {
@@ -161,7 +162,7 @@ TEST(ArangeTest, RefusesWhatNeverEnds) {
   EXPECT_TRUE(throws("arange", {"0 to inf"}, [&] { arange(0, infinity, 1); }));
   EXPECT_TRUE(throws("arange", {"0 to -inf"}, [&] { arange(0, -infinity, 1); }));
   EXPECT_TRUE(throws("arange", {"nan"}, [] { arange(0, std::nan(""), 1); }));
-  EXPECT_TRUE(throws("arange", {"too many"}, [] { arange(0, 1e18, 1); }));
+  EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(0, 1e18, 1); }));
 }
 
 TEST(EyeTest, HasOnesOnTheDiagonal) {

@@ -76,7 +76,9 @@ TEST(ElementCountTest, RefusesWhatCannotBeCounted) {
   }));
   EXPECT_TRUE(throws("op", {"(2, 9223372036854775807)"}, [&] { element_count("op", {2, most}); }));
   // The sizes beside a zero count too: strides are products of them.
-  EXPECT_TRUE(throws("op", {"more elements"}, [] { element_count("op", {kHuge, 0, kHuge}); }));
+  EXPECT_TRUE(throws("op", {"elements must fit int64"}, [] {
+    element_count("op", {kHuge, 0, kHuge});
+  }));
   EXPECT_TRUE(throws("op", {"negative", "(2, -1)"}, [] { element_count("op", {2, -1}); }));
   EXPECT_TRUE(throws("op", {"negative", "(0, -1)"}, [] { element_count("op", {0, -1}); }));
 }
@@ -108,16 +110,19 @@ TEST(NormalizeAxisTest, CountsFromEitherEnd) {
   EXPECT_EQ(normalize_axis("op", 2, 3), 2);
   EXPECT_EQ(normalize_axis("op", -1, 3), 2);
   EXPECT_EQ(normalize_axis("op", -3, 3), 0);
-  EXPECT_TRUE(throws("sum", {"axis 3", "3 axes"}, [] { normalize_axis("sum", 3, 3); }));
-  EXPECT_TRUE(throws("sum", {"axis -4", "3 axes"}, [] { normalize_axis("sum", -4, 3); }));
-  EXPECT_TRUE(throws("sum", {"axis 0", "0 axes"}, [] { normalize_axis("sum", 0, 0); }));
+  EXPECT_TRUE(
+      throws("sum", {"axis must be in [", "got 3", "3 axes"}, [] { normalize_axis("sum", 3, 3); }));
+  EXPECT_TRUE(throws("sum", {"axis must be in [", "got -4", "3 axes"},
+                     [] { normalize_axis("sum", -4, 3); }));
+  EXPECT_TRUE(
+      throws("sum", {"axis must be in [", "got 0", "0 axes"}, [] { normalize_axis("sum", 0, 0); }));
 }
 
 TEST(NormalizeAxesTest, SortsAndRefusesRepeats) {
   EXPECT_EQ(normalize_axes("op", {-1, 0}, 3), Axes({0, 2}));
   EXPECT_EQ(normalize_axes("op", {}, 3), Axes({0, 1, 2}));
   EXPECT_EQ(normalize_axes("op", {}, 0), Axes{});
-  EXPECT_TRUE(throws("mean", {"axis -1", "twice", "(2, -1)"}, [] {
+  EXPECT_TRUE(throws("mean", {"axes must be different", "(2, -1)"}, [] {
     normalize_axes("mean", {2, -1}, 3);
   }));
 }

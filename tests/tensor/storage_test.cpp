@@ -68,7 +68,7 @@ TEST(StorageTest, NoBlockHasNoContents) {
       read();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("the tensor is undefined"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("tensor must be defined"), std::string::npos);
     }
   }
 }
@@ -150,7 +150,8 @@ TEST(StorageTest, WithoutMemorySaysWhy) {
     storage.data();
     ADD_FAILURE() << "nothing was thrown";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "storage: this tensor has no elements: they were given up");
+    EXPECT_STREQ(error.what(),
+                 "storage: tensor must have its elements, got none: they were given up");
   }
 }
 

@@ -30,8 +30,10 @@ TEST(TransposeTest, ExchangesTwoAxes) {
   EXPECT_EQ(x.transpose(0, -1).item_at({3, 1, 0}), 7);
   EXPECT_EQ(x.t().shape(), Shape({2, 4, 3}));
   EXPECT_TRUE(x.t().storage() == x.storage());
-  EXPECT_TRUE(throws("transpose", {"axis 3", "3 axes"}, [&] { x.transpose(0, 3); }));
-  EXPECT_TRUE(throws("transpose", {"axis -2", "1 axes"}, [] { arange(3).t(); }));
+  EXPECT_TRUE(
+      throws("transpose", {"axis must be in [", "got 3", "3 axes"}, [&] { x.transpose(0, 3); }));
+  EXPECT_TRUE(
+      throws("transpose", {"axis must be in [", "got -2", "1 axes"}, [] { arange(3).t(); }));
 }
 
 TEST(PermuteTest, RefusesWhatIsNoPermutation) {
@@ -40,7 +42,7 @@ TEST(PermuteTest, RefusesWhatIsNoPermutation) {
   EXPECT_EQ(x.permute({2, 0, 1}).item_at({3, 1, 2}), 23);
   EXPECT_TRUE(throws("permute", {"(0, 1)", "(2, 3, 4)"}, [&] { x.permute({0, 1}); }));
   EXPECT_TRUE(throws("permute", {"twice", "(0, 1, -2)"}, [&] { x.permute({0, 1, -2}); }));
-  EXPECT_TRUE(throws("permute", {"axis 3"}, [&] { x.permute({0, 1, 3}); }));
+  EXPECT_TRUE(throws("permute", {"axis must be in [", "got 3"}, [&] { x.permute({0, 1, 3}); }));
   EXPECT_EQ(tensor(1).permute({}).shape(), Shape{});
 }
 
@@ -59,7 +61,7 @@ TEST(SliceTest, FollowsPython) {
   EXPECT_EQ(values_of(x.slice(0, 1, {}, kMost)), Index({1}));
   EXPECT_EQ(arange(0).slice(0, {}, {}, -1).count(), 0);
   EXPECT_TRUE(throws("slice", {"step", "0"}, [&] { x.slice(0, 0, 1, 0); }));
-  EXPECT_TRUE(throws("slice", {"axis 1"}, [&] { x.slice(1, 0); }));
+  EXPECT_TRUE(throws("slice", {"axis must be in [", "got 1"}, [&] { x.slice(1, 0); }));
 }
 
 TEST(SliceTest, EveryBoundAndStep) {
@@ -82,7 +84,7 @@ TEST(SelectTest, DropsTheAxis) {
   const Tensor x = arange(6).reshape({2, 3});
   EXPECT_EQ(values_of(x.select(0, -1)), Index({3, 4, 5}));
   EXPECT_EQ(values_of(x.select(1, 0)), Index({0, 3}));
-  EXPECT_TRUE(throws("select", {"index 2", "axis 0", "(2, 3)"}, [&] { x.select(0, 2); }));
+  EXPECT_TRUE(throws("select", {"axis 0", "(2, 3)", "got 2"}, [&] { x.select(0, 2); }));
   EXPECT_TRUE(throws("select", {"index -4"}, [&] { x.select(1, -4); }));
   EXPECT_TRUE(throws("select", {"index 0"}, [] { zeros({0}).select(0, 0); }));
 }
@@ -106,7 +108,7 @@ TEST(ExpandTest, CountsBeyond32BitsAndRefusesBeyond64) {
   EXPECT_EQ(one.expand({huge}).count(), huge);
   EXPECT_EQ(one.expand({huge}).item_at({huge - 1}), 1);
   const index_t half = index_t{1} << 62;
-  EXPECT_TRUE(throws("expand", {"more elements"}, [&] { one.expand({half, half}); }));
+  EXPECT_TRUE(throws("expand", {"elements must fit int64"}, [&] { one.expand({half, half}); }));
 }
 
 TEST(SqueezeTest, RemovesOnlySizesOfOne) {
@@ -115,11 +117,11 @@ TEST(SqueezeTest, RemovesOnlySizesOfOne) {
   EXPECT_EQ(x.squeeze(0).shape(), Shape({2, 1, 3}));
   EXPECT_EQ(x.squeeze(-2).shape(), Shape({1, 2, 3}));
   EXPECT_EQ(tensor({{1}}).squeeze().shape(), Shape{});
-  EXPECT_TRUE(throws("squeeze", {"axis 1", "size 2"}, [&] { x.squeeze(1); }));
+  EXPECT_TRUE(throws("squeeze", {"axis 1", "size 1", "got 2"}, [&] { x.squeeze(1); }));
   EXPECT_EQ(x.unsqueeze(0).shape(), Shape({1, 1, 2, 1, 3}));
   EXPECT_EQ(x.unsqueeze(-1).shape(), Shape({1, 2, 1, 3, 1}));
   EXPECT_EQ(tensor(1).unsqueeze(0).shape(), Shape({1}));
-  EXPECT_TRUE(throws("unsqueeze", {"axis 5"}, [&] { x.unsqueeze(5); }));
+  EXPECT_TRUE(throws("unsqueeze", {"axis must be in [", "got 5"}, [&] { x.unsqueeze(5); }));
   EXPECT_TRUE(throws("shape", {"at most 8"}, [] { zeros(Shape::filled(8, 1)).unsqueeze(0); }));
 }
 
@@ -150,11 +152,11 @@ TEST(ReshapeTest, InfersOneSize) {
   EXPECT_EQ(tensor({1}).reshape({}).shape(), Shape{});
   EXPECT_TRUE(throws("reshape", {"(6,)", "(4, -1)"}, [&] { x.reshape({4, -1}); }));
   EXPECT_TRUE(throws("reshape", {"(6,)", "(2, 2)", "4 elements"}, [&] { x.reshape({2, 2}); }));
-  EXPECT_TRUE(throws("reshape", {"more than one", "(-1, -1)"}, [&] { x.reshape({-1, -1}); }));
+  EXPECT_TRUE(throws("reshape", {"at most one", "(-1, -1)"}, [&] { x.reshape({-1, -1}); }));
   EXPECT_TRUE(throws("reshape", {"negative"}, [&] { x.reshape({-2, -3}); }));
   EXPECT_TRUE(throws("reshape", {"(0, -1)"}, [] { zeros({0}).reshape({0, -1}); }));
   const index_t half = index_t{1} << 62;
-  EXPECT_TRUE(throws("reshape", {"more elements"}, [&] { x.reshape({half, half}); }));
+  EXPECT_TRUE(throws("reshape", {"elements must fit int64"}, [&] { x.reshape({half, half}); }));
 }
 
 TEST(FlattenTest, MergesAndUnflattenSplits) {
@@ -167,7 +169,7 @@ TEST(FlattenTest, MergesAndUnflattenSplits) {
   EXPECT_EQ(zeros({2, 0, 3}).flatten().shape(), Shape({0}));
   EXPECT_EQ(x.unflatten(-1, {2, -1}).shape(), Shape({2, 3, 2, 2}));
   EXPECT_EQ(values_of(x.flatten(0, 1).unflatten(0, {2, 3})), values_of(x));
-  EXPECT_TRUE(throws("flatten", {"axis 2", "axis 0"}, [&] { x.flatten(2, 0); }));
+  EXPECT_TRUE(throws("flatten", {"first axis", "got 2 and 0"}, [&] { x.flatten(2, 0); }));
   EXPECT_TRUE(throws("unflatten", {"(3,)", "(2, 2)"}, [&] { x.unflatten(1, {2, 2}); }));
 }
 
@@ -196,7 +198,7 @@ TEST(UnbindTest, DropsTheAxis) {
   EXPECT_EQ(values_of(x.unbind()[1]), Index({3, 4, 5}));
   EXPECT_EQ(arange(3).unbind()[2].shape(), Shape{});
   EXPECT_TRUE(arange(0).unbind().empty());
-  EXPECT_TRUE(throws("unbind", {"axis 2"}, [&] { x.unbind(2); }));
+  EXPECT_TRUE(throws("unbind", {"axis must be in [", "got 2"}, [&] { x.unbind(2); }));
   EXPECT_TRUE(throws("unbind", {"undefined"}, [] { Tensor().unbind(); }));
 }
 

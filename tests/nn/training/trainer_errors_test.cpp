@@ -121,7 +121,7 @@ TEST(TrainerErrors, ALossThatIsNoScalar) {
       [](const nn::LossSum& s) {
         return nn::LossSum{s.loss.detach(), s.count};
       },
-      "backward", "the loss was not recorded");
+      "backward", "loss must be recorded");
 }
 
 TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {

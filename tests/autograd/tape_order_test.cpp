@@ -1,0 +1,92 @@
+// Tapes and pauses that end in another order than the reverse of their making.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/ops/ops.h"
+#include "tests/support/errors.h"
+
+namespace tessera {
+namespace {
+
+using test::throws;
+
+Tensor leaf() {
+  return tensor({1.0, 2.0}).set_requires_grad();
+}
+
+/// Whether a tape made now works, and nothing records after it.
+void expect_a_fresh_start() {
+  const Tensor w = leaf();
+  EXPECT_FALSE((w * 2).requires_grad()) << "a tape is still active";
+  {
+    Tape tape;
+    tape.backward(sum(w * 3));
+  }
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{3, 3}));
+  EXPECT_FALSE((w * 2).requires_grad());
+}
+
+TEST(TapeOrder, ATapeThatOutlivesAnOlderOneNeitherRecordsNorRunsBackward) {
+  const Tensor w = leaf();
+  auto older = std::make_unique<Tape>();
+  auto newer = std::make_unique<Tape>();
+  const Tensor loss = sum(w * 2);
+  older.reset();
+  EXPECT_TRUE(throws("mul", {"tapes must be destroyed in the reverse order of their making"},
+                     [&] { w * 2; }));
+  EXPECT_TRUE(throws("backward", {"destroy the newer tape first"}, [&] { newer->backward(loss); }));
+  EXPECT_FALSE(w.grad().defined());
+  newer.reset();
+  expect_a_fresh_start();
+}
+
+TEST(TapeOrder, OneOfManyThatEndsTooEarlySpoilsOnlyTheNewerOnes) {
+  const Tensor w = leaf();
+  std::vector<std::unique_ptr<Tape>> tapes;
+  for (int i = 0; i < 4; ++i) tapes.push_back(std::make_unique<Tape>());
+  tapes[1].reset();
+  EXPECT_TRUE(throws("mul", {"reverse order"}, [&] { w * 2; }));
+  tapes[3].reset();
+  EXPECT_TRUE(throws("mul", {"reverse order"}, [&] { w * 2; }));
+  tapes[2].reset();
+  tapes[0]->backward(sum(w * 2));  // the oldest was never out of order
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{2, 2}));
+  tapes.clear();
+  expect_a_fresh_start();
+}
+
+TEST(TapeOrder, VectorsOfTapesMayEndFirstToLast) {
+  {
+    std::vector<std::unique_ptr<Tape>> tapes;
+    for (int i = 0; i < 3; ++i) tapes.push_back(std::make_unique<Tape>());
+  }
+  expect_a_fresh_start();
+}
+
+TEST(TapeOrder, PausesTakePartInIt) {
+  const Tensor w = leaf();
+  auto tape = std::make_unique<Tape>();
+  auto pause = std::make_unique<NoGrad>();
+  tape.reset();
+  EXPECT_FALSE((w * 2).requires_grad());
+  pause.reset();
+  expect_a_fresh_start();
+
+  tape = std::make_unique<Tape>();
+  pause = std::make_unique<NoGrad>();
+  auto newer = std::make_unique<Tape>();
+  pause.reset();
+  EXPECT_TRUE(throws("mul", {"reverse order"}, [&] { w * 2; }));
+  newer.reset();
+  tape->backward(sum(w * 2));
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{2, 2}));
+  tape.reset();
+  expect_a_fresh_start();
+}
+
+}  // namespace
+}  // namespace tessera
