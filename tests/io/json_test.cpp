@@ -61,8 +61,8 @@ TEST(Json, NullIsAbsent) {
   EXPECT_EQ(json.number("nothing", 0.5), 0.5);
   EXPECT_EQ(json.text("nothing", "x"), "x");
   EXPECT_FALSE(json.boolean("nothing", false));
-  EXPECT_EQ(error_of([&] { json.at("scaling"); }), "there is no 'scaling'");
-  EXPECT_EQ(error_of([&] { json.integer("nothing"); }), "there is no 'nothing'");
+  EXPECT_EQ(error_of([&] { json.at("scaling"); }), "must have a value for 'scaling'");
+  EXPECT_EQ(error_of([&] { json.integer("nothing"); }), "must have a value for 'nothing'");
 }
 
 TEST(Json, WalksInTheFilesOrder) {
@@ -125,7 +125,7 @@ TEST(Json, IntegersAreWrittenAsSuch) {
     if (number == "1e400") {
       EXPECT_TRUE(parse_error(text).find("must be JSON") != std::string::npos);
     } else {
-      EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: wanted an"));
+      EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: must be an"));
     }
   }
   EXPECT_EQ(parse("[-9223372036854775808]").item(0).integer(), std::numeric_limits<index_t>::min());

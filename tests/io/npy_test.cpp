@@ -176,7 +176,7 @@ TEST(LoadNpy, PreambleErrors) {
   version[7] = 1;
   EXPECT_EQ(npy_error(version), "byte 6: version must be 1.0, 2.0 or 3.0, got 1.1");
   EXPECT_EQ(
-      npy_error(npy(dict("<f4", "()") + std::string(10000, ' '), raw<float>({1}))).substr(0, 51),
+      npy_error(npy(dict("<f4", "()") + std::string(10000, ' '), raw<float>({1}))).substr(0, 52),
       "byte 8: header must have at most 10000 bytes, got 10");
   EXPECT_EQ(npy_error(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)),
             "byte 8: header must have at most 10000 bytes, got 4294967295");

@@ -134,7 +134,7 @@ TEST(SafetensorsFile, ReadsOneTensorAtATime) {
   EXPECT_EQ(file.shapes(), (std::map<std::string, Shape>{{"a", {1}}, {"b", {1, 2}}}));
   EXPECT_EQ(file.read("b").to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(file.read("a").to_vector<index_t>(), (std::vector<index_t>{3}));
-  EXPECT_EQ(file_error([&] { file.read("c"); }), path.string() + ": no tensor 'c'");
+  EXPECT_EQ(file_error([&] { file.read("c"); }), path.string() + ": must have a tensor 'c'");
 }
 
 TEST(SaveSafetensors, WritesTheseBytes) {

@@ -227,9 +227,9 @@ TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
   EXPECT_TRUE(fails("inspect_checkpoint", "", "FILE"));
   EXPECT_TRUE(fails("inspect_checkpoint", "absent", "absent: cannot open"));
   for (const auto& [bytes, words] :
-       {std::pair(good.substr(0, 5), "not a .safetensors file: only 5"),
+       {std::pair(good.substr(0, 5), "must be a .safetensors file, got only 5"),
         std::pair(good.substr(0, 40), "byte 0: "),
-        std::pair(good + "x", "the tensors end at byte 8"),
+        std::pair(good + "x", "tensors must end with the data at byte 9"),
         std::pair(good.substr(0, good.size() - 1), "tensor 'w'")}) {
     write("b.safetensors", bytes);
     EXPECT_TRUE(fails("inspect_checkpoint", "a.safetensors b.safetensors",

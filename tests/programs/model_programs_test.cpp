@@ -182,7 +182,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
     all_fail("config.json: " + words);
   };
   with("\"bert\"", "\"deberta-v2\"", "model_type: ");
-  with("\"vocab_size\": 92", "\"vocab_size\": \"many\"", "vocab_size: wanted");
+  with("\"vocab_size\": 92", "\"vocab_size\": \"many\"", "vocab_size: must be");
   with("\"hidden_size\": 12", "\"hidden_size\": 13", "");
   write("model/config.json", config);
   fs::rename(folder_ / "model/model.safetensors", folder_ / "model/away");

@@ -80,7 +80,7 @@ std::vector<Case> cases() {
                             R"(b"},"behavior":"Isolated"})";
   const std::string many_a(20'000, 'a');
   return {
-      {"values", "{\"model\":[" + repeated("0", 4'100'000) + "]}", "a", "more than 4000000 values"},
+      {"values", "{\"model\":[" + repeated("0", 4'100'000) + "]}", "a", "at most 4000000 values"},
       {"deep words",
        with("", R"({"type":"WordLevel","vocab":{)" +
                     listed(20'000, [](int i) { return '"' + noise(i, 60) + "\":" + number(i); }) +
@@ -146,7 +146,7 @@ std::vector<Case> cases() {
             R"({"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["u",0],["<0x20>",0]]})"),
        std::string(60'000, ' '), ""},
       {"a number without end", with("\"x\":0." + std::string(5'000'000, '9')), "a",
-       "a text of more than 4194304 bytes"},
+       "a text must have at most 4194304 bytes"},
       {"numbers with exponents", "{\"model\":[" + repeated("1e5", 200'000) + "]}", "a",
        "an object"},
   };
