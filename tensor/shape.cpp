@@ -86,7 +86,7 @@ Axes normalize_axes(const char* op, const Axes& axes, index_t rank) {
   std::array<bool, static_cast<std::size_t>(kMaxRank)> named{};
   for (index_t axis : axes) {
     bool& seen = named[static_cast<std::size_t>(normalize_axis(op, axis, rank))];
-    require(!seen, op, "axes must be different, got ", axes);
+    require(!seen, op, "axes must be different, got ", axis, " twice in ", axes);
     seen = true;
   }
   Axes sorted;

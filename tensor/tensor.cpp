@@ -92,10 +92,10 @@ void Tensor::check_unrecorded(const char* op) const {
 
 void Tensor::prepare_write(const char* op) {
   check_defined(op);
-  require(!is_recorded(*this) || (slot_->recording == 0 && active_recorder->empty()), op,
-          "tensor of shape ", shape_,
-          " must not be written to while a tape may read it again; write before the tape records, "
-          "or after backward");
+  require(
+      !is_recorded(*this) || (slot_->recording == 0 && active_recorder->empty()), op,
+      "tensor of shape ", shape_,
+      " must not be written to after a tape has recorded it; write before that, or after backward");
   require(!is_broadcast(), op,
           "tensor must not be a broadcast view, whose elements share memory, got shape ", shape_,
           ", strides ", strides_, "; clone() it first");

@@ -14,10 +14,9 @@ bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
 
 const Tensor& Saved::get() const {
   require(!tensor_.defined() || tensor_.storage().version() == version_, "backward",
-          tensor_.dtype(), " tensor of shape ", tensor_.shape(), " must not be written to between ",
-          op_,
-          ", whose gradient reads it, and backward; clone() it before the write, or write after "
-          "backward");
+          tensor_.dtype(), " tensor of shape ", tensor_.shape(),
+          " must not be written to before the gradient of ", op_,
+          " has read it; clone() it before the write, or write after backward");
   return tensor_;
 }
 

@@ -202,8 +202,6 @@ Tensor isclose_integers(const Tensor& a, const Tensor& b, double rtol, double at
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   detail::require_defined("isclose", a);
   detail::require_defined("isclose", b);
-  require(rtol >= 0 && atol >= 0, "isclose", "rtol and atol must be at least 0, got ", rtol,
-          " and ", atol);
   if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
     return isclose_integers(a.to(kInt64), b.to(kInt64), rtol, atol);
   }

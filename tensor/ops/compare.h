@@ -81,11 +81,10 @@ Tensor isfinite(const Tensor& x);
 /// |a - b| <= atol + rtol |b|, computed in double precision, the difference of two integers exactly.
 /// An infinity is close to itself only, NaN to nothing, or to NaN with `equal_nan`.
 ///
-/// **Shapes**: any two that broadcast. **Errors**: shapes that do not; a tolerance below 0.
-/// **Source**: numpy.isclose.
+/// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
-/// Whether every pair is close. Errors: those of isclose. **Source**: numpy.allclose.
+/// Whether every pair is close. Errors: shapes that do not broadcast. **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 /// Whether the shapes are equal and every pair of elements is. **Source**: numpy.array_equal.

@@ -277,14 +277,16 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(throws("attention", {"(B, H, Tq, Tk) = (2, 2, 4, 4)"}, [&] {
     attend(x, mask & keep_mask(ones({6, 6}, kBool)));
   }));
-  EXPECT_TRUE(throws("attention", {"no query 4 among 4"}, [&] {
+  EXPECT_TRUE(throws("attention", {"query must be in [0, 4), got 4"}, [&] {
     attention(x, x, x, mask, {.weights = AttentionRequest{.queries = {{4}}}});
   }));
   EXPECT_EQ((mask & packed_mask({4, 2})).tokens(), 4);
   EXPECT_TRUE(throws("packed_mask", {"must pack the same lengths"}, [&] {
     mask& packed_mask({2, 4});
   }));
-  EXPECT_TRUE(throws("packed_mask", {"4", "3 tokens"}, [] { packed_mask({4, 2}, 3); }));
+  EXPECT_TRUE(throws("packed_mask", {"longest length, 4", "got 3"}, [] {
+    packed_mask({4, 2}, 3);
+  }));
 }
 
 }  // namespace

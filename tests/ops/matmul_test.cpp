@@ -155,8 +155,8 @@ TEST(Matmul, NamesWhatIsWrong) {
   EXPECT_TRUE(error({8, 64}, {32, 64}, {"inner dimensions must be equal", "(8, 64) x (32, 64)"}));
   EXPECT_TRUE(error({3}, {4}, {"(3,) x (4,)"}));
   EXPECT_TRUE(error({3}, {4, 3}, {"(3,) x (4, 3)"}));
-  EXPECT_TRUE(error({}, {3}, {"scalar"}));
-  EXPECT_TRUE(error({3}, {}, {"scalar"}));
+  EXPECT_TRUE(error({}, {3}, {"at least 1 axis"}));
+  EXPECT_TRUE(error({3}, {}, {"at least 1 axis"}));
   EXPECT_TRUE(error({2, 3, 4}, {3, 4, 5}, {"(2,)", "(3,)", "broadcast"}));
   EXPECT_TRUE(throws("matmul", {"undefined"}, [] { matmul(Tensor(), zeros({1})); }));
 }

@@ -98,17 +98,17 @@ TEST(PackRows, RefusesLengthsThatDoNotFit) {
   const Tensor x = zeros({2, 4, 3});
   const auto lengths = [](const std::vector<index_t>& of) { return from_vector(of); };
   EXPECT_TRUE(throws("pack_rows", {"5", "4 rows"}, [&] { pack_rows(x, lengths({5, 1})); }));
-  EXPECT_TRUE(throws("pack_rows", {"negative", "-1"}, [&] { pack_rows(x, lengths({-1, 1})); }));
-  EXPECT_TRUE(throws("pack_rows", {"3 lengths", "batch of 2"}, [&] {
+  EXPECT_TRUE(throws("pack_rows", {"at least 0", "-1"}, [&] { pack_rows(x, lengths({-1, 1})); }));
+  EXPECT_TRUE(throws("pack_rows", {"batch size 2", "got 3"}, [&] {
     pack_rows(x, lengths({1, 1, 1}));
   }));
   EXPECT_TRUE(throws("pack_rows", {"int64", "float32"}, [&] { pack_rows(x, zeros({2})); }));
   EXPECT_TRUE(throws("pack_rows", {"(B, T, ...)", "(3,)"},
                      [] { pack_rows(zeros({3}), zeros({1}, kInt64)); }));
-  EXPECT_TRUE(throws("unpack_rows", {"4 rows", "3 rows"}, [&] {
+  EXPECT_TRUE(throws("unpack_rows", {"3 rows", "got 4"}, [&] {
     unpack_rows(zeros({3, 2}), lengths({2, 2}), 2);
   }));
-  EXPECT_TRUE(throws("unpack_rows", {"length of 2", "1 rows"}, [&] {
+  EXPECT_TRUE(throws("unpack_rows", {"1 rows", "got 2"}, [&] {
     unpack_rows(zeros({3, 2}), lengths({2, 1}), 1);
   }));
   EXPECT_TRUE(throws("row_offsets", {"add up to an int64"}, [&] {

@@ -43,7 +43,7 @@ TEST(Flip, TurnsAxesRound) {
     EXPECT_TRUE(same_bits(flip(flip(x)), x));
   });
   EXPECT_TRUE(throws("flip", {"axis must be in [", "got 1"}, [] { flip(zeros({2}), 1); }));
-  EXPECT_TRUE(throws("flip", {"axis"}, [] { flip(zeros({2}), {0, -1}); }));
+  EXPECT_TRUE(throws("flip", {"axes must be different"}, [] { flip(zeros({2}), {0, -1}); }));
   EXPECT_TRUE(throws("flip", {"undefined"}, [] { flip(Tensor()); }));
 }
 
@@ -114,7 +114,7 @@ TEST(Pad, KeepsEveryDigitOfAWholeNumber) {
 TEST(Pad, Errors) {
   const Tensor x = zeros({2, 3});
   EXPECT_TRUE(throws("pad", {"even", "3"}, [&] { pad(x, {1, 2, 3}); }));
-  EXPECT_TRUE(throws("pad", {"6 pads", "(2, 3)"}, [&] { pad(x, {1, 1, 1, 1, 1, 1}); }));
+  EXPECT_TRUE(throws("pad", {"at most 4", "(2, 3)", "got 6"}, [&] { pad(x, {1, 1, 1, 1, 1, 1}); }));
   EXPECT_TRUE(throws("pad", {"-2 and -2", "axis 1", "(2, 3)"}, [&] { pad(x, {-2, -2}); }));
   EXPECT_TRUE(throws("pad", {"-3 and 5", "axis 0"}, [&] { pad(x, {0, 0, -3, 5}); }));
   EXPECT_TRUE(throws("pad", {"axis 1"}, [&] { pad(x, {INT64_MAX, 1}); }));
@@ -165,8 +165,8 @@ TEST(RepeatInterleave, RepeatsElements) {
 
 TEST(Repeat, Errors) {
   EXPECT_TRUE(throws("repeat", {"(2,)", "(2, 3)", "tile"}, [] { repeat(zeros({2, 3}), 2); }));
-  EXPECT_TRUE(throws("repeat", {"negative", "(-1,)"}, [] { repeat(zeros({2}), -1); }));
-  EXPECT_TRUE(throws("tile", {"negative", "(1, -1)"}, [] { tile(zeros({2, 2}), -1); }));
+  EXPECT_TRUE(throws("repeat", {"at least 0", "(-1,)"}, [] { repeat(zeros({2}), -1); }));
+  EXPECT_TRUE(throws("tile", {"at least 0", "(1, -1)"}, [] { tile(zeros({2, 2}), -1); }));
   EXPECT_TRUE(throws("tile", {"9223372036854775807"}, [] { tile(zeros({2}), INT64_MAX); }));
   EXPECT_TRUE(throws("repeat_interleave", {"-2"}, [] { repeat_interleave(zeros({2}), -2, 0); }));
   EXPECT_TRUE(throws("repeat_interleave", {"axis must be in [", "got 1"},

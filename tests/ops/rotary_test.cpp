@@ -133,10 +133,12 @@ TEST(Rotary, Errors) {
   EXPECT_TRUE(throws("rotary", {"(4, 8)"}, [&] { rotary(zeros({4, 8}), {.table = table}); }));
   EXPECT_TRUE(throws("rotary", {"int64"}, [&] { rotary(x.to(kInt64), {.table = table}); }));
   EXPECT_TRUE(throws("rotary", {"even", "(6, 7)"}, [&] { rotary(x, {.table = zeros({6, 7})}); }));
-  EXPECT_TRUE(throws("rotary", {"10 columns", "8"}, [&] { rotary(x, {.table = zeros({6, 10})}); }));
+  EXPECT_TRUE(throws("rotary", {"8 columns", "got 10"}, [&] {
+    rotary(x, {.table = zeros({6, 10})});
+  }));
   EXPECT_TRUE(
       throws("rotary", {"float64", "float32"}, [&] { rotary(x, {.table = table.to(kFloat64)}); }));
-  EXPECT_TRUE(throws("rotary", {"7 tokens", "6"}, [&] {
+  EXPECT_TRUE(throws("rotary", {"at most 6", "got 7"}, [&] {
     rotary(zeros({2, 7, 3, 8}), {.table = table});
   }));
   EXPECT_TRUE(throws("rotary", {"float32"}, with(zeros({2, 4}))));

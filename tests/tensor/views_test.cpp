@@ -85,8 +85,8 @@ TEST(SelectTest, DropsTheAxis) {
   EXPECT_EQ(values_of(x.select(0, -1)), Index({3, 4, 5}));
   EXPECT_EQ(values_of(x.select(1, 0)), Index({0, 3}));
   EXPECT_TRUE(throws("select", {"axis 0", "(2, 3)", "got 2"}, [&] { x.select(0, 2); }));
-  EXPECT_TRUE(throws("select", {"index -4"}, [&] { x.select(1, -4); }));
-  EXPECT_TRUE(throws("select", {"index 0"}, [] { zeros({0}).select(0, 0); }));
+  EXPECT_TRUE(throws("select", {"index must be in [-3, 3)", "got -4"}, [&] { x.select(1, -4); }));
+  EXPECT_TRUE(throws("select", {"index must be", "got 0"}, [] { zeros({0}).select(0, 0); }));
 }
 
 TEST(ExpandTest, StretchesSizesOfOne) {
@@ -151,9 +151,11 @@ TEST(ReshapeTest, InfersOneSize) {
   EXPECT_EQ(tensor(1).reshape({1, 1}).shape(), Shape({1, 1}));
   EXPECT_EQ(tensor({1}).reshape({}).shape(), Shape{});
   EXPECT_TRUE(throws("reshape", {"(6,)", "(4, -1)"}, [&] { x.reshape({4, -1}); }));
-  EXPECT_TRUE(throws("reshape", {"(6,)", "(2, 2)", "4 elements"}, [&] { x.reshape({2, 2}); }));
+  EXPECT_TRUE(throws("reshape", {"(6,)", "(2, 2)", "6 elements", "got 4"}, [&] {
+    x.reshape({2, 2});
+  }));
   EXPECT_TRUE(throws("reshape", {"at most one", "(-1, -1)"}, [&] { x.reshape({-1, -1}); }));
-  EXPECT_TRUE(throws("reshape", {"negative"}, [&] { x.reshape({-2, -3}); }));
+  EXPECT_TRUE(throws("reshape", {"at least 0"}, [&] { x.reshape({-2, -3}); }));
   EXPECT_TRUE(throws("reshape", {"(0, -1)"}, [] { zeros({0}).reshape({0, -1}); }));
   const index_t half = index_t{1} << 62;
   EXPECT_TRUE(throws("reshape", {"elements must fit int64"}, [&] { x.reshape({half, half}); }));
@@ -185,7 +187,7 @@ TEST(ChunkTest, CutsAsPyTorch) {
   EXPECT_EQ(sizes(arange(3).chunk(kMost)), Index({1, 1, 1}));
   EXPECT_EQ(sizes(arange(0).chunk(3)), Index({0}));
   EXPECT_EQ(values_of(arange(6).reshape({2, 3}).chunk(3, -1)[1]), Index({1, 4}));
-  EXPECT_TRUE(throws("chunk", {"positive", "0"}, [] { arange(3).chunk(0); }));
+  EXPECT_TRUE(throws("chunk", {"at least 1", "got 0"}, [] { arange(3).chunk(0); }));
 }
 
 TEST(UnbindTest, DropsTheAxis) {
@@ -226,7 +228,7 @@ TEST(DiagonalTest, OffsetMovesIt) {
     EXPECT_EQ(x.diagonal(off).count(), 0) << off;
   }
   EXPECT_EQ(arange(24).reshape({2, 3, 4}).diagonal(0, 0, 2).shape(), Shape({3, 2}));
-  EXPECT_TRUE(throws("diagonal", {"same"}, [&] { x.diagonal(0, 1, -1); }));
+  EXPECT_TRUE(throws("diagonal", {"must be different", "1 and -1"}, [&] { x.diagonal(0, 1, -1); }));
 }
 
 TEST(ToeplitzTest, DiagonalsAreElements) {
