@@ -22,7 +22,7 @@ namespace {
 
 using namespace test;
 
-constexpr auto kGivenUp = "given up when the model was frozen";
+constexpr auto kGivenUp = "the weight is frozen; call thaw() first";
 
 /// One of everything that multiplies by a weight.
 struct Model {

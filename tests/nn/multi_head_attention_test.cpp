@@ -311,7 +311,7 @@ TEST(MultiHeadAttention, Errors) {
   EXPECT_TRUE(throws("attention", {"length"}, [&] {
     attend({.query = x, .key = zeros({2, 6, 12}), .value = x});
   }));
-  EXPECT_TRUE(throws("attention", {"1 lengths", "2"},
+  EXPECT_TRUE(throws("attention", {"2 lengths", "got 1"},
                      [&] { attend({.query = x, .mask = length_mask({5})}); }));
   EXPECT_TRUE(throws("MultiHeadAttention", {"(5, 12)", "(2, 5, 12)"}, [&] {
     attend({.query = zeros({5, 12}), .key = x});
