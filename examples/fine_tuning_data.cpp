@@ -1,7 +1,6 @@
 #include "examples/fine_tuning_data.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
 #include "tensor/random.h"
 
 namespace tessera::examples {
@@ -20,8 +20,7 @@ namespace {
 
 bool is_number(std::string_view text) {
   double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error != std::errc::invalid_argument && rest == text.data() + text.size();
+  return parse_number(text, value);
 }
 
 /// What stands in front of a line's first tab.

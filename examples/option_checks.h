@@ -4,10 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <concepts>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "examples/processes.h"
@@ -15,6 +13,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 
@@ -22,9 +21,7 @@ namespace tessera::examples {
 /// an empty text for 0, a leading 0 for base 8, and clamp numbers that are too large.
 template <class T>
 bool read_number(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return false;
+  if (!parse_number(text, value)) return false;
   const std::size_t first = text.starts_with('-') ? 1 : 0;
   return !std::integral<T> || text.size() == first + 1 || text[first] != '0';
 }

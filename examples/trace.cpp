@@ -11,6 +11,7 @@
 #include "examples/command.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 
@@ -42,9 +43,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 double number_of(const std::string& cell, const std::string& file, std::size_t line) {
   double value = 0;
-  const char* const end = cell.data() + cell.size();
-  const auto [rest, error] = std::from_chars(cell.data(), end, value);
-  if (error != std::errc() || rest != end) {
+  if (!parse_number(cell, value)) {
     fail_file(file, "line ", line, ": must be a number, got ", printable(cell));
   }
   return value;

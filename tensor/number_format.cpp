@@ -7,6 +7,8 @@
 #include <limits>
 #include <string_view>
 
+#include "tensor/parse_number.h"
+
 namespace tessera {
 
 namespace {
@@ -55,7 +57,7 @@ Digits exactly(T value, int count) {
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<double>(value),
                     std::chars_format::scientific, count - 1);
   T read_back{};
-  std::from_chars(buffer.data(), end.ptr, read_back);
+  parse_number({buffer.data(), end.ptr}, read_back);
   if (std::ssize(number.digits) > count || read_back == value) {
     return parse_scientific({buffer.data(), end.ptr});
   }

@@ -1,6 +1,5 @@
 #include "bench/results/results.h"
 
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -8,6 +7,7 @@
 
 #include "tensor/error.h"
 #include "tensor/io/json_writer.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::results {
 
@@ -128,10 +128,9 @@ std::string merged(const std::vector<Results>& files) {
 std::optional<double> size_in(const std::string& name, const std::string& key) {
   const std::size_t at = name.find("/" + key + ":");
   if (at == std::string::npos) return std::nullopt;
-  const char* const begin = name.data() + at + key.size() + 2;
+  const std::string_view rest = std::string_view(name).substr(at + key.size() + 2);
   double value = 0;
-  const auto [rest, error] = std::from_chars(begin, name.data() + name.size(), value);
-  if (error != std::errc() || rest == begin) return std::nullopt;
+  if (!parse_number(rest.substr(0, rest.find('/')), value)) return std::nullopt;
   return value;
 }
 

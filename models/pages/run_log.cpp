@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <system_error>
 #include <utility>
 
 #include "models/pages/numbers.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::pages {
 
@@ -53,8 +52,7 @@ struct Line {
   double value(std::string_view name, std::size_t at) const {
     const std::string_view cell = cells[at];
     double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (cell.empty() || error != std::errc() || end != cell.data() + cell.size()) {
+    if (!parse_number(cell, value)) {
       refuse(name, ": must be a number, got ", printable(cell));
     }
     return value;

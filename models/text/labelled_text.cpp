@@ -1,7 +1,6 @@
 #include "models/text/labelled_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::text {
 
@@ -106,9 +106,7 @@ std::vector<double> values_of(const std::vector<std::string>& labels, const std:
   std::vector<double> values;
   for (const std::string& label : labels) {
     double value = 0;
-    const char* const end = label.data() + label.size();
-    const auto [stopped, error] = std::from_chars(label.data(), end, value);
-    if (error != std::errc() || stopped != end || !std::isfinite(value)) {
+    if (!parse_number(label, value) || !std::isfinite(value)) {
       fail_file(file, "line ", values.size() + 1, ": wanted a number, got ", printable(label));
     }
     values.push_back(value);

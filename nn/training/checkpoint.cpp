@@ -3,10 +3,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <system_error>
 
 #include "nn/differences.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::nn {
 
@@ -15,14 +15,6 @@ namespace {
 constexpr const char* kMark = "tessera.checkpoint";  // says that a file is one, and its version
 constexpr const char* kVersion = "1";
 constexpr const char* kFormat = "format";  // save_safetensors adds it
-
-/// Whether all of `text` is a number of this type, which `value` then holds.
-template <class T>
-bool parse(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end;
-}
 
 /// What of `from` has a name that begins with "group.", under the rest of its name.
 template <class T>
@@ -62,19 +54,19 @@ const std::string& Checkpoint::text(const std::string& name) const {
 
 std::int64_t Checkpoint::negative(const std::string& name) const {
   std::int64_t value = 0;
-  if (!parse(text(name), value)) fail_value(name, "a whole number");
+  if (!parse_number(text(name), value)) fail_value(name, "a whole number");
   return value;
 }
 
 std::uint64_t Checkpoint::natural(const std::string& name) const {
   std::uint64_t value = 0;
-  if (!parse(text(name), value)) fail_value(name, "a whole number");
+  if (!parse_number(text(name), value)) fail_value(name, "a whole number");
   return value;
 }
 
 double Checkpoint::number(const std::string& name) const {
   double value = 0;
-  if (!parse(text(name), value)) fail_value(name, "a number");
+  if (!parse_number(text(name), value)) fail_value(name, "a number");
   return value;
 }
 

@@ -69,6 +69,7 @@ set(private
   tensor/io/utf8.h
   tensor/loop.h
   tensor/number_format.h
+  tensor/parse_number.h
   tensor/ops/attention_kernel.h
   tensor/ops/lookup.h
   tensor/ops/map.h

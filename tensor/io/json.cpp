@@ -1,12 +1,12 @@
 #include "tensor/io/json.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "tensor/io/file.h"
 #include "tensor/io/json_document.h"
+#include "tensor/parse_number.h"
 
 namespace tessera {
 
@@ -19,15 +19,14 @@ bool is_integer(std::string_view written) {
 
 double number_of(std::string_view written) {
   double value = 0;  // stays where a number is too small to be told from 0
-  std::from_chars(written.data(), written.data() + written.size(), value);
+  parse_number(written, value);
   return value;
 }
 
 /// Nothing for an integer that does not fit.
 std::optional<index_t> integer_of(std::string_view written) {
   index_t value = 0;
-  const auto error = std::from_chars(written.data(), written.data() + written.size(), value).ec;
-  return error == std::errc() ? std::optional(value) : std::nullopt;
+  return parse_number(written, value) ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tensor/ops/packed_weight.h"
 
+#include <atomic>
 #include <utility>
 
 #include "tensor/error.h"

@@ -1,10 +1,10 @@
 // Weights in the layout that matrix multiplication reads, made once and kept.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
+#include "tensor/atomic_shared.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -66,7 +66,7 @@ class PackedWeight {
   WeightPanels frozen_panels(const Pack& pack, const Tensor& weight, PanelOrder order) const;
   WeightFormat format_of(const Tensor& weight) const;
 
-  mutable std::atomic<std::shared_ptr<const Pack>> pack_;
+  mutable AtomicShared<const Pack> pack_;
   WeightFormat format_ = WeightFormat::kExact;
 };
 

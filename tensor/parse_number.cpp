@@ -1,0 +1,56 @@
+#include "tensor/parse_number.h"
+
+#if !defined(__cpp_lib_to_chars)
+#include <locale.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <string>
+#endif
+
+namespace tessera {
+
+namespace {
+
+#if defined(__cpp_lib_to_chars)
+template <class T>
+bool parse(std::string_view text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end;
+}
+#else  // libc++ before 20 reads integers only
+double read(const char* text, char** rest, locale_t locale, double) {
+  return strtod_l(text, rest, locale);
+}
+float read(const char* text, char** rest, locale_t locale, float) {
+  return strtof_l(text, rest, locale);
+}
+
+template <class T>
+bool parse(std::string_view text, T& value) {
+  if (text.empty() || text.find_first_of(" \t\n\v\f\r+xX") == 0 ||
+      text.find_first_of("xX") != text.npos) {
+    return false;  // which the C library takes
+  }
+  static const locale_t kC = newlocale(LC_ALL_MASK, "C", nullptr);
+  const std::string copy(text);
+  char* rest = nullptr;
+  errno = 0;
+  const T read_value = read(copy.c_str(), &rest, kC, T());
+  if (errno == ERANGE || rest != copy.c_str() + copy.size()) return false;
+  value = read_value;
+  return true;
+}
+#endif
+
+}  // namespace
+
+bool parse_number(std::string_view text, float& value) {
+  return parse(text, value);
+}
+bool parse_number(std::string_view text, double& value) {
+  return parse(text, value);
+}
+
+}  // namespace tessera
