@@ -17,6 +17,13 @@ namespace {
 
 using Pieces = std::vector<Piece>;
 
+/// "0, 1"
+std::string parts_named(const std::vector<index_t>& texts) {
+  std::string names;
+  for (const index_t text : texts) names += str_cat(names.empty() ? "" : ", ", text);
+  return names.empty() ? "none" : names;
+}
+
 /// Throws unless `parts` have each of so many texts once, and tokens of a vocabulary of `size`.
 void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t size) {
   std::vector<index_t> named;
@@ -25,23 +32,23 @@ void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t
       named.push_back(part.text);
       continue;
     }
-    require(part.id >= 0 && part.id < size, "Tokenizer", "the layout has token ", part.id, " of ",
-            size);
+    require(part.id >= 0 && part.id < size, "Tokenizer",
+            "tokens of a layout must be at least 0 and below ", size, ", got ", part.id);
   }
   std::sort(named.begin(), named.end());
   bool fits = std::ssize(named) == texts;
   for (index_t i = 0; i < texts && fits; ++i) fits = named[static_cast<std::size_t>(i)] == i;
   require(fits, "Tokenizer", "a layout of ", texts, texts == 1 ? " text" : " texts",
-          " must name each once, and no other");
+          " must name each once, got ", parts_named(named));
 }
 
 void check_utf8(std::string_view text, const char* op) {
   const std::size_t bad = find_invalid_utf8(text);
-  require(bad == std::string_view::npos, op, "byte ", bad,
-          " is not UTF-8: ", printable(text.substr(std::min(bad, text.size()), 1)));
+  if (bad == std::string_view::npos) return;
+  fail(op, "byte ", bad, " must be UTF-8, got ", printable(text.substr(bad, 1)));
 }
 
-/// How long a text counts where two are compared: of one that is too long alone, what reaches
+/// The length of a text in the comparison of two: of one that is too long by itself, what reaches
 /// max_length in whole words, from the end that is kept. **Source**: the tokenizers library, 0.23.
 index_t compared_length(const Pieces& pieces, const EncodeOptions& options) {
   const index_t size = std::ssize(pieces);
@@ -64,8 +71,8 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
   if (truncation != Truncation::kLongestFirst) {
     const bool is_first = truncation == Truncation::kFirst;
     index_t& cut = is_first ? first : second;
-    require(cut > excess, op, "the ", is_first ? "first" : "second", " text has ", cut,
-            " tokens, but ", excess, " are too many for max_length");
+    require(cut > excess, op, "the ", is_first ? "first" : "second", " text must have more than ",
+            excess, " tokens, which are too many for max_length, got ", cut);
     cut -= excess;
     return {first, second};
   }
@@ -88,31 +95,43 @@ std::vector<Span> windows_of(index_t tokens, index_t length, index_t step, Side 
   }
 }
 
-/// The tokens of the texts that `parts` names, and its special tokens if they are wanted.
-Encoding assemble(const std::vector<Layout::Part>& parts,
-                  const std::array<std::span<const Piece>, 2>& texts, bool add_special) {
+std::span<Piece> pieces_at(Pieces& pieces, Span range) {
+  return {pieces.data() + range.begin, pieces.data() + range.end};
+}
+
+/// The tokens of the texts that `parts` names, and its special tokens if they are wanted. The pieces
+/// are freed half-way: both would take more memory than a long text is allowed.
+Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> pieces,
+                  const std::array<Span, 2>& chosen, bool add_special) {
+  const std::array<index_t, 2> sizes = {chosen[0].end - chosen[0].begin,
+                                        chosen[1].end - chosen[1].begin};
+  const std::size_t count = parts.size() + static_cast<std::size_t>(sizes[0] + sizes[1]);
   Encoding result;
-  const std::size_t count = parts.size() + texts[0].size() + texts[1].size();
   result.ids.reserve(count);
   result.offsets.reserve(count);
-  result.types.reserve(count);
-  result.texts.reserve(count);
   result.words.reserve(count);
-  const auto add = [&](const Piece& piece, const Layout::Part& part) {
+  const auto add = [&](const Piece& piece) {
     result.ids.push_back(piece.id);
     result.offsets.push_back(piece.bytes);
     result.words.push_back(piece.word);
-    result.types.push_back(part.type);
-    result.texts.push_back(part.text);
   };
   for (const Layout::Part& part : parts) {
     if (part.text == kNoText) {
-      if (add_special) add({part.id, {}, kNoText}, part);
+      if (add_special) add({part.id, {}, kNoText});
       continue;
     }
-    for (const Piece& piece : texts[static_cast<std::size_t>(part.text)]) {
-      add(piece, part);
-    }
+    const auto text = static_cast<std::size_t>(part.text);
+    for (const Piece& piece : pieces_at(pieces[text], chosen[text])) add(piece);
+  }
+  pieces = {};
+  result.types.reserve(count);
+  result.texts.reserve(count);
+  for (const Layout::Part& part : parts) {
+    const index_t tokens = part.text != kNoText ? sizes[static_cast<std::size_t>(part.text)]
+                           : add_special        ? 1
+                                                : 0;
+    result.types.insert(result.types.end(), static_cast<std::size_t>(tokens), part.type);
+    result.texts.insert(result.texts.end(), static_cast<std::size_t>(tokens), part.text);
   }
   return result;
 }
@@ -125,7 +144,8 @@ index_t room_in(const std::vector<Layout::Part>& parts, const EncodeOptions& opt
                                          [](const auto& part) { return part.text == kNoText; })
                          : 0;
   require(options.max_length == 0 || (options.max_length > 0 && options.max_length >= added), op,
-          "max_length ", options.max_length, " has no room for ", added, " special tokens");
+          "max_length must be 0 or at least ", added, ", the number of special tokens, got ",
+          options.max_length);
   return options.max_length == 0 ? std::numeric_limits<index_t>::max() : options.max_length - added;
 }
 
@@ -178,12 +198,12 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettin
   if (!layout_.pair.empty()) check_layout(layout_.pair, 2, size());
 }
 
-/// One text or two, as all of their windows or as the first alone.
+/// One text or two, as all of their windows or only the first.
 std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> texts,
                                               const EncodeOptions& options, bool all,
                                               const char* op) const {
   const auto& parts = texts.size() == 2 ? layout_.pair : layout_.single;
-  require(!parts.empty(), op, "this tokenizer has no [SEP] to put between two texts");
+  require(!parts.empty(), op, "the tokenizer must have a [SEP] to put between two texts, got none");
   const index_t room = room_in(parts, options, op);
   std::array<Pieces, 2> pieces;
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -204,24 +224,26 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
   for (std::size_t i = 0; i < 2; ++i) {
     const index_t length = i == 0 ? lengths.first : lengths.second;
     require(!all || length == sizes[i] || (options.stride >= 0 && options.stride < length), op,
-            "windows of ", length, " tokens cannot share ", options.stride, " with the next");
+            "stride must be at least 0 and below ", length, ", the tokens of a window, got ",
+            options.stride);
     windows[i] = windows_of(sizes[i], length, all ? length - options.stride : 0, options.cut);
   }
 
   std::vector<Encoding> result;
   const auto add = [&](std::size_t first, std::size_t second) {
-    const std::array<Span, 2> chosen = {windows[0][first], windows[1][second]};
-    std::array<Pieces, 2> kept;
-    std::array<std::span<const Piece>, 2> spans;
+    std::array<Span, 2> chosen = {windows[0][first], windows[1][second]};
+    std::array<Pieces, 2> own;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::span<Piece> window(pieces[i].data() + chosen[i].begin,
-                                    pieces[i].data() + chosen[i].end);
-      if (all) kept[i].assign(window.begin(), window.end());  // the next one may share them
-      const std::span<Piece> own = all ? std::span<Piece>(kept[i]) : window;
-      trim(texts[i], own);
-      spans[i] = own;
+      const std::span<Piece> window = pieces_at(pieces[i], chosen[i]);
+      if (all) {  // the next window may share them
+        own[i].assign(window.begin(), window.end());
+        chosen[i] = {0, std::ssize(window)};
+      } else {
+        own[i] = std::move(pieces[i]);
+      }
+      trim(texts[i], pieces_at(own[i], chosen[i]));
     }
-    result.push_back(assemble(parts, spans, options.add_special));
+    result.push_back(assemble(parts, std::move(own), chosen, options.add_special));
   };
   add(0, 0);
   if (!all) return result;

@@ -30,7 +30,7 @@ SpecialTokens special_numbers(bool sep) {
   return special;
 }
 
-/// The escapes of a vocabulary's text: the letter after the backslash, and what it stands for.
+/// The escapes of a vocabulary's text: the letter after the backslash, and its meaning.
 constexpr std::array<std::pair<char, char>, 3> kEscapes = {
     {{'n', '\n'}, {'r', '\r'}, {'\\', '\\'}}};
 
@@ -45,7 +45,7 @@ std::string escaped(std::string_view token) {
   return text;
 }
 
-/// The inverse of escaped; nothing where `text` holds another escape.
+/// The inverse of escaped; nothing if `text` has a different escape.
 std::optional<std::string> unescaped(std::string_view text) {
   std::string token;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -62,7 +62,7 @@ std::optional<std::string> unescaped(std::string_view text) {
   return token;
 }
 
-/// Takes lines from the front of a text, and knows the number of the last one for errors.
+/// Takes lines from the front of a text, and keeps the number of the last one for errors.
 struct Lines {
   std::string_view rest;
   const std::string& file;
@@ -75,7 +75,8 @@ struct Lines {
   std::string_view next() {
     ++number;
     const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) fail_here("the text ends, cut short");
+    if (end == std::string_view::npos)
+      fail_here("must end with a line break, got the end of the file");
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
     return line;
@@ -86,18 +87,20 @@ struct Lines {
 
 Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special)
     : tokens_(std::move(tokens)), index_(tokens_.used()), special_(special) {
-  require(size() <= std::numeric_limits<std::int32_t>::max(), "Vocabulary", size(),
-          " tokens are too many");
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  require(size() <= kMost, "Vocabulary", "must have at most ", kMost, " tokens, got ", size());
   for (index_t id = 0; id < size(); ++id) {
     if (token(id).empty()) continue;
     std::int32_t& at = index_.place(tokens_, token(id));
-    require(at < 0, "Vocabulary", printable(token(id)), " stands there twice, as ", at, " and ",
-            id);
+    if (at >= 0) {
+      fail("Vocabulary", "tokens must be different, got ", printable(token(id)), " as ", at,
+           " and ", id);
+    }
     at = static_cast<std::int32_t>(id);
   }
   for (const index_t id : special.ids()) {
-    require(id >= 0 && id < size(), "Vocabulary", "a special token has the number ", id, " of ",
-            size());
+    require(id >= 0 && id < size(), "Vocabulary", "special tokens must be at least 0 and below ",
+            size(), ", got ", id);
   }
 }
 
@@ -108,14 +111,16 @@ std::optional<index_t> Vocabulary::find(std::string_view token) const {
 
 index_t Vocabulary::id(std::string_view token) const {
   const std::optional<index_t> found = find(token);
-  require(found || special_.unknown, "Vocabulary", printable(token),
-          " is not in it, and it has no [UNK]");
-  return found ? *found : *special_.unknown;
+  if (found) return *found;
+  if (!special_.unknown) {
+    fail("Vocabulary", "must have an unknown token or ", printable(token), ", got neither");
+  }
+  return *special_.unknown;
 }
 
 std::string_view Vocabulary::token(index_t id) const {
-  require(id >= 0 && id < size(), "Vocabulary", "no token has the number ", id, "; there are ",
-          size());
+  require(id >= 0 && id < size(), "Vocabulary", "token numbers must be at least 0 and below ",
+          size(), ", got ", id);
   return tokens_[id];
 }
 
@@ -160,26 +165,29 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
                                 const std::function<bool(std::string_view)>& is_token) {
   Lines lines{text, file};
   const std::string_view first = lines.next();
-  if (first != kind) lines.fail_here("wanted '", kind, "', got ", printable(first));
+  if (first != kind) lines.fail_here("must be '", kind, "', got ", printable(first));
   for (const char* const special : kSpecialTokens) {
     const std::string_view found = lines.next();
-    if (found != special) lines.fail_here("wanted ", special, ", got ", printable(found));
+    if (found != special) lines.fail_here("must be ", special, ", got ", printable(found));
   }
   const bool sep = lines.rest.starts_with(std::string(kSep) + '\n');
   if (sep) lines.next();
   TokenList tokens = special_tokens(sep);
   const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + tokens.size();
-  if (most > kMostLines) fail_file(file, "more than ", kMostLines, " tokens");
+  if (most > kMostLines) {
+    fail_file(file, "must have at most ", kMostLines, " tokens, got ", most);
+  }
   tokens.reserve(most, std::ssize(text));
   TokenIndex seen(most);
   while (!lines.rest.empty()) {
     const std::string_view written = lines.next();
     const std::optional<std::string> token = unescaped(written);
     if (!token || find_invalid_utf8(*token) != std::string::npos || !is_token(*token)) {
-      lines.fail_here(printable(written), " is not one of the ", kind, " that a text can have");
+      lines.fail_here("must be one of the ", kind, " that a text can have, got ",
+                      printable(written));
     }
     std::int32_t& place = seen.place(tokens, *token);
-    if (place >= 0) lines.fail_here(printable(written), " stands here twice");
+    if (place >= 0) lines.fail_here("tokens must be different, got ", printable(written), " twice");
     place = static_cast<std::int32_t>(tokens.size());
     tokens.add(*token);
   }

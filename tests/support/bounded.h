@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,15 +23,17 @@ inline long status_kib(const std::string& key) {
   return 0;
 }
 
-/// Runs `body` in a process of its own, and gives the error that it ends with, "" for none. Fails
-/// where it takes more than `bytes`, the size of the file, and limits.h allow. A sanitizer is slower,
-/// and its memory is its own affair.
+/// Runs `body` in a process of its own, and returns the error that it ends with, "" for none. Fails
+/// if it takes more than limits.h allows for a file of so many bytes, and a text. A sanitizer is
+/// slower, and its memory is not measured.
 template <class Body>
-std::string within_bounds(std::size_t bytes, const Body& body) {
+std::string within_bounds(std::size_t bytes, const Body& body, std::size_t text_bytes = 0) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
   const pid_t child = fork();
   if (child == 0) {
+    // Otherwise glibc's malloc keeps up to 64 MiB of what a long text has freed.
+    if (text_bytes > 0) mallopt(M_MMAP_THRESHOLD, 1 << 17);
     const long before = status_kib("VmRSS");
     const double start = processor_seconds();
     std::string error;
@@ -41,10 +44,14 @@ std::string within_bounds(std::size_t bytes, const Body& body) {
     }
     const double seconds = processor_seconds() - start;
     const long taken = status_kib("VmHWM") - before;
-    const long allowed = (kMostBytes + static_cast<long>(bytes)) / 1024;
+    const long allowed = (kMostBytes + static_cast<long>(bytes) +
+                          kMostBytesPerByte * static_cast<long>(text_bytes)) /
+                         1024;
+    const double most_seconds =
+        kMostSeconds + kMostSecondsPerByte * static_cast<double>(text_bytes);
     const double slower = is_sanitized() ? 20 : 1;
     std::string answer = "." + error;
-    if (seconds > slower * kMostSeconds) {
+    if (seconds > slower * most_seconds) {
       answer = "took " + std::to_string(seconds) + " seconds";
     } else if (!is_sanitized() && taken > allowed) {
       answer = "took " + std::to_string(taken) + " KiB, not " + std::to_string(allowed);

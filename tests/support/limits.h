@@ -1,4 +1,4 @@
-// What a stranger's file may take.
+// What an untrusted file may take, and a text that it encodes.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,13 @@ extern "C" [[gnu::weak]] void __asan_init();
 
 namespace tessera::test {
 
-/// Of the processor, in seconds, and of memory, in bytes beyond the file's own size.
+/// Processor time in seconds, and memory in bytes beyond the file's own size.
 inline constexpr double kMostSeconds = 1;
 inline constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{32} << 20;
+/// The same, in addition, for each byte of a text that a tokenizer's file encodes: as normalised, or
+/// for each token if these are more.
+inline constexpr double kMostSecondsPerByte = 1e-6;
+inline constexpr std::ptrdiff_t kMostBytesPerByte = 64;
 
 /// Whether the address sanitizer is linked.
 inline bool is_sanitized() {

@@ -58,10 +58,12 @@ StringMatcher::StringMatcher(const TokenList& strings) : strings_(strings) {
   }
 }
 
-StringMatcher::Match StringMatcher::find(std::string_view text, index_t from) const {
+StringMatcher::Match StringMatcher::find(std::string_view text, index_t from,
+                                         Effort& effort) const {
   for (auto begin = static_cast<std::size_t>(from); begin < text.size(); ++begin) {
     if (!first_[static_cast<unsigned char>(text[begin])]) continue;
     const Trie::Match match = strings_.longest(Trie::kRoot, text.substr(begin));
+    effort.spend(static_cast<index_t>(match.steps));
     if (match.size == 0) continue;
     const auto at = static_cast<index_t>(begin);
     return {match.value, {at, at + static_cast<index_t>(match.size)}};
@@ -118,12 +120,12 @@ const AddedToken* AddedTokens::find(index_t id) const {
   return at == tokens_.end() || at->id != id ? nullptr : &*at;
 }
 
-std::vector<TextPart> AddedTokens::cut(std::string_view text, In where, bool special) const {
-  std::vector<TextPart> parts;
+void AddedTokens::cut(std::string_view text, In where, bool special, Effort& effort,
+                      const std::function<void(const TextPart&)>& use) const {
   index_t done = 0;
   Span space = {0, 0};  // found last; no place of it is looked at again
   for (index_t from = 0;;) {
-    const StringMatcher::Match match = matcher(where).find(text, from);
+    const StringMatcher::Match match = matcher(where).find(text, from, effort);
     if (match.number < 0) break;
     from = match.bytes.end;
     const AddedToken& token = tokens_[static_cast<std::size_t>(match.number)];
@@ -137,12 +139,11 @@ std::vector<TextPart> AddedTokens::cut(std::string_view text, In where, bool spe
       bytes.end = space.end;
     }
     if (bytes.begin >= bytes.end) continue;  // white space that went with the token before
-    if (done < bytes.begin) parts.push_back({nullptr, {done, bytes.begin}});
-    parts.push_back({&token, bytes});
+    if (done < bytes.begin) use({nullptr, {done, bytes.begin}});
+    use({&token, bytes});
     done = bytes.end;
   }
-  if (done < std::ssize(text)) parts.push_back({nullptr, {done, std::ssize(text)}});
-  return parts;
+  if (done < std::ssize(text)) use({nullptr, {done, std::ssize(text)}});
 }
 
 }  // namespace tessera::text

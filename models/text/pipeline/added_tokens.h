@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bitset>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace tessera::text {
 struct AddedToken {
   index_t id = 0;
   std::string content = {};
-  bool single_word = false;   // not where a letter or digit stands beside it
+  bool single_word = false;   // only without a letter or digit next to it
   bool strips_left = false;   // takes the white space before it along
   bool strips_right = false;  // and that behind it
   bool normalized = false;    // is looked for in the normalised text, in its own normalised form
@@ -35,8 +36,8 @@ class StringMatcher {
     index_t number;  // -1: none
     Span bytes;
   };
-  /// The first match that begins at `from` or later.
-  Match find(std::string_view text, index_t from) const;
+  /// The first match that begins at `from` or later. **Errors**: as Effort.
+  Match find(std::string_view text, index_t from, Effort& effort) const;
   bool empty() const { return first_.none(); }
 
  private:
@@ -44,7 +45,7 @@ class StringMatcher {
   std::bitset<256> first_;  // the bytes with which one begins
 };
 
-/// A part of a text: an added token, or what stands between two.
+/// A part of a text: an added token, or the text between two.
 struct TextPart {
   const AddedToken* token;  // null: text
   Span bytes;
@@ -65,10 +66,10 @@ class AddedTokens {
   enum class In { kGivenText, kNormalizedText };
   /// Whether any are looked for in such a text.
   bool any(In where) const { return !matcher(where).empty(); }
-  /// Cuts a text at its added tokens; without `special` only at those that are not special.
-  /// A token's bytes may begin before the end of the one before it, where both take white space
-  /// along.
-  std::vector<TextPart> cut(std::string_view text, In where, bool special) const;
+  /// Cuts a text at its added tokens; without `special` only at those that are not special. Calls
+  /// `use` for each part, in the order of the text. **Errors**: as Effort.
+  void cut(std::string_view text, In where, bool special, Effort& effort,
+           const std::function<void(const TextPart&)>& use) const;
 
  private:
   class Strings;

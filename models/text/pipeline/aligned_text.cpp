@@ -1,6 +1,5 @@
 #include "models/text/pipeline/aligned_text.h"
 
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -24,10 +23,12 @@ void check_growth(const AlignedText& text, index_t size) {
 }
 
 void Effort::fail_spent() const {
-  fail("tokenizer", "this file takes too many steps on ", bytes_, " bytes of text");
+  fail("tokenizer", "a text of ", bytes_, " bytes must take at most ",
+       kSteps + kStepsPerByte * bytes_, " steps, got more");
 }
-void Effort::fail_size(index_t size) const {
-  fail("tokenizer", bytes_, " bytes of text become ", size);
+void Effort::fail_count(index_t count, const char* unit) const {
+  fail("tokenizer", "a text of ", bytes_, " bytes must become at most ", most(), ' ', unit,
+       ", got ", count);
 }
 
 AlignedWriter::AlignedWriter(const AlignedText& from) : from_(from) {
@@ -50,7 +51,7 @@ void AlignedWriter::copy(index_t from, index_t to) {
     const std::size_t size = utf8_size(from_.text[at]);
     const index_t origin = from_.begin + static_cast<index_t>(at);
     written_.origins.insert(written_.origins.end(), size,
-                            {origin, origin + static_cast<index_t>(size)});
+                            Origin(origin, origin + static_cast<index_t>(size)));
     at += size;
   }
 }

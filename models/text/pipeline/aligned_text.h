@@ -1,6 +1,8 @@
-// A text on its way to tokens, which remembers where each of its bytes came from.
+// A text on its way to tokens, with the place that each of its bytes came from.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,22 +12,36 @@
 
 namespace tessera::text {
 
-/// What became of a text, and where it comes from in the text that was given.
+/// A Span in half the memory, for every byte of a text.
+struct Origin {
+  static constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();  // of a text
+
+  Origin() = default;
+  Origin(index_t from, index_t to)
+      : begin(static_cast<std::uint32_t>(from)), end(static_cast<std::uint32_t>(to)) {}
+  Origin(Span span) : Origin(span.begin, span.end) {}
+  operator Span() const { return {begin, end}; }
+
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+/// A rewritten text, and where each of its bytes comes from in the text that was given.
 struct AlignedText {
-  std::string text;           // UTF-8
-  std::vector<Span> origins;  // of each byte of `text`; empty: byte i comes from begin + i
-  index_t begin = 0;          // where this piece begins in the text given
-  Effort* effort = nullptr;   // is counted there; null: as if this were all of the text
+  std::string text;             // UTF-8
+  std::vector<Origin> origins;  // of each byte of `text`; empty: byte i comes from begin + i
+  index_t begin = 0;            // where this piece begins in the text given
+  Effort* effort = nullptr;     // counts the work; null: as if this were all of the text
 
   /// The bytes of the given text that bytes [from, to) of this one come from.
   Span origin(index_t from, index_t to) const;
 };
 
-/// Refuses what steps have made, or are about to make, of `text` where it is far longer than what was
-/// given. **Errors**: as Effort.
+/// Refuses a `size` of what `text` has become, or is about to become, that is far above the size of
+/// the text given. **Errors**: as Effort.
 void check_growth(const AlignedText& text, index_t size);
 
-/// Writes what a text becomes, and puts it in the text's place.
+/// Writes what a text becomes, and replaces the text by it.
 class AlignedWriter {
  public:
   explicit AlignedWriter(const AlignedText& from);

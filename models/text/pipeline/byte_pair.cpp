@@ -19,7 +19,7 @@ constexpr std::size_t kMostMerges = 1 << 20;
 /// What is put around characters; each that is unknown is written anew with it.
 void check_affix(const std::string& affix) {
   constexpr std::size_t kMostBytes = 100;
-  require(affix.size() <= kMostBytes, "BytePair", "wanted prefixes and suffixes of at most ",
+  require(affix.size() <= kMostBytes, "BytePair", "prefixes and suffixes must have at most ",
           kMostBytes, " bytes, got ", affix.size());
 }
 
@@ -37,7 +37,7 @@ struct Waiting {
 
 }  // namespace
 
-/// A part of a word. All parts stand in one list in which joined ones are skipped.
+/// A part of a word. All parts are in one list in which joined ones are skipped.
 struct BytePair::Symbol {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -50,7 +50,7 @@ struct BytePair::Symbol {
 BytePair::MergeTable::MergeTable(std::size_t merges)
     : slots_(std::bit_ceil(merges + merges / 2 + 2)) {}
 
-/// Where a pair stands, or would.
+/// The place of a pair, or the free one for it.
 std::size_t BytePair::MergeTable::place_of(std::uint64_t pair) const {
   std::size_t place = hash_(pair) & (slots_.size() - 1);
   while (slots_[place].pair != kFree && slots_[place].pair != pair) {
@@ -76,7 +76,8 @@ BytePair::BytePair(TokenList vocabulary, std::size_t merges, const BytePairOptio
       merges_(merges),
       most_merges_(merges),
       bytes_(byte_tokens(options.byte_fallback ? &vocabulary_.trie : nullptr)) {
-  require(merges <= kMostMerges, "BytePair", merges, " merges are too many");
+  require(merges <= kMostMerges, "BytePair", "must have at most ", kMostMerges, " merges, got ",
+          merges);
   check_affix(options.prefix);
   check_affix(options.suffix);
   if (options.unknown) unknown_ = vocabulary_.number(*options.unknown);
@@ -90,22 +91,25 @@ BytePair::BytePair(TokenList vocabulary, const Merges& merges, const BytePairOpt
 void BytePair::add_merge(std::string_view left, std::string_view right) {
   const Trie& trie = vocabulary_.trie;
   const auto refuse = [&](const auto&... what) {
-    fail("BytePair", "merge ", rank_, ", of ", printable(left), " and ", printable(right), ": ",
+    fail("BytePair", "merge ", rank_, " of ", printable(left), " and ", printable(right), ": ",
          what...);
   };
   const auto checked = [&](Trie::Node node, std::string_view token) {
     if (node == Trie::kNone || trie.value(node) == Trie::kNoValue) {
-      refuse(printable(token), " is no token");
+      refuse(printable(token), " must be a token, got none of that name");
     }
     return trie.value(node);
   };
-  require(rank_ < most_merges_, "BytePair", "more merges than the ", most_merges_, " foreseen");
+  require(rank_ < most_merges_, "BytePair", "must have at most ", most_merges_,
+          " merges, got more");
   const Trie::Node first = trie.walk(Trie::kRoot, left);
   const index_t left_id = checked(first, left);
   const index_t right_id = checked(trie.walk(Trie::kRoot, right), right);
   const std::size_t prefix = options_.prefix.size();
-  if (right.size() < prefix)
-    refuse(printable(right), " is shorter than the prefix ", printable(options_.prefix));
+  if (right.size() < prefix) {
+    refuse("the second token must have the prefix ", printable(options_.prefix), ", got ",
+           printable(right));
+  }
   const Trie::Node both = trie.walk(first, right.substr(prefix));
   if (both == Trie::kNone || trie.value(both) == Trie::kNoValue) {
     checked(both, std::string(left) + std::string(right.substr(prefix)));
@@ -123,9 +127,11 @@ std::optional<index_t> BytePair::character_id(std::string_view character, bool i
   return vocabulary_.trie.value(node);
 }
 
-std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word) const {
-  require(word.size() < std::numeric_limits<std::uint32_t>::max() / 8, "encode", "a word of ",
-          word.size(), " bytes");
+std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word,
+                                                   const Effort& effort) const {
+  constexpr std::size_t kLongestWord = std::numeric_limits<std::uint32_t>::max() / 8;
+  require(word.size() < kLongestWord, "encode", "a word must have less than ", kLongestWord,
+          " bytes, got ", word.size());
   std::vector<Symbol> symbols;
   const auto add = [&](index_t id, index_t size) {
     const auto place = static_cast<std::uint32_t>(symbols.size());
@@ -144,6 +150,7 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word) const 
     const bool is_first = at == 0;
     const bool is_last = at + size == word.size();
     at += size;
+    effort.check_tokens(std::ssize(symbols));
     if (const auto id = character_id(character, is_first, is_last)) {
       add_unknown(character);
       add(*id, std::ssize(character));
@@ -187,8 +194,8 @@ void BytePair::merge_all(std::vector<Symbol>& symbols) const {
   }
 }
 
-void BytePair::cut(std::string_view word, std::vector<Piece>& pieces) const {
-  std::vector<Symbol> symbols = symbols_of(word);
+void BytePair::cut(std::string_view word, std::vector<Piece>& pieces, const Effort& effort) const {
+  std::vector<Symbol> symbols = symbols_of(word, effort);
   merge_all(symbols);
   const auto splits_character = [&](index_t at) {
     return at < std::ssize(word) && continues_code_point(word, at);
@@ -206,7 +213,7 @@ void BytePair::cut(std::string_view word, std::vector<Piece>& pieces) const {
   }
 }
 
-void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const {
   if (options_.ignore_merges && !word.empty()) {
     if (const auto id = vocabulary_.number(word)) {
       pieces.push_back({*id, {0, std::ssize(word)}});
@@ -214,7 +221,7 @@ void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces) const
     }
   }
   cache_.get(word, pieces,
-             [this](std::string_view text, std::vector<Piece>& into) { cut(text, into); });
+             [&](std::string_view text, std::vector<Piece>& into) { cut(text, into, effort); });
 }
 
 namespace {
@@ -229,7 +236,7 @@ void read_merges(const Json& json, BytePair& model) {
     if (text.starts_with("#version")) continue;
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-      merge.fail("wanted two tokens with a space between them, got ", merge.described());
+      merge.fail("must be two tokens with a space between them, got ", merge.described());
     }
     model.add_merge(text.substr(0, space), text.substr(space + 1));
   }
@@ -239,8 +246,8 @@ void read_merges(const Json& json, BytePair& model) {
 
 std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
   if (json.number("dropout", 0) != 0) {
-    json.at("dropout").fail("wanted 0, for a text has one encoding here, got ",
-                            json.at("dropout").described());
+    json.at("dropout").fail("must be 0, got ", json.at("dropout").described(),
+                            "; encoding is not random here");
   }
   BytePairOptions options;
   if (json.has("unk_token")) options.unknown = json.text("unk_token");
@@ -250,7 +257,7 @@ std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
   options.byte_fallback = json.boolean("byte_fallback", false);
   options.ignore_merges = json.boolean("ignore_merges", false);
   const Json merges = json.at("merges").as_list();
-  auto model = std::make_unique<BytePair>(read_tokens(json.at("vocab"), "BytePair"),
+  auto model = std::make_unique<BytePair>(read_tokens(json.at("vocab")),
                                           static_cast<std::size_t>(merges.size()), options);
   read_merges(merges, *model);
   return model;

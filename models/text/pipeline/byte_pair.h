@@ -37,7 +37,8 @@ class BytePair final : public SubwordModel {
   /// The merge that comes after all others.
   void add_merge(std::string_view left, std::string_view right);
 
-  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  using SubwordModel::tokenize;
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
 
  private:
   struct Symbol;
@@ -68,9 +69,9 @@ class BytePair final : public SubwordModel {
 
   std::optional<index_t> character_id(std::string_view character, bool is_first,
                                       bool is_last) const;
-  std::vector<Symbol> symbols_of(std::string_view word) const;
+  std::vector<Symbol> symbols_of(std::string_view word, const Effort& effort) const;
   void merge_all(std::vector<Symbol>& symbols) const;
-  void cut(std::string_view word, std::vector<Piece>& pieces) const;
+  void cut(std::string_view word, std::vector<Piece>& pieces, const Effort& effort) const;
 
   SubwordVocabulary vocabulary_;
   BytePairOptions options_;

@@ -30,7 +30,8 @@ Characters realigned(const Characters& old, std::span<const Change> changes) {
   index_t next = 0;
   for (const Change& change : changes) {
     const index_t from = std::min(change.change > 0 ? next - 1 : next, std::ssize(old) - 1);
-    const Span origin = from < 0 ? Span{start, start} : old[static_cast<std::size_t>(from)].origin;
+    const Origin origin =
+        from < 0 ? Origin(start, start) : old[static_cast<std::size_t>(from)].origin;
     result.push_back({change.code, origin});
     if (change.change <= 0) next += 1 - change.change;
   }

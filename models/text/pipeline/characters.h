@@ -1,5 +1,5 @@
-// The characters of a text and where they come from: what normalizers work on where a text is not
-// ASCII alone.
+// The characters of a text and where they come from: what normalizers work on if a text is not only
+// ASCII.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace tessera::text {
 
 struct Character {
   char32_t code;
-  Span origin;
+  Origin origin;
 };
 using Characters = std::vector<Character>;
 
@@ -19,15 +19,15 @@ using Characters = std::vector<Character>;
 Characters characters_of(const AlignedText& text, index_t from, index_t to);
 void put(const Characters& characters, AlignedWriter& writer);
 
-/// A character of a new text: `change` 0 stands for the next one of the old text, -n for it and the
+/// A character of a new text: `change` 0 replaces the next one of the old text, -n for it and the
 /// n after it, 1 for none.
 struct Change {
   char32_t code;
   int change;
 };
 
-/// The new text with the origins of what its characters stand for, and of the character before
-/// where that is none. Where the changes count wrongly the origins shift, as the tokenizers
+/// The new text with the origins of the characters that its own replace, or of the character before
+/// if they replace none. If the changes count wrongly, the origins shift, as the tokenizers
 /// library's do.
 Characters realigned(const Characters& old, std::span<const Change> changes);
 

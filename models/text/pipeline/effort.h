@@ -5,25 +5,25 @@
 
 namespace tessera::text {
 
-/// What normalizers and pre-tokenizers do to a text, counted: files from strangers have a thousand
-/// steps, expressions that try everything, and texts that double again and again. One Effort is for
-/// all parts of a text together.
+/// Counts what the steps of a tokenizer do to a text: an untrusted file may have 1000 steps, regular
+/// expressions that try everything, long tokens that nearly match everywhere, and texts that double
+/// again and again. All parts of a text share one Effort.
 ///
 /// **Errors** throughout: std::invalid_argument: more than any real tokenizer needs.
 class Effort {
  public:
-  /// For a text of so many bytes.
+  /// `bytes`: the size of the text.
   explicit Effort(index_t bytes) : bytes_(bytes), left_(kSteps + kStepsPerByte * bytes) {}
 
-  /// Counts steps of some nanoseconds each.
+  /// Counts steps of 1 to 5 nanoseconds each.
   void spend(index_t steps) {
     if ((left_ -= steps) < 0) fail_spent();
   }
-  /// Throws where something has become too long.
-  void check_size(index_t size) const {
-    if (size > kMostTimes * (bytes_ + kShort)) fail_size(size);
-  }
-  /// Counts what a part has become, for good.
+  /// Throws if the text, or a part of it, has become too long.
+  void check_size(index_t size) const { check_count(size, "bytes"); }
+  /// Throws if the text, or a part of it, has become too many tokens.
+  void check_tokens(index_t count) const { check_count(count, "tokens"); }
+  /// Counts the final size of a part.
   void keep(index_t size) { check_size(kept_ += size); }
 
  private:
@@ -32,8 +32,12 @@ class Effort {
   static constexpr index_t kMostTimes = 12;      // U+FDFA becomes 11 times as many bytes by NFKD
   static constexpr index_t kShort = 1000;
 
+  index_t most() const { return kMostTimes * (bytes_ + kShort); }
+  void check_count(index_t count, const char* unit) const {
+    if (count > most()) fail_count(count, unit);
+  }
   [[noreturn]] void fail_spent() const;
-  [[noreturn]] void fail_size(index_t size) const;
+  [[noreturn]] void fail_count(index_t count, const char* unit) const;
 
   index_t bytes_;
   index_t left_;

@@ -35,7 +35,7 @@ AddedToken read_added_token(const Json& json, index_t most) {
   token.normalized = json.boolean("normalized", true);
   token.special = json.boolean("special", false);
   if (token.content.size() > kLongestAddedToken) {
-    json.at("content").fail("wanted at most ", kLongestAddedToken, " bytes, got ",
+    json.at("content").fail("must have at most ", kLongestAddedToken, " bytes, got ",
                             token.content.size());
   }
   return token;
@@ -47,7 +47,8 @@ std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
   const std::optional<Json> list = root.find("added_tokens");
   if (!list) return added;
   const index_t count = list->size();
-  if (count > kMostAddedTokens) list->fail("wanted at most ", kMostAddedTokens, ", got ", count);
+  if (count > kMostAddedTokens)
+    list->fail("must have at most ", kMostAddedTokens, " tokens, got ", count);
   TokenIndex index(tokens.used() + count);
   for (index_t id = 0; id < tokens.size(); ++id) {
     if (!tokens[id].empty()) index.place(tokens, tokens[id]) = static_cast<std::int32_t>(id);
@@ -59,14 +60,15 @@ std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
     AddedToken token = read_added_token(one, most);
     if (token.content.empty()) continue;
     bytes += std::ssize(token.content);
-    if (bytes > kMostAddedBytes) list->fail("more than ", kMostAddedBytes, " bytes of tokens");
+    if (bytes > kMostAddedBytes)
+      list->fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
     std::int32_t& place = index.place(tokens, token.content);
     if (place >= 0) {
       token.id = place;
     } else {
       if (token.id < tokens.size() && !tokens[token.id].empty()) {
-        one.at("id").fail(token.id, " is the number of ", printable(tokens[token.id]), " and of ",
-                          printable(token.content));
+        one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
+                          printable(tokens[token.id]), " and ", printable(token.content));
       }
       tokens.set(token.id, token.content);
       place = static_cast<std::int32_t>(token.id);
@@ -78,7 +80,7 @@ std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
   return added;
 }
 
-/// The name of the token that stands for unknown ones, if the model has one.
+/// The name of the unknown token, if the model has one.
 std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens) {
   const std::optional<Json> name = model.find("unk_token");
   if (name) return std::string(name->text());
@@ -178,19 +180,21 @@ void PipelineTokenizer::Steps::add_token(const AddedToken& token, Span bytes,
 
 std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool special) const {
   constexpr std::size_t kUsualBytes = 3;  // of a token
-  constexpr std::size_t kMostAhead = 1 << 20;
+  constexpr std::size_t kMostAhead = 1 << 24;
+  require(text.size() <= Origin::kMostBytes, "encode", "a text must have at most ",
+          Origin::kMostBytes, " bytes, got ", text.size());
   std::vector<Piece> pieces;
   // Growing from nothing took as long as all else for a text of a megabyte.
   pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
   Effort effort(std::ssize(text));
-  for (const TextPart& part : added.cut(text, AddedTokens::In::kGivenText, special)) {
+  added.cut(text, AddedTokens::In::kGivenText, special, effort, [&](const TextPart& part) {
     if (part.token != nullptr) {
       add_token(*part.token, part.bytes, pieces);
-      continue;
+    } else {
+      add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
+               pieces);
     }
-    add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
-             pieces);
-  }
+  });
   return pieces;
 }
 
@@ -206,13 +210,13 @@ void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
     add_words(std::move(text), pieces);
     return;
   }
-  for (const TextPart& part : added.cut(text.text, kWhere, special)) {
+  added.cut(text.text, kWhere, special, *text.effort, [&](const TextPart& part) {
     if (part.token != nullptr) {
       add_token(*part.token, text.origin(part.bytes.begin, part.bytes.end), pieces);
     } else {
       add_words(part_of(text, part.bytes), pieces);
     }
-  }
+  });
 }
 
 void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
@@ -225,7 +229,8 @@ void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& p
     if (word.begin == word.end) continue;
     const std::size_t before = pieces.size();
     const index_t number = next_word(pieces);
-    model->tokenize(text_at(all, word), pieces);
+    model->tokenize(text_at(all, word), pieces, *words.text.effort);
+    words.text.effort->check_tokens(std::ssize(pieces));
     for (std::size_t i = before; i < pieces.size(); ++i) {
       pieces[i].word = number;
       Span& bytes = pieces[i].bytes;

@@ -34,7 +34,7 @@ class PreTokenizerSequence final : public PreTokenizer {
   std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 
-/// Words `\w+`, and runs of what is neither word nor white space.
+/// Words `\w+`, and runs of characters that are neither of a word nor white space.
 class Whitespace final : public PreTokenizer {
  public:
   void apply(Words& words) const override {
@@ -71,19 +71,18 @@ class Split final : public PreTokenizer {
   void apply(Words& words) const override {
     std::vector<Span> result;
     std::vector<Span> matches;
-    std::vector<Cut> cuts;
     for (const Span word : words.spans) {
       matches.clear();
-      cuts.clear();
       pattern_.find(words.text.text, word, matches, words.text.effort);
+      WordCutter cutter(behavior_, result);
       index_t at = word.begin;
       for (const Span match : matches) {
-        if (at < match.begin) cuts.push_back({{at, match.begin}, invert_});
-        cuts.push_back({match, !invert_});
+        if (at < match.begin) cutter.add({at, match.begin}, invert_);
+        cutter.add(match, !invert_);
         at = match.end;
       }
-      if (at < word.end) cuts.push_back({{at, word.end}, invert_});
-      append_words(cuts, behavior_, result);
+      if (at < word.end) cutter.add({at, word.end}, invert_);
+      cutter.finish();
     }
     words.spans = std::move(result);
   }
@@ -98,7 +97,7 @@ char32_t read_character(const Json& json, std::string_view key) {
   const Json value = json.at(key);
   const std::string_view text = value.text();
   if (text.empty() || utf8_size(text[0]) != text.size()) {
-    value.fail("wanted one character, got ", value.described());
+    value.fail("must be one character, got ", value.described());
   }
   return code_point_at(text, 0);
 }
@@ -115,7 +114,7 @@ class Metaspace final : public PreTokenizer {
     prepends_ = scheme != "never";
     if (prepends_ && !first_only_ && scheme != "always") {
       json.at("prepend_scheme")
-          .fail("wanted always, first or never, got ", json.at("prepend_scheme").described());
+          .fail("must be always, first or never, got ", json.at("prepend_scheme").described());
     }
   }
 
@@ -125,7 +124,7 @@ class Metaspace final : public PreTokenizer {
     replace_spaces(words);
     std::string sign;
     append_utf8(replacement_, sign);
-    // First is what begins where the text given does, whatever a normalizer has dropped there.
+    // The first word begins at the beginning of the text given, whatever a normalizer has dropped.
     const auto wanted = [&](Span word) {
       return !first_only_ ||
              (whole ? words.text.begin : words.text.origin(word.begin, word.end).begin) == 0;
@@ -203,7 +202,7 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
   if (name == "Metaspace") return std::make_unique<Metaspace>(json);
   if (name == "CharDelimiterSplit") return std::make_unique<DelimiterSplit>(json);
   type.fail(
-      "wanted BertPreTokenizer, ByteLevel, Whitespace, WhitespaceSplit, Punctuation, Digits, "
+      "must be BertPreTokenizer, ByteLevel, Whitespace, WhitespaceSplit, Punctuation, Digits, "
       "Split, Metaspace, CharDelimiterSplit or Sequence, got ",
       type.described());
 }

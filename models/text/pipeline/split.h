@@ -1,6 +1,7 @@
-// Where words are cut, and what becomes of the places where they are.
+// Cuts words at delimiters.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/text/pipeline/pre_tokenizer.h"
@@ -16,19 +17,27 @@ enum class SplitBehavior {
   kContiguous,          // the|-|final|--|countdown
 };
 
-/// The behavior that the key "behavior" names; `otherwise` where it is absent.
+/// The behavior that the key "behavior" names; `otherwise` if it is absent.
 SplitBehavior read_behavior(const Json& json, SplitBehavior otherwise);
 
-/// A part of a word: a delimiter, or what is between two.
-struct Cut {
-  Span bytes;
-  bool is_delimiter;
+/// Appends the words that the parts of one word become; none is empty.
+class WordCutter {
+ public:
+  WordCutter(SplitBehavior behavior, std::vector<Span>& words)
+      : behavior_(behavior), words_(words), before_(std::ssize(words)) {}
+  /// The next part.
+  void add(Span bytes, bool is_delimiter);
+  /// Comes after the last part.
+  void finish();
+
+ private:
+  SplitBehavior behavior_;
+  std::vector<Span>& words_;
+  index_t before_;                              // the words of other words
+  std::optional<bool> last_is_delimiter_ = {};  // nothing: there is no last part
 };
 
-/// The words that the parts of one word become; none is empty.
-void append_words(const std::vector<Cut>& cuts, SplitBehavior behavior, std::vector<Span>& words);
-
-/// Cuts words where a character is of a kind.
+/// Cuts words at characters of a kind.
 class CharacterSplit final : public PreTokenizer {
  public:
   using Kind = bool (*)(char32_t);
@@ -41,7 +50,7 @@ class CharacterSplit final : public PreTokenizer {
   SplitBehavior behavior_;
 };
 
-/// Cuts words where a character is this one.
+/// Cuts words at one character.
 void split_at(char32_t delimiter, SplitBehavior behavior, Words& words);
 
 }  // namespace tessera::text

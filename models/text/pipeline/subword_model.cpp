@@ -36,16 +36,16 @@ std::string kind_without_type(const Json& json) {
 SubwordVocabulary::SubwordVocabulary(const TokenList& tokens, const char* op) : trie(tokens) {
   for (index_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].empty()) continue;
-    require(trie.find(tokens[id]) == id, op, "the token ", printable(tokens[id]),
-            " stands there twice");
+    if (trie.find(tokens[id]) != id) {
+      fail(op, "tokens must be different, got ", printable(tokens[id]), " twice");
+    }
   }
 }
 
-index_t unknown_id(std::optional<index_t> id, std::string_view word) {
+void fail_unknown(std::string_view word) {
   constexpr std::size_t kShown = 40;
-  require(id.has_value(), "encode", "the vocabulary has neither ",
-          printable(word.substr(0, kShown)), " nor an unknown token");
-  return *id;
+  fail("encode", "the vocabulary must have an unknown token or ", printable(word.substr(0, kShown)),
+       ", got neither");
 }
 
 ByteTokens byte_tokens(const Trie* trie) {
@@ -60,8 +60,9 @@ ByteTokens byte_tokens(const Trie* trie) {
 
 void check_walked(std::string_view token, const char* op) {
   constexpr std::size_t kMostBytes = 1000;
-  require(token.size() <= kMostBytes, op, "wanted tokens of at most ", kMostBytes, " bytes, got ",
-          token.size(), " in ", printable(token.substr(0, 40)), "...");
+  if (token.size() <= kMostBytes) return;
+  fail(op, "tokens must have at most ", kMostBytes, " bytes, got ", token.size(), " in ",
+       printable(token.substr(0, 40)), "...");
 }
 
 bool has_all(const ByteTokens& tokens, std::string_view text) {
@@ -74,7 +75,7 @@ JsonRange token_number_range(index_t tokens) {
   return {0, 2 * tokens + (1 << 18)};
 }
 
-TokenList read_tokens(const Json& json, const char* op) {
+TokenList read_tokens(const Json& json) {
   constexpr std::size_t kLongestToken = 2000;  // decoding writes it again and again
   index_t count = 0;
   index_t bytes = 0;
@@ -82,17 +83,19 @@ TokenList read_tokens(const Json& json, const char* op) {
     ++count;
     bytes += std::ssize(number.key());
     if (number.key().size() > kLongestToken) {
-      number.fail("a token of ", number.key().size(), " bytes, more than ", kLongestToken);
+      number.fail("a token must have at most ", kLongestToken, " bytes, got ", number.key().size());
     }
   }
-  if (count > kMostTokens) json.fail("wanted at most ", kMostTokens, " tokens, got ", count);
+  if (count > kMostTokens) json.fail("must have at most ", kMostTokens, " tokens, got ", count);
   TokenList tokens;
   tokens.reserve(count, bytes);
   const JsonRange range = token_number_range(count);
   for (const Json& number : json.items()) {
     const index_t id = number.integer(range);
-    require(id >= tokens.size() || tokens[id].empty(), op, "number ", id, " has two tokens, ",
-            printable(id < tokens.size() ? tokens[id] : ""), " and ", printable(number.key()));
+    if (id < tokens.size() && !tokens[id].empty()) {
+      number.fail("tokens must have different numbers, got ", id, " for ", printable(tokens[id]),
+                  " too");
+    }
     tokens.set(id, number.key());
   }
   return tokens;
@@ -103,7 +106,7 @@ std::unique_ptr<SubwordModel> read_subword_model(const Json& json) {
   const auto* const kind = std::find_if(std::begin(kModelKinds), std::end(kModelKinds),
                                         [&](const ModelKind& known) { return known.name == name; });
   if (kind == std::end(kModelKinds)) {
-    json.at("type").fail("wanted 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got ",
+    json.at("type").fail("must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got ",
                          printable(name));
   }
   try {

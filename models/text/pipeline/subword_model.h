@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/text/pipeline/effort.h"
 #include "models/text/token_list.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"
@@ -23,13 +24,19 @@ class SubwordModel {
   virtual ~SubwordModel() = default;
 
   /// Appends the tokens of `word`, which is UTF-8; their bytes are places in it. An empty word has
-  /// none. Safe from several threads.
-  /// **Errors**: a word that needs the unknown token of a model that has none.
-  virtual void tokenize(std::string_view word, std::vector<Piece>& pieces) const = 0;
+  /// none. `effort` counts the work. Safe from several threads.
+  /// **Errors**: a word that needs the unknown token of a model that has none; as Effort.
+  virtual void tokenize(std::string_view word, std::vector<Piece>& pieces,
+                        Effort& effort) const = 0;
+  /// The same for a word that is a whole text.
+  void tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+    Effort effort(std::ssize(word));
+    tokenize(word, pieces, effort);
+  }
 
-  /// The token of each number; empty where a number has none.
+  /// The token of each number; empty if a number has none.
   const TokenList& tokens() const { return tokens_; }
-  /// The same for whoever keeps them: tokens() has none from then on.
+  /// Moves them out: tokens() is empty from then on.
   TokenList release_tokens() { return std::move(tokens_); }
 
  protected:
@@ -46,9 +53,9 @@ JsonRange token_number_range(index_t tokens);
 /// The most tokens that a subword model may have.
 inline constexpr index_t kMostTokens = 1 << 20;
 
-/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place;
-/// std::invalid_argument that names `op`: a number of two tokens.
-TokenList read_tokens(const Json& json, const char* op);
+/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place: too
+/// many tokens, one that is too long, a number of two tokens.
+TokenList read_tokens(const Json& json);
 
 /// The model that a tokenizer.json describes under "model".
 /// **Errors**: std::runtime_error that names the file and the place: a kind that is not known, a

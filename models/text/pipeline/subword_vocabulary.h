@@ -1,4 +1,4 @@
-// What the subword models share: tokens as a trie, and those that stand for unknown text.
+// What the subword models share: tokens as a trie, and those for unknown text.
 #pragma once
 
 #include <array>
@@ -10,9 +10,12 @@
 
 namespace tessera::text {
 
+/// **Errors**: std::invalid_argument: `word` needs an unknown token, and there is none.
+[[noreturn]] void fail_unknown(std::string_view word);
+
 /// Finds the numbers of tokens, each of which has one.
 struct SubwordVocabulary {
-  /// **Errors**: std::invalid_argument that names `op`: a token that stands there twice; as Trie.
+  /// **Errors**: std::invalid_argument that names `op`: a token that occurs twice; as Trie.
   SubwordVocabulary(const TokenList& tokens, const char* op);
 
   /// The number of a token, nothing if it has none.
@@ -25,9 +28,12 @@ struct SubwordVocabulary {
 };
 
 /// The number of a model's unknown token. **Errors**: std::invalid_argument: there is none.
-index_t unknown_id(std::optional<index_t> id, std::string_view word);
+inline index_t unknown_id(std::optional<index_t> id, std::string_view word) {
+  if (!id) fail_unknown(word);
+  return *id;
+}
 
-/// The tokens "<0x00>" to "<0xFF>" that stand for bytes, Trie::kNoValue for those that `trie` does
+/// The tokens "<0x00>" to "<0xFF>" for bytes, Trie::kNoValue for those that `trie` does
 /// not have; without a trie for all.
 using ByteTokens = std::array<index_t, 256>;
 ByteTokens byte_tokens(const Trie* trie);

@@ -25,6 +25,7 @@ class Trie {
   struct Match {
     std::size_t size = 0;  // in bytes
     index_t value = kNoValue;
+    std::size_t steps = 0;  // bytes of the text that were read
   };
 
   /// The tokens and their numbers; empty ones are left out. Of equal tokens the last one counts.
@@ -51,23 +52,28 @@ class Trie {
   /// The longest string, not an empty one, that begins `text` when read on from `node`.
   Match longest(Node node, std::string_view text) const {
     Match match;
-    for (std::size_t at = 0; at < text.size();) {
+    std::size_t at = 0;
+    while (at < text.size()) {
       node = step(node, text[at++]);
       if (node == kNone) break;
       if (value(node) != kNoValue) match = {at, value(node)};
     }
+    match.steps = at;
     return match;
   }
 
-  /// Calls use(bytes, value) for every string that begins `text`, the shortest first.
+  /// Calls use(bytes, value) for every string that begins `text`, the shortest first. Returns how
+  /// many bytes of the text were read.
   template <class Use>
-  void each_prefix(std::string_view text, const Use& use) const {
+  std::size_t each_prefix(std::string_view text, const Use& use) const {
     Node node = kRoot;
-    for (std::size_t at = 0; at < text.size();) {
+    std::size_t at = 0;
+    while (at < text.size()) {
       node = step(node, text[at++]);
-      if (node == kNone) return;
+      if (node == kNone) break;
       if (value(node) != kNoValue) use(at, value(node));
     }
+    return at;
   }
 
  private:

@@ -24,18 +24,22 @@ struct UnigramOptions {
 
 /// The most probable cut of a word into pieces: that with the greatest sum of scores. A character
 /// that is no piece is unknown, for the lowest score less 10; neighbours that are unknown are one
-/// token. Takes time linear in the word, times the longest piece.
+/// token. Takes time linear in the word, times the longest piece, which Effort limits, and 16 bytes
+/// for each byte of the word.
 /// **Source**: Kudo, "Subword Regularization", 2018; the ties are those of the tokenizers library.
 class Unigram final : public SubwordModel {
  public:
   /// **Errors**: std::invalid_argument: options.unknown is no piece's number.
   explicit Unigram(ScoredPieces pieces, const UnigramOptions& options = {});
 
-  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  using SubwordModel::tokenize;
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
 
  private:
-  void cut(std::string_view word, std::vector<Piece>& pieces) const;
-  std::vector<Piece> best_path(std::string_view word) const;
+  struct Way;
+
+  void cut(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const;
+  std::vector<Way> best_path(std::string_view word, Effort& effort) const;
   void add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const;
 
   std::vector<double> scores_;

@@ -21,10 +21,12 @@ class WordCache {
  public:
   WordCache() : slots_(std::make_unique<std::array<Slot, kSlots>>()) {}
 
+  /// Whether a word is short enough to be remembered.
+  static bool may_know(std::string_view word) { return word.size() <= kMostBytes; }
   /// Appends the tokens of `word`: those that are known, or what `tokenize(word, pieces)` appends.
   template <class Tokenize>
   void get(std::string_view word, std::vector<Piece>& pieces, const Tokenize& tokenize) const {
-    if (word.size() > kMostBytes) return tokenize(word, pieces);
+    if (!may_know(word)) return tokenize(word, pieces);
     const std::uint64_t hash = hash_of(word);
     Slot* free = nullptr;
     for (std::size_t i = 0; i < kProbes; ++i) {

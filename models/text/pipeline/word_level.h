@@ -15,7 +15,8 @@ class WordLevel final : public SubwordModel {
   /// **Errors**: as SubwordVocabulary.
   explicit WordLevel(TokenList vocabulary, std::string_view unknown = "[UNK]");
 
-  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  using SubwordModel::tokenize;
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
 
  private:
   SubwordVocabulary vocabulary_;

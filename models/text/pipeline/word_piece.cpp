@@ -17,7 +17,7 @@ WordPiece::WordPiece(TokenList vocabulary, const WordPieceOptions& options)
   for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "WordPiece");
 }
 
-void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) const {
+void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const {
   const std::size_t before = pieces.size();
   const auto size = std::ssize(word);
   bool known = size <= most_characters_ || code_point_count(word) <= most_characters_;
@@ -26,6 +26,7 @@ void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces) cons
     Trie::Match match;
     if (from != Trie::kNone) {
       match = vocabulary_.trie.longest(from, word.substr(static_cast<std::size_t>(at)));
+      effort.spend(static_cast<index_t>(match.steps));
     }
     known = match.value != Trie::kNoValue;
     const index_t end = at + static_cast<index_t>(match.size);
@@ -43,7 +44,7 @@ std::unique_ptr<SubwordModel> read_word_piece(const Json& json) {
   options.prefix = json.text("continuing_subword_prefix", options.prefix);
   options.most_characters =
       json.integer("max_input_chars_per_word", JsonRange{.low = 0}, options.most_characters);
-  return std::make_unique<WordPiece>(read_tokens(json.at("vocab"), "WordPiece"), options);
+  return std::make_unique<WordPiece>(read_tokens(json.at("vocab")), options);
 }
 
 }  // namespace tessera::text

@@ -24,7 +24,8 @@ class WordPiece final : public SubwordModel {
   /// **Errors**: as SubwordVocabulary.
   explicit WordPiece(TokenList vocabulary, const WordPieceOptions& options = {});
 
-  void tokenize(std::string_view word, std::vector<Piece>& pieces) const override;
+  using SubwordModel::tokenize;
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
 
  private:
   SubwordVocabulary vocabulary_;
