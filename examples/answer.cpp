@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   command.add_argument("FILE", o.file, "the text; standard input if absent");
   command.add_input("--model", o.model, "the model's folder", examples::Need::kRequired);
   examples::add_weights_option(command, o.weights);
-  command.add("--question", o.question, "a question about the whole text");
+  command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "lines of a question, a tab and its text");
   command.add("--top", o.answering.count, "most answers to a question", {1, kMany});
   command.add("--max-tokens", o.answering.max_tokens, "most tokens of an answer", {1, kMany});

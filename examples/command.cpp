@@ -30,6 +30,12 @@ std::string read_standard_input() {
   return bytes;
 }
 
+/// A default out of range stands for an absent option, of which the help says more.
+template <class T>
+void show_default(CLI::Option* option, T value, Range<T> range) {
+  if (value >= range.low && value <= range.high) option->capture_default_str();
+}
+
 }  // namespace
 
 struct Command::Line {
@@ -63,12 +69,13 @@ void Command::add(const char* flag, std::string& value, const char* what,
 void Command::add(const char* flag, index_t& value, const char* what, Range<index_t> range,
                   Need need) {
   CLI::Option* option = line_->app.add_option(flag, value, what)->check(between(range));
-  if (value != 0) option->capture_default_str();
+  show_default(option, value, range);
   line_->must_if(need, option);
 }
 
 void Command::add(const char* flag, double& value, const char* what, Range<double> range) {
-  line_->app.add_option(flag, value, what)->check(between(range))->capture_default_str();
+  CLI::Option* option = line_->app.add_option(flag, value, what)->check(between(range));
+  show_default(option, value, range);
 }
 
 void Command::add(const char* flag, bool& value, const char* what) {

@@ -36,6 +36,7 @@ inline nn::NamedTexts options_of(const CLI::App& app) {
 /// CLI::App::parse and flush_output.
 inline bool parsed(CLI::App& app, int argc, char** argv) {
   try {
+    app.get_help_ptr()->description("this help");
     app.parse(argc, argv);
     return true;
   } catch (const CLI::Success& done) {

@@ -20,9 +20,9 @@ int main(int argc, char** argv) {
                             "line.");
   examples::ModelOptions options;
   std::string query;
-  index_t top = examples::kMany;
+  index_t top = 0;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--query", query, "query", examples::Need::kRequired);
+  command.add("--query", query, "text to rank the lines by", examples::Need::kRequired);
   command.add("--top", top, "most lines to print; all if absent", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     progress.clear();
     if (!examples::leaves_traces()) return;
     auto ranked = models::CrossEncoder::best_first(scores);
-    ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
+    if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     for (const models::CrossEncoder::Ranked& each : ranked) {
       examples::print_scored_line(lines, static_cast<std::size_t>(each.text), each.score,
                                   options.json);
