@@ -196,7 +196,8 @@ Tensor read_mask(const std::string& file, DType dtype) {
   const Tensor mask = load_npy(file);
   if (mask.dtype() == kBool) return mask;
   if (!is_floating(mask.dtype())) {
-    fail_file(file, "dtype must be bool (True = ignore) or floating (added), got ", mask.dtype());
+    fail_file(file, "dtype must be bool (True = ignore) or floating (added), got ",
+              npy_dtype(file));
   }
   return mask.to(dtype);
 }
@@ -228,7 +229,7 @@ Masks read_masks(const Options& o, const Tensor& x, bool is_batch) {
 
 Tensor read_input(const std::string& file, index_t width) {
   const Tensor x = load_npy(file);
-  if (!is_floating(x.dtype())) fail_file(file, "dtype must be floating, got ", x.dtype());
+  if (!is_floating(x.dtype())) fail_file(file, "dtype must be floating, got ", npy_dtype(file));
   if (x.rank() < 2 || x.rank() > 3 || x.size(-1) != width) {
     fail_file(file, "shape must be (B, T, ", width, ") or (T, ", width, "), got ", x.shape());
   }
