@@ -16,20 +16,21 @@ struct Chosen {
   index_t longest = 0;
 
   Chosen(std::span<const Example> all, std::span<const index_t> chosen) {
-    require(!chosen.empty(), "make_batch", "no examples are chosen");
+    require(!chosen.empty(), "make_batch", "must have at least 1 example, got none");
     for (const index_t i : chosen) {
-      require(i >= 0 && i < std::ssize(all), "make_batch", "no example has the number ", i,
-              "; there are ", all.size());
+      require(i >= 0 && i < std::ssize(all), "make_batch",
+              "example numbers must be at least 0 and below ", all.size(), ", got ", i);
       const Example& example = all[static_cast<std::size_t>(i)];
       require(example.label.index() == all[static_cast<std::size_t>(chosen[0])].label.index(),
-              "make_batch", "the examples ", chosen[0], " and ", i,
-              " have labels of different kinds");
+              "make_batch", "labels must be of one kind, got two in the examples ", chosen[0],
+              " and ", i);
       const auto* labels = std::get_if<Ids>(&example.label);
-      require(!labels || labels->size() == example.ids.size(), "make_batch", "example ", i, " has ",
-              example.ids.size(), " tokens and ", labels ? labels->size() : 0, " labels");
+      require(!labels || labels->size() == example.ids.size(), "make_batch", "example ", i,
+              " must have a label for each token, got ", labels ? labels->size() : 0,
+              " labels for ", example.ids.size(), " tokens");
       require(example.types.empty() || example.types.size() == example.ids.size(), "make_batch",
-              "example ", i, " has ", example.ids.size(), " tokens and ", example.types.size(),
-              " types");
+              "example ", i, " must have a type for each token, got ", example.types.size(),
+              " types for ", example.ids.size(), " tokens");
       examples.push_back(&example);
       longest = std::max(longest, std::ssize(example.ids));
     }
@@ -82,7 +83,9 @@ std::vector<index_t> lengths_of(std::span<const Example> examples) {
 
 index_t class_of(const Example& example) {
   const auto* found = std::get_if<index_t>(&example.label);
-  require(found, "class_of", "the example's label is no class");
+  constexpr const char* kKinds[] = {"no label", "a class", "a class for each token", "a value"};
+  require(found, "class_of", "the example's label must be a class, got ",
+          kKinds[example.label.index()]);
   return *found;
 }
 

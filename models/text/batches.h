@@ -35,13 +35,13 @@ std::vector<index_t> lengths_of(std::span<const Example> examples);
 index_t class_of(const Example& example);
 
 struct BatchOptions {
-  index_t pad = 0;  // stands after a sequence's end: the vocabulary's special().pad
+  index_t pad = 0;  // the number after a sequence's end: the vocabulary's special().pad
 };
 
 struct Batch {
   Tensor ids;      // (B, T) int64
   Tensor lengths;  // (B) int64
-  Tensor types;    // (B, T) int64; undefined where no example has types
+  Tensor types;    // (B, T) int64; undefined if no example has types
   Tensor labels;  // (B) int64 classes; (B, T) int64, kIgnored after the end; (B) float32 values; or
                   // undefined
 };

@@ -17,8 +17,9 @@ template <class Use>
 void each_character(std::string_view text, const Use& use) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = code_point_size(text.substr(at));
-    require(size > 0, "split_characters", "byte ", at,
-            " is not UTF-8: ", printable(text.substr(at, 1)));
+    if (size == 0) {
+      fail("split_characters", "byte ", at, " must be UTF-8, got ", printable(text.substr(at, 1)));
+    }
     use(text.substr(at, size), static_cast<index_t>(at));
     at += size;
   }

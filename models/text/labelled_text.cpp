@@ -35,7 +35,7 @@ struct Line {
 
   /// As many fields as `names`, none of them blank. The last one may hold tabs if `tabs_in_last`.
   std::vector<std::string> fields(std::span<const char* const> names, bool tabs_in_last) const {
-    if (text.empty()) fail_here(": empty; wanted ", wanted);
+    if (text.empty()) fail_here(": must be ", wanted, ", got an empty line");
     std::vector<std::string> found;
     for (std::size_t at = 0; at <= text.size(); at += found.back().size() + 1) {
       const bool takes_rest = tabs_in_last && found.size() + 1 == names.size();
@@ -45,14 +45,15 @@ struct Line {
     if (found.size() != names.size()) {
       const std::size_t tabs = found.size() - 1;
       const std::string count = tabs == 0 ? "no tab" : str_cat(tabs, tabs == 1 ? " tab" : " tabs");
-      fail_here(": ", count, "; wanted ", wanted, ", not ", printable(text));
+      fail_here(": must be ", wanted, ", got ", count, " in ", printable(text));
     }
     std::size_t byte = 1;
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (is_blank(found[i])) {
-        fail_here(", byte ", byte, ": no ", names[i],
+        fail_here(", byte ", byte, ": the ", names[i],
                   i == 0 ? std::string(" before the tab")
-                         : str_cat(" after the ", names[i - 1], ' ', printable(found[i - 1])));
+                         : str_cat(" after the ", names[i - 1], ' ', printable(found[i - 1])),
+                  " must not be blank, got ", printable(found[i]));
       }
       byte += found[i].size() + 1;
     }
@@ -85,8 +86,8 @@ class LabelNumbers {
     if (found != number_of_.end()) return found->second;
     std::string known;
     for (const std::string& each : labels_) known += (known.empty() ? "" : ", ") + each;
-    fail_file(file_, "line ", line, ": unknown label ", printable(label), "; known are ",
-              printable(known));
+    fail_file(file_, "line ", line, ": label must be one of ", printable(known), ", got ",
+              printable(label));
   }
 
   /// Of labels in lines that follow each other.
@@ -107,7 +108,8 @@ std::vector<double> values_of(const std::vector<std::string>& labels, const std:
   for (const std::string& label : labels) {
     double value = 0;
     if (!parse_number(label, value) || !std::isfinite(value)) {
-      fail_file(file, "line ", values.size() + 1, ": wanted a number, got ", printable(label));
+      fail_file(file, "line ", values.size() + 1, ": label must be a number, got ",
+                printable(label));
     }
     values.push_back(value);
   }
@@ -163,7 +165,7 @@ std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path) {
     sentence.words.push_back({begin, std::ssize(sentence.text)});
     sentence.tags.push_back(std::move(fields[1]));
   }
-  if (sentences.empty()) fail_file(name, "no token stands in it");
+  if (sentences.empty()) fail_file(name, "must have at least 1 token, got none");
   return sentences;
 }
 
@@ -216,8 +218,8 @@ std::vector<double> label_values(const std::vector<LabelledPair>& examples,
 
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,
                                   std::span<const index_t> labels) {
-  require(words.size() == labels.size(), "token_labels", words.size(), " words have ",
-          labels.size(), " labels");
+  require(words.size() == labels.size(), "token_labels", "words must have one label each, got ",
+          labels.size(), " labels for ", words.size(), " words");
   std::vector<index_t> result(encoding.ids.size(), kIgnored);
   std::size_t next = 0;  // the first word without a token
   for (std::size_t i = 0; i < result.size(); ++i) {

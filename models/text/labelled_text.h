@@ -40,12 +40,12 @@ std::vector<LabelledPair> read_labelled_pairs(const std::filesystem::path& path)
 /// A sentence whose tokens, as the file cuts them, have a tag each.
 struct TaggedText {
   std::string text;               // the tokens with a space between them
-  std::vector<Span> words;        // where each token stands in it
+  std::vector<Span> words;        // the place of each token in it
   std::vector<std::string> tags;  // of each token
   index_t line;                   // of the first token; the others follow in the next lines
 };
 
-/// One token a line: the token, a tab, its tag. Empty lines stand between sentences.
+/// One token a line: the token, a tab, its tag. Empty lines separate sentences.
 /// Errors: a line without a tab, or with two; without the token or the tag.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 

@@ -42,21 +42,24 @@ class OrdinaryTokens {
 
 void check(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
            const MaskOptions& options) {
-  require(ids.dtype() == kInt64, "mask_tokens", "wants int64 tokens, got ", ids.dtype());
+  require(ids.dtype() == kInt64, "mask_tokens", "ids must be int64, got ", ids.dtype());
   for (const index_t id : special.ids()) {
-    require(id >= 0 && id < vocabulary_size, "mask_tokens", "special token ", id,
-            " in a vocabulary of ", vocabulary_size);
+    require(id >= 0 && id < vocabulary_size, "mask_tokens",
+            "special tokens must be at least 0 and below vocabulary_size ", vocabulary_size,
+            ", got ", id);
   }
   require(vocabulary_size > std::ssize(special.ids()) &&
               vocabulary_size <= std::numeric_limits<std::uint32_t>::max(),
-          "mask_tokens", "a vocabulary of ", vocabulary_size, " tokens has nothing to choose from");
+          "mask_tokens", "vocabulary_size must be above ", special.ids().size(),
+          ", the number of special tokens, and below 2^32, got ", vocabulary_size);
   require(special.mask || options.masked == 0, "mask_tokens",
-          "the vocabulary has no [MASK] to hide tokens with");
+          "special.mask must be a token that hides others, got none");
   const auto is_chance = [](double p) { return p >= 0 && p <= 1; };
   require(is_chance(options.chosen) && is_chance(options.masked) && is_chance(options.random) &&
               options.masked + options.random <= 1 + 1e-9,
-          "mask_tokens", "not chances: chosen ", options.chosen, ", masked ", options.masked,
-          ", random ", options.random);
+          "mask_tokens", "chosen, masked, random and masked + random must be from 0 to 1, got ",
+          options.chosen, ", ", options.masked, ", ", options.random, " and ",
+          options.masked + options.random);
 }
 
 }  // namespace
@@ -101,8 +104,9 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
   index_t luckiest = -1;  // of those that can be chosen, and its draw
   double lowest = 1;
   for (index_t i = 0; i < count; ++i) {
-    require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens", "token ", seen[i],
-            " in a vocabulary of ", vocabulary_size);
+    require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens",
+            "ids must be at least 0 and below vocabulary_size ", vocabulary_size, ", got ",
+            seen[i]);
     if (special.contains(seen[i])) continue;
     const double draw = unit(block(i)[0]);
     if (draw < lowest) {

@@ -13,7 +13,7 @@
 namespace tessera::text {
 
 /// A long text as examples of at most `length` tokens: `cls`, if there is one, and the next tokens of
-/// the text, up to its end, where the last may be shorter. Errors: a length that leaves no room.
+/// the text, up to its end; the last may be shorter. Errors: a length that leaves no room.
 std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length,
                                    std::optional<index_t> cls = {});
 
@@ -42,7 +42,7 @@ struct MaskedTokens {
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
                          Rng& rng, const MaskOptions& options = {});
 
-/// Where `ids` are special tokens. **Shapes**: ids (...) int64 -> (...) bool.
+/// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);
 
 /// The numbers of the elements of `labels`, flattened, that are not kIgnored, in order.

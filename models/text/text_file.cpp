@@ -18,8 +18,8 @@ void check_utf8(const std::string& text, const std::string& file) {
   const auto at = text.begin() + static_cast<std::ptrdiff_t>(bad);
   const auto line = std::count(text.begin(), at, '\n') + 1;
   const std::size_t line_start = bad == 0 ? 0 : text.rfind('\n', bad - 1) + 1;
-  fail_file(file, "line ", line, ", byte ", bad - line_start + 1,
-            ": not UTF-8: ", printable(std::string_view(text).substr(bad, 1)));
+  fail_file(file, "line ", line, ", byte ", bad - line_start + 1, ": must be UTF-8, got ",
+            printable(std::string_view(text).substr(bad, 1)));
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::string clean_text(std::string bytes, const std::string& name) {
     bytes[end++] = bytes[i];
   }
   bytes.resize(end);
-  if (bytes.empty()) fail_file(name, "the file is empty");
+  if (bytes.empty()) fail_file(name, "must have at least 1 byte, got none");
   return bytes;
 }
 

@@ -27,8 +27,9 @@ void TokenList::reserve(index_t tokens, index_t bytes) {
 }
 
 void TokenList::set(index_t id, std::string_view token) {
-  require(bytes_.size() + token.size() <= std::numeric_limits<std::uint32_t>::max(), "TokenList",
-          "more than 4 GB of text");
+  constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();
+  require(bytes_.size() + token.size() <= kMostBytes, "TokenList", "must have at most ", kMostBytes,
+          " bytes, got ", bytes_.size() + token.size());
   const auto place = static_cast<std::size_t>(id);
   if (place >= places_.size()) places_.resize(place + 1);
   places_[place] = {static_cast<std::uint32_t>(bytes_.size()),

@@ -11,8 +11,8 @@
 
 namespace tessera::text {
 
-/// Texts by number; an empty one leaves its number free. They stand one behind the other in one
-/// string, because vocabularies have a million of them: 8 bytes a token beside its text.
+/// Texts by number; an empty one leaves its number free. One string holds them all, because
+/// vocabularies have a million of them: 8 bytes per token in addition to its text.
 class TokenList {
  public:
   TokenList() = default;
@@ -52,7 +52,7 @@ class TokenIndex {
  public:
   explicit TokenIndex(index_t tokens);
 
-  /// The number of a token, or -1, that stands for it: to put a token in, give it its number.
+  /// The number of a token, or -1; assign a number to add the token.
   std::int32_t& place(const TokenList& tokens, std::string_view token) {
     return slots_[slot(tokens, token)];
   }

@@ -29,20 +29,20 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// The part of `text` that stands at `bytes`, which are inside of it.
+/// The part of `text` at `bytes`, which are inside of it.
 inline std::string_view text_at(std::string_view text, Span bytes) {
   return text.substr(static_cast<std::size_t>(bytes.begin),
                      static_cast<std::size_t>(bytes.end - bytes.begin));
 }
 
-/// A token of a text, and where it stands there.
+/// A token of a text, and its place there.
 struct Piece {
   index_t id;
   Span bytes;
   index_t word = -1;  // the number of the word that it is a part of; -1: it is a word of its own
 };
 
-/// Stands where a token comes from no text.
+/// The text of a token that comes from no text.
 inline constexpr index_t kNoText = -1;
 
 /// A text, or a pair of them, as tokens. All five lists have one entry a token.
@@ -54,25 +54,25 @@ struct Encoding {
   std::vector<index_t> words;  // the word of its text that it is a part of; kNoText: none
 };
 
-/// Where the special tokens stand around a text and around a pair.
+/// The places of the special tokens around a text and around a pair.
 struct Layout {
   struct Part {
-    index_t text;  // 0 or 1; kNoText: the token `id` stands here
+    index_t text;  // 0 or 1; kNoText: the token `id`
     index_t type;
     index_t id = 0;
   };
   std::vector<Part> single;
-  std::vector<Part> pair;  // empty: the tokenizer knows no pairs
+  std::vector<Part> pair;  // empty: the tokenizer supports no pairs
 
   /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. Without a [CLS] or [SEP]
-  /// texts stand without it; without a [SEP] there are no pairs.
+  /// texts have none; without a [SEP] there are no pairs.
   /// **Source**: Devlin et al., "BERT", 2018, section 3.
   static Layout bert(const SpecialTokens& special);
 };
 
-/// Which text of a pair is cut where both together are too long.
+/// Which text of a pair is cut if both together are too long.
 enum class Truncation {
-  kLongestFirst,  // the longer one, and both alike from where they are equally long
+  kLongestFirst,  // the longer one, and both alike once they are equally long
   kFirst,
   kSecond,
 };
@@ -93,8 +93,8 @@ struct EncodeOptions {
 struct TokenizerSettings {
   index_t max_length = 0;              // in tokens, the special ones included; 0: no limit is known
   bool feeds_types = true;             // whether the model is given token types
-  Side padding = Side::kRight;         // where the padding of a batch stands
-  Side cut = Side::kRight;             // where texts that are too long are cut
+  Side padding = Side::kRight;         // of the padding of a batch
+  Side cut = Side::kRight;             // of the cut of texts that are too long
   std::string continuing_prefix = {};  // begins the tokens that go on with a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;
@@ -112,11 +112,11 @@ class Tokenizer {
 
   /// The tokens of a text, with the layout's special tokens, at most options.max_length.
   /// **Errors**: bytes that are not UTF-8; no room for the special tokens; a token without a number
-  /// where there is no unknown token.
+  /// if there is no unknown token.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; kFirst or kSecond
-  /// where that text has too few tokens to give.
+  /// if that text has too few tokens.
   /// **Source**: the longest-first rule is that of the tokenizers library.
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
@@ -137,7 +137,7 @@ class Tokenizer {
   std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
                                    const EncodeOptions& options = {}) const;
 
-  /// The text of `ids`, as far as the tokens still tell it. Errors: no such number.
+  /// The text of `ids`, as far as the tokens keep it. **Errors**: no such number.
   virtual std::string decode(std::span<const index_t> ids) const = 0;
   /// The same without special tokens.
   std::string decode_text(std::span<const index_t> ids) const;
@@ -169,7 +169,7 @@ class Tokenizer {
  private:
   /// The tokens of `text`, which is UTF-8, in its order; none that a layout adds.
   virtual std::vector<Piece> split(std::string_view text) const = 0;
-  /// The same, where special tokens that the text spells out are text.
+  /// The same, but special tokens that the text spells out are text.
   virtual std::vector<Piece> split_plain(std::string_view text) const { return split(text); }
   /// Corrects the bytes of the tokens of `text` that are left after the cut.
   virtual void trim(std::string_view /*text*/, std::span<Piece> /*pieces*/) const {}

@@ -79,7 +79,8 @@ std::vector<std::string> tokenizer_kinds() {
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options) {
   const TokenizerKind* const found = find_kind(kind);
-  require(found != nullptr, "make_tokenizer", "wanted ", known_kinds(), ", got ", printable(kind));
+  require(found != nullptr, "make_tokenizer", "kind must be ", known_kinds(), ", got ",
+          printable(kind));
   return found->of(texts, options);
 }
 
@@ -88,10 +89,11 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
     return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_text(text, file));
   }
   const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) fail_file(file, "line 1: the text ends, cut short");
+  if (end == std::string_view::npos)
+    fail_file(file, "line 1: must end with a line break, got the end of the file");
   const TokenizerKind* const found = find_kind(text.substr(0, end));
   if (found == nullptr || found->from_text == nullptr) {
-    fail_file(file, "line 1: wanted 'words', 'characters' or a tokenizer.json's {, got ",
+    fail_file(file, "line 1: must be 'words', 'characters' or the { of a tokenizer.json, got ",
               printable(text.substr(0, end)));
   }
   return found->from_text(text, file);

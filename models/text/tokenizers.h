@@ -33,7 +33,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 ///   vocab.json, merges.txt                 byte-level BPE, as GPT-2 and RoBERTa have it
 ///   tokenizer_config.json, special_tokens_map.json: settings() and special(), if they are there
 ///
-/// A file tells no settings(): give the folder, if there is one.
+/// A file has no settings(): give the folder, if there is one.
 /// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 

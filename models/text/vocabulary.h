@@ -1,4 +1,4 @@
-// Vocabularies: which number a token has. What the tokens of a text are, a tokenizer knows
+// Vocabularies: which number a token has. A tokenizer cuts texts into tokens
 // (tokenizer.h).
 #pragma once
 
@@ -19,7 +19,7 @@ namespace tessera::text {
 /// leaves its number free.
 class Vocabulary {
  public:
-  /// **Errors**: a token that stands there twice; a special token without a place in the list.
+  /// **Errors**: a token that occurs twice; a special token without a place in the list.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
   index_t size() const { return tokens_.size(); }
@@ -29,7 +29,7 @@ class Vocabulary {
   std::optional<index_t> find(std::string_view token) const;
   /// The token's number, or that of the unknown token. Errors: there is neither.
   index_t id(std::string_view token) const;
-  /// Empty where the number is free. **Errors**: no such number.
+  /// Empty if the number is free. **Errors**: no such number.
   std::string_view token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
@@ -50,7 +50,7 @@ struct VocabularyOptions {
 
 /// Counts tokens, and makes a vocabulary of the frequent ones.
 ///
-/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the numbers 0 to 3, "[SEP]" has 4 where it is wanted.
+/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the numbers 0 to 3, "[SEP]" has 4 if it is requested.
 /// The others follow by count, the most frequent first, and of equally frequent ones the one that
 /// was added first.
 class TokenCounts {

@@ -10,8 +10,8 @@
 
 namespace tessera::text {
 
-/// Where the words of a text stand: cut at ASCII's white space, each ASCII punctuation mark a word of
-/// its own. Everything beyond ASCII belongs to the word in which it stands.
+/// The places of the words of a text: cut at ASCII's white space, each ASCII punctuation mark a word of
+/// its own. Everything beyond ASCII belongs to the word around it.
 std::vector<Span> word_spans(std::string_view text);
 
 /// The words of a text, with A to Z in lower case.

@@ -148,16 +148,20 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
   write("large.tsv", "1.5\tparis\n1e400\tcity\n");
   write("no_pair.tsv", "paris\tcity\nparis\t \n");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"--train no_tab.tsv", "no_tab.tsv: line 2: no tab"},
-      {"--train classes.tsv --test unknown.tsv", "unknown.tsv: line 2: unknown label 'planet'"},
+      {"--train no_tab.tsv",
+       "no_tab.tsv: line 2: must be a label, a tab and a text, got no tab in 'a river'"},
+      {"--train classes.tsv --test unknown.tsv",
+       "unknown.tsv: line 2: label must be one of 'place, rest', got 'planet'"},
       {"--train one.tsv", "one.tsv: every line has the label 'place'"},
-      {"--train words.tsv --task regression", "words.tsv: line 2: wanted a number, got 'many'"},
-      {"--train no_tag.tsv --task tokens", "no_tag.tsv: line 3: no tab"},
+      {"--train words.tsv --task regression",
+       "words.tsv: line 2: label must be a number, got 'many'"},
+      {"--train no_tag.tsv --task tokens",
+       "no_tag.tsv: line 3: must be a token, a tab and a tag, got no tab in 'is'"},
       {"--train no_pair.tsv --task pairs", "no_pair.tsv: line 2: a text of the pair is empty"},
       {"--train no_tab.tsv --task pairs", "no_tab.tsv: line 2: must be two texts"},
       {"--train both.tsv", "both.tsv: every line has two tabs; --pair"},
-      {"--train large.tsv", "large.tsv: line 2: wanted a number, got '1e400'"},
-      {"--train classes.tsv --pair", "classes.tsv: line 1: 1 tab; wanted a label, a tab, a text"},
+      {"--train large.tsv", "large.tsv: line 2: label must be a number, got '1e400'"},
+      {"--train classes.tsv --pair", "classes.tsv: line 1: must be a label, a tab, a text"},
       {"--train absent.tsv", "absent.tsv"}};
   for (const auto& [arguments, words] : cases) {
     EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words)) << arguments;

@@ -65,8 +65,10 @@ TEST_F(TokenizeProgram, WhatItRefuses) {
   EXPECT_TRUE(fails("tokenize", "--model absent lines.txt", "absent: "));
   EXPECT_TRUE(fails("tokenize", "--model lines.txt lines.txt", "lines.txt: "));
   EXPECT_TRUE(fails("tokenize", "--model words absent.txt", "absent.txt: cannot open"));
-  EXPECT_TRUE(fails("tokenize", "--model words < bad.txt", "standard input: line 1, byte 5: not"));
-  EXPECT_TRUE(fails("tokenize", "--model words < /dev/null", "standard input: the file is empty"));
+  EXPECT_TRUE(fails("tokenize", "--model words < bad.txt",
+                    "standard input: line 1, byte 5: must be UTF-8"));
+  EXPECT_TRUE(fails("tokenize", "--model words < /dev/null",
+                    "standard input: must have at least 1 byte, got none"));
   EXPECT_TRUE(fails("tokenize", "--model words --pair lines.txt",
                     "lines.txt: line 1: must be two texts with one tab"));
   EXPECT_TRUE(fails("tokenize", "--model words --decode numbers.txt",

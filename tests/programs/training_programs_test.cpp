@@ -203,7 +203,9 @@ TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
   EXPECT_NE(outcome.output.find(" 20 classes"), std::string::npos) << outcome.output;
   write("classes.tsv", lines + "stranger\ta line\n");
   EXPECT_TRUE(fails("train_classifier", files + "--resume run",
-                    "classes.tsv: line 21: unknown label 'stranger'"));
+                    "classes.tsv: line 21: label must be one of 'class0, class1, class10, class11, "
+                    "class12, class13, class14, class15, class16, c"
+                    "...', got 'stranger'"));
 }
 
 // Shards are part of a run's bits, and of nothing else.

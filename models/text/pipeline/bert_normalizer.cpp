@@ -25,7 +25,7 @@ void BertNormalizer::apply(AlignedText& text) const {
   const std::size_t size = text.text.size();
   std::size_t at = 0;  // what comes before has been written in place
   std::size_t end = find_beyond_ascii(text.text);
-  // A NUL that stays one is taken for one that goes; the slower way knows.
+  // A NUL that stays is taken for one that goes; the slower way below tells them apart.
   for (; at < end && becomes(text.text[at]) != 0; ++at) text.text[at] = becomes(text.text[at]);
   if (at == size) return;
 

@@ -135,8 +135,6 @@ bool CodeSet::listed_as_asked(char32_t code) const {
 }
 
 bool CodeSet::close(bool ignore_case) {
-  constexpr std::size_t kMost = 64;  // each is asked about each character
-  constexpr std::size_t kFewInside = 8;
   ignore_case_ = ignore_case;
   for (std::size_t i = 0, count = ranges_.size(); ignore_case && i < count; ++i) {
     const auto [first, last] = ranges_[i];
@@ -153,9 +151,9 @@ bool CodeSet::close(bool ignore_case) {
     }
   }
   ranges_.resize(count);
-  if (kinds_.size() > kMost || sets_.size() > kMost) return false;
+  if (kinds_.size() > kMostParts || sets_.size() > kMostParts) return false;
   for (CodeSet& set : sets_) {
-    if (!set.close(ignore_case) || set.kinds_.size() + set.sets_.size() > kFewInside) return false;
+    if (!set.close(ignore_case) || set.kinds_.size() + set.sets_.size() > kMostInside) return false;
   }
   for (char32_t code = 0; code < 128; ++code) ascii_[code] = listed_as_asked(code);
   return true;

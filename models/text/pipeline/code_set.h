@@ -10,7 +10,7 @@ namespace tessera::text {
 /// A union of ranges, kinds and other sets, or what is outside of it.
 class CodeSet {
  public:
-  /// A class in brackets, or what stands without them: \w differs between the two.
+  /// A class in brackets, or what is written without them: \w differs between the two.
   CodeSet() = default;
   explicit CodeSet(bool is_class) : is_class_(is_class) {}
 
@@ -23,8 +23,11 @@ class CodeSet {
   bool add_property(std::string_view name, bool negated);
   void negate() { negated_ = !negated_; }
 
-  /// Prepares `contains`; nothing is added after it. False: it would take too long, with so many
-  /// kinds and classes inside.
+  static constexpr std::size_t kMostParts =
+      64;  // kinds or classes; each is tried for each character
+  static constexpr std::size_t kMostInside = 8;  // of a class inside another
+
+  /// Prepares `contains`; nothing is added after it. False: more parts than these.
   bool close(bool ignore_case);
   bool contains(char32_t code) const { return code < 128 ? ascii_[code] : listed_as_asked(code); }
 
@@ -35,7 +38,7 @@ class CodeSet {
   };
   struct Kind {
     bool (*has)(char32_t);
-    unsigned categories;  // bits, where `has` is null
+    unsigned categories;  // bits, if `has` is null
     bool negated;
   };
 
@@ -51,7 +54,7 @@ class CodeSet {
   std::bitset<128> ascii_;
 };
 
-/// What code points become where case is not regarded.
+/// What code points become if case is ignored.
 char32_t folded(char32_t code);
 
 }  // namespace tessera::text

@@ -185,7 +185,7 @@ class StripDecoder final : public Decoder {
       : content_(json.text("content")),
         left_(json.integer("start", JsonRange{0, kMost}, 0)),
         right_(json.integer("stop", JsonRange{0, kMost}, 0)) {
-    if (content_.empty()) json.at("content").fail("wanted a character, got none");
+    if (content_.empty()) json.at("content").fail("must be a character, got an empty text");
   }
 
   void apply(Tokens& tokens) const override {
@@ -208,7 +208,7 @@ class StripDecoder final : public Decoder {
   index_t right_;
 };
 
-/// The byte of "<0x0A>", nothing if the token is none such.
+/// The byte of "<0x0A>", nothing for other tokens.
 std::optional<char> byte_of(const std::string& token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
   int value = 0;
@@ -223,7 +223,7 @@ std::optional<char> byte_of(const std::string& token) {
   return static_cast<char>(value);
 }
 
-/// Runs of tokens that stand for a byte each become their text, or a U+FFFD for each.
+/// Runs of tokens that represent a byte each become their text, or a U+FFFD for each.
 class ByteFallbackDecoder final : public Decoder {
  public:
   void apply(Tokens& tokens) const override {
@@ -287,7 +287,7 @@ std::unique_ptr<Decoder> read_decoder(const Json& json) {
   if (type == "ByteFallback") return std::make_unique<ByteFallbackDecoder>();
   if (type == "Sequence") return std::make_unique<DecoderSequence>(json);
   json.at("type").fail(
-      "wanted WordPiece, ByteLevel, Metaspace, BPEDecoder, Replace, Fuse, Strip, ByteFallback or "
+      "must be WordPiece, ByteLevel, Metaspace, BPEDecoder, Replace, Fuse, Strip, ByteFallback or "
       "Sequence, got ",
       printable(type));
 }

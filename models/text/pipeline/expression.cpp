@@ -33,7 +33,10 @@ Expression around(Kind kind, Expression part) {
 /// Errors: a class that takes too long to look something up in.
 Expression one_of(CodeSet set, bool ignore_case, const Json* json = nullptr) {
   Expression expression = of_kind(Kind::kSet);
-  if (!set.close(ignore_case)) json->fail("a regular expression with a class of too many parts");
+  if (!set.close(ignore_case)) {
+    json->fail("a class of a regular expression must have at most ", CodeSet::kMostParts,
+               " parts, or ", CodeSet::kMostInside, " inside another class, got more");
+  }
   expression.set = std::move(set);
   return expression;
 }
@@ -70,11 +73,11 @@ class Reader {
     return code;
   }
   [[noreturn]] void refuse(std::string_view what) const {
-    json_.fail("byte ", at_, " of the regular expression: ", what, " is not known here");
+    json_.fail("must be a regular expression with supported syntax, got ", what, " at byte ", at_);
   }
 
   Expression alternative(int depth) {
-    if (depth > kDeepest) refuse("such depth");
+    if (depth > kDeepest) refuse("groups or classes deeper than 50");
     const bool ignore_case = ignore_case_;
     Expression choice = of_kind(Kind::kAlternative);
     do {
@@ -89,7 +92,7 @@ class Reader {
     while (!done() && !ahead("|") && !ahead(")")) {
       Expression part = atom(depth);
       for (int stacked = 0; repeat(part); ++stacked) {
-        if (stacked == kMostStacked) refuse("a part with so many repetitions");
+        if (stacked == kMostStacked) refuse("more than 10 repetitions of one part");
       }
       result.parts.push_back(std::move(part));
     }
@@ -138,7 +141,7 @@ class Reader {
     }
     low = std::max(first, 0);
     high = second < 0 ? Expression::kUnbounded : second;
-    if (high != Expression::kUnbounded && high < low) refuse("such a count");
+    if (high != Expression::kUnbounded && high < low) refuse("an invalid count");
     return true;
   }
   int number() {
@@ -190,7 +193,7 @@ class Reader {
       ignore_case_ = true;
       return {};
     } else {
-      refuse("this kind of group");
+      refuse("an unsupported group");
     }
     if (!take(")")) refuse("an unclosed group");
     return result;
@@ -211,7 +214,7 @@ class Reader {
         }
       }
       at_ = start;
-      refuse("this property");
+      refuse("an unsupported property");
     }
     if (code < 0x80 && set.add_escape(static_cast<char>(code))) return {};
     switch (code) {
@@ -234,7 +237,7 @@ class Reader {
     }
     if (!is_word(code)) return code;
     at_ = start;
-    refuse("this escape");
+    refuse("an unsupported escape");
   }
   char32_t hexadecimal(int least, int most, bool braced) {
     char32_t code = 0;
@@ -250,12 +253,12 @@ class Reader {
         break;
       }
     }
-    if (digits < least || code > 0x10ffff || (braced && !take("}"))) refuse("such a number");
+    if (digits < least || code > 0x10ffff || (braced && !take("}"))) refuse("an invalid number");
     return code;
   }
 
   CodeSet klass(int depth) {
-    if (depth > kDeepest) refuse("such depth");
+    if (depth > kDeepest) refuse("groups or classes deeper than 50");
     CodeSet set(true);
     const bool negated = take("^");
     bool first = true;
@@ -266,7 +269,7 @@ class Reader {
         const std::size_t end = text_.find(":]", at_);
         if (end == std::string_view::npos ||
             !set.add_property(text_.substr(at_, end - at_), false)) {
-          refuse("this class");
+          refuse("an unsupported class");
         }
         at_ = end + 2;
       } else if (take("[")) {
@@ -284,9 +287,9 @@ class Reader {
     if (!low) return;
     if (!ahead("-") || ahead("-]")) return set.add(*low, *low);
     take("-");
-    if (ahead("[")) refuse("such a range");
+    if (ahead("[")) refuse("an invalid range");
     const auto high = ahead("\\") ? escape(set) : take_code();
-    if (!high || *high < *low) refuse("such a range");
+    if (!high || *high < *low) refuse("an invalid range");
     set.add(*low, *high);
   }
 

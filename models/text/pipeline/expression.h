@@ -17,7 +17,7 @@ struct Expression {
     kAlternative,  // the first of `parts` that leads to a match
     kSet,          // a code point of `set`
     kRepeat,       // of parts[0]: low to high times
-    kLook,         // parts[0] follows, or does not where `negated`
+    kLook,         // parts[0] follows, or does not if `negated`
     kAtomic,       // parts[0], as it matched first
     kLineStart,
     kLineEnd,
@@ -36,13 +36,13 @@ struct Expression {
 
   static constexpr int kUnbounded = -1;
 
-  /// Whether it can match where there is nothing.
+  /// Whether it can match an empty text.
   bool may_be_empty() const;
 };
 
 /// Reads an expression. **Errors**: as Pattern; `json` is its place.
 Expression read_expression(std::string_view text, const Json& json);
-/// The expression of a text that stands for itself.
+/// The expression that matches a literal text.
 Expression literal_expression(std::string_view text);
 
 }  // namespace tessera::text

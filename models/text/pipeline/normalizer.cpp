@@ -252,7 +252,7 @@ std::unique_ptr<Normalizer> read_normalizer(const Json& json) {
   if (name == "Nmt") return std::make_unique<Nmt>();
   if (name == "ByteLevel") return std::make_unique<ByteLevel>();
   type.fail(
-      "wanted BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Replace, "
+      "must be BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Replace, "
       "Prepend, Precompiled, Nmt, ByteLevel or Sequence, got ",
       type.described());
 }

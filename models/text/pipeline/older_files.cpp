@@ -69,12 +69,13 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
       const std::string_view key = token.key();
       if (key.empty() || key.size() > 9 ||
           key.find_first_not_of("0123456789") != std::string_view::npos) {
-        token.fail("wanted a number as the key, got ", printable(key));
+        token.fail("the key must be a number of at most 9 digits, got ", printable(key));
       }
       std::string text;
       write_json(token, text);
-      if (text.size() < 3 || text[0] != '{')
-        token.fail("wanted an object, got ", token.described());
+      if (text.size() < 3 || text[0] != '{') {
+        token.fail("must be an object with keys, got ", token.described());
+      }
       const auto id = static_cast<index_t>(std::stol(std::string(key)));
       added[id] = str_cat(R"({"id":)", id, ",", std::string_view(text).substr(1));
     }
@@ -101,7 +102,7 @@ void add_vocabulary(const Numbers& numbers, std::string& out) {
 /// ["[SEP]", 102]. Errors: the vocabulary does not have it.
 std::string token_json(const Numbers& numbers, const std::string& name, const std::string& file) {
   const auto id = numbers.find(name);
-  if (!id) fail_file(file, "the special token ", printable(name), " is not there");
+  if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
   return str_cat("[", json_quoted(name), ",", *id, "]");
 }
 
@@ -118,13 +119,16 @@ std::string processor_json(const Numbers& numbers, const SpecialNames& names, bo
 /// The tokens of vocab.txt: lines, whose places are their numbers.
 Numbers numbers_of_lines(std::string_view text, const std::string& file) {
   const index_t lines = std::count(text.begin(), text.end(), '\n') + 1;
-  if (lines > kMostTokens) fail_file(file, "more than ", kMostTokens, " lines");
+  if (lines > kMostTokens) {
+    fail_file(file, "must have at most ", kMostTokens, " lines, got ", lines);
+  }
   Numbers numbers(lines, std::ssize(text));
   for (index_t id = 0; !text.empty(); ++id) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (line.size() > kLongestToken) {
-      fail_file(file, "line ", id + 1, ": a token of ", line.size(), " bytes");
+      fail_file(file, "line ", id + 1, ": a token must have at most ", kLongestToken,
+                " bytes, got ", line.size());
     }
     if (!line.empty()) numbers.set(line, id);
   }
@@ -159,13 +163,16 @@ std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json
 /// The tokens of vocab.json. **Errors**: a number that two of them have.
 Numbers numbers_of_json(const Json& list) {
   const index_t count = list.size();
-  if (count > kMostTokens) list.fail("wanted at most ", kMostTokens, " tokens, got ", count);
+  if (count > kMostTokens) list.fail("must have at most ", kMostTokens, " tokens, got ", count);
   Numbers numbers(count, 0);
   const JsonRange range = token_number_range(count);
   for (const Json& token : list.items()) {
     const index_t id = token.integer(range);
     const bool taken = id < numbers.tokens().size() && !numbers.tokens()[id].empty();
-    if (taken) token.fail(id, " is the number of ", printable(numbers.tokens()[id]), " too");
+    if (taken) {
+      token.fail("tokens must have different numbers, got ", id, " for ",
+                 printable(numbers.tokens()[id]), " too");
+    }
     if (!token.key().empty()) numbers.set(token.key(), id);
   }
   return numbers;

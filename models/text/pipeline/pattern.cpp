@@ -55,8 +55,10 @@ struct Pattern::Program {
 
   int size() const { return static_cast<int>(code.size()); }
   int add(Instruction instruction, const Json& json) {
-    if (code.size() >= kMostInstructions || sets.size() > kMostSets)
-      json.fail("a regular expression that is too long");
+    if (code.size() >= kMostInstructions || sets.size() > kMostSets) {
+      json.fail("a regular expression must have at most ", kMostInstructions, " steps and ",
+                kMostSets, " sets, got more");
+    }
     code.push_back(instruction);
     return size() - 1;
   }
@@ -318,8 +320,8 @@ class Matcher {
   char byte(index_t at) const { return text_[static_cast<std::size_t>(at)]; }
   void count() { effort_.spend(1); }
   void add_way(const Way& way) {
-    require(std::ssize(ways_) < most_ways_, "tokenizer",
-            "a regular expression takes too many steps on this text");
+    require(std::ssize(ways_) < most_ways_, "tokenizer", "a regular expression must leave at most ",
+            most_ways_, " ways to try on this text, got more");
     ways_.push_back(way);
   }
 
@@ -340,7 +342,7 @@ Pattern::Pattern(const Json& json) {
   const Json written = regex ? *regex : json.at("String");
   const std::string_view text = written.text();
   if (text.size() > kMostPatternBytes) {
-    written.fail("wanted at most ", kMostPatternBytes, " bytes, got ", text.size());
+    written.fail("must have at most ", kMostPatternBytes, " bytes, got ", text.size());
   }
   const Expression expression = regex ? read_expression(text, written) : literal_expression(text);
   program->compile(expression, regex ? *regex : json);

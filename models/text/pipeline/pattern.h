@@ -23,7 +23,7 @@ namespace tessera::text {
 /// exponential effort reach.
 class Pattern {
  public:
-  /// A JSON object {"Regex": expression} or {"String": text}; a text stands for itself.
+  /// A JSON object {"Regex": expression} or {"String": text}; a text is literal.
   explicit Pattern(const Json& json);
   ~Pattern();
   Pattern(Pattern&&) noexcept;

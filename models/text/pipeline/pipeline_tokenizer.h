@@ -20,7 +20,7 @@
 
 namespace tessera::text {
 
-/// What a tokenizer_config.json says beside a tokenizer.json.
+/// What a tokenizer_config.json adds to a tokenizer.json.
 struct TokenizerConfig {
   TokenizerSettings settings = {};
   // The special tokens; those it does not name have their usual names ([PAD] or <pad>, ...).
@@ -37,7 +37,7 @@ struct SpecialNames {
   std::string pad, unknown, cls, sep, mask;
 };
 
-/// Those that `config` names; otherwise BERT's where `has` says that they are there, else RoBERTa's.
+/// Those that `config` names; otherwise BERT's if `has` says that they exist, else RoBERTa's.
 SpecialNames special_names(const TokenizerConfig& config,
                            const std::function<bool(std::string_view)>& has);
 

@@ -17,7 +17,9 @@ constexpr index_t kMostParts = 1000;  // each encoding has them all
 
 /// A special token as Bert and Roberta write it: ["[SEP]", 102].
 Layout::Part token_of(const Json& pair, index_t size) {
-  if (!pair.is_list() || pair.size() != 2) pair.fail("wanted a token and its number");
+  if (!pair.is_list() || pair.size() != 2) {
+    pair.fail("must be a token and its number, got ", pair.described());
+  }
   return {kNoText, 0, pair.item(1).integer(JsonRange{0, size - 1})};
 }
 
@@ -46,7 +48,7 @@ void add_special(const Json& piece, const Json& special, index_t size, Parts& pa
   const Json token = special.at(name);
   for (const Json& id : token.at("ids").items()) {
     if (std::ssize(parts) == kMostParts) {
-      piece.fail("more than ", kMostParts, " tokens around texts");
+      piece.fail("must have at most ", kMostParts, " tokens around texts, got more");
     }
     parts.push_back({kNoText, type, id.integer(JsonRange{0, size - 1})});
   }
@@ -54,7 +56,9 @@ void add_special(const Json& piece, const Json& special, index_t size, Parts& pa
 
 /// [{"SpecialToken": {"id", "type_id"}}, {"Sequence": {"id": "A", "type_id"}}, ...]
 Parts template_parts(const Json& pieces, const Json& special, index_t texts, index_t size) {
-  if (pieces.size() > kMostParts) pieces.fail("wanted at most ", kMostParts, " parts");
+  if (pieces.size() > kMostParts) {
+    pieces.fail("must have at most ", kMostParts, " parts, got ", pieces.size());
+  }
   Parts parts;
   std::vector<index_t> times(static_cast<std::size_t>(texts), 0);
   for (const Json& piece : pieces.items()) {
@@ -65,19 +69,25 @@ Parts template_parts(const Json& pieces, const Json& special, index_t texts, ind
     const Json sequence = piece.at("Sequence");
     const std::string name = sequence.text("id");
     const index_t text = name == "A" ? 0 : name == "B" ? 1 : texts;
-    if (text >= texts) sequence.fail("no text is called ", printable(name), " here");
+    if (text >= texts) {
+      sequence.at("id").fail("must be 'A'", texts == 2 ? " or 'B'" : "", ", got ", printable(name));
+    }
     ++times[static_cast<std::size_t>(text)];
     parts.push_back({text, sequence.integer("type_id", JsonRange{0, kMaxType}, 0)});
   }
-  if (std::any_of(times.begin(), times.end(), [](index_t count) { return count != 1; })) {
-    pieces.fail("wanted each text once");
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] != 1) {
+      pieces.fail("must have each text once, got '", "AB"[i], "' ", times[i], " times");
+    }
   }
   return parts;
 }
 
 Layout template_layout(const Json& json, index_t size) {
   const Json special = json.at("special_tokens");
-  if (special.size() > kMostParts) special.fail("wanted at most ", kMostParts, " tokens");
+  if (special.size() > kMostParts) {
+    special.fail("must have at most ", kMostParts, " tokens, got ", special.size());
+  }
   Layout layout{template_parts(json.at("single"), special, 1, size), {}};
   const Json pair = json.at("pair");
   if (pair.size() > 0) layout.pair = template_parts(pair, special, 2, size);
@@ -97,7 +107,9 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
     }
     if (type == "ByteLevel") return;
   }
-  if (has_layout) json.fail("a second processor that puts tokens around texts");
+  if (has_layout) {
+    json.fail("must be the only processor that puts tokens around texts, got a second one");
+  }
   has_layout = true;
   if (type == "BertProcessing") {
     all.layout = bert_layout(json, size);
@@ -107,7 +119,8 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
     all.layout = template_layout(json, size);
   } else {
     json.at("type").fail(
-        "wanted BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel or Sequence, got ",
+        "must be BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel or Sequence, "
+        "got ",
         printable(type));
   }
 }

@@ -9,7 +9,7 @@
 
 namespace tessera::text {
 
-/// A text and where its words stand in `text.text`; tokens never reach from one word into the next.
+/// A text and the places of its words in `text.text`; tokens never reach from one word into the next.
 struct Words {
   AlignedText text;
   std::vector<Span> spans;

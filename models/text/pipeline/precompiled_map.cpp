@@ -5,6 +5,7 @@
 #include "models/text/pipeline/characters.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
+#include "tensor/io/file.h"
 
 namespace tessera::text {
 
@@ -24,7 +25,7 @@ int base64_digit(char c) {
 std::string from_base64(const Json& json) {
   std::string_view text = json.text();
   if (text.size() > kMostMapBytes) {
-    json.fail("a map of ", text.size(), " bytes, more than the ", kMostMapBytes, " that are read");
+    json.fail("must have at most ", kMostMapBytes, " bytes, got ", text.size());
   }
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes;
@@ -32,7 +33,7 @@ std::string from_base64(const Json& json) {
   std::uint32_t bits = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const int digit = base64_digit(text[i]);
-    if (digit < 0) json.fail("not base64 at byte ", i);
+    if (digit < 0) json.fail("must be base64, got ", printable(text.substr(i, 1)), " at byte ", i);
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     if (i % 4 != 0) bytes += static_cast<char>(bits >> (6 - 2 * (i % 4)));
   }
@@ -62,7 +63,7 @@ int count_characters(std::string_view text) {
   return count;
 }
 
-/// The old characters stand for the first of the new ones; the last has the difference.
+/// The first of the new characters replace the old ones; the last has the difference.
 void add_replacement(int old_count, std::string_view text, std::vector<Change>& changes) {
   int count = 0;
   for (std::size_t at = 0; at < text.size(); at += utf8_size(text[at]), ++count) {
@@ -77,16 +78,19 @@ PrecompiledMap::PrecompiledMap(const Json& base64) {
   const std::string bytes = from_base64(base64);
   const std::size_t size = bytes.size() < 4 ? 0 : unit_at(bytes, 0);
   if (size == 0 || size % 4 != 0 || size > bytes.size() - 4) {
-    base64.fail("a map of ", bytes.size(), " bytes whose trie should take ", size);
+    base64.fail("the trie must have 4, 8, ... bytes inside of the map's ", bytes.size(), ", got ",
+                size);
   }
   trie_.reserve(size / 4);
   for (std::size_t at = 4; at < 4 + size; at += 4) trie_.push_back(unit_at(bytes, at));
   texts_ = bytes.substr(4 + size);
-  if (find_invalid_utf8(texts_) != std::string::npos) base64.fail("its texts are not UTF-8");
+  if (const std::size_t bad = find_invalid_utf8(texts_); bad != std::string::npos) {
+    base64.fail("texts must be UTF-8, got ", printable(texts_.substr(bad, 1)));
+  }
   for (std::size_t at = 0; at < texts_.size();) {
     const std::size_t end = std::min(texts_.find('\0', at), texts_.size());
     if (end - at > kLongestText) {
-      base64.fail("a text of ", end - at, " bytes, more than ", kLongestText);
+      base64.fail("a text must have at most ", kLongestText, " bytes, got ", end - at);
     }
     at = end + 1;
   }

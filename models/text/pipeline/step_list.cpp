@@ -13,7 +13,9 @@ void add_steps(const Json& sequence, std::string_view key, std::vector<Json>& st
       add_steps(step, key, steps);
       continue;
     }
-    if (std::ssize(steps) == kMostSteps) sequence.fail("more than ", kMostSteps, " steps");
+    if (std::ssize(steps) == kMostSteps) {
+      sequence.fail("must have at most ", kMostSteps, " steps, got more");
+    }
     steps.push_back(step);
   }
 }

@@ -80,7 +80,7 @@ class Learner {
   void add_alphabet(const WordCounts& words) {
     std::map<std::string, index_t> characters;  // in the order of their code points
     for (const auto& [word, count] : words) {
-      require(count >= 0, "learn_subwords", "a word that occurs ", count, " times");
+      require(count >= 0, "learn_subwords", "counts of words must be at least 0, got ", count);
       for (const std::string& character : split_characters(word)) characters[character] += count;
     }
     for (const std::string& character : options_.alphabet) {
@@ -188,9 +188,9 @@ class Learner {
 
 LearnedSubwords learn_subwords(const WordCounts& words, const SubwordLearning& options) {
   require(options.vocabulary_size >= 0 && options.min_count >= 0 && options.most_characters >= 0,
-          "learn_subwords", "vocabulary_size ", options.vocabulary_size, ", min_count ",
-          options.min_count, " and most_characters ", options.most_characters,
-          " must not be negative");
+          "learn_subwords",
+          "vocabulary_size, min_count and most_characters must be at least 0, got ",
+          options.vocabulary_size, ", ", options.min_count, " and ", options.most_characters);
   return Learner(options).learn(words);
 }
 

@@ -30,7 +30,7 @@ struct LearnedSubwords {
 /// Begins with words as characters, and makes the most frequent pair of neighbours one token, again
 /// and again; of equally frequent pairs that with the lowest numbers, of the left token first.
 /// Tokens are the special ones, the characters by code point, those with prefix and suffix, the
-/// pairs. Special tokens and characters are kept even if they alone are more than vocabulary_size.
+/// pairs. Special tokens and characters are kept even if there are more than vocabulary_size of them.
 /// No pair becomes a token of more than 1000 bytes.
 /// **Errors**: std::invalid_argument: words that are not UTF-8; options or counts that are
 /// negative.

@@ -27,7 +27,7 @@ std::optional<std::string> token_text(const std::optional<Json>& json, std::stri
 Side side(const Json& config, std::string_view key) {
   const std::string name = config.text(key, "right");
   if (name != "left" && name != "right") {
-    config.at(key).fail("wanted 'left' or 'right', got ", printable(name));
+    config.at(key).fail("must be 'left' or 'right', got ", printable(name));
   }
   return name == "left" ? Side::kLeft : Side::kRight;
 }
@@ -52,7 +52,7 @@ bool feeds_types(const Json& config) {
 TokenizerSettings settings_of(const Json& config) {
   TokenizerSettings settings;
   const double length = config.number("model_max_length", 0.0);
-  if (length < 0) config.at("model_max_length").fail("wanted at least 0, got ", length);
+  if (length < 0) config.at("model_max_length").fail("must be at least 0, got ", length);
   if (length < kLongest) settings.max_length = static_cast<index_t>(length);
   settings.feeds_types = feeds_types(config);
   settings.padding = side(config, "padding_side");
@@ -122,8 +122,9 @@ PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
   if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
     return PipelineTokenizer::from_json(parse_own_json(std::move(*text), folder.string()), all);
   }
-  fail_file(folder.string(),
-            "no tokenizer here: wanted tokenizer.json, vocab.txt, or vocab.json and merges.txt");
+  fail_file(
+      folder.string(),
+      "must have a tokenizer (tokenizer.json, vocab.txt, or vocab.json and merges.txt), got none");
 }
 
 }  // namespace tessera::text

@@ -10,6 +10,7 @@
 #include "models/text/pipeline/subword_trainer.h"
 #include "models/text/utf8.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
 namespace tessera::text {
@@ -50,7 +51,9 @@ WordCounts count_words(std::span<const std::string> texts, const PipelineParts& 
   const auto pre_tokenizer = read_pre_tokenizer(parse_json(parts.pre_tokenizer, "pre_tokenizer"));
   WordCounts counts;
   for (const std::string& text : texts) {
-    require(find_invalid_utf8(text) == std::string::npos, "train", "a text is not UTF-8");
+    if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+      fail("train", "byte ", bad, " of a text must be UTF-8, got ", printable(text.substr(bad, 1)));
+    }
     Words words;
     words.text.text = text;
     if (normalizer != nullptr) normalizer->apply(words.text);

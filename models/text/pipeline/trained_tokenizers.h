@@ -15,8 +15,8 @@ namespace tessera::text {
 struct TokenizerTraining {
   index_t vocabulary_size = 30000;  // at which learning ends; 0: when all words are whole
   index_t min_count = 0;            // of a pair that becomes a token
-  bool lower_case = true;           // and without accents; WordPiece alone
-  index_t most_characters = 1000;   // that are told apart, the rarer ones unknown; WordPiece alone
+  bool lower_case = true;           // and without accents; only WordPiece
+  index_t most_characters = 1000;   // in the alphabet, the rarer ones unknown; only WordPiece
 };
 
 /// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's

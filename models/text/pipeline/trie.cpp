@@ -110,7 +110,7 @@ class Trie::Builder {
     end_ = std::max(end_, node + 1);
   }
 
-  /// A base from which all of these children stand on free places.
+  /// A base with which all of these children have free places.
   Node place(std::span<const unsigned char> labels, std::size_t tokens) {
     int tries = 0;
     for (Node first = next_of(kRoot); first != kRoot && tries < kMostTries;
@@ -127,8 +127,8 @@ class Trie::Builder {
     return checked(end_, tokens);
   }
   static Node checked(Node base, std::size_t tokens) {
-    require(base <= most_nodes(tokens), "Trie", tokens,
-            " tokens have more different beginnings than fit in reason");
+    require(base <= most_nodes(tokens), "Trie", tokens, " tokens must have at most ",
+            most_nodes(tokens), " different beginnings, got more");
     return base;
   }
 

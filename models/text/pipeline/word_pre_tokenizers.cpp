@@ -32,7 +32,7 @@ constexpr std::array<CharacterKind, 128> kAscii = [] {
   return kinds;
 }();
 
-/// A character: of which kind, and where the next one begins.
+/// The kind of a character, and the beginning of the next one.
 struct Next {
   CharacterKind kind;
   index_t end;
@@ -61,7 +61,7 @@ index_t size_of_ending(std::string_view text) {
   return two == "re" || two == "ve" || two == "ll" ? 3 : 0;
 }
 
-/// Where the word of GPT-2 that begins at `at` ends.
+/// The end of GPT-2's word that begins at `at`.
 index_t end_of_word(std::string_view text, index_t at, index_t end) {
   const auto size = static_cast<std::size_t>(end - at);
   const std::string_view rest = text.substr(static_cast<std::size_t>(at), size);
@@ -84,7 +84,7 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
   return space == end || last == at ? space : last;
 }
 
-/// Every byte of every text comes past here.
+/// Speed matters: every byte of every text is written here.
 void write_bytes(Words& words) {
   const AlignedText& text = words.text;
   AlignedText written{.text = {}, .origins = {}, .begin = text.begin, .effort = text.effort};

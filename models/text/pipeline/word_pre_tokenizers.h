@@ -34,7 +34,7 @@ class ByteLevelPreTokenizer final : public PreTokenizer {
   ByteLevelOptions options_;
 };
 
-/// Puts `prefix` before each word that does not begin with it, where `wanted(word)` says so.
+/// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
 template <class Wanted>
 void prepend_to_words(std::string_view prefix, Words& words, Wanted wanted) {
   const auto missing = [&](Span word) {

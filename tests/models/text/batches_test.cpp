@@ -20,7 +20,8 @@ TEST(MakeBatch, PadsToTheLongestChosen) {
   EXPECT_EQ(lengths_of(examples), (Ids{2, 5, 3, 0}));
   EXPECT_TRUE(test::throws("make_batch", {"4"}, [&] { make_batch(examples, Ids{4}); }));
   EXPECT_TRUE(test::throws("make_batch", {"-1"}, [&] { make_batch(examples, Ids{-1}); }));
-  EXPECT_TRUE(test::throws("make_batch", {"no examples"}, [&] { make_batch(examples, Ids{}); }));
+  EXPECT_TRUE(
+      test::throws("make_batch", {"at least 1 example"}, [&] { make_batch(examples, Ids{}); }));
 }
 
 TEST(MakeBatch, HasTheLabelsThatTheExamplesHave) {
@@ -52,17 +53,21 @@ TEST(MakeBatch, RefusesExamplesThatDoNotFit) {
   const auto refuses = [](const std::string& part, const std::vector<Example>& examples) {
     EXPECT_TRUE(test::throws("make_batch", {part}, [&] { make_batch(examples, Ids{0, 1}); }));
   };
-  refuses("examples 0 and 1 have labels of different kinds", {{{5}, 1}, {{6}, 1.0}});
-  refuses("different kinds", {{{5}, 1}, {{6}}});
-  refuses("different kinds", {{{5}, 1}, {{6}, Ids{1}}});
-  refuses("example 1 has 2 tokens and 1 labels", {{{5}, Ids{1}}, {{6, 7}, Ids{1}}});
-  refuses("example 1 has 1 tokens and 2 types", {{{5}}, {{6}, {}, {0, 0}}});
+  refuses("labels must be of one kind, got two in the examples 0 and 1", {{{5}, 1}, {{6}, 1.0}});
+  refuses("must be of one kind", {{{5}, 1}, {{6}}});
+  refuses("must be of one kind", {{{5}, 1}, {{6}, Ids{1}}});
+  refuses("example 1 must have a label for each token, got 1 labels for 2 tokens",
+          {{{5}, Ids{1}}, {{6, 7}, Ids{1}}});
+  refuses("example 1 must have a type for each token, got 2 types for 1 tokens",
+          {{{5}}, {{6}, {}, {0, 0}}});
 }
 
 TEST(ClassOf, IsTheNumberOfAText) {
   EXPECT_EQ(class_of({{5}, 3}), 3);
   for (const Label& label : {Label(), Label(2.0), Label(Ids{3})}) {
-    EXPECT_TRUE(test::throws("class_of", {"no class"}, [&] { class_of({{5}, label}); }));
+    EXPECT_TRUE(test::throws("class_of", {"must be a class, got"}, [&] {
+      class_of({{5}, label});
+    }));
   }
 }
 

@@ -66,7 +66,7 @@ TEST(CharacterTokenizer, IsTheSameAfterItsText) {
   for (const std::string token : {"ab", "", "\xc3"}) {
     const std::string error =
         file_error([&] { CharacterTokenizer::from_text(start + token + "\n", "v"); });
-    EXPECT_NE(error.find("is not one of the characters"), std::string::npos) << error;
+    EXPECT_NE(error.find("must be one of the characters"), std::string::npos) << error;
   }
 }
 

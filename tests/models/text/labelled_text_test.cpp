@@ -39,12 +39,17 @@ TEST(ReadLabelledLines, CutsAtTheFirstTab) {
 
 TEST(ReadLabelledLines, NamesTheLineThatIsWrong) {
   EXPECT_EQ(error_of("A\tx\nno tab\n"),
-            "line 2: no tab; wanted a label, a tab and a text, not 'no tab'");
-  EXPECT_EQ(error_of("A\tx\n\nA\ty"), "line 2: empty; wanted a label, a tab and a text");
-  EXPECT_EQ(error_of("A\tx\r\n\r\n"), "line 2: empty; wanted a label, a tab and a text");
-  EXPECT_EQ(error_of("A\tx\nLOC\t\n"), "line 2, byte 5: no text after the label 'LOC'");
-  EXPECT_EQ(error_of("LOC\t \t\n"), "line 1, byte 5: no text after the label 'LOC'");
-  EXPECT_EQ(error_of("\ttext\n"), "line 1, byte 1: no label before the tab");
+            "line 2: must be a label, a tab and a text, got no tab in 'no tab'");
+  EXPECT_EQ(error_of("A\tx\n\nA\ty"),
+            "line 2: must be a label, a tab and a text, got an empty line");
+  EXPECT_EQ(error_of("A\tx\r\n\r\n"),
+            "line 2: must be a label, a tab and a text, got an empty line");
+  EXPECT_EQ(error_of("A\tx\nLOC\t\n"),
+            "line 2, byte 5: the text after the label 'LOC' must not be blank, got ''");
+  EXPECT_EQ(error_of("LOC\t \t\n"),
+            "line 1, byte 5: the text after the label 'LOC' must not be blank, got ' \\x09'");
+  EXPECT_EQ(error_of("\ttext\n"),
+            "line 1, byte 1: the label before the tab must not be blank, got ''");
   EXPECT_LE(error_of(std::string(10000, 'x')).size(), 512u);
 }
 
@@ -56,7 +61,7 @@ TEST(Labels, AreNumberedInTheirOrder) {
   EXPECT_EQ(file_error([&] {
               label_numbers(examples, {"a", "b"}, "test.tsv");
             }),
-            "test.tsv: line 4: unknown label 'C'; known are 'a, b'");
+            "test.tsv: line 4: label must be one of 'a, b', got 'C'");
 }
 
 TEST(ReadLabelledPairs, CutsAtBothTabs) {
@@ -75,14 +80,16 @@ TEST(ReadLabelledPairs, NamesTheLineThatIsWrong) {
   const auto error = [](const std::string& bytes) {
     return error_of(bytes, [](const auto& path) { read_labelled_pairs(path); });
   };
-  const std::string wanted = "; wanted a label, a tab, a text, a tab and a text";
-  EXPECT_EQ(error("a\tb\tc\n\n"), "line 2: empty" + wanted);
-  EXPECT_EQ(error("a b c"), "line 1: no tab" + wanted + ", not 'a b c'");
-  EXPECT_EQ(error("a\tb\tc\na\tb"), "line 2: 1 tab" + wanted + ", not 'a\\x09b'");
-  EXPECT_EQ(error("a\tb\tc\td"), "line 1: 3 tabs" + wanted + ", not 'a\\x09b\\x09c\\x09d'");
-  EXPECT_EQ(error("\tb\tc"), "line 1, byte 1: no label before the tab");
-  EXPECT_EQ(error("ab\t \tc"), "line 1, byte 4: no text after the label 'ab'");
-  EXPECT_EQ(error("ab\tcde\t"), "line 1, byte 8: no second text after the text 'cde'");
+  const std::string must = ": must be a label, a tab, a text, a tab and a text, got ";
+  EXPECT_EQ(error("a\tb\tc\n\n"), "line 2" + must + "an empty line");
+  EXPECT_EQ(error("a b c"), "line 1" + must + "no tab in 'a b c'");
+  EXPECT_EQ(error("a\tb\tc\na\tb"), "line 2" + must + "1 tab in 'a\\x09b'");
+  EXPECT_EQ(error("a\tb\tc\td"), "line 1" + must + "3 tabs in 'a\\x09b\\x09c\\x09d'");
+  EXPECT_EQ(error("\tb\tc"), "line 1, byte 1: the label before the tab must not be blank, got ''");
+  EXPECT_EQ(error("ab\t \tc"),
+            "line 1, byte 4: the text after the label 'ab' must not be blank, got ' '");
+  EXPECT_EQ(error("ab\tcde\t"),
+            "line 1, byte 8: the second text after the text 'cde' must not be blank, got ''");
 }
 
 TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
@@ -101,20 +108,23 @@ TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
   EXPECT_EQ(label_numbers(sentences, {"O", "B-PER"}, "f"),
             (std::vector<std::vector<index_t>>{{1, 0}, {0, 0}}));
   EXPECT_EQ(file_error([&] { label_numbers(sentences, {"B-PER"}, "dev.tsv"); }),
-            "dev.tsv: line 3: unknown label 'O'; known are 'B-PER'");
+            "dev.tsv: line 3: label must be one of 'B-PER', got 'O'");
 }
 
 TEST(ReadTaggedTokens, NamesTheLineThatIsWrong) {
   const auto error = [](const std::string& bytes) {
     return error_of(bytes, [](const auto& path) { read_tagged_tokens(path); });
   };
-  EXPECT_EQ(error("a\tO\n\nb O\n"), "line 3: no tab; wanted a token, a tab and a tag, not 'b O'");
+  EXPECT_EQ(error("a\tO\n\nb O\n"),
+            "line 3: must be a token, a tab and a tag, got no tab in 'b O'");
   EXPECT_EQ(error("a\tO\t\n"),
-            "line 1: 2 tabs; wanted a token, a tab and a tag, not 'a\\x09O\\x09'");
-  EXPECT_EQ(error("a\tO\n\tO\n"), "line 2, byte 1: no token before the tab");
-  EXPECT_EQ(error("a\t\n"), "line 1, byte 3: no tag after the token 'a'");
-  EXPECT_EQ(error("\n\n"), "no token stands in it");
-  EXPECT_EQ(error("a\tO\n\xff\tO\n"), "line 2, byte 1: not UTF-8: '\\xff'");
+            "line 1: must be a token, a tab and a tag, got 2 tabs in 'a\\x09O\\x09'");
+  EXPECT_EQ(error("a\tO\n\tO\n"),
+            "line 2, byte 1: the token before the tab must not be blank, got ''");
+  EXPECT_EQ(error("a\t\n"),
+            "line 1, byte 3: the tag after the token 'a' must not be blank, got ''");
+  EXPECT_EQ(error("\n\n"), "must have at least 1 token, got none");
+  EXPECT_EQ(error("a\tO\n\xff\tO\n"), "line 2, byte 1: must be UTF-8, got '\\xff'");
 }
 
 TEST(LabelValues, AreNumbers) {
@@ -126,7 +136,7 @@ TEST(LabelValues, AreNumbers) {
     EXPECT_EQ(file_error([&] {
                 label_values(std::vector<LabelledText>{{"1", "x"}, {bad, "x"}}, "f");
               }),
-              "f: line 2: wanted a number, got '" + bad + "'");
+              "f: line 2: label must be a number, got '" + bad + "'");
   }
 }
 

@@ -125,9 +125,11 @@ TEST(MaskTokens, TakesSpecialTokensWhereverTheyStand) {
 TEST(MaskTokens, NeedsAMaskOnlyWhereItHides) {
   const Tensor tokens = tensor({{5, 6}});
   Rng rng(1);
-  EXPECT_TRUE(test::throws("mask_tokens", {"no [MASK]"}, [&] { mask_tokens(tokens, {}, 9, rng); }));
+  EXPECT_TRUE(test::throws("mask_tokens", {"special.mask must be a token"},
+                           [&] { mask_tokens(tokens, {}, 9, rng); }));
   EXPECT_EQ(mask_tokens(tokens, {}, 9, rng, {.chosen = 1, .masked = 0}).count, 2);
-  EXPECT_TRUE(test::throws("mask_tokens", {"special token 9 in a vocabulary of 9"},
+  EXPECT_TRUE(test::throws("mask_tokens",
+                           {"special tokens must be at least 0 and below vocabulary_size 9, got 9"},
                            [&] { mask_tokens(tokens, {.mask = 9}, 9, rng); }));
 }
 
@@ -188,13 +190,14 @@ TEST(MaskTokens, RefusesWhatIsNoTokenOrNoChance) {
   };
   const Tensor tokens = tensor({{5, 6}});
   refuses("float32", tokens.to(kFloat32), kSize, {});
-  refuses("token 6 in a vocabulary of 6", tokens, 6, {});
+  refuses("ids must be at least 0 and below vocabulary_size 6, got 6", tokens, 6, {});
   refuses("-1", tensor({{-1}}), kSize, {});
-  refuses("nothing to choose from", tokens, kFirst, {});
-  refuses("not chances", tokens, kSize, {.chosen = 1.5});
-  refuses("not chances", tokens, kSize, {.masked = 0.8, .random = 0.3});
-  refuses("not chances", tokens, kSize, {.random = -0.1});
-  refuses("not chances", tokens, kSize, {.chosen = std::numeric_limits<double>::quiet_NaN()});
+  refuses("vocabulary_size must be above", tokens, kFirst, {});
+  refuses("must be from 0 to 1, got", tokens, kSize, {.chosen = 1.5});
+  refuses("must be from 0 to 1, got", tokens, kSize, {.masked = 0.8, .random = 0.3});
+  refuses("must be from 0 to 1, got", tokens, kSize, {.random = -0.1});
+  refuses("must be from 0 to 1, got", tokens, kSize,
+          {.chosen = std::numeric_limits<double>::quiet_NaN()});
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ TEST(ReadText, ReturnsTheWholeFileWithUnixLineEnds) {
 }
 
 TEST(ReadText, RefusesWhatIsNoText) {
-  EXPECT_EQ(text_error(""), "the file is empty");
-  EXPECT_EQ(text_error("\xef\xbb\xbf"), "the file is empty");
-  EXPECT_EQ(text_error("\xff"), "line 1, byte 1: not UTF-8: '\\xff'");
-  EXPECT_EQ(text_error("ab\ncd\xe9 e\n"), "line 2, byte 3: not UTF-8: '\\xe9'");
-  EXPECT_EQ(text_error("ab\n\n\xc3\n"), "line 3, byte 1: not UTF-8: '\\xc3'");
+  EXPECT_EQ(text_error(""), "must have at least 1 byte, got none");
+  EXPECT_EQ(text_error("\xef\xbb\xbf"), "must have at least 1 byte, got none");
+  EXPECT_EQ(text_error("\xff"), "line 1, byte 1: must be UTF-8, got '\\xff'");
+  EXPECT_EQ(text_error("ab\ncd\xe9 e\n"), "line 2, byte 3: must be UTF-8, got '\\xe9'");
+  EXPECT_EQ(text_error("ab\n\n\xc3\n"), "line 3, byte 1: must be UTF-8, got '\\xc3'");
   EXPECT_NE(file_error([] { read_text("/absent/file"); }).find("/absent/file: cannot open"),
             std::string::npos);
 }
@@ -47,7 +47,7 @@ TEST(ReadText, RefusesWhatIsNoText) {
 TEST(CleanText, IsReadTextOfBytesFromElsewhere) {
   EXPECT_EQ(clean_text("\xef\xbb\xbfone\r\ntwo", "there"), "one\ntwo");
   EXPECT_EQ(file_error([] { clean_text("a\n\xff", "there"); }),
-            "there: line 2, byte 1: not UTF-8: '\\xff'");
+            "there: line 2, byte 1: must be UTF-8, got '\\xff'");
 }
 
 TEST(ReadLines, DropsLineEndsAndNothingElse) {

@@ -75,10 +75,10 @@ TEST(EncodePair, TellsTheTextsApart) {
   const Texts texts = {"The cat."};
   EXPECT_EQ(WordTokenizer::of(texts, {.sep = true}).encode_pair("the", "cat").ids,
             (Ids{2, 5, 4, 6, 4}));
-  EXPECT_TRUE(throws("encode_pair", {"no [SEP]"},
+  EXPECT_TRUE(throws("encode_pair", {"must have a [SEP]"},
                      [&] { WordTokenizer::of(texts).encode_pair("the", "cat"); }));
-  EXPECT_TRUE(
-      throws("encode_pair", {"no [SEP]"}, [] { ByteTokenizer({.cls = 7}).encode_pair("a", "b"); }));
+  EXPECT_TRUE(throws("encode_pair", {"must have a [SEP]"},
+                     [] { ByteTokenizer({.cls = 7}).encode_pair("a", "b"); }));
 }
 
 TEST(EncodePair, FollowsAnyLayout) {
@@ -96,11 +96,12 @@ TEST(Tokenizer, RefusesALayoutThatIsNone) {
   const auto refuses = [](const Layout& layout, const char* words) {
     return throws("Tokenizer", {words}, [&] { ByteTokenizer{layout}; });
   };
-  EXPECT_TRUE(refuses({.single = {{0, 0}, {1, 0}}, .pair = {}}, "1 text must name each once"));
+  EXPECT_TRUE(
+      refuses({.single = {{0, 0}, {1, 0}}, .pair = {}}, "1 text must name each once, got 0, 1"));
   EXPECT_TRUE(refuses({}, "1 text must"));
   EXPECT_TRUE(refuses({.single = {{0, 0}}, .pair = {{0, 0}, {0, 1}}}, "2 texts must"));
   EXPECT_TRUE(refuses({.single = {{0, 0}}, .pair = {{-2, 0}, {1, 1}}}, "2 texts must"));
-  EXPECT_TRUE(refuses({.single = {{0, 0}, {kNo, 0, 256}}, .pair = {}}, "token 256 of 256"));
+  EXPECT_TRUE(refuses({.single = {{0, 0}, {kNo, 0, 256}}, .pair = {}}, "below 256, got 256"));
 }
 
 TEST(Encode, CutsToTheLength) {
@@ -112,10 +113,10 @@ TEST(Encode, CutsToTheLength) {
   EXPECT_EQ(left.offsets[1], (Span{2, 3}));
   EXPECT_EQ(bert.encode("abcd", {.max_length = 2}).ids, (Ids{2, 4}));
   EXPECT_EQ(bert.encode("abcd", {.add_special = false, .max_length = 1}).ids, (Ids{'a'}));
-  EXPECT_TRUE(throws("encode", {"max_length 1", "2 special"},
+  EXPECT_TRUE(throws("encode", {"max_length must be 0 or at least 2", "special tokens, got 1"},
                      [&] { bert.encode("abcd", {.max_length = 1}); }));
   EXPECT_TRUE(throws("encode", {"-3"}, [&] { bert.encode("", {.max_length = -3}); }));
-  EXPECT_TRUE(throws("encode_pair", {"max_length 2", "3 special"},
+  EXPECT_TRUE(throws("encode_pair", {"max_length must be 0 or at least 3", "special tokens, got 2"},
                      [&] { bert.encode_pair("a", "b", {.max_length = 2}); }));
 }
 
@@ -154,9 +155,9 @@ TEST(EncodePair, CutsTheTextThatIsNamed) {
   EXPECT_EQ(lengths_in(5, 6, 4, Truncation::kFirst), Lengths(1, 4));
   EXPECT_EQ(lengths_in(5, 2, 9, Truncation::kSecond), Lengths(2, 3));
   EXPECT_EQ(lengths_in(9, 4, 5, Truncation::kSecond), Lengths(4, 5));
-  EXPECT_TRUE(throws("encode_pair", {"the first text has 6 tokens, but 6"},
+  EXPECT_TRUE(throws("encode_pair", {"the first text must have more than 6 tokens", "got 6"},
                      [] { lengths_in(4, 6, 4, Truncation::kFirst); }));
-  EXPECT_TRUE(throws("encode_pair", {"the second text has 1 tokens, but 3"},
+  EXPECT_TRUE(throws("encode_pair", {"the second text must have more than 3 tokens", "got 1"},
                      [] { lengths_in(4, 6, 1, Truncation::kSecond); }));
   const EncodeOptions left = {.max_length = 7, .cut = Side::kLeft};
   EXPECT_EQ(ByteTokenizer(kBert).encode_pair("abc", "xyz", left).ids,
@@ -181,10 +182,12 @@ TEST(EncodeWindows, CoverATextAndShareTheStride) {
   EXPECT_EQ(bert.encode_windows("abcdefg", {.max_length = 5, .stride = 1})[1].offsets,
             (std::vector<Span>{{0, 0}, {2, 3}, {3, 4}, {4, 5}, {0, 0}}));
   for (const index_t stride : {-1, 3, 4}) {
-    EXPECT_TRUE(throws("encode_windows", {"windows of 3 tokens", std::to_string(stride)},
+    EXPECT_TRUE(throws("encode_windows",
+                       {"below 3, the tokens of a window, got " + std::to_string(stride)},
                        [&] { windows({.max_length = 5, .stride = stride}); }));
   }
-  EXPECT_TRUE(throws("encode_windows", {"windows of 0"}, [&] { windows({.max_length = 2}); }));
+  EXPECT_TRUE(throws("encode_windows", {"stride must be at least 0 and below 0", "got 0"},
+                     [&] { windows({.max_length = 2}); }));
 }
 
 TEST(EncodePairWindows, CutTheTextThatIsNamed) {
@@ -223,7 +226,7 @@ TEST(EncodeAll, EncodesEachTextOnAnyNumberOfThreads) {
   EXPECT_TRUE(bert.encode_all(Texts{}).empty());
   texts[2500] = "\x80";
   texts[100] = "ab\x80";
-  EXPECT_TRUE(throws("encode", {"byte 2 is not UTF-8"}, [&] { bert.encode_all(texts); }));
+  EXPECT_TRUE(throws("encode", {"byte 2 must be UTF-8"}, [&] { bert.encode_all(texts); }));
 }
 
 TEST(Decode, LeavesOutSpecialTokensOnRequest) {
@@ -244,7 +247,7 @@ TEST(Encode, RefusesWhatIsNotUtf8) {
     for (const Tokenizer* tokenizer :
          {static_cast<const Tokenizer*>(&words), static_cast<const Tokenizer*>(&characters)}) {
       EXPECT_TRUE(
-          throws("encode", {"byte 2 is not UTF-8"}, [&] { tokenizer->encode("a " + bad); }));
+          throws("encode", {"byte 2 must be UTF-8"}, [&] { tokenizer->encode("a " + bad); }));
     }
     EXPECT_TRUE(throws("encode_pair", {"byte 0"}, [&] { words.encode_pair("a", bad); }));
     EXPECT_TRUE(throws("encode_pair", {"byte 0"}, [&] { words.encode_pair(bad, "a"); }));

@@ -46,7 +46,8 @@ TEST(Tokenizers, AreLearned) {
     const auto whole = make_tokenizer(kind, texts);  // learns to the end: each word is one token
     EXPECT_EQ(whole->encode("newest low").ids.size(), 4u) << kind;
     EXPECT_GT(whole->size(), make_tokenizer(kind, texts, {.min_count = 3})->size()) << kind;
-    EXPECT_TRUE(test::throws("train", {"not UTF-8"}, [&] { make_tokenizer(kind, Texts{"\xff"}); }));
+    EXPECT_TRUE(
+        test::throws("train", {"must be UTF-8"}, [&] { make_tokenizer(kind, Texts{"\xff"}); }));
   }
 }
 
@@ -67,12 +68,12 @@ TEST(Tokenizers, RefuseOtherText) {
   const auto error = [](const std::string& text) {
     return file_error([&] { tokenizer_from_text(text, "v"); });
   };
-  EXPECT_EQ(error(""), "v: line 1: the text ends, cut short");
+  EXPECT_EQ(error(""), "v: line 1: must end with a line break, got the end of the file");
   EXPECT_EQ(error("vocab\n"),
-            "v: line 1: wanted 'words', 'characters' or a tokenizer.json's {, got 'vocab'");
-  EXPECT_EQ(error("words\n[PAD]\n[UNK]\nthe\n"), "v: line 4: wanted [CLS], got 'the'");
+            "v: line 1: must be 'words', 'characters' or the { of a tokenizer.json, got 'vocab'");
+  EXPECT_EQ(error("words\n[PAD]\n[UNK]\nthe\n"), "v: line 4: must be [CLS], got 'the'");
   const std::string start = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
-  EXPECT_EQ(error(start + "a\na\n"), "v: line 7: 'a' stands here twice");
+  EXPECT_EQ(error(start + "a\na\n"), "v: line 7: tokens must be different, got 'a' twice");
 }
 
 }  // namespace

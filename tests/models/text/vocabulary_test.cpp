@@ -44,13 +44,14 @@ TEST(Vocabulary, IsAListAndItsInverse) {
 
 TEST(Vocabulary, RefusesWhatHasNoNumberAndNoToken) {
   const Vocabulary plain({"a", "b"}, {});
-  EXPECT_TRUE(throws("Vocabulary", {"'c'", "no [UNK]"}, [&] { (void)plain.id("c"); }));
-  EXPECT_TRUE(throws("Vocabulary", {"number 2", "there are 2"}, [&] { (void)plain.token(2); }));
+  EXPECT_TRUE(throws("Vocabulary", {"must have an unknown token or 'c', got neither"},
+                     [&] { (void)plain.id("c"); }));
+  EXPECT_TRUE(throws("Vocabulary", {"below 2, got 2"}, [&] { (void)plain.token(2); }));
   EXPECT_TRUE(throws("Vocabulary", {"-1"}, [&] { (void)plain.token(-1); }));
-  EXPECT_TRUE(throws("Vocabulary", {"'a'", "twice, as 0 and 2"}, [] {
-    Vocabulary({"a", "b", "a"}, {});
+  EXPECT_TRUE(throws("Vocabulary", {"'a' as 0 and 2"}, [] { Vocabulary({"a", "b", "a"}, {}); }));
+  EXPECT_TRUE(throws("Vocabulary", {"at least 0 and below 2, got 2"}, [] {
+    Vocabulary({"a", "b"}, {.mask = 2});
   }));
-  EXPECT_TRUE(throws("Vocabulary", {"number 2 of 2"}, [] { Vocabulary({"a", "b"}, {.mask = 2}); }));
   EXPECT_TRUE(throws("Vocabulary", {"-1"}, [] { Vocabulary({"a"}, {.cls = -1}); }));
 }
 
@@ -102,15 +103,18 @@ TEST(VocabularyText, RefusesOtherText) {
     });
   };
   const std::string four = kFour;
-  EXPECT_EQ(error(""), "v: line 1: the text ends, cut short");
-  EXPECT_EQ(error("other\n"), "v: line 1: wanted 'any', got 'other'");
-  EXPECT_EQ(error("any\n[PAD]\n[UNK]\nthe\n"), "v: line 4: wanted [CLS], got 'the'");
-  EXPECT_EQ(error("any\n" + four + "a\nb"), "v: line 7: the text ends, cut short");
-  EXPECT_EQ(error("any\n" + four + "[SEP]\na\nb"), "v: line 8: the text ends, cut short");
-  EXPECT_EQ(error("any\n" + four + "a\na\n"), "v: line 7: 'a' stands here twice");
-  EXPECT_EQ(error("any\n" + four + "\\r\n\r\n"), "v: line 7: '\\x0d' stands here twice");
+  EXPECT_EQ(error(""), "v: line 1: must end with a line break, got the end of the file");
+  EXPECT_EQ(error("other\n"), "v: line 1: must be 'any', got 'other'");
+  EXPECT_EQ(error("any\n[PAD]\n[UNK]\nthe\n"), "v: line 4: must be [CLS], got 'the'");
+  EXPECT_EQ(error("any\n" + four + "a\nb"),
+            "v: line 7: must end with a line break, got the end of the file");
+  EXPECT_EQ(error("any\n" + four + "[SEP]\na\nb"),
+            "v: line 8: must end with a line break, got the end of the file");
+  EXPECT_EQ(error("any\n" + four + "a\na\n"), "v: line 7: tokens must be different, got 'a' twice");
+  EXPECT_EQ(error("any\n" + four + "\\r\n\r\n"),
+            "v: line 7: tokens must be different, got '\\x0d' twice");
   for (const std::string token : {"bad", "\\x", "\\", "\xff"}) {
-    EXPECT_NE(error("any\n" + four + token + "\n").find("is not one of the any"),
+    EXPECT_NE(error("any\n" + four + token + "\n").find("must be one of the any"),
               std::string::npos);
   }
 }

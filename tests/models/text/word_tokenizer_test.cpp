@@ -88,8 +88,7 @@ TEST(WordTokenizer, EncodesAndDecodes) {
   EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 3}, {3, 4}, {5, 8}}));
   EXPECT_EQ(words.decode(Ids{4, 5, 3}), "the cat [MASK]");
   EXPECT_EQ(words.decode(Ids{}), "");
-  EXPECT_TRUE(
-      throws("Vocabulary", {"number 6", "there are 6"}, [&] { (void)words.decode(Ids{6}); }));
+  EXPECT_TRUE(throws("Vocabulary", {"below 6, got 6"}, [&] { (void)words.decode(Ids{6}); }));
   // No text can hold a special token.
   const auto brackets = WordTokenizer::of(Texts{"[mask] [PAD]"});
   EXPECT_EQ(brackets.encode("[PAD]", {.add_special = false}).ids,
@@ -118,7 +117,7 @@ TEST(WordTokenizer, IsTheSameAfterItsText) {
   EXPECT_EQ(words.encode("A Cat").ids, (Ids{2, 1, 4}));
   for (const std::string token : {"two words", "Upper", "", "a.b"}) {
     EXPECT_EQ(file_error([&] { WordTokenizer::from_text(start + token + "\n", "v"); }),
-              "v: line 6: '" + token + "' is not one of the words that a text can have");
+              "v: line 6: must be one of the words that a text can have, got '" + token + "'");
   }
 }
 

@@ -52,48 +52,48 @@ TEST(PatternTest, SeesNothingOutsideOfItsWord) {
 
 TEST(PatternTest, RefusesByNameWhatItDoesNotKnow) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"a(?<=b)", "byte 2 of the regular expression: this kind of group"},
-      {"(?<!b)", "this kind of group"},
-      {"(?<n>a)", "this kind of group"},
-      {"a(?i)b", "this kind of group"},
-      {"\\1", "this escape"},
-      {"\\b", "this escape"},
-      {"\\K", "this escape"},
-      {"\\p{Han}", "this property"},
-      {"\\pL", "this property"},
+      {"a(?<=b)", "got an unsupported group at byte 2"},
+      {"(?<!b)", "an unsupported group"},
+      {"(?<n>a)", "an unsupported group"},
+      {"a(?i)b", "an unsupported group"},
+      {"\\1", "an unsupported escape"},
+      {"\\b", "an unsupported escape"},
+      {"\\K", "an unsupported escape"},
+      {"\\p{Han}", "an unsupported property"},
+      {"\\pL", "an unsupported property"},
       {"[a&&b]", "&& in a class"},
-      {"[[:punct:]]", "this class"},
+      {"[[:punct:]]", "an unsupported class"},
       {"(a", "an unclosed group"},
       {"a)", "an unmatched )"},
       {"[a", "an unclosed class"},
-      {"[z-a]", "such a range"},
-      {"[a-\\w]", "such a range"},
+      {"[z-a]", "an invalid range"},
+      {"[a-\\w]", "an invalid range"},
       {"*a", "a repetition of nothing"},
       {"(?:a?)*", "a repeated part that may be empty"},
       {"(?=a)+", "a repeated lookahead"},
       {"a{1001}", "a count above 1000"},
-      {"a{3,2}", "such a count"},
+      {"a{3,2}", "an invalid count"},
       {"a\\", "an unfinished expression"},
-      {"\\x{110000}", "such a number"},
-      {"\\u12", "such a number"},
-      {"((((a{9}b){99}){99}){99}){99}", "too long"}};
+      {"\\x{110000}", "an invalid number"},
+      {"\\u12", "an invalid number"},
+      {"((((a{9}b){99}){99}){99}){99}", "must have at most 5000 steps"}};
   for (const auto& refused : kCases) {
     const auto read = [&] { pattern(refused.first); };
     expect_refused(read, "t.json: Regex");
     expect_refused(read, refused.second);
   }
-  expect_refused([&] { pattern(std::string(100, '(')); }, "such depth");
-  expect_refused([&] { pattern(std::string(10'000, '[')); }, "such depth");
-  expect_refused([&] { pattern("a" + std::string(10'000, '+')); }, "so many repetitions");
+  expect_refused([&] { pattern(std::string(100, '(')); }, "groups or classes deeper than 50");
+  expect_refused([&] { pattern(std::string(10'000, '[')); }, "groups or classes deeper than 50");
+  expect_refused([&] { pattern("a" + std::string(10'000, '+')); }, "more than 10 repetitions");
   expect_refused([&] { pattern(std::string(20'001, 'a')); },
-                 "wanted at most 20000 bytes, got 20001");
+                 "must have at most 20000 bytes, got 20001");
 }
 
 TEST(PatternTest, StopsWhereAnExpressionTakesTooLong) {
   const std::string text(2000, 'a');
   std::vector<Span> spans;
   for (const char* const expression : {"(?:a|a)+b", "(?:a+)+b", "(?:a*a)*+b|(?:aa?)+c"}) {
-    EXPECT_TRUE(test::throws("tokenizer", {"takes too many steps"}, [&] {
+    EXPECT_TRUE(test::throws("tokenizer", {"must take at most"}, [&] {
       pattern(expression).find(text, {0, 2000}, spans);
     })) << expression;
   }

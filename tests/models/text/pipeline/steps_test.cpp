@@ -142,14 +142,14 @@ TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
   for (const auto& [text, steps] : kChains) {
     const auto normalizer = read_normalizer(
         parse_json(R"({"type": "Sequence", "normalizers": [)" + steps + "]}", "t.json"));
-    EXPECT_TRUE(test::throws("tokenizer", {"bytes of text become"}, [&, &given = text] {
+    EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&, &given = text] {
       AlignedText grown{given, {}, 0};
       normalizer->apply(grown);
     }));
   }
   const auto pre_tokenizer = read_pre_tokenizer(
       parse_json(R"({"type": "Sequence", "pretokenizers": [)" + bytes + "]}", "t.json"));
-  EXPECT_TRUE(test::throws("tokenizer", {"bytes of text become"}, [&] {
+  EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&] {
     Words words = whole("\xc3\xa9");
     pre_tokenizer->apply(words);
   }));
@@ -171,7 +171,7 @@ TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
   const auto pre_tokenizer = [](const char* spec) {
     return [=] { read_pre_tokenizer(parse_json(spec, "t.json")); };
   };
-  expect_refused(normalizer(R"({"type": "Magic"})"), "t.json: type: wanted Bert");
+  expect_refused(normalizer(R"({"type": "Magic"})"), "t.json: type: must be Bert");
   expect_refused(normalizer(R"({"type": "Magic"})"), "got the text 'Magic'");
   expect_refused(normalizer(R"({})"), "type");
   expect_refused(normalizer(R"({"type": "Sequence", "normalizers": [{"type": "X"}]})"),
@@ -181,19 +181,21 @@ TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
         R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64 + "\"}";
     return [=] { read_normalizer(parse_json(spec, "t.json")); };
   };
-  expect_refused(map("a*=="), "not base64 at byte 1");
-  expect_refused(map(""), "precompiled_charsmap: a map of 0 bytes");
-  expect_refused(map("/////w=="), "whose trie should take 4294967295");
-  expect_refused(map("BAAAAAAAAAD/"), "not UTF-8");
+  expect_refused(map("a*=="), "must be base64, got '*' at byte 1");
+  expect_refused(
+      map(""),
+      "precompiled_charsmap: the trie must have 4, 8, ... bytes inside of the map's 0, got 0");
+  expect_refused(map("/////w=="), "got 4294967295");
+  expect_refused(map("BAAAAAAAAAD/"), "texts must be UTF-8, got '\\xff'");
 
   expect_refused(pre_tokenizer(R"({"type": "UnicodeScripts"})"), "got the text 'UnicodeScripts'");
   expect_refused(pre_tokenizer(R"({"type": "Punctuation", "behavior": "removed"})"),
-                 "behavior: wanted Removed, Isolated");
+                 "behavior: must be Removed, Isolated");
   expect_refused(pre_tokenizer(R"({"type": "Metaspace", "replacement": "ab"})"),
-                 "replacement: wanted one character");
+                 "replacement: must be one character");
   expect_refused(
       pre_tokenizer(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"})"),
-      "prepend_scheme: wanted always, first or never");
+      "prepend_scheme: must be always, first or never");
 }
 
 }  // namespace

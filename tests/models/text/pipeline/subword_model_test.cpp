@@ -145,24 +145,25 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
     const char* error;
   } cases[] = {
       {R"({"type": "Char", "vocab": {}})",
-       "model.json: type: wanted 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
+       "model.json: type: must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
       {R"({"type": "WordPiece"})", "vocab"},
       {R"({"type": "WordPiece", "vocab": ["a"]})", "vocab: must be an object"},
       {R"({"type": "WordPiece", "vocab": {"a": -1}})", "vocab.a: must be an integer from 0 to"},
       {R"({"type": "WordPiece", "vocab": {"a": 9000000000}})", "vocab.a: must be an integer"},
       {R"({"type": "WordPiece", "vocab": {"a": "1"}})", "vocab.a: must be an integer"},
       {R"({"type": "WordPiece", "vocab": {"a": 1, "b": 1}})",
-       "number 1 has two tokens, 'a' and 'b'"},
+       "vocab.b: tokens must have different numbers, got 1 for 'a' too"},
       {R"({"type": "BPE", "vocab": {"a": 1}, "merges": ["a a"]})",
-       "merge 0, of 'a' and 'a': 'aa' is no token"},
-      {R"({"type": "BPE", "vocab": {"a": 1}, "merges": ["a  a"]})", "merges[0]: wanted two tokens"},
+       "merge 0 of 'a' and 'a': 'aa' must be a token"},
+      {R"({"type": "BPE", "vocab": {"a": 1}, "merges": ["a  a"]})",
+       "merges[0]: must be two tokens"},
       {R"({"type": "BPE", "vocab": {"a": 1}, "merges": [["a"]]})", "merges[0]: must be a text"},
       {R"({"type": "BPE", "vocab": {"a": 1, "aa": 2}, "merges": ["a a"],
            "continuing_subword_prefix": "##"})",
-       "'a' is shorter than the prefix '##'"},
-      {R"({"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1})", "dropout: wanted 0"},
+       "the second token must have the prefix '##', got 'a'"},
+      {R"({"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1})", "dropout: must be 0"},
       {R"({"type": "Unigram", "vocab": {"a": 1}})", "vocab: must be a list"},
-      {R"({"type": "Unigram", "vocab": [["a"]]})", "vocab[0]: wanted a piece and its score"},
+      {R"({"type": "Unigram", "vocab": [["a"]]})", "vocab[0]: must be a piece and its score"},
       {R"({"type": "Unigram", "vocab": [["a", "b"]]})", "vocab[0][1]: must be a number"},
       {R"({"type": "Unigram", "unk_id": 1, "vocab": [["a", 1]]})", "unk_id: must be an integer"},
   };
@@ -174,7 +175,7 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
   // A megabyte of the letter would take a thousand times as long as its size, or more.
   const std::string token(1001, 'a');
   const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
-  const std::string says = "wanted tokens of at most 1000 bytes, got 100";
+  const std::string says = "tokens must have at most 1000 bytes, got 100";
   EXPECT_NE(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})").find(says),
             std::string::npos);
   EXPECT_EQ(tokenized(*model_of(pieces + "}"), "a"), "0:0-1");

@@ -84,10 +84,14 @@ TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
 }
 
 TEST(LearnSubwords, RefusesWhatItCannotCount) {
-  EXPECT_TRUE(
-      throws("learn_subwords", {"min_count -1"}, [] { learn_subwords({}, {.min_count = -1}); }));
-  EXPECT_TRUE(throws("learn_subwords", {"-2 times"}, [] { learn_subwords({{"a", -2}}, {}); }));
-  EXPECT_TRUE(throws("split_characters", {"not UTF-8"}, [] { learn_subwords({{"\xff", 1}}, {}); }));
+  EXPECT_TRUE(throws("learn_subwords", {"must be at least 0", "-1"},
+                     [] { learn_subwords({}, {.min_count = -1}); }));
+  EXPECT_TRUE(throws("learn_subwords", {"counts of words must be at least 0, got -2"}, [] {
+    learn_subwords({{"a", -2}}, {});
+  }));
+  EXPECT_TRUE(throws("split_characters", {"must be UTF-8"}, [] {
+    learn_subwords({{"\xff", 1}}, {});
+  }));
 }
 
 }  // namespace

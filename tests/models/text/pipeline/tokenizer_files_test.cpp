@@ -99,7 +99,7 @@ TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
 
 TEST(TokenizerFiles, SayWhatIsWrong) {
   const std::vector<std::pair<Files, std::vector<std::string>>> bad = {
-      {{}, {"no tokenizer here", "vocab.txt"}},
+      {{}, {"must have a tokenizer", "vocab.txt"}},
       {{{"vocab.json", kSavedPieces}}, {"merges.txt"}},
       {{{"vocab.txt", "a\nb\n"}}, {"vocab.txt", "'<unk>'"}},
       {{{"vocab.json", R"({"a":"x"})"}, {"merges.txt", kMerges}}, {"vocab.json", "a", "'x'"}},
