@@ -1,6 +1,7 @@
 #include "models/text/pipeline/pipeline_tokenizer.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -187,14 +188,15 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   // Growing from nothing took as long as all else for a text of a megabyte.
   pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
   Effort effort(std::ssize(text));
-  added.cut(text, AddedTokens::In::kGivenText, special, effort, [&](const TextPart& part) {
+  const auto add_part = [&](const TextPart& part) {
     if (part.token != nullptr) {
       add_token(*part.token, part.bytes, pieces);
     } else {
       add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
                pieces);
     }
-  });
+  };
+  added.cut(text, AddedTokens::In::kGivenText, special, effort, std::ref(add_part));
   return pieces;
 }
 
@@ -210,13 +212,14 @@ void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
     add_words(std::move(text), pieces);
     return;
   }
-  added.cut(text.text, kWhere, special, *text.effort, [&](const TextPart& part) {
+  const auto add_part = [&](const TextPart& part) {
     if (part.token != nullptr) {
       add_token(*part.token, text.origin(part.bytes.begin, part.bytes.end), pieces);
     } else {
       add_words(part_of(text, part.bytes), pieces);
     }
-  });
+  };
+  added.cut(text.text, kWhere, special, *text.effort, std::ref(add_part));
 }
 
 void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
