@@ -202,7 +202,7 @@ std::string ModelFolder::place(const std::string& name) const {
   const auto found = find(name);
   if (!found) fail_missing(name);
   const std::string& theirs = found->names.front();
-  return str_cat(printable(theirs), " in ", files_.file_of(theirs));
+  return str_cat(printable(theirs), " in ", escaped(files_.file_of(theirs)));
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {

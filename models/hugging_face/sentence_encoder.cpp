@@ -180,7 +180,7 @@ SentenceEncoder static_encoder(const std::filesystem::path& folder, const Module
   const index_t width = words.weight.size(1);
   std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(
       row.folder, words.weight.size(0),
-      str_cat("the static embeddings in ", (row.folder / "model.safetensors").string()));
+      str_cat("the static embeddings in ", escaped((row.folder / "model.safetensors").string())));
   SentenceSettings settings = read_sentence_settings(folder, row.folder);
   return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
 }

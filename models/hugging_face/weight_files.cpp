@@ -78,7 +78,7 @@ void WeightFiles::read_index(const fs::path& path) {
     }
     const std::string name(entry.key());
     if (!files_[at->second].shapes().contains(name)) {
-      entry.fail("tensor ", printable(name), " not found in ", file);
+      entry.fail("tensor ", printable(name), " not found in ", printable(file));
     }
     file_of_.emplace(name, at->second);
   }

@@ -119,6 +119,9 @@ PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
     if (config) all.normalizer = normalizer_of(*json, *config);
     return PipelineTokenizer::from_json(*json, all);
   }
+  for (const char* name : {"vocab.txt", "merges.txt"}) {
+    if (fs::exists(folder / name)) refuse_stand_in(InputFile(folder / name));
+  }
   if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
     return PipelineTokenizer::from_json(parse_own_json(std::move(*text), folder.string()), all);
   }

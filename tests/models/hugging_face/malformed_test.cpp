@@ -2,6 +2,7 @@
 // was wanted and what is there.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -232,6 +233,51 @@ TEST(MalformedFolder, AdaptersAreRefused) {
   edited.tensors[name] = zeros({2, 12});
   edited.save();
   expect_error(edited, {"model.safetensors: tensor '" + name, cure});
+}
+
+// What git without LFS, and a download of the wrong address, leave behind.
+TEST(MalformedFolder, StandInsOfFilesAreNamedWithTheCure) {
+  const std::vector<std::pair<std::string, std::string>> stand_ins = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n",
+       "got a Git LFS pointer; run git lfs pull"},
+      {"<!DOCTYPE html>\n<html><head></head></html>\n", "got an HTML page; download the file"},
+  };
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"bert", "config.json"},
+      {"bert", "model.safetensors"},
+      {"bert", "vocab.txt"},
+      {"bert", "tokenizer_config.json"},
+      {"distilbert", "model.safetensors.index.json"},
+      {"sentence", "tokenizer.json"},
+      {"sentence", "modules.json"},
+      {"sentence", "1_Pooling/config.json"},
+      {"sentence", "config_sentence_transformers.json"},
+      {"sentence", "sentence_bert_config.json"},
+  };
+  for (const auto& [folder, file] : files) {
+    for (const auto& [text, words] : stand_ins) {
+      const EditedFolder edited(folder);
+      if (file.ends_with("index.json")) edited.remove("model.safetensors");
+      edited.write(file, text);
+      expect_one_line(file_error([&] { load_sentence_encoder(edited.path()); }),
+                      {(edited.path() / file).string() + ": must be the file itself, ", words});
+    }
+  }
+}
+
+TEST(MalformedFolder, NamesOfFoldersAreEscapedButNotTheirLetters) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "caf\xc3\xa9\x1b[31m\n";
+  std::filesystem::copy(folders() / "bert", path);
+  const std::string shown = folder.path().string() + "/caf\xc3\xa9\\x1b[31m\\x0a/";
+  const auto error = [&] { return file_error([&] { load_sentence_encoder(path); }); };
+  std::ofstream(path / "vocab.txt", std::ios::app) << "[NEW]\n";
+  expect_one_line(error(),
+                  {shown + "vocab.txt: token '[NEW]': ", shown + "model.safetensors, got"});
+  std::filesystem::remove(path / "model.safetensors");
+  expect_one_line(error(), {shown.substr(0, shown.size() - 1) + ": must have model.safetensors"});
+  std::filesystem::remove(path / "config.json");
+  expect_one_line(error(), {shown + "config.json: "});
 }
 
 // A special token that was added without a row for it.
