@@ -145,7 +145,7 @@ void register_attention_backward() {
                                            {1, 12, 8192, 64, 128}}};
   Kind kind = {.name = "attention_backward",
                .pattern = "attention_backward/B:/H:/T:/d:[/window:]",
-               .what = "the backward kernel alone",
+               .what = "the backward kernel only",
                .work = backward_work};
   for (const Size& s : kSizes) {
     kind.names.push_back(str_cat("attention_backward/B:", s.batch, "/H:", s.heads, "/T:", s.tokens,

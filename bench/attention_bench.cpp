@@ -55,7 +55,7 @@ Work unfused_work(Parameters& p) {
   const AttentionSize s = AttentionSize::of(p);
   const bool plain = !s.window && !s.causal && !s.length && s.mask.empty() && s.dropout == 0;
   require(plain, "tessera_bench", "'", p.name(),
-          "': attention_unfused has no masks and no dropout");
+          "': attention_unfused must have no masks and no dropout");
   return {s.cost(), [s] { return unfused_case(s); }};
 }
 
@@ -129,10 +129,12 @@ void register_attention() {
       "softmax(Q K^T / root d + mask) V, fused; Tq:1 is one query against a cache of keys; only "
       "pairs that causal, window and length leave count as work",
       attention_names(), fused_work);
-  add("attention_long", "/T:/d:[/H:]", "the same; more than 64 MB beside its output are an error",
+  add("attention_long", "/T:/d:[/H:]",
+      "the same; using more than 64 MB besides the output is an error",
       {"attention_long/T:32768/d:64"}, long_work);
-  add("attention_fused", AttentionSize::kPattern, "as attention, to stand beside the next",
-      fused_names("attention_fused"), fused_work);
+  add("attention_fused", AttentionSize::kPattern,
+      "as attention, for comparison with attention_unfused", fused_names("attention_fused"),
+      fused_work);
   add("attention_unfused", "/B:/H:/T: or /Tq:/Tk:/d:[/dtype:float64]",
       "the same made of products and softmax, with all scores in memory",
       fused_names("attention_unfused"), unfused_work);

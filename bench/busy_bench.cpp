@@ -63,7 +63,7 @@ double seconds_of_copies(index_t copies, bool one_thread) {
     int status = 0;
     all_well = waitpid(worker, &status, 0) == worker && status == 0 && all_well;
   }
-  if (!all_well) fail("busy", "a copy of this program could not be started, or failed");
+  if (!all_well) fail("busy", "a copy of this program did not start, or failed");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -139,9 +139,8 @@ void run_busy_worker() {
 void register_busy() {
   register_kind({.name = "busy",
                  .pattern = "busy[/copies:][/loops:]",
-                 .what =
-                     "so many processes that train at once, beside so many busy loops; ratio is "
-                     "the time with default threads over that with one thread each",
+                 .what = "processes that train at once, next to processes in busy loops; ratio is "
+                         "the time with default threads over that with one thread each",
                  .names = {"busy/copies:1", "busy/copies:2", "busy/copies:4", "busy/loops:4"},
                  .work = busy_work});
 }

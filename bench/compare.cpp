@@ -35,7 +35,8 @@ results::Comparison compare_named(const std::vector<std::string>& files, int beh
   if (behind < 0 && count == 2) behind = 1;
   if (behind < 1 || behind >= count) {
     throw std::invalid_argument(
-        str_cat("wanted OLD.json NEW.json, or several a side with -- between the sides, got ",
+        str_cat("SIDES must be OLD.json NEW.json, or several files per side with -- between the "
+                "sides, got ",
                 count, " files"));
   }
   std::vector<results::Results> before;
@@ -50,28 +51,30 @@ results::Comparison compare_named(const std::vector<std::string>& files, int beh
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command(
-      "tessera_bench_compare",
-      "Says what changed beyond the noise between two sides: JSON files of "
-      "tessera_bench, or with --run two commands, run in turn. Exit code 1 "
-      "where something is slower. With --run the sides have one thread, unless "
-      "--threads or OMP_NUM_THREADS says more.");
+  examples::Command command("tessera_bench_compare",
+                            "Reports changes beyond the noise between two sides: JSON files of "
+                            "tessera_bench, or with --run two commands, run in turn. Exit code 1 "
+                            "if a case is slower. With --run each side has one thread, unless "
+                            "--threads or OMP_NUM_THREADS is given.");
   bool run = false;
   std::string json;
   results::CompareOptions options;
   results::RoundOptions rounds;
   std::vector<std::string> sides;
-  command.add_arguments("SIDES", sides, "OLD NEW; several files a side with -- between the sides");
-  command.add("--run", run, "SIDES are two commands of tessera_bench, run in turn");
-  command.add("--cases", rounds.cases, "with --run: a file of names, one a line");
-  command.add("--filter", rounds.filter, "with --run: a regular expression on names");
-  command.add("--rounds", rounds.rounds, "with --run: how often each side runs", {5, 1000});
-  command.add("--seconds", rounds.seconds, "with --run: for each case, side and round",
+  command.add_arguments("SIDES", sides,
+                        "OLD NEW, or several files per side with -- between the sides");
+  command.add("--run", run, "take SIDES as two commands of tessera_bench and run them in turn");
+  command.add("--cases", rounds.cases, "with --run: file of case names, one per line");
+  command.add("--filter", rounds.filter,
+              "with --run: regular expression that case names must match");
+  command.add("--rounds", rounds.rounds, "with --run: runs of each side", {5, 1000});
+  command.add("--seconds", rounds.seconds, "with --run: seconds per case, side and round",
               {0.001, 60});
-  command.add("--keep", rounds.keep, "with --run: a folder for the JSON of each round");
-  command.add("--least", options.least, "the least change that counts, as a fraction", {0, 10});
-  command.add("--alpha", options.alpha, "how often equal code may be called slower", {1e-9, 0.5});
-  command.add("--json", json, "writes the comparison there too");
+  command.add("--keep", rounds.keep, "with --run: folder for the JSON of each round");
+  command.add("--least", options.least, "smallest change that counts, as a fraction of the time",
+              {0, 10});
+  command.add("--alpha", options.alpha, "probability of calling equal code slower", {1e-9, 0.5});
+  command.add("--json", json, "JSON file for the comparison");
   bool slower = false;
   const int status = command.run(argc, argv, [&] {
     rounds.threads = command.threads();

@@ -61,8 +61,8 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
   command += " --json " + quoted(json.string()) + " >" + quoted(json.string() + ".txt") + " 2>&1";
   const int status = std::system(command.c_str());
   if (status != 0) {
-    fail_file(side, "ended with ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
-              "; alone it says why: ", command);
+    fail_file(side, "must end with 0, got ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
+              "; run it alone to see its error: ", command);
   }
   return read_results(json);
 }
@@ -71,7 +71,7 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
 
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options) {
-  require(sides.size() == 2, "run_rounds", "wanted two commands, got ", sides.size());
+  require(sides.size() == 2, "run_rounds", "needs two commands, got ", sides.size());
   require(!rounds.cases.empty() || !rounds.filter.empty(), "run_rounds",
           "--run needs --cases or --filter");
   const Folder folder(rounds.keep);
@@ -82,13 +82,13 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
       const auto side = static_cast<std::size_t>((round + turn) % 2);
       const fs::path json = folder.path() / str_cat(side == 0 ? "old" : "new", round, ".json");
       Results results = run_once(sides[side], rounds, json);
-      if (results.cases.empty()) fail_file(sides[side], "has measured no case");
+      if (results.cases.empty()) fail_file(sides[side], "must measure at least 1 case, got 0");
       found[side].push_back(std::move(results));
     }
     const auto cases = static_cast<index_t>(found[0].front().cases.size());
     const index_t least = least_rounds(cases, options);
-    require(rounds.rounds >= least, "run_rounds", cases, " cases need --rounds ", least,
-            " at least, got ", rounds.rounds);
+    require(rounds.rounds >= least, "run_rounds", "--rounds must be at least ", least, " for ",
+            cases, " cases, got ", rounds.rounds);
     std::cerr << "\rround " << round + 1 << "/" << rounds.rounds << std::flush;
   }
   std::cerr << '\n';

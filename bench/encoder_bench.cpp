@@ -159,7 +159,7 @@ Cost inference_cost(const EncoderSize& s, index_t batch, index_t tokens) {
 EncoderSize size_of(Parameters& p) {
   const EncoderSize s = {p.size("L"), p.size("D"), p.size("H"), p.size("F")};
   require(s.d_model % s.heads == 0, "tessera_bench", "'", p.name(),
-          "': H: wanted a divisor of D = ", s.d_model, ", got ", s.heads);
+          "': H must divide D = ", s.d_model, ", got ", s.heads);
   return s;
 }
 
@@ -187,7 +187,7 @@ Work mixed_work(Parameters& p) {
   const index_t batch = p.size("B", {}, 2);
   const std::vector<index_t> tokens = p.sizes("T", 2);
   require(tokens[0] <= tokens[1], "tessera_bench", "'", p.name(),
-          "': T: wanted the shorter length first");
+          "': T must have the shorter length first, got ", tokens[0], ',', tokens[1]);
   const index_t longer = (batch + 1) / 2;
   const double rows = static_cast<double>((batch - longer) * tokens[0] + longer * tokens[1]) *
                       static_cast<double>(s.d_model);

@@ -127,7 +127,7 @@ double seconds_of(const std::string& min_time) {
   const auto [stop, error] = std::from_chars(min_time.data(), end, seconds);
   const bool whole = error == std::errc() && (stop == end || std::string_view(stop, end) == "s");
   require(whole && seconds >= 0.001 && seconds <= 600, "tessera_bench",
-          "--benchmark_min_time: wanted seconds from 0.001 to 600, got '", min_time, "'");
+          "--benchmark_min_time must be from 0.001 to 600 seconds, got '", min_time, "'");
   return seconds;
 }
 

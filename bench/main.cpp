@@ -20,35 +20,35 @@ namespace {
 using namespace tessera;
 
 constexpr const char* kAbout =
-    "Measures how fast the library is, against what the machine can do. Every result is compared "
-    "with the definition in double before its time is taken.";
+    "Measures the speed of the library, next to the peaks of the machine. Every result is compared "
+    "with the definition in double before it is timed.";
 
 constexpr const char* kFooter = R"(Examples:
   tessera_bench 'matmul/M:100/N:333/K:77'          sizes of your own
   tessera_bench matmul softmax                     two kinds' whole lists
   tessera_bench --filter '^attention/.*d:64'       the names that match
-  tessera_bench --cases my_cases.txt --json a.json a name a line; # begins a comment
+  tessera_bench --cases my_cases.txt --json a.json one name per line; # begins a comment
   OMP_NUM_THREADS=1 TESSERA_ISA=avx2 tessera_bench --filter '^linear/M:8/'
 
 Environment:
-  OMP_NUM_THREADS   threads, as --threads; all processors that the process may use if absent
+  OMP_NUM_THREADS   threads, as --threads; all processors of the process if absent
   OMP_PROC_BIND     true keeps each thread on its processor: steadier times
-  TESSERA_ISA       baseline, avx2 or avx512: the instruction set; the widest one if absent
+  TESSERA_ISA       instruction set: baseline, avx2 or avx512; the widest available if absent
 
 Columns:
-  best, median      seconds of one call: the shortest of all, and the one in the middle
-  spread            between the quartiles of all calls, over the median
-  calls             how many were timed: those of --seconds, five at least
-  FLOP/s, of peak   operations of the definition a second, and over those that multiply-adds on
-                    registers alone reach: measured half before and half after the calls
-  byte/s, of mem    bytes read and written at least a second, and over those of a triad a = b + 3 c
-                    over arrays that no cache holds; above 100% the data was in a cache
-  GHz               the clock right after the calls: a chain of additions, one a cycle
-  memory            of tensors beyond inputs and result, while a call runs
-  error             the largest against the definition in double, over what rounding may do (1.00)
-  noisy             the median is more than a tenth above the best: others use the machine
---json also has bandwidth by cache level, 64 samples a case and, where the machine lets us, cycles,
-instructions, cache_misses and branch_misses a call (perf_event_open).
+  best, median      shortest and median time of one call
+  spread            difference of the quartiles of all calls, as a share of the median
+  calls             timed calls: as many as fit into --seconds, at least 5
+  FLOP/s, of peak   operations of the definition per second, and their share of the peak: that of
+                    multiply-adds on registers, measured half before and half after the calls
+  byte/s, of mem    bytes read and written at least, per second, and their share of the bandwidth: that
+                    of a triad a = b + 3 c over arrays larger than all caches; above 100% a cache helped
+  GHz               the clock right after the calls: a chain of additions, one per cycle
+  memory            peak memory of tensors during a call, without inputs and result
+  error             largest error against the definition in double, as a share of the bound on rounding
+  noisy             the median is more than 10% above the best: other programs use the machine
+--json also has bandwidth by cache level, 64 samples per case and, if the system permits
+perf_event_open, cycles, instructions, cache_misses and branch_misses per call.
 --benchmark_filter, --benchmark_format=json and the other flags of Google Benchmark work too.)";
 
 void register_all() {
@@ -109,7 +109,7 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
   });
   write_files(options, std::move(run));
   if (failures > 0)
-    throw std::runtime_error(str_cat(failures, " case(s) failed: no times of these"));
+    throw std::runtime_error(str_cat(failures, " case(s) failed and have no times"));
 }
 
 }  // namespace
@@ -124,21 +124,21 @@ int main(int argc, char** argv) {
   options.wanted.filter = flags.filter;
   examples::Command command("tessera_bench", kAbout);
   command.add_footer(kFooter);
-  command.add_arguments("NAME", options.wanted.names, "cases or kinds; all if absent",
+  command.add_arguments("NAME", options.wanted.names, "cases or kinds to measure; all if absent",
                         examples::Need::kOptional);
-  command.add("--cases", options.wanted.file, "a file of names, one a line");
-  command.add("--filter", options.wanted.filter, "a regular expression that names must match");
-  command.add("--seconds", options.settings.seconds, "of calls for each case", {0.001, 600});
+  command.add("--cases", options.wanted.file, "file of case names, one per line");
+  command.add("--filter", options.wanted.filter, "regular expression that case names must match");
+  command.add("--seconds", options.settings.seconds, "seconds of calls per case", {0.001, 600});
   command.add("--slow", options.settings.slow,
-              "each call takes this fraction longer, to see whether a comparison finds it",
-              {0, 10});
+              "fraction by which each call is delayed, to test comparisons", {0, 10});
   command.add("--no-peaks", options.no_peaks, "measure neither peaks nor bandwidths");
-  command.add("--cblas", options.cblas, "a shared library: matmul by its cblas_sgemm too");
-  command.add("--onednn", options.onednn, "cases that oneDNN has by it too");
-  command.add("--json", options.json, "write everything there");
-  command.add("--csv", options.csv, "write a table there");
-  command.add("--list", options.list, "print the kinds and the names, and end");
-  command.add("--machine", options.machine, "print what this machine is and can do, and end");
+  command.add("--cblas", options.cblas, "shared library with CBLAS, whose matmul is measured too");
+  command.add("--onednn", options.onednn, "measure cases by oneDNN too, if it has them");
+  command.add("--json", options.json, "JSON file for all results");
+  command.add("--csv", options.csv, "CSV file for the table");
+  command.add("--list", options.list, "print the kinds and the case names, and exit");
+  command.add("--machine", options.machine,
+              "print the processor, its peaks and its bandwidths, and exit");
   return command.run(argc, argv, [&] {
     register_all();
     // By default the library goes on alone while others hold the processors: figures would then be

@@ -48,16 +48,17 @@ Parameters::Parameters(std::string name) : name_(std::move(name)) {
   const std::vector<std::string> parts = split(name_, '/');
   kind_ = parts.front();
   if (kind_.empty() || kind_.find(':') != std::string::npos) {
-    refuse("wanted a kind first, as in matmul/M:128/N:768/K:768");
+    refuse("must begin with a kind, as matmul/M:128/N:768/K:768 does");
   }
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t colon = parts[i].find(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == parts[i].size()) {
-      refuse("wanted key:value after each /, got '", parts[i], "'");
+      refuse("parts after / must be key:value, got '", parts[i], "'");
     }
     Part part = {parts[i].substr(0, colon), parts[i].substr(colon + 1)};
     const auto same = [&](const Part& other) { return other.key == part.key; };
-    if (std::any_of(parts_.begin(), parts_.end(), same)) refuse(part.key, " is given twice");
+    if (std::any_of(parts_.begin(), parts_.end(), same))
+      refuse(part.key, " must be given only once");
     parts_.push_back(std::move(part));
   }
 }
@@ -80,7 +81,7 @@ index_t Parameters::whole(const char* key, const std::string& text, index_t low,
                           index_t high) const {
   const std::optional<index_t> value = parse<index_t>(text);
   if (!value || *value < low || *value > high) {
-    refuse(key, ": wanted a whole number from ", low, " to ", high, ", got '", text, "'");
+    refuse(key, " must be a whole number from ", low, " to ", high, ", got '", text, "'");
   }
   return *value;
 }
@@ -89,7 +90,7 @@ index_t Parameters::size(const char* key, std::optional<index_t> otherwise, inde
                          index_t high) {
   const std::string* const text = find(key);
   if (text != nullptr) return whole(key, *text, low, high);
-  if (!otherwise) refuse(key, " is missing, as in ", key, ":128");
+  if (!otherwise) refuse(key, " is missing; give it as ", key, ":128");
   return *otherwise;
 }
 
@@ -103,7 +104,7 @@ std::vector<index_t> Parameters::sizes(const char* key, std::size_t count) {
   if (text == nullptr) refuse(key, " is missing");
   const std::vector<std::string> words = split(*text, ',');
   if (words.size() != count) {
-    refuse(key, ": wanted ", count, " numbers with commas between them, got '", *text, "'");
+    refuse(key, " must be ", count, " numbers separated by commas, got '", *text, "'");
   }
   std::vector<index_t> values;
   for (const std::string& word : words) values.push_back(whole(key, word, 1, kMost));
@@ -115,7 +116,7 @@ double Parameters::fraction(const char* key, double otherwise) {
   if (text == nullptr) return otherwise;
   const std::optional<double> value = parse<double>(*text);
   if (!value || !(*value >= 0 && *value < 1)) {
-    refuse(key, ": wanted a number from 0 to below 1, got '", *text, "'");
+    refuse(key, " must be at least 0 and below 1, got '", *text, "'");
   }
   return *value;
 }
@@ -128,7 +129,7 @@ std::string Parameters::choice(const char* key, std::initializer_list<const char
   const std::string* const text = find(key);
   if (text == nullptr) return "";
   if (std::find(choices.begin(), choices.end(), *text) == choices.end()) {
-    refuse(key, ": wanted one of ", joined({choices.begin(), choices.end()}), ", got '", *text,
+    refuse(key, " must be one of ", joined({choices.begin(), choices.end()}), ", got '", *text,
            "'");
   }
   return *text;
@@ -144,7 +145,8 @@ void Parameters::take_all() {
 
 void Parameters::finish() const {
   for (const Part& part : parts_) {
-    if (!part.used) refuse(kind_, " has no '", part.key, "'; it has ", joined(known_));
+    if (!part.used)
+      refuse("keys of ", kind_, " must be ", joined(known_), ", got '", part.key, "'");
   }
 }
 

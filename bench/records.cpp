@@ -171,7 +171,7 @@ void check_folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  fail_file(path, "there is no folder '", folder.string(), "'");
+  fail_file(path, "folder '", folder.string(), "': not found");
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -44,16 +44,17 @@ std::size_t distance(const std::string& a, const std::string& b) {
 void check_memory(const std::string& name, const Cost& cost) {
   const auto memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  require(cost.bytes <= memory, "tessera_bench", "'", name, "' needs ", std::ceil(cost.bytes / 1e9),
-          " GB at least, this machine has ", std::floor(memory / 1e9));
+  require(cost.bytes <= memory, "tessera_bench", "'", name, "': memory must be at most ",
+          std::floor(memory / 1e9), " GB, that of this machine, got ", std::ceil(cost.bytes / 1e9),
+          " GB");
 }
 
 }  // namespace
 
 void register_kind(Kind kind) {
   for (const Kind& other : all_kinds()) {
-    require(other.name != kind.name || other.by != kind.by, "register_kind", "there is a kind '",
-            kind.name, "' by ", kind.by);
+    require(other.name != kind.name || other.by != kind.by, "register_kind",
+            "name must be new, got '", kind.name, "' by ", kind.by);
   }
   all_kinds().push_back(std::move(kind));
 }
@@ -66,7 +67,7 @@ void register_case(const std::string& name, const Cost& cost, std::function<Case
   auto kind = std::find_if(all.begin(), all.end(), same);
   if (kind == all.end()) {
     const auto none = [](Parameters& p) -> Work {
-      fail("tessera_bench", "no benchmark is called '", p.name(), "'; see --list ", p.kind());
+      fail("tessera_bench", "no benchmark has the name '", p.name(), "'; see --list ", p.kind());
     };
     kind = all.insert(all.end(), {.name = kind_of(name), .work = none});
   }
@@ -112,8 +113,8 @@ std::vector<Selected> select(const std::string& name) {
   for (const Kind& kind : all_kinds()) names.push_back(kind.name);
   std::string like;
   for (const std::string& other : near_misses(kind_of(name), names)) like += " " + other;
-  fail("tessera_bench", "no benchmark is called '", name, "'; ",
-       like.empty() ? "see --list" : "near it:" + like);
+  fail("tessera_bench", "no benchmark has the name '", name, "'; ",
+       like.empty() ? "see --list" : "similar names:" + like);
 }
 
 std::vector<std::string> near_misses(const std::string& word, const std::vector<std::string>& words,

@@ -51,14 +51,14 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
 
 int main(int argc, char** argv) {
   examples::Command command("tessera_bench_report",
-                            "Makes a page, a picture and the READMEs' tables of the JSON files "
-                            "that tessera_bench and the other libraries' scripts write.");
+                            "Makes a page, a picture and the tables of READMEs from the JSON files "
+                            "that tessera_bench and the scripts of other libraries write.");
   std::vector<std::string> files;
   Outputs out;
-  command.add_arguments("FILES", files, "JSON files; of equal cases the best time counts");
-  command.add("--html", out.html, "writes the page there");
-  command.add("--json", out.json, "writes all cases there, as one file");
-  command.add("--roofline-svg", out.svg, "writes the roofline there");
-  command.add("--readme", out.readme, "makes the tables between markers in this file anew");
+  command.add_arguments("FILES", files, "JSON files; the best time counts if a case is in several");
+  command.add("--html", out.html, "HTML file for the page");
+  command.add("--json", out.json, "JSON file for all cases together");
+  command.add("--roofline-svg", out.svg, "SVG file for the roofline");
+  command.add("--readme", out.readme, "Markdown file whose tables between markers are replaced");
   return command.run(argc, argv, [&] { write_report(files, out); });
 }

@@ -54,8 +54,8 @@ std::vector<T> list_of(const char* option, std::string_view text, T low, T high)
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
     require(
         error == std::errc() && end == part.data() + part.size() && number >= low && number <= high,
-        "tessera_scaling", option, ": wanted numbers from ", low, " to ", high,
-        " with commas between them, got '", whole, "'");
+        "tessera_scaling", option, " must be numbers from ", low, " to ", high,
+        " separated by commas, got '", whole, "'");
     numbers.push_back(number);
     more = comma != std::string_view::npos;
     if (more) text.remove_prefix(comma + 1);
@@ -70,7 +70,7 @@ std::vector<double> bandwidths_of(const Options& options) {
 /// One thread's times, as a run before this one printed them.
 bench::Host known_times(const std::string& text) {
   const std::vector<double> times = list_of<double>("--times", text, 0, 1e9);
-  require(times.size() == 4, "tessera_scaling", "--times: wanted 4 numbers, got '", text, "'");
+  require(times.size() == 4, "tessera_scaling", "--times must be 4 numbers, got '", text, "'");
   return {.forward = times[0] * 1e-3,
           .backward = times[1] * 1e-3,
           .update = times[2] * 1e-3,
@@ -171,36 +171,38 @@ void print_check(const Options& options, index_t threads) {
 
 void add_options(examples::Command& command, Options& o) {
   using examples::kMany;
-  command.add("--layers", o.task.layers, "of the encoder", {1, 1000});
-  command.add("--width", o.task.width, "of its vectors", {1, 65536});
-  command.add("--heads", o.task.heads, "of attention", {1, 1024});
-  command.add("--feedforward", o.task.feedforward, "width of the layer between", {1, 262144});
-  command.add("--vocabulary", o.task.vocabulary,
-              "rows of an embedding in front; 0: it reads vectors", {0, kMany});
-  command.add("--batch", o.task.batch, "sequences of a shard", {1, 65536});
-  command.add("--tokens", o.task.tokens, "of each sequence", {1, 65536});
-  command.add("--shards", o.shards, "of a batch; 0: one for each host", {0, 1 << 20});
-  command.add("--hosts", o.hosts, "numbers of hosts, with commas between them");
-  command.add("--bandwidth", o.bandwidths, "Gbit/s of a host's link, several with commas");
-  command.add("--latency", o.latency, "microseconds of a short message", {0, 1e6});
-  command.add("--overhead", o.overhead, "microseconds of a core for each message, in and out",
-              {0, 1e6});
-  command.add("--copy", o.copy, "nanoseconds of a core for each byte, in and out", {0, 1e3});
+  command.add("--layers", o.task.layers, "encoder layers", {1, 1000});
+  command.add("--width", o.task.width, "width of the encoder", {1, 65536});
+  command.add("--heads", o.task.heads, "attention heads", {1, 1024});
+  command.add("--feedforward", o.task.feedforward, "hidden width of the feed-forward networks",
+              {1, 262144});
+  command.add("--vocabulary", o.task.vocabulary, "rows of the embedding; 0: no embedding",
+              {0, kMany});
+  command.add("--batch", o.task.batch, "sequences per shard", {1, 65536});
+  command.add("--tokens", o.task.tokens, "tokens per sequence", {1, 65536});
+  command.add("--shards", o.shards, "shards per batch; 0: one per host", {0, 1 << 20});
+  command.add("--hosts", o.hosts, "numbers of hosts, separated by commas");
+  command.add("--bandwidth", o.bandwidths,
+              "Gbit/s of the link of a host; several separated by commas");
+  command.add("--latency", o.latency, "microseconds until a short message arrives", {0, 1e6});
+  command.add("--overhead", o.overhead, "core microseconds per message, in and out", {0, 1e6});
+  command.add("--copy", o.copy, "core nanoseconds per byte, in and out", {0, 1e3});
   command.add("--chunk", o.chunk,
-              "elements that a process owns in a row; what is trained here has the default",
+              "elements per chunk that a process owns; the library uses the default",
               {256, nn::kChunkElements});
-  command.add("--cores", o.cores, "of a host", {1, 1024});
+  command.add("--cores", o.cores, "cores per host", {1, 1024});
   command.add("--speedup", o.speedup,
-              "of all its cores over one; 0: by Amdahl's law, from what is measured", {0, 1024});
+              "speedup of all cores of a host over one; 0: Amdahl's law, from measured times",
+              {0, 1024});
   command.add("--spread", o.spread,
-              "deviation of a shard's time, over its mean; 0: as measured here", {0, 10});
+              "standard deviation of the time of a shard, over its mean; 0: as measured", {0, 10});
   command.add("--times", o.times,
-              "measures nothing: one thread's milliseconds of forward, backward and optimiser, and "
-              "microseconds of 10^6 additions, with commas");
-  command.add("--seconds", o.seconds, "of measurements for each number of threads", {0, 600});
+              "times of one thread instead of measurements, separated by commas: milliseconds of "
+              "forward, backward and optimiser, microseconds of 10^6 additions");
+  command.add("--seconds", o.seconds, "seconds of measurement per number of threads", {0, 600});
   command.add("--check", o.check,
-              "times real steps of the processes that mpirun started, beside the model's");
-  command.add("--csv", o.csv, "prints numbers for programs");
+              "time real steps of the processes of mpirun, next to the estimates");
+  command.add("--csv", o.csv, "print CSV instead of tables");
 }
 
 }  // namespace
@@ -208,16 +210,16 @@ void add_options(examples::Command& command, Options& o) {
 int main(int argc, char** argv) {
   examples::Command command(
       "tessera_scaling",
-      "Says how long a step of data-parallel training would take on many hosts: measures the parts "
-      "of a step here, counts what processes exchange, and prints a table for networks of a "
-      "latency and bandwidth. bench/scaling.md derives it.");
+      "Estimates the time of a data-parallel training step on many hosts: measures the parts of a "
+      "step here, counts the messages, and prints a table for networks of a given latency and "
+      "bandwidth. bench/scaling.md derives it.");
   Options options;
   add_options(command, options);
   command.splits_work();
   return command.run(argc, argv, [&] {
     const index_t threads = command.threads() > 0 ? command.threads() : thread_count();
     require(options.check || examples::processes().size() == 1, "tessera_scaling",
-            "several processes are for --check; the table is made by one");
+            "without --check, needs one process, got ", examples::processes().size());
     options.check ? print_check(options, threads) : print_scaling(options, threads);
   });
 }

@@ -64,7 +64,7 @@ void apply(const std::string& filter, std::vector<Selected>& cases) {
   try {
     pattern = std::regex(filter);
   } catch (const std::regex_error&) {
-    fail("--filter", "'", filter, "' is no regular expression");
+    fail("--filter", "must be a regular expression, got '", filter, "'");
   }
   std::erase_if(
       cases, [&](const Selected& selected) { return !std::regex_search(selected.name, pattern); });
@@ -72,7 +72,7 @@ void apply(const std::string& filter, std::vector<Selected>& cases) {
   std::string like;
   for (const std::string& other : near_misses(without_signs(filter), names)) like += " " + other;
   fail("--filter", "no benchmark matches '", filter, "'; ",
-       like.empty() ? "see --list" : "near it:" + like);
+       like.empty() ? "see --list" : "similar names:" + like);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ std::vector<Selected> select_cases(const Wanted& wanted) {
   for (const std::string& word : wanted.names) append(word, cases);
   if (!wanted.file.empty()) {
     append_file(wanted.file, cases);
-    if (cases.empty()) fail_file(wanted.file, "no names of benchmarks are in it");
+    if (cases.empty()) fail_file(wanted.file, "must name at least 1 benchmark, got 0");
   }
   if (wanted.names.empty() && wanted.file.empty()) {
     for (const std::string& name : known_names()) append(name, cases);

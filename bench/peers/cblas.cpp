@@ -35,7 +35,7 @@ struct Library {
 template <class Function>
 Function symbol(void* library, const std::string& file, const char* name) {
   void* const found = dlsym(library, name);
-  if (found == nullptr) fail_file(file, "has no ", name, ": not a CBLAS");
+  if (found == nullptr) fail_file(file, "must be a CBLAS library, got one without ", name);
   return reinterpret_cast<Function>(found);
 }
 
@@ -125,7 +125,7 @@ void register_cblas(const std::string& file) {
                          .sgemm = symbol<Gemm<float>>(library, file, "cblas_sgemm"),
                          .dgemm = symbol<Gemm<double>>(library, file, "cblas_dgemm")};
   if (has_wide_sizes(library, file)) {
-    fail_file(file, "has sizes of 64 bits: wanted a CBLAS with those of 32 bits");
+    fail_file(file, "must be a CBLAS library with sizes of 32 bits, got 64 bits");
   }
   set_threads(library, thread_count());
   const auto work = [found](Parameters& parameters) {

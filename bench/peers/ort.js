@@ -12,10 +12,10 @@ const {parseArgs} = require('node:util');
 
 const USAGE = `usage: node ort.js [--like OURS.json] [--json FILE] [--threads N] [--seconds S] [NAME...]
   NAME            cases, as linear/M:8/K:768/N:768/gelu:0
-  --like FILE     the cases of this run, with its threads and its costs; those that ONNX Runtime lacks are left out
-  --json FILE     writes there, not to standard output
-  --threads N     those of --like, or one for each processor, if absent
-  --seconds S     of calls for each case, 0.4 if absent`;
+  --like FILE     run whose cases, threads and costs to take; cases that ONNX Runtime lacks are left out
+  --json FILE     output file; standard output if absent
+  --threads N     threads; those of --like if absent, or one per processor
+  --seconds S     seconds of calls per case; 0.4 if absent`;
 
 /** Ends the program with one line. */
 function fail(message) {
@@ -26,7 +26,7 @@ function fail(message) {
 /** A number above 0 that an option gave. */
 function positive(option, text) {
   const value = Number(text);
-  return value > 0 && Number.isFinite(value) ? value : fail(`${option}: wanted a number above 0, got '${text}'`);
+  return value > 0 && Number.isFinite(value) ? value : fail(`${option} must be a number above 0, got '${text}'`);
 }
 
 /** The kind and the sizes that a name has; nothing where ONNX Runtime has no such case. */
@@ -43,7 +43,7 @@ function parse(name, kinds) {
 /** Cases to run: {name, flops, bytes, ...}. */
 function selected(names, ours, kinds) {
   for (const name of names) {
-    if (!parse(name, kinds)) fail(`no case '${name}'; there are ${Object.keys(kinds).join(', ')} without masks, in float32`);
+    if (!parse(name, kinds)) fail(`no case '${name}'; kinds are ${Object.keys(kinds).join(', ')} without masks, in float32`);
   }
   const like = ours ? ours.cases.filter((each) => each.by === 'tessera' && !each.failure && parse(each.name, kinds)) : [];
   return [...names.map((name) => ({name})), ...like];
@@ -70,8 +70,8 @@ function summary(calls) {
 
 /** Why a result cannot be right; nothing where it has its shape and finite numbers. */
 function wrong(result, shape) {
-  if (String(result.dims) !== String(shape)) return `wanted a result of shape ${shape}, got ${result.dims}`;
-  return result.data.every(Number.isFinite) ? undefined : 'the result has numbers that are not finite';
+  if (String(result.dims) !== String(shape)) return `the shape of the result must be ${shape}, got ${result.dims}`;
+  return result.data.every(Number.isFinite) ? undefined : 'the result must be finite, got NaN or infinities';
 }
 
 async function measure(ort, {modelOf, uniform}, {kind, sizes}, threads, seconds) {
@@ -121,14 +121,14 @@ function library() {
   try {
     return require('onnxruntime-node');
   } catch {
-    console.error('skipped: onnxruntime-node is not there: `npm install onnxruntime-node`, and its folder in NODE_PATH');
+    console.error('skipped: onnxruntime-node not found; `npm install onnxruntime-node` and set NODE_PATH to its folder');
     return process.exit(0);
   }
 }
 
 async function main() {
   const {values, positionals} = options();
-  if (positionals.length === 0 && !values.like) fail(`wanted names of cases, or --like\n${USAGE}`);
+  if (positionals.length === 0 && !values.like) fail(`needs names of cases, or --like\n${USAGE}`);
   const models = require('./ort_models.js');
   const ours = values.like ? readJson(values.like) : undefined;
   const cases = selected(positionals, ours, models.kinds);

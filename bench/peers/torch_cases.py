@@ -16,7 +16,7 @@ import warnings
 try:
     import torch
 except ImportError:
-    print("skipped: PyTorch is not there: a python3 that has torch is wanted", file=sys.stderr)
+    print("skipped: PyTorch not found; needs a python3 with torch", file=sys.stderr)
     sys.exit(0)
 
 F = torch.nn.functional
@@ -110,8 +110,8 @@ def summary(calls):
 def wrong(result, shape):
     """Why a result cannot be right; nothing where it has its shape and finite numbers."""
     if tuple(result.shape) != shape:
-        return f"wanted a result of shape {shape}, got {tuple(result.shape)}"
-    return None if torch.isfinite(result).all() else "the result has numbers that are not finite"
+        return f"the shape of the result must be {shape}, got {tuple(result.shape)}"
+    return None if torch.isfinite(result).all() else "the result must be finite, got NaN or infinities"
 
 
 def measure(kind, sizes, seconds):
@@ -145,16 +145,16 @@ def above_zero(kind):
 def options():
     parser = argparse.ArgumentParser(description='PyTorch on our cases, as JSON by "torch".')
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases, as train/L:2/D:128/H:2/F:512/B:8/T:128")
-    parser.add_argument("--like", help="the cases of this run, with its threads and costs; those that are not here are left out")
-    parser.add_argument("--json", help="writes there, not to standard output")
-    parser.add_argument("--threads", type=above_zero(int), help="those of --like, or one for each processor, if absent")
-    parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="of calls for each case, 0.4 if absent")
+    parser.add_argument("--like", help="run whose cases, threads and costs to take; cases that are not here are left out")
+    parser.add_argument("--json", help="output file; standard output if absent")
+    parser.add_argument("--threads", type=above_zero(int), help="threads; those of --like if absent, or one per processor")
+    parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="seconds of calls per case; 0.4 if absent")
     found = parser.parse_args()
     if not found.names and not found.like:
-        parser.error("wanted names of cases, or --like")
+        parser.error("needs names of cases, or --like")
     for name in found.names:
         if parse(name) is None:
-            parser.error(f"no case '{name}'; there are {', '.join(KINDS)} without masks, in float32")
+            parser.error(f"no case '{name}'; kinds are {', '.join(KINDS)} without masks, in float32")
     found.ours = {"machine": {}, "cases": []}
     if found.like:
         try:

@@ -5,7 +5,7 @@
 namespace tessera::bench {
 
 void register_onednn() {
-  throw std::runtime_error("--onednn: oneDNN 2 was not found when this was configured");
+  throw std::runtime_error("--onednn needs oneDNN 2, which was not found when this was configured");
 }
 
 }  // namespace tessera::bench

@@ -20,8 +20,8 @@ Table table_named(const std::string& name, const Results& results, const std::st
   if (name == "highlights") return highlights_table(results);
   if (name == "peers") return peer_groups_table(results);
   if (name.ends_with("_ladder")) return ladder_table(results, name);
-  fail_file(place, "no table '", name,
-            "'; there are machine, highlights, peers, matmul_ladder and attention_ladder");
+  fail_file(place, "table must be machine, highlights, peers, matmul_ladder or attention_ladder, ",
+            "got '", name, "'");
 }
 
 }  // namespace
@@ -40,15 +40,15 @@ std::string with_tables(std::string_view markdown, const Results& results,
     markdown.remove_prefix(stop + 1);
     const std::string place = str_cat(file, ":", line);
     if (text.starts_with(kBegin)) {
-      if (!name.empty()) fail_file(place, "the table of line ", opened, " has no end");
+      if (!name.empty()) fail_file(place, "the table of line ", opened, " must end first");
       const std::size_t close = text.find(kClose);
-      if (close == std::string_view::npos) fail_file(place, "wanted '", kClose, "' in this line");
+      if (close == std::string_view::npos) fail_file(place, "line must have '", kClose, "'");
       name = text.substr(kBegin.size(), close - kBegin.size());
       opened = line;
       out += text;
       old.clear();
     } else if (text.starts_with(kEnd)) {
-      if (name.empty()) fail_file(place, "no table begins before this end");
+      if (name.empty()) fail_file(place, "a table must begin before this end");
       const Table table = table_named(name, results, place);
       out += table.empty() ? old : "\n" + to_markdown(table) + "\n";
       out += text;
@@ -57,7 +57,8 @@ std::string with_tables(std::string_view markdown, const Results& results,
       (name.empty() ? out : old) += text;
     }
   }
-  if (!name.empty()) fail_file(str_cat(file, ":", opened), "the table '", name, "' has no end");
+  if (!name.empty())
+    fail_file(str_cat(file, ":", opened), "the table '", name, "' must have an end");
   return out;
 }
 

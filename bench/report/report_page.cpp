@@ -79,8 +79,8 @@ std::vector<Section> sections_of(const Results& results) {
        shown(peer_groups_table(results)) + shown(peers_table(results))},
       {"cases", "Every case",
        "Best and median time of a call; of peak: against multiply-adds on registers, measured "
-       "beside the case; error: the largest against the definition in double, over what rounding "
-       "may do.",
+       "next to the case; error: the largest against the definition in double, as a share of the "
+       "bound on rounding.",
        shown(cases_table(results))},
   };
 }
@@ -111,7 +111,8 @@ std::string report_html(const Results& results) {
 
 std::string roofline_svg(const Results& results) {
   pages::Chart chart = roofline(results);
-  if (chart.series.empty()) fail_file(results.file, "no case has both FLOPs and bytes");
+  if (chart.series.empty())
+    fail_file(results.file, "at least 1 case must have FLOPs and bytes, got none");
   chart.width = 720;
   chart.height = 360;
   const std::string html = pages::chart_html(chart);

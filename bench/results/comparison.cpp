@@ -66,8 +66,9 @@ Compared compared(CaseRuns runs) {
 }
 
 Compared compare_in_rounds(CaseRuns runs, const CompareOptions& options) {
-  require(runs.old_s.size() == runs.new_s.size(), "compare_rounds", runs.name, ": ",
-          runs.old_s.size(), " old times, ", runs.new_s.size(), " new ones");
+  require(runs.old_s.size() == runs.new_s.size(), "compare_rounds", runs.name,
+          ": sides must have equally many times, got ", runs.old_s.size(), " old, ",
+          runs.new_s.size(), " new");
   Compared result = compared(std::move(runs));
   std::vector<double> d = differences(result.runs, false);
   if (has_peaks(result.runs)) {
@@ -211,7 +212,9 @@ Comparison compare_files(const std::vector<Results>& before, const std::vector<R
       cases.push_back(std::move(runs));
     }
   }
-  if (cases.empty()) fail_file(after.front().file, "no case of ", before.front().file, " is here");
+  if (cases.empty())
+    fail_file(after.front().file, "must have at least 1 case of ", before.front().file,
+              ", got none");
   CompareOptions applied = options;
   if (few) applied.least = std::max(applied.least, kDriftOfOne);
   Comparison comparison = paired && !few ? compare_rounds(std::move(cases), applied)

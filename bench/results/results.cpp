@@ -16,7 +16,7 @@ namespace {
 double positive(const Json& json) {
   const double value = json.number();
   if (!(value > 0) || !std::isfinite(value)) {
-    json.fail("wanted a number above 0, got ", json.described());
+    json.fail("must be a number above 0, got ", json.described());
   }
   return value;
 }
@@ -95,7 +95,7 @@ Results parse_results(std::string_view text, const std::string& file) {
 }
 
 std::string merged(const std::vector<Results>& files) {
-  require(!files.empty(), "merged", "no files");
+  require(!files.empty(), "merged", "needs at least 1 file, got 0");
   std::vector<std::string> order;
   std::map<std::tuple<std::string, std::string, index_t>, std::pair<double, std::size_t>> seen;
   const Results* first = nullptr;

@@ -29,8 +29,9 @@ void sleep_until(Clock::rep time) {
 
 DelayedCommunicator::DelayedCommunicator(nn::Communicator& inner, const Link& link)
     : inner_(&inner), link_(link), latency_(ticks(link.latency)) {
-  require(link.latency >= 0 && link.bandwidth >= 0, "DelayedCommunicator", "latency ", link.latency,
-          ", bandwidth ", link.bandwidth, ": wanted numbers >= 0");
+  require(link.latency >= 0 && link.bandwidth >= 0, "DelayedCommunicator",
+          "latency and bandwidth must be at least 0, got latency ", link.latency, ", bandwidth ",
+          link.bandwidth);
 }
 
 Clock::rep DelayedCommunicator::carry(std::size_t bytes) const {

@@ -11,8 +11,8 @@
 namespace tessera::bench {
 
 Learner::Learner(const Task& task) {
-  require(task.heads > 0 && task.width % task.heads == 0, "tessera_scaling", "--heads: wanted a ",
-          "divisor of --width ", task.width, ", got ", task.heads);
+  require(task.heads > 0 && task.width % task.heads == 0, "tessera_scaling",
+          "--heads must divide --width ", task.width, ", got ", task.heads);
   const models::EncoderOptions encoder = {
       .layers = models::repeat_layer({.d_model = task.width,
                                       .nhead = task.heads,

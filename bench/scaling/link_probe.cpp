@@ -39,7 +39,7 @@ double exchange_time(nn::Communicator& processes, std::size_t bytes, index_t mes
 }  // namespace
 
 Link measure_link(nn::Communicator& processes) {
-  require(processes.size() > 1, "measure_link", "a process alone has nobody to send to");
+  require(processes.size() > 1, "measure_link", "needs at least 2 processes, got 1");
   constexpr index_t kMessages = 100, kChunks = 50;
   const double small = exchange_time(processes, kSmall, kMessages) / (2 * kMessages);
   const double large = exchange_time(processes, kLarge, kChunks) / (2 * kChunks);

@@ -45,12 +45,12 @@ index_t gathered_bytes(index_t variables, index_t parameters, index_t subtrees, 
 }  // namespace
 
 Traffic traffic_of(std::span<const index_t> counts, index_t shards, index_t processes) {
-  require(processes >= 1, "traffic_of", processes, " processes");
-  require(shards >= processes, "traffic_of", processes, " processes cannot share ", shards,
-          " shards: take more shards, or fewer processes");
+  require(processes >= 1, "traffic_of", "processes must be at least 1, got ", processes);
+  require(shards >= processes, "traffic_of", "processes must be at most the shards, ", shards,
+          ", got ", processes, "; take more shards, or fewer processes");
   const std::vector<nn::Chunk> chunks = nn::cut_into_chunks(counts, processes);
   const index_t n = std::accumulate(counts.begin(), counts.end(), index_t{0});
-  require(n > 0, "traffic_of", "there are no parameters");
+  require(n > 0, "traffic_of", "parameters must be at least 1, got 0");
   const auto c = static_cast<index_t>(chunks.size());
   const std::vector<Process> all = processes_of(chunks, shards, processes);
   index_t subtrees = 0;

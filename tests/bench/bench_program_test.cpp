@@ -196,43 +196,45 @@ TEST_F(BenchProgram, ListsNamesThatItTakes) {
 
 TEST_F(BenchProgram, WhatItRefuses) {
   EXPECT_TRUE(refuses("--filter '^matmul/M:65/N:64/K:64$'",
-                      "no benchmark matches '^matmul/M:65/N:64/K:64$'; near it: "
+                      "no benchmark matches '^matmul/M:65/N:64/K:64$'; similar names: "
                       "matmul/M:64/N:64/K:64 "));
   EXPECT_TRUE(refuses("--benchmark_filter=nothing", "no benchmark matches 'nothing'"));
-  EXPECT_TRUE(refuses("--filter 'mat('", "'mat(' is no regular expression"));
-  EXPECT_TRUE(refuses("matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; near it: matmul "));
+  EXPECT_TRUE(refuses("--filter 'mat('", "--filter: must be a regular expression, got 'mat('"));
+  EXPECT_TRUE(refuses("matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; similar names: matmul "));
   EXPECT_TRUE(refuses("matmul_ladder/step:99", "'matmul_ladder/step:99'"));
   EXPECT_TRUE(refuses("matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"));
   EXPECT_TRUE(
-      refuses("matmul/M:1/N:1/K:0", "K: wanted a whole number from 1 to 2147483648, got '0'"));
+      refuses("matmul/M:1/N:1/K:0", "K must be a whole number from 1 to 2147483648, got '0'"));
   EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1x", "got '1x'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/K:2", "K is given twice"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/k:2", "matmul has no 'k'; it has B, M, N, K, dtype"));
-  EXPECT_TRUE(refuses("matmul/M:1/N", "wanted key:value after each /, got 'N'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/dtype:half", "wanted one of float32, float64"));
-  EXPECT_TRUE(refuses("gated/M:1/K:1/N:2", "wanted one of gelu:1 and silu:1"));
-  EXPECT_TRUE(refuses("encoder/L:1/D:10/H:3/F:8/T:2", "H: wanted a divisor of D = 10, got 3"));
-  EXPECT_TRUE(refuses("attention/T:4/d:4/dropout:1", "wanted a number from 0 to below 1, got '1'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/K:2", "K must be given only once"));
+  EXPECT_TRUE(
+      refuses("matmul/M:1/N:1/K:1/k:2", "keys of matmul must be B, M, N, K, dtype, got 'k'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N", "parts after / must be key:value, got 'N'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/dtype:half", "dtype must be one of float32, float64"));
+  EXPECT_TRUE(refuses("gated/M:1/K:1/N:2", "needs either gelu:1 or silu:1"));
+  EXPECT_TRUE(refuses("encoder/L:1/D:10/H:3/F:8/T:2", "H must divide D = 10, got 3"));
+  EXPECT_TRUE(refuses("attention/T:4/d:4/dropout:1", "must be at least 0 and below 1, got '1'"));
   write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
-  EXPECT_TRUE(refuses("--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M: wanted"));
+  EXPECT_TRUE(refuses("--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M must be"));
   EXPECT_TRUE(refuses("matmul/M:2147483648/N:2147483648/K:2147483648",
-                      "K:2147483648' needs 5.53402e+10 GB at least, this machine has "));
+                      "of this machine, got 5.53402e+10 GB"));
   EXPECT_TRUE(refuses("modern/L:2147483648/D:2147483648/H:1/F:2147483648/B:2147483648/T:2147483648",
-                      " GB at least"));
-  EXPECT_TRUE(refuses("attention/B:2147483648/H:2147483648/T:9/d:2147483648", " GB at least"));
+                      "memory must be at most "));
+  EXPECT_TRUE(
+      refuses("attention/B:2147483648/H:2147483648/T:9/d:2147483648", "memory must be at most "));
   EXPECT_TRUE(refuses("matmul/M:-1/N:1/K:1", "got '-1'"));
-  EXPECT_TRUE(refuses("busy/copies:257", "copies: wanted a whole number from 1 to 256, got '257'"));
-  EXPECT_TRUE(refuses("busy/loops:100000", "loops: wanted a whole number from 0 to 256"));
+  EXPECT_TRUE(refuses("busy/copies:257", "copies must be a whole number from 1 to 256, got '257'"));
+  EXPECT_TRUE(refuses("busy/loops:100000", "loops must be a whole number from 0 to 256"));
   for (const char* time : {"x", "-1", "inf", "1e9", "5x"}) {
     EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
-                        std::string("wanted seconds from 0.001 to 600, got '") + time + "'"));
+                        std::string("must be from 0.001 to 600 seconds, got '") + time + "'"));
   }
   EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --cblas '" TESSERA_WIDE_CBLAS "'",
-                      "has sizes of 64 bits: wanted a CBLAS with those of 32 bits"));
+                      "must be a CBLAS library with sizes of 32 bits, got 64 bits"));
   write("empty.txt", "# nothing\n");
-  EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: no names of benchmarks are in it"));
+  EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: must name at least 1 benchmark, got 0"));
   EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --json absent/out.json", "there is no folder 'absent'"));
+  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --json absent/out.json", "folder 'absent': not found"));
 }
 
 }  // namespace

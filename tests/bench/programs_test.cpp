@@ -38,11 +38,11 @@ TEST_F(BenchPrograms, CompareEndsWithOneWhereSomethingIsSlower) {
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
   const std::string file = results("a.json", "1e-6");
-  EXPECT_TRUE(fails("tessera_bench_compare", file, "wanted OLD.json NEW.json"));
+  EXPECT_TRUE(fails("tessera_bench_compare", file, "SIDES must be OLD.json NEW.json"));
   EXPECT_TRUE(fails("tessera_bench_compare", file + " nowhere.json", "nowhere.json"));
   EXPECT_TRUE(fails("tessera_bench_compare", "--run true true", "--run needs --cases or --filter"));
-  EXPECT_TRUE(
-      fails("tessera_bench_compare", "--run false false --filter x", "false: ended with 1"));
+  EXPECT_TRUE(fails("tessera_bench_compare", "--run false false --filter x",
+                    "false: must end with 0, got 1"));
 }
 
 /// A stand-in for tessera_bench: its times come from a script. The new one is slower.
@@ -64,7 +64,7 @@ TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
   EXPECT_EQ(run("tessera_bench_compare", "--run " + before + " " + before + options).status, 0);
   EXPECT_TRUE(fails("tessera_bench_compare",
                     "--run " + before + " " + after + " --filter . --rounds 5",
-                    "1 cases need --rounds 9"));
+                    "--rounds must be at least 9 for 1 cases"));
 }
 
 /// A real run, short, as far as the page.

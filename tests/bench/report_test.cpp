@@ -108,9 +108,11 @@ TEST(ReadmeTest, TablesBetweenMarkersAreMadeAnew) {
     }
     return "";
   };
-  EXPECT_TRUE(has(error_of("\n<!-- table: peers -->\n"), "R.md:2: the table 'peers' has no end"));
-  EXPECT_TRUE(has(error_of("<!-- end of table -->"), "R.md:1: no table begins"));
-  EXPECT_TRUE(has(error_of("<!-- table: x -->\n<!-- end of table -->"), "R.md:2: no table 'x'"));
+  EXPECT_TRUE(
+      has(error_of("\n<!-- table: peers -->\n"), "R.md:2: the table 'peers' must have an end"));
+  EXPECT_TRUE(has(error_of("<!-- end of table -->"), "R.md:1: a table must begin"));
+  EXPECT_TRUE(
+      has(error_of("<!-- table: x -->\n<!-- end of table -->"), "R.md:2: table must be machine"));
 }
 
 TEST(ReadmeTest, CellsCannotBreakATable) {

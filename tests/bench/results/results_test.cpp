@@ -44,11 +44,11 @@ TEST(ResultsTest, WrongFilesNameThePlace) {
   };
   const std::string sample =
       error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":1,"samples_s":[1,0]}]})");
-  EXPECT_NE(sample.find("samples_s[1]: wanted a number above 0, got 0"), std::string::npos)
+  EXPECT_NE(sample.find("samples_s[1]: must be a number above 0, got 0"), std::string::npos)
       << sample;
   EXPECT_NE(error_of(R"({"cases":[]})").find("machine"), std::string::npos);
   EXPECT_NE(error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})")
-                .find("bad.json: cases[0].best_s: wanted a number above 0"),
+                .find("bad.json: cases[0].best_s: must be a number above 0"),
             std::string::npos)
       << error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})");
 }
