@@ -1,14 +1,17 @@
 #include "models/hugging_face/new_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -40,6 +43,40 @@ bool is_mounted(const fs::path& folder) {
          ::stat(folder.parent_path().c_str(), &outside) == 0 && inside.st_dev != outside.st_dev;
 }
 
+constexpr const char* kOld = "-old";
+
+/// What the names of new folders for `target` begin with.
+std::string prefix_of(const fs::path& target) {
+  return str_cat('.', target.filename().string(), ".saving-");
+}
+
+/// Removes `folder` unless the process that writes it holds its lock.
+void remove_if_stale(const fs::path& folder) {
+  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (lock < 0) return;
+  std::error_code ignored;
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(folder, ignored);
+  ::close(lock);
+}
+
+/// Removes the folders that killed processes left for `target`. **Errors**: one is the old target
+/// itself, whose process was killed between the two renames of exchange().
+void remove_stale_folders(const fs::path& target) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(prefix_of(target))) continue;
+    if (name.ends_with(kOld) && !is_there(target)) {
+      fail_file(target.string(), "a killed process renamed it to ", printable(name),
+                "; give it its name back, or remove that folder");
+    }
+    found.push_back(entry->path());
+  }
+  for (const fs::path& folder : found) remove_if_stale(folder);
+}
+
 /// Gives `a` the name of `b`, which is there, and `b` that of `a`. At no time is there no `b`, unless
 /// the file system cannot exchange names.
 bool exchange(const fs::path& a, const fs::path& b) {
@@ -47,7 +84,7 @@ bool exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
 #endif
-  const std::string old = a.string() + "-old";
+  const std::string old = a.string() + kOld;
   if (::rename(b.c_str(), old.c_str()) != 0) return false;
   const bool moved = ::rename(a.c_str(), b.c_str()) == 0;
   const int error = errno;
@@ -83,21 +120,32 @@ void NewFolder::check_target(const fs::path& target, bool overwrite) {
 
 NewFolder::NewFolder(const fs::path& target, bool overwrite)
     : target_(resolved(target)), overwrite_(overwrite) {
+  remove_stale_folders(target_);
   check_target(target, overwrite);
+  do {
+    make_and_lock();
+  } while (!is_there(path_));  // between the two steps it may have been taken for a stale one
+}
+
+void NewFolder::make_and_lock() {
   static std::atomic<unsigned> counter{0};
   std::error_code error;
   do {
-    path_ = target_.parent_path() /
-            str_cat('.', target_.filename().string(), ".saving-", ::getpid(), '-', counter++);
+    path_ = target_.parent_path() / str_cat(prefix_of(target_), ::getpid(), '-', counter++);
   } while (is_there(path_));
-  if (fs::create_directory(path_, error)) return;
-  path_.clear();
-  fail_file(target.string(), "cannot make a folder next to it: ", error.message());
+  if (!fs::create_directory(path_, error)) {
+    path_.clear();
+    fail_file(target_.string(), "cannot make a folder next to it: ", error.message());
+  }
+  if (lock_ >= 0) ::close(lock_);
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0) ::flock(lock_, LOCK_EX);
 }
 
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 fs::path NewFolder::subfolder(const std::string& name) const {
@@ -131,8 +179,10 @@ void NewFolder::take_the_place() {
   const std::error_code error(errno, std::generic_category());
   const fs::path old = std::exchange(path_, {});
   if (!moved) {
+    const fs::path kept = old.parent_path() / old.filename().string().substr(1);  // never stale
+    const bool renamed = ::rename(old.c_str(), kept.c_str()) == 0;
     fail_file(target_.string(), "cannot give the new folder this name: ", error.message(),
-              "; the new folder is ", printable(old.string()));
+              "; the new folder is ", printable((renamed ? kept : old).string()));
   }
   std::error_code ignored;
   fs::remove_all(old, ignored);

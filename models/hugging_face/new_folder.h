@@ -8,11 +8,12 @@ namespace tessera::models {
 
 /// A folder that is filled beside `target`, under another name, and then takes its place.
 ///
-/// Whatever goes wrong, `target` stays as it was; a process that is killed leaves the other folder,
-/// `.NAME.saving-...`, which may be removed.
+/// Whatever goes wrong, `target` stays as it was. A process that is killed leaves the other folder,
+/// `.NAME.saving-...`; the next one that saves the same target removes it.
 /// **Errors**: std::runtime_error that names the target: a file, a folder that is not empty unless
 /// `overwrite` is set, or one where a file system is mounted; a place in which no folder can be
-/// made.
+/// made; a killed process left the target under another name, on file systems that cannot exchange two
+/// names.
 class NewFolder {
  public:
   NewFolder(const std::filesystem::path& target, bool overwrite);
@@ -34,10 +35,12 @@ class NewFolder {
   static void check_target(const std::filesystem::path& target, bool overwrite);
 
  private:
+  void make_and_lock();
   void check_that_nothing_is_lost() const;
 
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty when it has taken the target's place
+  int lock_ = -1;               // on that folder: a process at work holds it, a killed one does not
   bool overwrite_;
 };
 
