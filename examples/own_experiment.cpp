@@ -1,10 +1,11 @@
-// An experiment of one's own in forty lines: held-out examples, a checkpoint, a log.
+// An experiment of one's own in fifty lines: held-out examples, a checkpoint, a log.
 //
 //   own_experiment            begins, or goes on where it was stopped
-//   own_experiment STEPS      the same, and stops at the next multiple of so many steps
+//   own_experiment STEPS      the same, and stops at the next multiple of STEPS
 //
 // Does the first of six digits come again? The model must compare the first with each other one,
 // which is what attention does.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -13,8 +14,13 @@
 
 using namespace tessera;
 
-int main(int argc, char** argv) {
-  require(nn::launched_processes() == 1, "own_experiment", "one process; start it without mpirun");
+int main(int argc, char** argv) try {
+  const std::string steps = argc > 1 ? argv[1] : "0";
+  if (steps == "--help") return std::cout << "usage: own_experiment [STEPS]" << std::endl ? 0 : 2;
+  const int stop = std::atoi(steps.c_str());
+  const bool is_number = stop > 0 && steps == std::to_string(stop);
+  require(argc < 2 || (argc < 3 && is_number), "STEPS", "must be one whole number above 0");
+  require(nn::launched_processes() == 1, "mpirun", "needs one process; start it without mpirun");
   models::TokenEncoderOptions tokens;
   tokens.vocabulary_size = 10;
   tokens.encoder.layers = {{.d_model = 32, .nhead = 4, .dim_feedforward = 64, .dropout = 0}};
@@ -42,10 +48,15 @@ int main(int argc, char** argv) {
   hooks.save = [&] { nn::save_checkpoint(file, trainer.state()); };
   hooks.step = [&](const nn::StepReport& report) {
     log << report.step << ',' << report.totals.mean() << std::endl;
-    if (argc > 1 && report.step % std::atoi(argv[1]) == 0) trainer.stop();
+    if (!log) fail_file("own_experiment.csv", "cannot be written");
+    if (stop > 0 && report.step % stop == 0) trainer.stop();
   };
   hooks.evaluation = [](const auto& r) { std::cout << "held out: " << r.totals.mean() << '\n'; };
   trainer.run(hooks);
   nn::load_trained(trainer.state(), model);
   std::cout << "right: " << nn::evaluate(model, examples(9000, 1000)).accuracy() << std::endl;
+  return std::cout ? 0 : 2;
+} catch (const std::exception& error) {
+  std::cerr << "own_experiment: " << error.what() << std::endl;
+  return 2;
 }
