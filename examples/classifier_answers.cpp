@@ -64,7 +64,7 @@ void for_each_line(std::istream& input, const Body& body) {
       line.erase(0, text::kByteOrderMark.size());
     }
     if (text::find_invalid_utf8(line) != std::string::npos) {
-      fail_file("standard input", "line ", number, " is not UTF-8");
+      fail_file("standard input", "line ", number, ": must be UTF-8");
     }
     body(line);
   }
@@ -100,7 +100,7 @@ void predict(const models::SequenceClassifier& model, const Names& names,
     std::cout << answer(model, names, line, options) << '\t' << line << std::endl;
   });
   // The stream itself takes an error of C's, on which it rests, for the end.
-  if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot read it");
+  if (!std::cin.eof() || std::ferror(stdin) != 0) fail_file("standard input", "cannot be read");
 }
 
 }  // namespace tessera::examples

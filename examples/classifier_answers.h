@@ -12,7 +12,7 @@
 
 namespace tessera::examples {
 
-/// How often the model says which class of which: as confusion.h.
+/// The confusion matrix of the model.
 Confusion confusion_of(const models::SequenceClassifier& model,
                        std::span<const text::Example> examples);
 

@@ -18,7 +18,7 @@ Names names_from(const nn::Checkpoint& checkpoint) {
     names.labels.push_back(labels.substr(begin, end - begin));
     begin = end == std::string::npos ? end : end + 1;
   }
-  if (names.labels.empty()) fail_file(checkpoint.file, "its value 'labels' is empty");
+  if (names.labels.empty()) fail_file(checkpoint.file, "value 'labels' must not be empty");
   return names;
 }
 

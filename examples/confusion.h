@@ -1,4 +1,4 @@
-// How often a classifier says what of which label.
+// The confusion matrix of a classifier.
 #pragma once
 
 #include <functional>

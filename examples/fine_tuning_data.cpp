@@ -23,12 +23,12 @@ bool is_number(std::string_view text) {
   return parse_number(text, value);
 }
 
-/// What stands in front of a line's first tab.
+/// The text in front of a line's first tab.
 std::string_view first_field(std::string_view line) {
   return line.substr(0, line.find('\t'));
 }
 
-/// Whether empty lines stand between lines whose last field is one word, a label.
+/// Whether there are empty lines between lines whose last field is one word, a label.
 bool looks_tagged(const std::vector<std::string>& lines) {
   bool has_empty = false;
   for (const std::string& line : lines) {
@@ -49,7 +49,8 @@ std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodi
                                        const std::string& file, bool feeds_types) {
   std::vector<text::Example> examples;
   for (const text::Encoding& encoding : encodings) {
-    if (encoding.ids.empty()) fail_file(file, "line ", examples.size() + 1, ": no token is in it");
+    if (encoding.ids.empty())
+      fail_file(file, "line ", examples.size() + 1, ": must have at least 1 token, got 0");
     text::Example example = {.ids = encoding.ids};
     const bool has_types = std::ranges::any_of(encoding.types, [](index_t t) { return t != 0; });
     if (feeds_types && has_types) example.types = encoding.types;
@@ -104,8 +105,8 @@ std::string guessed_task(const std::string& file, bool pair) {
   const std::vector<std::string> lines = text::read_lines(file);
   if (looks_tagged(lines)) return "tokens";
   if (!pair && std::ranges::all_of(lines, has_two_texts)) {
-    fail_file(file, "every line has two tabs; --pair takes it as a label and two texts, --task as ",
-              "one text with a tab in it");
+    fail_file(file, "lines must have 1 tab, got 2 in each; give --pair for a label and two texts, ",
+              "or --task for texts with a tab");
   }
   std::set<std::string_view> labels;
   bool all_numbers = true;
@@ -119,8 +120,8 @@ std::string guessed_task(const std::string& file, bool pair) {
   if (all_numbers && std::ranges::any_of(labels, has_fraction)) return "regression";
   constexpr std::size_t kFew = 20;
   if (labels.size() > kFew && labels.size() > lines.size() / 2) {
-    fail_file(file, labels.size(), " of ", lines.size(),
-              " lines begin with a text of their own; --task says what they are");
+    fail_file(file, "labels must be few, got ", labels.size(), " different ones in ", lines.size(),
+              " lines; name the task with --task");
   }
   return "classification";
 }
@@ -161,7 +162,8 @@ TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const text::TaggedText& sentence = sentences[i];
     const text::Encoding encoding = encode.tokenizer->encode(sentence.text, encode.options);
-    if (encoding.ids.empty()) fail_file(file, "line ", sentence.line, ": no token is in it");
+    if (encoding.ids.empty())
+      fail_file(file, "line ", sentence.line, ": must have at least 1 token, got 0");
     data.examples.push_back(
         {.ids = encoding.ids, .label = text::token_labels(encoding, sentence.words, numbers[i])});
   }
@@ -175,7 +177,7 @@ TextData paired_texts(const std::string& file, const TextEncoder& encode,
     firsts.push_back(clean(pair.first));
     seconds.push_back(clean(pair.second));
     if (firsts.back().empty() || seconds.back().empty()) {
-      fail_file(file, "line ", firsts.size(), ": a text of the pair is empty");
+      fail_file(file, "line ", firsts.size(), ": both texts of a pair must be non-empty");
     }
   }
   const text::Tokenizer& tokenizer = *encode.tokenizer;

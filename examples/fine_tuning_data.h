@@ -3,7 +3,7 @@
 //   DESC<tab>How did serfdom develop ?         a class, or a number to be predicted
 //   yes<tab>A man sleeps.<tab>Someone rests.   the same of a pair of texts
 //   Ada<tab>B-PER                              a label a word, an empty line between sentences
-//   Who built Rome ?<tab>Romulus, they say.    two texts that shall be near each other
+//   Who built Rome ?<tab>Romulus, they say.    two texts to be moved near each other
 //
 // **Errors** throughout: std::runtime_error with the file's name and the line.
 #pragma once
@@ -20,10 +20,10 @@
 
 namespace tessera::examples {
 
-/// What of a file a model reads.
+/// The examples of a file, as a model reads them.
 struct TextData {
   std::vector<text::Example> examples = {};
-  std::vector<text::Example> partners = {};  // what each shall be near; of pairs without labels
+  std::vector<text::Example> partners = {};  // the second texts of pairs without labels
 
   bool empty() const { return examples.empty(); }
   std::vector<index_t> lengths() const;
@@ -33,10 +33,10 @@ struct TextData {
 /// Moves a share of the examples, chosen at random, out of `data`.
 TextData hold_out(TextData& data, double share, std::uint64_t seed);
 
-/// The task that a file seems to be for: "tokens" where empty lines stand between its lines,
-/// "regression" where it begins its lines with numbers that have fractions, else "classification".
+/// The task that a file seems to be for: "tokens" if there are empty lines between its lines,
+/// "regression" if its lines begin with numbers that have fractions, else "classification".
 /// **Errors**: also lines that begin with a text each, not with one of a few labels; lines with two
-/// tabs each, where `pair` does not say that two texts are meant.
+/// tabs each, unless `pair` is set.
 std::string guessed_task(const std::string& file, bool pair);
 
 /// Texts, or pairs of them, with a label each.
@@ -65,7 +65,7 @@ TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
                       const std::vector<std::string>& labels, const std::string& file,
                       const TextEncoder& encode);
 
-/// Pairs of texts that shall be near each other. `clean` is done to each text first.
+/// Pairs of texts to be moved near each other. `clean` is applied to each text first.
 TextData paired_texts(const std::string& file, const TextEncoder& encode,
                       const std::function<std::string(const std::string&)>& clean);
 

@@ -1,6 +1,7 @@
 #include "examples/fine_tuning_run.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "examples/confusion.h"
 #include "examples/same_files.h"
@@ -19,8 +20,8 @@ Files read_files(const Program& program, const FineTuneOptions& o,
   }
   if (o.valid_share > 0) {
     files.valid = hold_out(files.train, o.valid_share, program.options.seed);
-    require(!files.valid.empty(), kFineTune, "--valid-share ", o.valid_share, " of ",
-            files.train.examples.size(), " examples is none");
+    require(!files.valid.empty(), kFineTune, "--valid-share must hold out at least 1 of ",
+            files.train.examples.size(), " examples, got ", o.valid_share);
   }
   return files;
 }
@@ -43,14 +44,23 @@ std::string summary_of(const Task& task, const nn::EpochReport& report) {
 
 models::FineTuningOptions tuning_of(const Program& program, const FineTuneOptions& o,
                                     index_t layers) {
-  require(o.freeze_layers <= layers, kFineTune, "--freeze-layers is ", o.freeze_layers,
-          ", but the model has ", layers, " layers");
+  require(o.freeze_layers <= layers, kFineTune, "--freeze-layers must be at most ", layers,
+          ", the layers of the model, got ", o.freeze_layers);
   return {.lr = program.options.learning_rate,
           .head_lr = o.head_lr,
           .layer_decay = o.layer_decay,
           .weight_decay = program.options.weight_decay,
           .freeze_embeddings = o.freeze == "embeddings",
           .freeze_layers = o.freeze == "encoder" ? layers : o.freeze_layers};
+}
+
+std::unique_ptr<RunLock> lock_of_target(const std::string& folder) {
+  if (!leaves_traces()) return nullptr;
+  namespace fs = std::filesystem;
+  fs::path place = fs::weakly_canonical(fs::absolute(folder));
+  if (!place.has_filename()) place = place.parent_path();
+  const std::string name = str_cat('.', place.filename().string(), ".lock");
+  return std::make_unique<RunLock>(place.parent_path() / name, folder);
 }
 
 void report(Training& training, const Task& task, const Files& files) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "examples/attention_file.h"
 #include "examples/fine_tuning_data.h"
 #include "examples/processes.h"
+#include "examples/run_lock.h"
 #include "examples/training.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/save_folder.h"
@@ -23,7 +25,6 @@ struct FineTuneOptions {
   std::string model, train, valid, test, save;
   std::string task = "auto";
   bool pair = false;
-  bool overwrite = false;
   double valid_share = 0;
   double head_lr = 1e-3;
   double layer_decay = 0.9;
@@ -70,7 +71,10 @@ std::string summary_of(const Task& task, const nn::EpochReport& report);
 models::FineTuningOptions tuning_of(const Program& program, const FineTuneOptions& o,
                                     index_t layers);
 
-/// Tells --report which classes a trained model says for which.
+/// Keeps other runs from training a model for the same folder. **Errors**: as RunLock.
+std::unique_ptr<RunLock> lock_of_target(const std::string& folder);
+
+/// Adds the confusion matrices of a trained model to --report.
 void report(Training& training, const Task& task, const Files& files);
 
 /// Says what will be trained on what.
@@ -138,9 +142,10 @@ void write_attention(const AttentionFile& file, const Learner& learner,
 
 /// Saves the folder, or rehearses it: of several processes the first writes.
 template <class Learner>
-void save(const FineTuneOptions& o, const Learner& learner, bool rehearse) {
+void save(const Program& program, const FineTuneOptions& o, const Learner& learner, bool rehearse) {
   if (!leaves_traces()) return;
-  models::save_folder(o.save, o.model, learner, {.overwrite = o.overwrite, .rehearse = rehearse});
+  models::save_folder(o.save, o.model, learner,
+                      {.overwrite = program.options.overwrite, .rehearse = rehearse});
 }
 
 /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
@@ -149,9 +154,10 @@ void run_task(const Program& program, const FineTuneOptions& o, const Task& task
               const Learner& learner, Model& model, models::TokenEncoder& encoder,
               const Files& files) {
   const AttentionFile attention(o.attention, encoder.encoder, o.save);
-  save(o, learner, true);
+  save(program, o, learner, true);
+  const std::unique_ptr<RunLock> lock = lock_of_target(o.save);
   if (!train(program, o, task, model, encoder, files)) return;
-  save(o, learner, false);
+  save(program, o, learner, false);
   std::cout << "saved " << o.save << std::endl;
   if (!files.test.empty()) {
     const nn::LossTotals totals =

@@ -76,10 +76,7 @@ Tensor embedded(const models::SentenceEncoder& model, const models::TokenEncoder
 void learn_classes(const Program& program, const FineTuneOptions& o) {
   const LabelledFile lines = read_labelled_file(o.train, o.pair);
   const std::vector<std::string> labels = text::distinct_labels(lines.lines);
-  if (labels.size() < 2) {
-    fail_file(o.train, "every line has the label ", printable(labels.front()),
-              "; a classifier needs two");
-  }
+  require_classes(o.train, labels);
   models::TextClassifier learner = models::make_text_classifier(o.model, labels);
   const TextEncoder encode = text_encoder(learner.reader, o);
   const Files files = read_files(program, o, [&](const std::string& file) {
@@ -111,6 +108,7 @@ void learn_values(const Program& program, const FineTuneOptions& o) {
 
 void learn_tags(const Program& program, const FineTuneOptions& o) {
   const std::vector<std::string> labels = text::distinct_labels(text::read_tagged_tokens(o.train));
+  require_classes(o.train, labels);
   models::TokenTagger learner = models::make_token_tagger(o.model, labels);
   const TextEncoder encode = text_encoder(learner.reader, o);
   const Files files = read_files(program, o, [&](const std::string& file) {
@@ -123,13 +121,14 @@ void learn_tags(const Program& program, const FineTuneOptions& o) {
 }
 
 void learn_pairs(const Program& program, const FineTuneOptions& o) {
-  require(processes().size() == 1, kFineTune,
-          "--task pairs learns in one process: a pair's negatives are the others of its batch");
-  require(program.options.shards == 1, kFineTune,
-          "--task pairs needs --shards 1: a pair's negatives are the others of its batch");
+  require(processes().size() == 1, kFineTune, "--task pairs needs 1 process, got ",
+          processes().size(), "; a pair's negatives are the other pairs of its batch");
+  require(program.options.shards == 1, kFineTune, "--task pairs needs --shards 1, got ",
+          program.options.shards, "; a pair's negatives are the other pairs of its batch");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
   auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
-  if (words == nullptr) fail_file(o.model, "static embeddings have no layers that could learn");
+  if (words == nullptr)
+    fail_file(o.model, "the model must have layers to train, got static embeddings");
   const TextEncoder encode = {.tokenizer = learner.tokenizer.get(),
                               .options = {.max_length = sentence_limit(learner, o),
                                           .cut = learner.tokenizer->settings().cut}};

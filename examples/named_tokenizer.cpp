@@ -21,17 +21,17 @@ std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
     if (options.max_size == 0 && !has_whole_units(name)) options.max_size = kSubwords;
     return text::make_tokenizer(name, texts, options);
   }
-  require(std::filesystem::exists(name), "--tokenizer", "wanted ", kTokenizerHelp, ", got ",
+  require(std::filesystem::exists(name), "--tokenizer", "must be ", kTokenizerHelp, ", got ",
           printable(name));
   auto tokenizer = text::load_tokenizer(name);
   const text::SpecialTokens& special = tokenizer->special();
   require(special.pad && special.unknown && special.cls && special.mask, "--tokenizer",
-          printable(name), " has no ",
+          printable(name), " must have tokens for padding, unknown, first and mask, got no ",
           !special.pad       ? "padding"
           : !special.unknown ? "unknown"
           : !special.cls     ? "first"
                              : "mask",
-          " token, which learning needs");
+          " token");
   return tokenizer;
 }
 

@@ -14,7 +14,7 @@ double count_of(const Shape& shape) {
   return count;
 }
 
-/// How many parameters stand behind one of a plan.
+/// The number of parameters of a model for one of its plan.
 index_t copies_of(const Program& program, const PlannedParameter& parameter) {
   return parameter.layer_prefix.empty() ? 1 : program.options.layers;
 }
@@ -28,7 +28,7 @@ double bytes_of(const Program& program, const Plan& plan) {
   return sizeof(float) * count;
 }
 
-/// The machine's memory, on disk too; 0 where that cannot be known.
+/// The machine's memory, on disk too; 0 if that cannot be known.
 double machine_bytes() {
   struct sysinfo info = {};
   if (sysinfo(&info) != 0) return 0;
@@ -52,11 +52,11 @@ std::string gigabytes(double bytes) {
 void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
   const auto found = checkpoint.tensors.find(name);
   if (found == checkpoint.tensors.end()) {
-    fail_file(checkpoint.file, "it has no tensor ", name, ", which its options ask for");
+    fail_file(checkpoint.file, "tensor ", name, ": not found, but its options require it");
   }
   if (!(found->second.shape() == shape)) {
-    fail_file(checkpoint.file, name, " has shape ", found->second.shape(),
-              ", but by its options it should have ", shape);
+    fail_file(checkpoint.file, "tensor ", name, ": shape must be ", shape, " by its options, got ",
+              found->second.shape());
   }
 }
 
@@ -101,9 +101,9 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
   const double there = machine_bytes();
   if (largest == nullptr || there == 0 || bytes <= there) return;
   const bool is_layers = !largest->layer_prefix.empty();
-  fail(program.name().c_str(), "the model needs ", gigabytes(bytes), " for ",
-       is_trained ? "weights, gradients and moments" : "its weights", ", and this machine has ",
-       gigabytes(there), " of memory and swap; its largest part, ",
+  fail(program.name().c_str(), "the model must fit into ", gigabytes(there),
+       " of memory and swap, got ", gigabytes(bytes), " of ",
+       is_trained ? "weights, gradients and moments" : "weights", "; the largest tensor, ",
        is_layers ? largest->name.substr(1) : largest->name, " of shape ", largest->shape,
        is_layers ? str_cat(" (", program.options.layers, " times)") : "", ", follows from ",
        listed(largest->options), ": choose a smaller model");
@@ -114,8 +114,7 @@ void check_positions(const Program& program, const char* flag, index_t max_token
   const index_t width = program.options.width;
   if (max_tokens <= kMost / width) return;
   const std::string error =
-      str_cat(flag, " and --width make a table of ", max_tokens, " positions of ", width,
-              " numbers; more than ", kMost, " numbers are too many");
+      str_cat(flag, " times --width must be at most ", kMost, ", got ", max_tokens, " x ", width);
   if (program.resumed) fail_file(program.resumed->file, error);
   fail(program.name().c_str(), error);
 }

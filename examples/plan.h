@@ -1,4 +1,4 @@
-// What a model will need, known before it is made: from its options alone.
+// The memory that a model will need, from its options, before it is made.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct PlannedParameter {
 
 using Plan = std::vector<PlannedParameter>;
 
-/// The plan of an encoder of so many words. `vocabulary` is the option on which the size of the
-/// vocabulary depends, "--min-count 1"; empty where that is fixed.
+/// The plan of an encoder of `vocabulary_size` words. `vocabulary` is the option on which the size of the
+/// vocabulary depends, "--min-count 1"; empty if that is fixed.
 Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary = {});
 
 /// Refuses what cannot be made or loaded, before memory is taken for it. What `is_trained` needs

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "examples/command_line.h"
+#include "examples/interrupts.h"
 #include "examples/option_checks.h"
 #include "nn/training/shards.h"
 #include "tensor/error.h"
@@ -123,46 +124,55 @@ void Program::add_output(const char* flag, std::string& value, const char* what,
 }
 
 void Program::add_held_out(std::string& file, double& share) {
-  add_input("--valid", file, "file of held-out lines, tested after each epoch");
-  add("--valid-share", share, "share of --train that is held out instead", {0, 0.9});
+  add_input("--valid", file, "file of held-out lines, evaluated after each epoch");
+  add("--valid-share", share, "fraction of --train to hold out instead", {0, 0.9});
   add("--patience", options.patience,
-      "end after so many epochs that are no better on held-out lines; 0: never", {0, 1'000'000});
+      "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000});
 }
 
 void Program::add_model_options() {
-  add("--layers", options.layers, "layers of the encoder", {0, kMany});
-  add("--width", options.width, "width of the model", {1, kMany});
-  add("--heads", options.heads, "heads of attention, which divide the width", {1, kMany});
-  add("--feed-forward", options.feed_forward, "width inside the feed-forward networks", {1, kMany});
-  add("--dropout", options.dropout, "chance of each element to be dropped in training", {0, 1});
+  add("--layers", options.layers, "encoder layers", {0, kMany});
+  add("--width", options.width, "width of the model, D", {1, kMany});
+  add("--heads", options.heads, "attention heads; must divide --width", {1, kMany});
+  add("--feed-forward", options.feed_forward, "hidden width of the feed-forward networks",
+      {1, kMany});
+  add("--dropout", options.dropout, "dropout probability", {0, 1});
 }
 
 void Program::add_common_options() {
-  add("--batch", options.batch_size, "examples a step", {1, kMany});
-  add("--lr", options.learning_rate, "highest learning rate", {0, 1e9});
-  add("--weight-decay", options.weight_decay, "of AdamW, on matrices alone", {0, 1e9});
-  add("--eps", options.eps, "of AdamW, which slows what has small gradients", {1e-30, 1e9});
-  add("--warmup", options.warmup, "share of the steps in which the learning rate rises", {0, 1});
-  add("--clip", options.clip, "largest norm of the gradient", {1e-9, 1e9});
+  add("--batch", options.batch_size, "examples per step", {1, kMany});
+  add("--lr", options.learning_rate, "peak learning rate", {0, 1e9});
+  add("--weight-decay", options.weight_decay, "weight decay of AdamW, on matrices only", {0, 1e9});
+  add("--eps", options.eps, "epsilon of AdamW", {1e-30, 1e9});
+  add("--warmup", options.warmup, "fraction of the steps in which the learning rate rises", {0, 1});
+  add("--clip", options.clip, "largest gradient norm; longer gradients are scaled down",
+      {1e-9, 1e9});
   add("--shards", options.shards,
-      "parts of a step: less memory; also the most processes that can share it",
+      "parts of a step, computed in turn to save memory; also the most processes",
       {1, nn::kMostShards});
-  add("--seed", options.seed, "of all random numbers");
+  add("--seed", options.seed, "random seed");
 
   const Range<index_t> positive = {1, kMany};
   CLI::App& app = line_->app;
   app.add_option("--epochs", options.epochs, "passes over the examples")
       ->check(between(positive))
       ->capture_default_str();
-  app.add_option("--max-steps", options.max_steps, "stop after so many steps of this call")
+  app.add_option("--max-steps", options.max_steps,
+                 "steps after which this call stops; no limit if absent")
       ->check(between(positive));
   add_threads(app, threads_);
   add_for_call("--checkpoint-layers", options.checkpoint_layers,
-               "less memory for a third more time; the same result");
-  add_for_call(save_flag_.c_str(), options.save, "folder for the checkpoint; --resume's if absent");
-  add_for_call("--resume", options.resume, "folder of a checkpoint to go on from");
-  add_output("--log", options.log, "file for a line of numbers a step, as CSV", Output::kInPlace);
-  add_output("--report", options.report, "file for the run's curves, a page written as it goes on");
+               "recompute layers in the backward pass: less memory, a third more time");
+  add_for_call(save_flag_.c_str(), options.save,
+               "folder for the checkpoint; that of --resume if absent");
+  const bool saves_models = save_flag_ != "--save";  // the model's folder has that flag
+  add_for_call("--overwrite", options.overwrite,
+               saves_models ? "replace the model in --save and the checkpoint in --checkpoint"
+                            : "replace the checkpoint in --save");
+  add_for_call("--resume", options.resume, "folder of the checkpoint to go on from");
+  add_output("--log", options.log, "CSV file for one line of numbers per step", Output::kInPlace);
+  add_output("--report", options.report,
+             "HTML file for the curves of the run, updated as it goes on");
   files_.add_checkpoint(save_flag_, options.save, kCheckpointFile);
   files_.add_checkpoint("--resume", options.resume, kCheckpointFile);
 }
@@ -171,21 +181,22 @@ void Program::resume() {
   const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
   resumed = nn::load_checkpoint(file);
   if (resumed->text("program") != name_) {
-    fail_file(resumed->file, "a checkpoint of ", printable(resumed->text("program")), ", not of ",
-              name_);
+    fail_file(resumed->file, "must be a checkpoint of ", name_, ", got one of ",
+              printable(resumed->text("program")));
   }
   for (const CommandLine::Setting& setting : line_->settings) {
     const std::string name = setting.option->get_name();
     const std::vector<std::string> given = setting.option->results();
     const bool same = setting.restore(*resumed, kPrefix + name.substr(2));
     if (!same && !given.empty()) {
-      fail_file(resumed->file, "it was begun with another ", name, " than ", given.back());
+      fail_file(resumed->file, name, " must be ", resumed->text(kPrefix + name.substr(2)),
+                ", as the run was begun, got ", given.back());
     }
   }
   // Each layer has tensors: what a file claims costs no more memory than its size allows.
   if (options.layers > std::ssize(resumed->tensors)) {
-    fail_file(resumed->file, "--layers: ", options.layers, ", but there are only ",
-              resumed->tensors.size(), " tensors");
+    fail_file(resumed->file, "--layers must be at most ", resumed->tensors.size(),
+              ", the number of tensors, got ", options.layers);
   }
   CLI::Option* const epochs = line_->app.get_option("--epochs");
   if (epochs->count() == 0) parse_again(epochs, resumed->text("epochs"), resumed->file);
@@ -208,12 +219,18 @@ nn::Checkpoint Program::settings() const {
 
 int Program::run(int argc, char** argv, const std::function<void()>& body) {
   constexpr const char* kAdvice = "; a smaller --batch or shorter texts take less";
-  return run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
+  int stopped = 0;
+  const int code = run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
     set_threads(threads_);
     if (!options.resume.empty()) resume();
     files_.check(name_);
-    body();
+    try {
+      body();
+    } catch (const StoppedBySignal& by) {
+      stopped = 128 + by.signal;
+    }
   });
+  return code != 0 ? code : stopped;
 }
 
 }  // namespace tessera::examples

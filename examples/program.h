@@ -1,4 +1,4 @@
-// The command line of a training program: its options, what of them a checkpoint keeps, and errors.
+// The command line of a training program: its options, those that a checkpoint keeps, and errors.
 //
 //   Program program("train_thing", "Trains a thing.", {.epochs = 10});
 //   program.add("--size", size, "of the thing", {1, 100});
@@ -40,6 +40,7 @@ struct TrainingOptions {
   // Where and how long, which a resumed run may choose anew.
   index_t max_steps = 0;           // of this call; 0: no limit
   bool checkpoint_layers = false;  // compute layers again in the backward: the same bits
+  bool overwrite = false;          // replace what another run has saved
   std::string save = "";
   std::string resume = "";
   std::string log = "";
@@ -53,7 +54,7 @@ inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 /// or one from a folder, saved as a folder, with checkpoints on request (--checkpoint).
 enum class Trains { kNewModel, kPretrained };
 
-/// A command line, and what becomes of errors: one line on standard error and exit code 2.
+/// A command line; an error is one line on standard error and exit code 2.
 class Program {
  public:
   Program(std::string name, const std::string& description, const TrainingOptions& defaults,
@@ -70,7 +71,7 @@ class Program {
   /// Adds one that is a name, or a file that is read.
   void add(const char* flag, std::string& value, const char* what);
 
-  /// Adds an option of this call alone. An empty text is refused: a script's unset variable gives
+  /// Adds an option of this call only. An empty text is refused: a script's unset variable gives
   /// one.
   void add_for_call(const char* flag, std::string& value, const char* what);
   void add_for_call(const char* flag, bool& value, const char* what);
@@ -84,7 +85,7 @@ class Program {
   void add_held_out(std::string& file, double& share);
 
   /// Parses the command line, loads the checkpoint that --resume names, takes the run's options
-  /// from it, and calls `body`.
+  /// from it, and calls `body`. Returns 128 + signal if the run was stopped by StoppedBySignal.
   int run(int argc, char** argv, const std::function<void()>& body);
 
   /// The start of a checkpoint: whose it is, and the run's options.
@@ -93,7 +94,7 @@ class Program {
   /// All options of this call by their flags, defaults too.
   std::vector<std::pair<std::string, std::string>> values() const;
 
-  /// The file that this call names by `flag`, empty where it names none.
+  /// The file that this call names by `flag`; empty if it names none.
   std::string file(const std::string& flag) const { return files_.named(flag); }
 
   const std::string& name() const { return name_; }

@@ -10,7 +10,7 @@
 
 namespace tessera::examples {
 
-/// A page about one run, or nothing where the file's name is empty. The file is replaced as a whole,
+/// A page about one run, or nothing if the file's name is empty. The file is replaced as a whole,
 /// so a browser may load it at any time.
 class Report {
  public:

@@ -51,9 +51,11 @@ struct ClassifierOptions {
   examples::AttentionOptions attention;
 };
 
-/// The names of the words and classes of lines to learn from.
-Names names_of(const std::vector<text::LabelledText>& lines, std::vector<std::string> labels,
-               const ClassifierOptions& options) {
+/// The words of the lines to learn from, and the classes of these and the held-out ones.
+Names names_of(const std::vector<text::LabelledText>& lines,
+               const std::vector<text::LabelledText>& all_lines, const ClassifierOptions& options) {
+  std::vector<std::string> labels = text::distinct_labels(all_lines);
+  examples::require_classes(options.train, labels);
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   const text::VocabularyOptions limits = {.min_count = options.min_count,
@@ -100,7 +102,7 @@ nn::LossSum loss_of(const models::SequenceClassifier& model, const text::Batch& 
   return nn::summed_cross_entropy(model({batch.ids, batch.lengths}), batch.labels);
 }
 
-/// The loss in training: some words are hidden, and all are moved to where they mislead.
+/// The loss in training: some words are hidden, and all are moved by an adversarial perturbation.
 nn::LossSum training_loss_of(const models::SequenceClassifier& model, const ClassifierOptions& c,
                              const text::SpecialTokens& special, const text::Batch& batch) {
   const models::Tokens seen = {drop_words(batch.ids, special, c.word_dropout), batch.lengths};
@@ -168,32 +170,30 @@ std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
   if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
   if (c.valid_share > 0) {
     valid = examples::hold_out(lines, c.valid_share, program.options.seed);
-    require(!valid.empty(), "train_classifier", "--valid-share ", c.valid_share, " of ",
-            lines.size(), " lines is none");
+    require(!valid.empty(), "train_classifier", "--valid-share must hold out at least 1 of ",
+            lines.size(), " lines, got ", c.valid_share);
   }
   require(!valid.empty() || program.options.patience == 0, "train_classifier",
-          "--patience needs held-out lines: --valid FILE or --valid-share");
+          "--patience needs held-out lines; give --valid FILE or --valid-share");
   return valid;
 }
 
 /// Throws unless the options fit each other.
 void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
-          "--train FILE is missing, or --resume DIR of a trained model");
-  require(
-      !c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
-      "nothing to do: --train FILE goes on with the training, --test FILE and --predict use it");
-  require(c.valid.empty() || !c.train.empty(), "train_classifier",
-          "--valid FILE is asked about while --train FILE is learned");
+          "needs --train FILE, or --resume DIR of a trained model");
+  require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
+          "--resume needs --train FILE to go on, or --test FILE or --predict to use the model");
+  require(c.valid.empty() || !c.train.empty(), "train_classifier", "--valid needs --train FILE");
   require(c.valid.empty() || c.valid_share == 0, "train_classifier",
-          "--valid and --valid-share say twice what is held out");
+          "--valid and --valid-share must not be given together");
   require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
-          "--baseline learns from --train FILE and is tested on --test FILE");
+          "--baseline needs --train FILE and --test FILE");
   require(!c.train.empty() || program.options.report.empty(), "train_classifier",
-          "--report tells of a training, which needs --train FILE");
+          "--report needs --train FILE");
   require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
-          "--attention shows lines of --test FILE or --train FILE");
-  require(!c.probabilities || c.predict, "train_classifier", "--probabilities goes with --predict");
+          "--attention needs --test FILE or --train FILE");
+  require(!c.probabilities || c.predict, "train_classifier", "--probabilities needs --predict");
 }
 
 void run(const examples::Program& program, const ClassifierOptions& c) {
@@ -204,8 +204,8 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   std::vector<text::LabelledText> lines = all_lines;
   std::vector<text::LabelledText> valid_lines;
   if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
-  const Names names = program.resumed ? examples::names_from(*program.resumed)
-                                      : names_of(lines, text::distinct_labels(all_lines), c);
+  const Names names =
+      program.resumed ? examples::names_from(*program.resumed) : names_of(lines, all_lines, c);
   Files files;
   if (program.resumed) examples::require_same_files(program.resumed->file);
   if (!c.test.empty()) {
@@ -247,7 +247,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> poolings;
   for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
   examples::Program program("train_classifier",
-                            "Learns to sort lines of text into classes, from lines label<TAB>text.",
+                            "Trains a text classifier on lines of label<TAB>text.",
                             {.layers = 1,
                              .dropout = 0.3,
                              .epochs = 8,
@@ -256,32 +256,30 @@ int main(int argc, char** argv) {
                              .weight_decay = 0.05,
                              .eps = 5e-5,
                              .clip = 0.5});
-  program.add_input("--train", c.train, "file of lines to learn from: label<TAB>text");
-  program.add_input("--test", c.test, "file of lines to be tested on at the end");
+  program.add_input("--train", c.train, "training file: lines of label<TAB>text");
+  program.add_input("--test", c.test, "test file, evaluated at the end");
   program.add_held_out(c.valid, c.valid_share);
   program.add_for_call("--baseline", c.baseline,
-                       "test a linear model of --train's words and pairs of words too");
-  program.add_for_call("--predict", c.predict, "name the class of each line of standard input");
+                       "train and test a linear model of words and word pairs too");
+  program.add_for_call("--predict", c.predict, "print the class of each line of standard input");
   program.add_for_call("--probabilities", c.probabilities,
-                       "print each class's with --predict, under a line of names");
-  program.add("--pooling", c.pooling, "how the words' vectors become one", poolings);
-  program.add("--word-dropout", c.word_dropout, "chance of a word to be hidden in training",
-              {0, 1});
+                       "with --predict, print the probability of each class too");
+  program.add("--pooling", c.pooling, "pooling of the word vectors", poolings);
+  program.add("--word-dropout", c.word_dropout, "probability that training hides a word", {0, 1});
   program.add("--adversarial", c.adversarial,
-              "how far training moves embedded words to mislead; 0: not, in half the time",
-              {0, 1e6});
-  program.add("--label-smoothing", c.label_smoothing, "share of a label spread over all classes",
+              "size of the adversarial perturbation; 0 disables it and halves the time", {0, 1e6});
+  program.add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
               {0, 1});
-  program.add("--embedding-scale", c.embedding_scale, "of words beside their positions at first",
-              {1e-6, 1e6});
-  program.add("--pair-rows", c.pair_rows, "of the table of neighbouring words; 0: none",
+  program.add("--embedding-scale", c.embedding_scale,
+              "initial size of word embeddings, relative to positions", {1e-6, 1e6});
+  program.add("--pair-rows", c.pair_rows, "rows of the table of word pairs; 0 disables it",
               {0, 1'000'000'000});
   program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
-  program.add("--min-count", c.min_count, "rarer words are unknown", {1, 1'000'000});
-  program.add("--vocabulary", c.vocabulary,
-              "most tokens that are told apart; 0: all words, or 8000 parts of words",
+  program.add("--min-count", c.min_count, "smallest count of a known word", {1, 1'000'000});
+  program.add("--vocabulary", c.vocabulary, "largest vocabulary; 0: all words, or 8000 subwords",
               {0, 10'000'000});
-  program.add("--max-words", c.max_words, "a line is cut after so many words", {1, 100'000});
+  program.add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
+              {1, 100'000});
   examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });
 }

@@ -2,8 +2,8 @@
 //
 //   train_masked_lm --text text.txt
 //
-// A tenth of the text, at its end, is held out. What the model knows of it is measured in bits a
-// hidden token; beside it stands what one knows who has only counted the tokens. Options: --help.
+// The last tenth of the text is held out. The loss there is printed in bits per hidden token, next to
+// the entropy of single tokens. Options: --help.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -47,7 +47,7 @@ double bits(double nats) {
   return nats / std::log(2.0);
 }
 
-/// The entropy of single tokens in bits: what every guess by frequency alone costs at least.
+/// The entropy of single tokens in bits: the least loss of a guess by frequency only.
 double unigram_entropy(std::span<const index_t> tokens) {
   std::map<index_t, index_t> counts;
   for (index_t token : tokens) ++counts[token];
@@ -59,7 +59,7 @@ double unigram_entropy(std::span<const index_t> tokens) {
   return entropy;
 }
 
-/// The labels of the chosen places alone.
+/// The labels of the chosen places only.
 Tensor labels_at(const Tensor& labels, const Tensor& places) {
   return index_select(labels.flatten(), 0, places);
 }
@@ -83,7 +83,8 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
                            : examples::named_tokenizer(c.tokenizer, texts, limit);
   const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
   const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
-  if (held < 2) fail_file(c.text, "it has ", tokens.size(), " tokens, too few to learn from");
+  if (held < 2)
+    fail_file(c.text, "must have at least ", 2 / kHeldOut, " tokens, got ", tokens.size());
   const auto [train, test] =
       std::pair(std::span(tokens).first(tokens.size() - held), std::span(tokens).last(held));
   const auto cls = tokenizer->special().cls;
@@ -118,10 +119,11 @@ nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, 
 /// A text with blanks, [CLS] in front. Errors: more tokens than fit; bytes that are not UTF-8.
 text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& tokenizer,
                              index_t max_tokens) {
-  require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "not UTF-8");
+  require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "text must be UTF-8");
   text::Encoding encoded = tokenizer.encode(sentence);
-  require(std::ssize(encoded.ids) <= max_tokens, "--fill", std::ssize(encoded.ids) - 1,
-          " tokens, but at most ", max_tokens - 1, " fit: train with a larger --length");
+  require(std::ssize(encoded.ids) <= max_tokens, "--fill", "text must have at most ",
+          max_tokens - 1, " tokens, got ", std::ssize(encoded.ids) - 1,
+          "; train with a larger --length");
   return encoded;
 }
 
@@ -208,7 +210,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
                 }},
       .held_out = held_out_examples(model, text, kQuickExamples),
       .digest = examples::digest_of(text.train),
-      .keep_best = false,  // all of the held-out text is asked about in the end
+      .keep_best = false,  // all of the held-out text is evaluated in the end
       .summary = [](const nn::EpochReport& report) {
         const double loss = report.totals.mean();
         return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
@@ -219,7 +221,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
 }
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
-  require(!c.text.empty(), "train_masked_lm", "--text FILE is missing");
+  require(!c.text.empty(), "train_masked_lm", "needs --text FILE");
   const Text text = read(c, program.resumed);
   encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
   manual_seed(program.options.seed);
@@ -256,13 +258,13 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
 int main(int argc, char** argv) {
   MaskedLmOptions c;
   examples::Program program(
-      "train_masked_lm", "Learns a text by guessing what was hidden in it.",
+      "train_masked_lm", "Trains a masked language model on a text.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
-  program.add_input("--text", c.text, "file of UTF-8 text to learn");
-  program.add_for_call("--fill", c.fill, "text whose blanks, each a _, are filled at the end");
+  program.add_input("--text", c.text, "training text, a UTF-8 file");
+  program.add_for_call("--fill", c.fill, "text whose blanks (each _) are filled at the end");
   program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
-  program.add("--length", c.length, "tokens of a sequence", {2, 100'000});
-  program.add("--vocabulary", c.vocabulary, "most tokens that are told apart",
+  program.add("--length", c.length, "tokens per sequence", {2, 100'000});
+  program.add("--vocabulary", c.vocabulary, "largest vocabulary",
               {5, 10'000'000});  // the special ones and one more
   examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });

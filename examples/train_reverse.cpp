@@ -91,7 +91,7 @@ void show(const models::TokenClassifier& model, const std::string& word) {
 int main(int argc, char** argv) {
   index_t length = 12;
   index_t count = 4000;
-  examples::Program program("train_reverse", "Learns to write words backwards.",
+  examples::Program program("train_reverse", "Trains an encoder to write words backwards.",
                             {.layers = 1,
                              .width = 64,
                              .heads = 1,
@@ -99,8 +99,8 @@ int main(int argc, char** argv) {
                              .dropout = 0,
                              .epochs = 5,
                              .learning_rate = 3e-3});
-  program.add("--length", length, "letters of a word", {2, 64});
-  program.add("--words", count, "words to train on", {1, 1'000'000});
+  program.add("--length", length, "letters per word", {2, 64});
+  program.add("--words", count, "training words", {1, 1'000'000});
   examples::AttentionOptions attention;
   examples::add_attention_options(program, attention);
   return program.run(argc, argv, [&] {

@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -14,42 +12,21 @@
 #include <system_error>
 #include <utility>
 
+#include "examples/interrupts.h"
 #include "examples/machine.h"
 #include "examples/processes.h"
 #include "nn/training/digest.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
 namespace {
 
 constexpr double kSecondsBetweenReports = 5;
-constexpr double kSecondsBetweenEpochs = 0.5;  // where an epoch takes less
+constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less
 
-volatile std::sig_atomic_t interrupted = 0;
-
-/// While one is in scope, the first Ctrl-C only sets `interrupted`; the second one kills.
-class InterruptScope {
- public:
-  InterruptScope() {
-    interrupted = 0;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
-  }
-  ~InterruptScope() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
-  std::array<struct sigaction, 2> before_ = {};
-};
-
-/// The lines of a log up to the one of `step`; nothing where it has not our header. One without the
+/// The lines of a log up to the one of `step`; nothing if it has not our header. One without the
 /// last columns, as older versions wrote it, gets them empty. A last line without an end was not
 /// written to its end.
 std::string kept_lines(std::istream& log, index_t step) {
@@ -70,7 +47,7 @@ std::string kept_lines(std::istream& log, index_t step) {
   return kept;
 }
 
-/// The same of a file; nothing where there is none.
+/// The same of a file; nothing if there is none.
 std::string kept_log(const std::string& path, index_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
@@ -86,8 +63,17 @@ void make_folder(const std::string& folder) {
   if (access(folder.c_str(), W_OK | X_OK) != 0) fail_file(folder, "cannot write there");
   const std::filesystem::path file = std::filesystem::path(folder) / kCheckpointFile;
   if (std::filesystem::is_directory(file, error)) {
-    fail_file(file.string(), "a folder is where the checkpoint should be");
+    fail_file(file.string(), "must be a file, got a folder");
   }
+}
+
+/// The signal that has stopped the processes, whichever has received it; 0: none has.
+int stopping_signal() {
+  int signal = 0;
+  for (const std::string& each : processes().all_gather(std::to_string(noted_signal()))) {
+    signal = std::max(signal, std::stoi(each));
+  }
+  return signal;
 }
 
 }  // namespace
@@ -107,6 +93,11 @@ std::uint64_t digest_of(std::span<const text::Example> examples) {
     }
   }
   return digest.value();
+}
+
+void require_classes(const std::string& file, const std::vector<std::string>& labels) {
+  if (labels.size() > 1) return;
+  fail_file(file, "labels must be at least 2 different ones, got only ", printable(labels.front()));
 }
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
@@ -144,12 +135,12 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
 /// same by now; the trainer compares weights.
 void Training::check_processes(const Program& program) const {
   const index_t size = processes().size();
-  const std::string cure = program.resumed
-                               ? ", with which the run was begun: start no more than that"
-                               : str_cat(": start no more than that, or take --shards ", size,
-                                         ", which is another run with other bits");
-  require(size <= options_.shards, program.name().c_str(), size,
-          " processes cannot share --shards ", options_.shards, cure);
+  const std::string cure =
+      program.resumed
+          ? "; the run was begun with these shards, start fewer processes"
+          : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
+  require(size <= options_.shards, program.name().c_str(), "processes must be at most --shards ",
+          options_.shards, ", got ", size, cure);
   nn::NamedTexts facts = {{"the digest of the examples", str_cat(lesson_.digest)}};
   facts.insert(facts.end(), base_.values.begin(), base_.values.end());
   nn::require_agreement(processes(), program.name().c_str(), facts);
@@ -172,11 +163,26 @@ nn::TrainerOptions Training::trainer_options() const {
 void Training::resume(const Program& program) {
   if (program.resumed) {
     if (program.resumed->integer<std::uint64_t>("digest") != lesson_.digest) {
-      fail_file(program.resumed->file, "it was begun with other examples");
+      fail_file(program.resumed->file, "examples must be those of the run, got different ones");
     }
     trainer_->load_state(*program.resumed);
   }
-  if (!options_.save.empty() && leaves_traces()) make_folder(options_.save);
+  if (!options_.save.empty() && leaves_traces()) take_folder(program);
+}
+
+/// Makes the folder of checkpoints this run's own. **Errors**: another run writes there, or has saved
+/// there and is not to be overwritten.
+void Training::take_folder(const Program& program) {
+  make_folder(options_.save);
+  const std::filesystem::path folder = options_.save;
+  lock_ = std::make_unique<RunLock>(folder / ".lock", options_.save);
+  const std::filesystem::path file = folder / kCheckpointFile;
+  std::error_code error;
+  const bool goes_on =
+      program.resumed && std::filesystem::equivalent(file, program.resumed->file, error);
+  if (options_.overwrite || goes_on || !std::filesystem::exists(file, error)) return;
+  fail_file(file.string(), "holds another run; go on with --resume ", options_.save,
+            ", or replace it with --overwrite");
 }
 
 /// What log and report begin with: a header, and the lines up to where this call goes on.
@@ -215,7 +221,7 @@ void Training::begin_report(const Program& program, index_t parameters) {
   if (!options_.log.empty()) {
     log_.open(options_.log, std::ios::trunc);
     log_ << lines << std::flush;
-    if (!log_) fail_file(options_.log, "cannot write it");
+    if (!log_) fail_file(options_.log, "cannot be written");
   }
   if (!report_.is_wanted()) return;
   lines_ = std::move(lines);
@@ -257,7 +263,9 @@ bool Training::run() {
                                : "; --attention " + attention_ + " is not written before the end"));
   }
   report_.write((end == nn::RunEnd::kStopped ? "stopped " : "finished ") + where, lines_, false);
-  return end != nn::RunEnd::kStopped;
+  if (end != nn::RunEnd::kStopped) return true;
+  if (const int signal = stopping_signal()) throw StoppedBySignal{signal};
+  return false;
 }
 
 /// Trains; of a lost process it says how to go on without it.
@@ -273,7 +281,7 @@ nn::RunEnd Training::run_trainer(const nn::TrainerHooks& hooks) {
   }
 }
 
-/// Trains, and leaves a report that says so where it fails.
+/// Trains; an error is written to the report too.
 nn::RunEnd Training::run_or_fail() {
   nn::TrainerHooks hooks = {
       .step = [this](const nn::StepReport& report) { after_step(report); },
@@ -312,7 +320,7 @@ void Training::after_step(const nn::StepReport& report) {
   report_.write_after(kSecondsBetweenReports, standing(), lines_);
   show(report.totals.mean());
   const bool limited = options_.max_steps > 0 && report.step - first_step_ >= options_.max_steps;
-  if (interrupted != 0 || limited) trainer_->stop();
+  if (noted_signal() != 0 || limited) trainer_->stop();
 }
 
 void Training::after_evaluation(const nn::EvaluationReport& report) {
@@ -330,7 +338,7 @@ void Training::write(const pages::LoggedStep& step) {
   if (report_.is_wanted()) lines_ += line;
   if (!log_.is_open()) return;
   log_ << line << std::flush;
-  if (!log_) fail_file(options_.log, "cannot write it");
+  if (!log_) fail_file(options_.log, "cannot be written");
 }
 
 std::string Training::standing() const {
@@ -351,7 +359,7 @@ void Training::after_epoch(const nn::EpochReport& report) {
                          fixed(static_cast<double>(tokens_) / seconds(), 0), " tokens/s  ",
                          clock_time(seconds())));
   report_.write_after(kSecondsBetweenEpochs, standing(), lines_);
-  if (interrupted != 0) trainer_->stop();  // while the held-out examples were asked about
+  if (noted_signal() != 0) trainer_->stop();  // received during the evaluation
 }
 
 void Training::show(double loss) {

@@ -1,6 +1,6 @@
 // What the training programs share beyond nn::Trainer: its options from a command line, what a
 // person sees of it, its log, its checkpoints and interrupts. Where mpirun starts several processes
-// they train together, and rank 0 alone writes.
+// they train together, and only rank 0 writes.
 //
 //   return program.run(argc, argv, [&] {
 //     Model model(...);
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@
 #include "examples/program.h"
 #include "examples/progress.h"
 #include "examples/report.h"
+#include "examples/run_lock.h"
 #include "models/pages/run_log.h"
 #include "models/text/batches.h"
 #include "models/token_encoder.h"
@@ -36,11 +38,15 @@ namespace tessera::examples {
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
                                                   index_t vocabulary_size);
 
+/// **Errors**: std::runtime_error with the file's name: fewer than two labels, between which there is
+/// nothing to choose.
+void require_classes(const std::string& file, const std::vector<std::string>& labels);
+
 /// What is to be learned.
 struct Lesson {
   nn::Examples train;
-  nn::Examples held_out = {};  // asked about after each epoch
-  std::uint64_t digest = 0;    // stands for all examples: a resumed run must have the same
+  nn::Examples held_out = {};  // evaluated after each epoch
+  std::uint64_t digest = 0;    // of all examples: a resumed run must have the same
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
   bool has_accuracy = true;    // an answer is right or wrong
@@ -52,7 +58,7 @@ struct Lesson {
 /// Training by AdamW, under a learning rate that rises and falls by straight lines.
 class Training {
  public:
-  /// Trains all parameters of `model`; goes on where the program's checkpoint stands, if there is
+  /// Trains all parameters of `model`; goes on from the program's checkpoint, if there is
   /// one.
   template <class Model>
   Training(const Program& program, Model& model, Lesson lesson)
@@ -66,11 +72,11 @@ class Training {
     begin(program, model);
   }
 
-  /// Trains to the end, or until it is interrupted (Ctrl-C) or has done max_steps; says whether it
-  /// has come to the end. Saves after each epoch and when it stops.
+  /// Trains to the end, or until a signal or max_steps stops it; whether it has come to the end.
+  /// Saves after each epoch and when it stops. **Errors**: StoppedBySignal, after saving.
   bool run();
 
-  /// Gives the model the weights to use: the best ones, where they are known.
+  /// Gives the model the weights to use: the best ones, if they are known.
   template <class Model>
   void take_trained(Model& model) const {
     nn::load_trained(trainer_->state(), model);
@@ -97,6 +103,7 @@ class Training {
 
   nn::TrainerOptions trainer_options() const;
   void resume(const Program& program);
+  void take_folder(const Program& program);
   void check_processes(const Program& program) const;
   void save() const;
   void begin_report(const Program& program, index_t parameters);
@@ -113,7 +120,8 @@ class Training {
 
   TrainingOptions options_;
   std::string save_flag_;
-  std::string attention_;  // the file of --attention, which is written after run()
+  std::string attention_;          // the file of --attention, which is written after run()
+  std::unique_ptr<RunLock> lock_;  // of the folder of checkpoints
   nn::Checkpoint base_;
   Lesson lesson_;
   nn::AdamW optimizer_;

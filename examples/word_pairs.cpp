@@ -101,11 +101,13 @@ std::vector<index_t> word_pair_answers(std::span<const text::Example> train,
                                        const WordPairsOptions& options) {
   constexpr index_t kMostScores = index_t{1} << 24;
   const Rows rows(train);
-  require(rows.size() <= kMostScores / classes, kWordPairsOp, rows.size(), " words and pairs for ",
-          classes, " classes are too many scores");
+  require(rows.size() <= kMostScores / classes, kWordPairsOp,
+          "words and pairs times classes must be at most ", kMostScores, ", got ", rows.size(),
+          " x ", classes, " classes");
   for (const text::Example& example : train) {
     const index_t label = text::class_of(example);
-    require(0 <= label && label < classes, kWordPairsOp, "label ", label, " of ", classes);
+    require(0 <= label && label < classes, kWordPairsOp, "label must be from 0 to ", classes - 1,
+            ", got ", label);
   }
   Scores scores(rows.size(), classes);
   nn::BatchSampler sampler(text::lengths_of(train), {.batch_size = 1});

@@ -1,4 +1,4 @@
-// A linear model of a text's words and of its pairs of neighbouring words: what counting alone gets.
+// A linear model of a text's words and of its pairs of neighbouring words: a baseline.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct WordPairsOptions {
 ///
 ///     scores = (sum of the rows of the text's n words and n - 1 pairs) / sqrt(2 n - 1)
 ///
-/// Words and pairs have a row each if they stand in `train`; others have none. The rows begin with
+/// Words and pairs have a row each if they are in `train`; others have none. The rows begin with
 /// zeros and learn by gradient descent, a text a step. It is a baseline to hold an encoder's answers
 /// against, in a second for some thousand lines, and knows nothing of order beyond its pairs.
 ///

@@ -1,4 +1,4 @@
-// Yours to write. What each function shall do stands in 006_masks.h. Then
+// Yours to write. What each function must do is in 006_masks.h. Then
 //
 //     cmake --build build/release --target exercise_006
 #include "examples/exercises/006_masks.h"

@@ -1,4 +1,4 @@
-// Yours to write. What each function shall do stands in 009_positions.h. Then
+// Yours to write. What each function must do is in 009_positions.h. Then
 //
 //     cmake --build build/release --target exercise_009
 #include "examples/exercises/009_positions.h"

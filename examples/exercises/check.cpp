@@ -20,7 +20,7 @@ bool close(double found, double wanted, double tolerance) {
 
 void fail_number(const std::string& what, double found, double wanted) {
   throw std::runtime_error(
-      str_cat(what, ": wanted ", format_scalar(wanted), ", found ", format_scalar(found)));
+      str_cat(what, ": must be ", format_scalar(wanted), ", got ", format_scalar(found)));
 }
 
 /// Runs one check, prints what came of it, and says whether it is solved.
@@ -48,7 +48,7 @@ void expect_close(const std::string& what, double found, double wanted, double t
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
                   double tolerance) {
   expect(found.rows() == wanted.rows() && found.columns() == wanted.columns(),
-         what + ": wanted a matrix of " + wanted.shape() + ", found one of " + found.shape());
+         what + ": shape must be " + wanted.shape() + ", got " + found.shape());
   for (index_t i = 0; i < wanted.rows(); ++i) {
     for (index_t j = 0; j < wanted.columns(); ++j) {
       if (close(found(i, j), wanted(i, j), tolerance)) continue;

@@ -1,4 +1,4 @@
-// What stands where your code shall stand.
+// A placeholder for your code.
 #pragma once
 
 #include <stdexcept>

@@ -34,11 +34,11 @@ TEST(Confusion, CountsAccuracyAndF1) {
 
 TEST(Confusion, RefusesOtherClasses) {
   const std::vector<index_t> answers = {0, 2};
-  EXPECT_TRUE(throws("Confusion", {"class 2 of 2"}, [&] {
+  EXPECT_TRUE(throws("Confusion", {"class must be from 0 to 1, got 2"}, [&] {
     Confusion(labelled({0, 1}), answers, 2);
   }));
-  EXPECT_TRUE(
-      throws("Confusion", {"2 answers for 1"}, [&] { Confusion(labelled({0}), answers, 3); }));
+  EXPECT_TRUE(throws("Confusion", {"answers must be as many as examples, 1, got 2"},
+                     [&] { Confusion(labelled({0}), answers, 3); }));
 }
 
 // Both words occur in both classes: their order alone, a pair, tells the class.
@@ -53,9 +53,10 @@ TEST(WordPairs, RefusesWhatItCannotLearn) {
   const char* const kOp = "word_pair_answers";
   const std::vector<Example> none;
   EXPECT_TRUE(throws("BatchSampler", {"no examples"}, [&] { word_pair_answers(none, none, 2); }));
-  EXPECT_TRUE(throws(kOp, {"label 2 of 2"}, [&] { word_pair_answers(labelled({2}), none, 2); }));
-  EXPECT_TRUE(
-      throws(kOp, {"too many"}, [&] { word_pair_answers(labelled({0}), none, index_t{1} << 40); }));
+  EXPECT_TRUE(throws(kOp, {"label must be from 0 to 1, got 2"},
+                     [&] { word_pair_answers(labelled({2}), none, 2); }));
+  EXPECT_TRUE(throws(kOp, {"must be at most 16777216, got 1 x"},
+                     [&] { word_pair_answers(labelled({0}), none, index_t{1} << 40); }));
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ TEST(ExerciseCheckTest, NamesTheFirstWrongNumber) {
     return error_of([&] { expect_close("y", found, wanted); });
   };
   EXPECT_EQ(error({{1, nan, INFINITY}}, {{1 + 1e-13, nan, INFINITY}}), "");
-  EXPECT_EQ(error({{1, 2}, {3, 5}}, {{1, 2}, {3, 4}}), "y, row 1, column 1: wanted 4.0, found 5.0");
-  EXPECT_EQ(error({{nan}}, {{7087872}}), "y, row 0, column 0: wanted 7087872.0, found nan");
-  EXPECT_EQ(error({{INFINITY}}, {{1}}), "y, row 0, column 0: wanted 1.0, found inf");
-  EXPECT_EQ(error({{1, 2}}, {{1}, {2}}), "y: wanted a matrix of (2, 1), found one of (1, 2)");
+  EXPECT_EQ(error({{1, 2}, {3, 5}}, {{1, 2}, {3, 4}}), "y, row 1, column 1: must be 4.0, got 5.0");
+  EXPECT_EQ(error({{nan}}, {{7087872}}), "y, row 0, column 0: must be 7087872.0, got nan");
+  EXPECT_EQ(error({{INFINITY}}, {{1}}), "y, row 0, column 0: must be 1.0, got inf");
+  EXPECT_EQ(error({{1, 2}}, {{1}, {2}}), "y: shape must be (2, 1), got (1, 2)");
   EXPECT_THROW((Matrix(2, 3)(2, 0)), std::invalid_argument);
 }
 
@@ -46,7 +46,7 @@ TEST(ExerciseCheckTest, IsRedUntilAllAreSolved) {
   EXPECT_EQ(run_checks("000_lesson", {wrong, solved, open}), 1);
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "Exercises of 000_lesson\n"
-            "  000.2 wrong: wrong: y: wanted 2.0, found 1.0\n"
+            "  000.2 wrong: wrong: y: must be 2.0, got 1.0\n"
             "      Hint: look again\n"
             "  000.1 solved: solved\n"
             "  000.3 open: not solved yet; write it in examples/exercises/000_lesson.cpp\n"

@@ -264,8 +264,8 @@ TEST_F(Faults, AKilledProcessEndsAllAndNothingIsLost) {
   const int first = number_in_environment("TESSERA_FAULTS_SEED", 4);
   std::map<bool, std::string> want;
   for (const bool masked : {false, true}) {
-    const Outcome whole =
-        run(masked ? "train_masked_lm" : "train_reverse", arguments_of(masked) + "--save whole");
+    const Outcome whole = run(masked ? "train_masked_lm" : "train_reverse",
+                              arguments_of(masked) + "--save whole --overwrite");
     ASSERT_EQ(whole.status, 0) << whole.errors;
     want[masked] = contents(folder_ / "whole" / "checkpoint.safetensors");
     ASSERT_FALSE(want[masked].empty());

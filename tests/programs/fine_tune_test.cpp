@@ -131,12 +131,12 @@ TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
   ASSERT_EQ(second.status, 0) << second.errors;
   EXPECT_EQ(weights("again"), want);
   EXPECT_EQ(second.output.find("epoch 1/4"), std::string::npos) << second.output;
-  EXPECT_TRUE(fails("fine_tune", files + "--resume cut --head-lr 1", "another --head-lr"));
+  EXPECT_TRUE(fails("fine_tune", files + "--resume cut --head-lr 1", "--head-lr must be "));
   EXPECT_TRUE(fails("fine_tune",
                     "--model " + golden("bert") +
                         " --train classes.tsv --save other "
                         "--resume cut",
-                    "other examples"));
+                    "examples must be those of the run"));
 }
 
 TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
@@ -152,14 +152,15 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
        "no_tab.tsv: line 2: must be a label, a tab and a text, got no tab in 'a river'"},
       {"--train classes.tsv --test unknown.tsv",
        "unknown.tsv: line 2: label must be one of 'place, rest', got 'planet'"},
-      {"--train one.tsv", "one.tsv: every line has the label 'place'"},
+      {"--train one.tsv", "one.tsv: labels must be at least 2 different ones, got only 'place'"},
       {"--train words.tsv --task regression",
        "words.tsv: line 2: label must be a number, got 'many'"},
       {"--train no_tag.tsv --task tokens",
        "no_tag.tsv: line 3: must be a token, a tab and a tag, got no tab in 'is'"},
-      {"--train no_pair.tsv --task pairs", "no_pair.tsv: line 2: a text of the pair is empty"},
+      {"--train no_pair.tsv --task pairs",
+       "no_pair.tsv: line 2: both texts of a pair must be non-empty"},
       {"--train no_tab.tsv --task pairs", "no_tab.tsv: line 2: must be two texts"},
-      {"--train both.tsv", "both.tsv: every line has two tabs; --pair"},
+      {"--train both.tsv", "both.tsv: lines must have 1 tab, got 2 in each; give --pair"},
       {"--train large.tsv", "large.tsv: line 2: label must be a number, got '1e400'"},
       {"--train classes.tsv --pair", "classes.tsv: line 1: must be a label, a tab, a text"},
       {"--train absent.tsv", "absent.tsv"}};
@@ -169,7 +170,7 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
   std::string many;
   for (int i = 0; i < 30; ++i) many += "who runs " + std::to_string(i) + "\tshe runs\n";
   write("many.tsv", many);
-  EXPECT_TRUE(fails("fine_tune", bert("--train many.tsv --save new"), "--task says what they are"));
+  EXPECT_TRUE(fails("fine_tune", bert("--train many.tsv --save new"), "name the task with --task"));
 }
 
 // Nothing is trained for a folder that could not be saved, or by options that do not fit.
@@ -193,14 +194,18 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {train + "--save new --log new/log.csv",
        "--log must not be inside another output, got new/log.csv"},
       {train + "--save new --checkpoint new", "--checkpoint must not be inside another output"},
-      {train, "--save DIR must be given"},
+      {train, "needs --model DIR, --train FILE and --save DIR"},
       {train + "--save new --patience 2", "--patience needs held-out"},
-      {train + "--save new --valid classes.tsv --valid-share 0.5", "twice what is held out"},
-      {train + "--save new --valid-share 0.01", "--valid-share 0.01 of 14 examples is none"},
-      {train + "--save new --freeze-layers 3", "--freeze-layers is 3, but the model has 2 layers"},
+      {train + "--save new --valid classes.tsv --valid-share 0.5",
+       "--valid-share must not be given together"},
+      {train + "--save new --valid-share 0.01",
+       "--valid-share must hold out at least 1 of 14 examples, got 0.01"},
+      {train + "--save new --freeze-layers 3",
+       "--freeze-layers must be at most 2, the layers of the model, got 3"},
       {train + "--save new --max-length 41", "41"},
       {"--train pairs.tsv --task pairs --save new --shards 2", "--shards 1"},
-      {"--train tags.tsv --task tokens --pair --save new", "--pair goes with"}};
+      {"--train tags.tsv --task tokens --pair --save new",
+       "--pair needs --task classification or regression"}};
   for (const auto& [arguments, words] : cases) {
     EXPECT_TRUE(fails("fine_tune", bert(arguments), words)) << arguments;
     EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos) << arguments;
@@ -210,7 +215,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
   EXPECT_TRUE(fails("fine_tune", "--model absent --train classes.tsv --save new", "absent"));
   EXPECT_TRUE(fails("fine_tune",
                     "--model " + golden("static") + " --train pairs.tsv --task pairs --save new",
-                    "no layers that could learn"));
+                    "must have layers to train"));
 }
 
 // The tensors of the file that differ from those of the one that was opened.

@@ -74,8 +74,10 @@ TEST_F(ProgramErrors, AnEmptyPathIsNoPath) {
 TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
   save_run("train_classifier", kClassifier);
   change_run({{"labels", ""}});
-  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "'labels' is empty"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "'labels' is empty"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv",
+                    "'labels' must not be empty"));
+  EXPECT_TRUE(
+      fails("train_classifier", "--resume run --train train.tsv", "'labels' must not be empty"));
 }
 
 // What the options of a file claim is compared with its tensors before memory is taken.

@@ -175,7 +175,7 @@ TEST_F(Reports, OverwriteNothingThatIsRead) {
   EXPECT_EQ(contents(folder_ / "train.tsv"), want);
   ASSERT_EQ(run("train_classifier", kClassifier + "--save classes").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume classes --test test.tsv --report page.html",
-                    "--report tells of a training"));
+                    "--report needs --train FILE"));
 }
 
 TEST_F(Reports, CompareRuns) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -118,7 +119,7 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
        {"train_masked_lm", kMaskedLm + "--batch 10 --epochs 20 "},
        {"train_reverse", kReverse + "--epochs 20 "}}};
   for (const auto& [program, arguments] : cases) {
-    ASSERT_EQ(run(program, arguments + "--save whole", "OMP_NUM_THREADS=2").status, 0);
+    ASSERT_EQ(run(program, arguments + "--save whole --overwrite", "OMP_NUM_THREADS=2").status, 0);
     const std::string want = contents(folder_ / "whole" / "checkpoint.safetensors");
     ASSERT_FALSE(want.empty());
     for (int stop : {1, 55, 100, 137, 199}) {
@@ -181,13 +182,16 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   ASSERT_EQ(run("train_classifier", "--train train.tsv --resume cut").status, 0);
   EXPECT_TRUE(contents(folder_ / "cut" / "checkpoint.safetensors") ==
               contents(folder_ / "whole" / "checkpoint.safetensors"));
-  EXPECT_TRUE(fails("train_classifier", arguments + "--valid test.tsv", "say twice"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--valid-share 0.01", "is none"));
+  EXPECT_TRUE(
+      fails("train_classifier", arguments + "--valid test.tsv", "must not be given together"));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--valid-share 0.01",
+                    "must hold out at least 1 of 40 lines"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--patience 2", "--patience needs"));
   ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
-  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv", "other examples"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
+                    "examples must be those of the run"));
   EXPECT_TRUE(fails("train_classifier", "--resume run --valid test.tsv --predict < test.tsv",
-                    "--valid FILE is asked about while --train FILE"));
+                    "--valid needs --train FILE"));
 }
 
 // A class may have held-out lines alone, and lines keep their numbers in errors.
@@ -217,14 +221,14 @@ TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
 }
 
 #if !defined(TESSERA_SANITIZED)  // a minute there, for what the trainer's own tests run too
-TEST_F(TrainingPrograms, TheExperimentInFortyLinesIsResumed) {
+TEST_F(TrainingPrograms, TheExperimentInFiftyLinesIsResumed) {
   std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/own_experiment.cpp"));
   int lines = 0;
   for (std::string line; std::getline(source, line);) {
     const std::size_t first = line.find_first_not_of(' ');
     lines += first != std::string::npos && line.compare(first, 2, "//") != 0;
   }
-  EXPECT_LE(lines, 40);
+  EXPECT_LE(lines, 50);
   EXPECT_GT(lines, 20);
 
   const Outcome whole = run("own_experiment", "");
@@ -254,7 +258,7 @@ TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
   // In the foreground timeout signals once; else the program and then its group, which kills it.
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
                               "timeout --foreground --preserve-status -s INT 2");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.errors;
   EXPECT_NE(outcome.output.find("go on with --resume run"), std::string::npos) << outcome.output;
   EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
 }
@@ -316,9 +320,10 @@ TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
   EXPECT_EQ(resumed.status, 0) << resumed.errors;
   const Outcome wrong = run("train_classifier", kClassifier + "--tokenizer nowhere");
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.errors.find("--tokenizer: wanted words, characters, wordpiece, bpe, or a file or "
-                              "folder of a tokenizer, got 'nowhere'"),
-            std::string::npos)
+  EXPECT_NE(
+      wrong.errors.find("--tokenizer: must be words, characters, wordpiece, bpe, or a file or "
+                        "folder of a tokenizer, got 'nowhere'"),
+      std::string::npos)
       << wrong.errors;
 }
 
@@ -381,8 +386,9 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
   // Of what is needed only at the end, too, before anything is trained.
   const std::string much = kMaskedLm + "--fill ";
-  EXPECT_TRUE(fails("train_masked_lm", much + "123456789012345678901",
-                    "--fill: 21 tokens, but at most 19 fit: train with a larger --length"));
+  EXPECT_TRUE(
+      fails("train_masked_lm", much + "123456789012345678901",
+            "--fill: text must have at most 19 tokens, got 21; train with a larger --length"));
   EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
   EXPECT_TRUE(fails("train_masked_lm", much + "'\xff_'", "--fill"));
   EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
@@ -394,7 +400,8 @@ TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
   EXPECT_TRUE(fails("train_classifier", "--resume run", "--train"));
   EXPECT_TRUE(fails("train_classifier", "--resume nowhere --train train.tsv", "nowhere"));
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv --width 16", "--width"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run --train test.tsv", "other examples"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train test.tsv",
+                    "examples must be those of the run"));
   const std::string whole = contents(folder_ / "run" / "checkpoint.safetensors");
   write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
   EXPECT_TRUE(

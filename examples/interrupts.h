@@ -1,0 +1,33 @@
+// The signals that stop a training, which saves first.
+#pragma once
+
+#include <signal.h>
+
+#include <array>
+
+namespace tessera::examples {
+
+/// While one is in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM kills. A
+/// SIGHUP that is ignored, as under nohup, stays ignored.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_ = {};
+};
+
+/// The signal noted since the last InterruptScope began; 0: none.
+int noted_signal();
+
+/// Thrown when a signal has stopped a run, which is saved: Program::run then returns 128 + signal, as a
+/// shell reports a process that the signal has ended.
+struct StoppedBySignal {
+  int signal;
+};
+
+}  // namespace tessera::examples

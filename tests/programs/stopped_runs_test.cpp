@@ -1,0 +1,192 @@
+// Runs that are stopped, killed, started twice or begun where another one has saved.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/programs/launched_run.h"
+#include "tests/programs/training_programs.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr const char* kSavedFile = "run/checkpoint.safetensors";
+constexpr const char* kIsLocked = "another run is writing there";
+const std::string kEndlessRun = kReverse + "--epochs 1000000 --save run ";
+
+class StoppedRuns : public TrainingPrograms {
+ protected:
+  static std::string bert(const std::string& arguments) {
+    return "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
+           "' --train train.tsv --batch 4 --save new " + arguments;
+  }
+
+  /// A program that goes on while the test does; `env` are its options, as for signals.
+  LaunchedRun start(const std::string& program, const std::string& arguments,
+                    const std::string& env) const {
+    return {folder_, "env " + env + " " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program +
+                         "' " + arguments};
+  }
+
+  /// Waits until the file is there; false if the run ends before, or takes a minute.
+  bool await(LaunchedRun& run, const std::string& file) const {
+    for (int i = 0; i < 6000 && !fs::exists(folder_ / file); ++i) {
+      if (run.status()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return fs::exists(folder_ / file);
+  }
+
+  /// The exit code of a run that ends within a minute; -1: by a signal or not at all.
+  static int code_of(LaunchedRun& run) {
+    for (int i = 0; i < 6000 && !run.status(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const int status = run.status().value_or(-1);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  static void kill(LaunchedRun& run) {
+    ::kill(run.command(), SIGKILL);
+    EXPECT_EQ(code_of(run), -1);
+  }
+
+  bool has_entry(const std::string& begins) const {
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename().string().starts_with(begins)) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(StoppedRuns, AreReplacedOnRequest) {
+  const std::array<std::array<std::string, 2>, 3> cases = {{{"train_classifier", kClassifier},
+                                                            {"train_masked_lm", kMaskedLm},
+                                                            {"train_reverse", kReverse}}};
+  for (const auto& [program, arguments] : cases) {
+    const std::string saving = arguments + "--max-steps 2 --save run ";
+    ASSERT_EQ(run(program, saving).status, 0);
+    const std::string saved = contents(folder_ / kSavedFile);
+    EXPECT_TRUE(fails(program, saving + "--seed 1",
+                      "run/checkpoint.safetensors: holds another run; go on with --resume run, or "
+                      "replace it with --overwrite"));
+    EXPECT_TRUE(contents(folder_ / kSavedFile) == saved);
+    const Outcome outcome = run(program, saving + "--seed 1 --overwrite");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_FALSE(contents(folder_ / kSavedFile) == saved);
+    fs::remove_all(folder_ / "run");
+  }
+  // Nor by a run that goes on from elsewhere, or by a checkpoint of fine_tune.
+  ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save run").status, 0);
+  ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save other").status, 0);
+  EXPECT_TRUE(fails("train_reverse", "--resume run --save other", "holds another run"));
+  EXPECT_TRUE(fails("fine_tune", bert("--checkpoint other"), "holds another run"));
+  EXPECT_EQ(run("train_reverse", "--resume run --save ./run/").status, 0);
+}
+
+TEST_F(StoppedRuns, OneWritesAFolderAtATime) {
+  LaunchedRun first = start("train_reverse", kEndlessRun, "");
+  ASSERT_TRUE(await(first, kSavedFile)) << contents(folder_ / "err.txt");
+  EXPECT_TRUE(fails("train_reverse", "--resume run", kIsLocked));
+  EXPECT_TRUE(fails("train_reverse", kEndlessRun + "--overwrite", kIsLocked));
+  EXPECT_TRUE(fails("train_classifier", kClassifier + "--save ./run", kIsLocked));
+  EXPECT_EQ(run("inspect_checkpoint", kSavedFile).status, 0) << "reading is free";
+  kill(first);
+  EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "run/.lock"));
+}
+
+TEST_F(StoppedRuns, OneTrainsAModelForAFolderAtATime) {
+  LaunchedRun first = start("fine_tune", bert("--epochs 1000000"), "");
+  ASSERT_TRUE(await(first, ".new.lock")) << contents(folder_ / "err.txt");
+  EXPECT_TRUE(fails("fine_tune", bert("--epochs 1"), kIsLocked));
+  kill(first);
+  const Outcome outcome = run("fine_tune", bert("--epochs 1"));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(fs::exists(folder_ / "new/config.json"));
+  EXPECT_FALSE(has_entry(".new"));
+}
+
+// A process that was killed while it saved leaves a folder; one that is at work holds its lock.
+TEST_F(StoppedRuns, WhatAKilledOneWasSavingIsRemoved) {
+  for (const char* const name : {".new.saving-1-0", ".new.saving-1-1", ".other.saving-1-0"}) {
+    fs::create_directory(folder_ / name);
+    write(std::string(name) + "/model.safetensors", "half of it");
+  }
+  const int lock = ::open(path(".new.saving-1-1").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  const Outcome outcome = run("fine_tune", bert("--epochs 1"));
+  ::close(lock);
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_FALSE(has_entry(".new.saving-1-0"));
+  EXPECT_TRUE(has_entry(".new.saving-1-1"));
+  EXPECT_TRUE(has_entry(".other.saving-1-0"));
+}
+
+TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    LaunchedRun run = start("train_reverse", kEndlessRun, "--default-signal");
+    ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
+    ::kill(run.command(), signal);
+    if (signal == SIGHUP) ::kill(run.command(), signal);  // as a terminal and its shell send it
+    EXPECT_EQ(code_of(run), 128 + signal);
+    const std::string output = contents(folder_ / "out.txt");
+    EXPECT_NE(output.find("; go on with --resume run"), std::string::npos) << output;
+    EXPECT_EQ(contents(folder_ / "err.txt"), "");
+    fs::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(StoppedRuns, AHangupIsIgnoredUnderNohup) {
+  LaunchedRun run =
+      start("train_reverse", kEndlessRun, "--default-signal=TERM --ignore-signal=HUP");
+  ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
+  ::kill(run.command(), SIGHUP);
+  fs::remove(folder_ / kSavedFile);
+  EXPECT_TRUE(await(run, kSavedFile)) << "it saves after each epoch";
+  ::kill(run.command(), SIGTERM);
+  EXPECT_EQ(code_of(run), 128 + SIGTERM);
+}
+
+TEST_F(StoppedRuns, AnEndThatWasAskedForIsASuccess) {
+  EXPECT_EQ(run("train_reverse", kReverse + "--max-steps 2").status, 0);
+}
+
+TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
+  const Outcome help = run("own_experiment", "--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.output, "usage: own_experiment [STEPS]\n");
+  EXPECT_EQ(help.errors, "");
+  EXPECT_EQ(run("own_experiment", "--help >/dev/full #").status, 2);
+  for (const char* const steps : {"0", "-1", "many", "4e2", "400x", "''", "99999999999", "1 2"}) {
+    EXPECT_TRUE(fails("own_experiment", steps, "STEPS: must be one whole number above 0")) << steps;
+  }
+  write("own_experiment.safetensors", "no checkpoint");
+  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.safetensors: "));
+  fs::remove(folder_ / "own_experiment.safetensors");
+  fs::create_directory(folder_ / "own_experiment.csv");
+  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.csv: cannot be written"));
+  fs::remove(folder_ / "own_experiment.csv");
+  fs::create_symlink("/dev/full", folder_ / "own_experiment.csv");
+  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.csv: cannot be written"));
+}
+
+TEST_F(StoppedRuns, OneClassIsNothingToLearn) {
+  write("one.tsv", "fruit\tapples\nfruit\tpears\n");
+  write("one_tag.tsv", "apples\tO\n\npears\tO\n");
+  const std::string words = "labels must be at least 2 different ones, got only ";
+  EXPECT_TRUE(
+      fails("train_classifier", "--train one.tsv " + kTiny, "one.tsv: " + words + "'fruit'"));
+  const std::string model = bert("");
+  EXPECT_TRUE(fails("fine_tune", model + "--train one_tag.tsv --task tokens",
+                    "one_tag.tsv: " + words + "'O'"));
+}
+
+}  // namespace
+}  // namespace tessera::test
