@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
   command.add("--keep", rounds.keep, "with --run: folder for the JSON of each round");
   command.add("--least", options.least, "smallest change that counts, as a fraction of the time",
               {0, 10});
-  command.add("--alpha", options.alpha, "probability of calling equal code slower", {1e-9, 0.5});
+  command.add("--alpha", options.alpha, "probability of reporting equal code as slower",
+              {1e-9, 0.5});
   command.add("--json", json, "JSON file for the comparison");
   bool slower = false;
   const int status = command.run(argc, argv, [&] {

@@ -128,12 +128,14 @@ int main(int argc, char** argv) {
                         examples::Need::kOptional);
   command.add("--cases", options.wanted.file, "file of case names, one per line");
   command.add("--filter", options.wanted.filter, "regular expression that case names must match");
-  command.add("--seconds", options.settings.seconds, "seconds of calls per case", {0.001, 600});
+  command.add("--seconds", options.settings.seconds, "seconds of measurement per case",
+              {0.001, 600});
   command.add("--slow", options.settings.slow,
               "fraction by which each call is delayed, to test comparisons", {0, 10});
-  command.add("--no-peaks", options.no_peaks, "measure neither peaks nor bandwidths");
+  command.add("--no-peaks", options.no_peaks, "no measurement of peaks and bandwidths");
   command.add("--cblas", options.cblas, "shared library with CBLAS, whose matmul is measured too");
-  command.add("--onednn", options.onednn, "measure cases by oneDNN too, if it has them");
+  command.add("--onednn", options.onednn,
+              "measurement of the cases with oneDNN too, if it supports them");
   command.add("--json", options.json, "JSON file for all results");
   command.add("--csv", options.csv, "CSV file for the table");
   command.add("--list", options.list, "print the kinds and the case names, and exit");

@@ -183,10 +183,11 @@ void add_options(examples::Command& command, Options& o) {
   command.add("--shards", o.shards, "shards per batch; 0: one per host", {0, 1 << 20});
   command.add("--hosts", o.hosts, "numbers of hosts, separated by commas");
   command.add("--bandwidth", o.bandwidths,
-              "Gbit/s of the link of a host; several separated by commas");
-  command.add("--latency", o.latency, "microseconds until a short message arrives", {0, 1e6});
-  command.add("--overhead", o.overhead, "core microseconds per message, in and out", {0, 1e6});
-  command.add("--copy", o.copy, "core nanoseconds per byte, in and out", {0, 1e3});
+              "bandwidth of a host's link, in Gbit/s; several separated by commas");
+  command.add("--latency", o.latency, "latency of a short message, in microseconds", {0, 1e6});
+  command.add("--overhead", o.overhead, "core time per message sent or received, in microseconds",
+              {0, 1e6});
+  command.add("--copy", o.copy, "core time per byte sent or received, in nanoseconds", {0, 1e3});
   command.add("--chunk", o.chunk,
               "elements per chunk that a process owns; the library uses the default",
               {256, nn::kChunkElements});

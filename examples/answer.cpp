@@ -1,4 +1,4 @@
-// The parts of a text that answer a question, by a pretrained model.
+// Finds the parts of a text that answer a question, with a pretrained model.
 //
 //   answer --model roberta-base-squad2 --question 'Who wrote it?' book.txt
 //
@@ -119,11 +119,12 @@ int main(int argc, char** argv) {
   command.add_input("--model", o.model, "the model's folder", examples::Need::kRequired);
   examples::add_weights_option(command, o.weights);
   command.add("--question", o.question, "question about the whole text");
-  command.add("--pair", o.pair, "lines of a question, a tab and its text");
-  command.add("--top", o.answering.count, "most answers to a question", {1, kMany});
-  command.add("--max-tokens", o.answering.max_tokens, "most tokens of an answer", {1, kMany});
+  command.add("--pair", o.pair, "input lines of question<TAB>text");
+  command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
+  command.add("--max-tokens", o.answering.max_tokens, "maximum number of tokens per answer",
+              {1, kMany});
   command.add("--may-be-none", o.answering.may_be_none,
-              "an empty answer among the others, if there is none");
+              "empty answer as a candidate, for texts without an answer");
   command.add("--window", o.window, "tokens of a window; 384 or the model's limit if absent",
               {1, kMany});
   command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});

@@ -1,4 +1,4 @@
-// The class of each line, by a pretrained sequence classifier.
+// Finds the class of each line, with a pretrained sequence classifier.
 //
 //   classify_text --model distilbert-base-uncased-finetuned-sst-2-english reviews.txt
 //
@@ -51,14 +51,14 @@ void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::Command command("classify_text",
-                            "Classifies lines by a pretrained classifier: label, score and line.");
+  examples::Command command(
+      "classify_text", "Classifies lines with a pretrained classifier: label, score and line.");
   examples::ModelOptions options;
   bool pair = false;
   index_t top = 1;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--pair", pair, "lines of two texts with a tab between them");
-  command.add("--top", top, "most classes per line, best first", {1, examples::kMany});
+  command.add("--pair", pair, "input lines of text<TAB>text");
+  command.add("--top", top, "maximum number of classes per line, best first", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model =

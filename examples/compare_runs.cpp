@@ -1,4 +1,4 @@
-// Compares two or more training runs by their logs.
+// Compares two or more training runs from their logs.
 //
 //   train_classifier --train train.tsv --lr 1e-3 --log a.csv
 //   train_classifier --train train.tsv --lr 3e-3 --log b.csv
@@ -49,8 +49,8 @@ void run(const std::vector<std::string>& logs, const std::string& report) {
 int main(int argc, char** argv) {
   std::vector<std::string> logs;
   std::string report;
-  examples::Command command("compare_runs", "Compares training runs by their logs.");
-  command.add_arguments("LOG", logs, "logs that a training program has written by --log");
+  examples::Command command("compare_runs", "Compares training runs from their logs.");
+  command.add_arguments("LOG", logs, "logs that training programs wrote with --log");
   command.add_output("--report", report, "output file for the runs' curves, HTML");
   return command.run(argc, argv, [&] { run(logs, report); });
 }

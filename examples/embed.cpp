@@ -1,4 +1,4 @@
-// Lines as vectors, by a pretrained sentence encoder.
+// Encodes lines as vectors, with a pretrained sentence encoder.
 //
 //   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt    # (lines, 384) float32
 //   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
@@ -46,15 +46,16 @@ void add_options(examples::Command& command, Options& options) {
   examples::add_model_options(command, options.model, "lines of text; standard input if absent");
   command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
-  command.add("--pooling", options.pooling, "pooling of the tokens' vectors", poolings);
-  command.add("--normalize", options.normalize, "normalization to vectors of length 1");
+  command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
+  command.add("--normalize", options.normalize, "normalization of the vectors to length 1");
   command.add("--truncate", options.truncate, "leading columns to keep; all if absent",
               {1, examples::kMany});
   command.add_output("--output", options.output, "output file for the vectors, .npy");
   command.add("--query", options.query, "query to search the lines for");
   command.add("--query-prompt", options.query_prompt,
               "prefix of the query; the folder's prompt for queries if absent");
-  command.add("--top", options.top, "most lines to print for a query", {1, examples::kMany});
+  command.add("--top", options.top, "maximum number of lines to print for a query",
+              {1, examples::kMany});
 }
 
 models::SentenceOptions sentence_options(const Options& options) {

@@ -1,4 +1,4 @@
-// Fills the blanks of lines by a masked language model.
+// Fills the blanks of lines with a masked language model.
 //
 //   echo 'The capital of France is [MASK].' | fill_mask --model bert-base-uncased
 //
@@ -66,12 +66,12 @@ void check_blanks(const std::vector<std::string>& lines, const std::string& mask
 
 int main(int argc, char** argv) {
   examples::Command command("fill_mask",
-                            "Fills the blanks of lines, [MASK] or <mask>, by a masked language "
+                            "Fills the blanks of lines, [MASK] or <mask>, with a masked language "
                             "model: probability, token, and the line with it.");
   examples::ModelOptions options;
   index_t top = 5;
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
-  command.add("--top", top, "most fillings per blank", {1, examples::kMany});
+  command.add("--top", top, "maximum number of fillings per blank", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);

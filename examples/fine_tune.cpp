@@ -56,12 +56,12 @@ int main(int argc, char** argv) {
   program.add("--task", o.task,
               "kind of task; auto: classification, regression or tokens, by the file",
               {"auto", "classification", "regression", "tokens", "pairs"});
-  program.add_for_call("--pair", o.pair, "read a label and two texts per line, separated by tabs");
+  program.add_for_call("--pair", o.pair, "input lines of label<TAB>text<TAB>text");
   program.add_held_out(o.valid, o.valid_share);
   program.add("--head-lr", o.head_lr, "peak learning rate of the new head", {0, 1e9});
   program.add("--layer-decay", o.layer_decay,
               "learning rate of a layer relative to the layer above", {0, 1});
-  program.add("--freeze", o.freeze, "part whose weights stay fixed",
+  program.add("--freeze", o.freeze, "part of the model to freeze",
               {"nothing", "embeddings", "encoder"});
   program.add("--freeze-layers", o.freeze_layers,
               "layers to freeze, counted from the input, with the embeddings",

@@ -36,7 +36,7 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
               "most tokens per text; the model's limit if absent", {1, kMany});
   command.add("--batch-size", options.batch_size, "texts per batch", {1, kMany});
   command.add("--plain-text", options.plain_text,
-              "special tokens in a text, such as [SEP], as plain text");
+              "special tokens in a text, such as [SEP], read as plain text");
   command.add("--json", options.json, "JSON output, one object per line");
   add_attention_options(command, options.attention);
 }

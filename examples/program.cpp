@@ -162,17 +162,17 @@ void Program::add_common_options() {
       ->check(between(positive));
   add_threads(app, threads_);
   add_for_call("--checkpoint-layers", options.checkpoint_layers,
-               "recompute layers in the backward pass: less memory, a third more time");
+               "recomputation of layers in the backward pass: less memory, a third more time");
   add_for_call(save_flag_.c_str(), options.save,
                "folder for the checkpoint; that of --resume if absent");
   const bool saves_models = save_flag_ != "--save";  // the model's folder has that flag
   add_for_call("--overwrite", options.overwrite,
                saves_models ? "replace the model in --save and the checkpoint in --checkpoint"
                             : "replace the checkpoint in --save");
-  add_for_call("--resume", options.resume, "folder of the checkpoint to go on from");
+  add_for_call("--resume", options.resume, "folder of the checkpoint to continue from");
   add_output("--log", options.log, "CSV file for one line of numbers per step", Output::kInPlace);
   add_output("--report", options.report,
-             "HTML file for the curves of the run, updated as it goes on");
+             "HTML file for the curves of the run, updated during the run");
   files_.add_checkpoint(save_flag_, options.save, kCheckpointFile);
   files_.add_checkpoint("--resume", options.resume, kCheckpointFile);
 }

@@ -1,7 +1,7 @@
 // The command line of a training program: its options, those that a checkpoint keeps, and errors.
 //
 //   Program program("train_thing", "Trains a thing.", {.epochs = 10});
-//   program.add("--size", size, "of the thing", {1, 100});
+//   program.add("--size", size, "size of the thing", {1, 100});
 //   return program.run(argc, argv, [&] { ... });
 #pragma once
 

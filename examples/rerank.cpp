@@ -1,4 +1,4 @@
-// Lines by how well they answer a query, by a pretrained cross-encoder.
+// Orders lines by how well they answer a query, with a pretrained cross-encoder.
 //
 //   rerank --model ms-marco-MiniLM-L6-v2 --query 'how many people live in Berlin' found.txt
 //
@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
   index_t top = 0;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
   command.add("--query", query, "text to rank the lines by", examples::Need::kRequired);
-  command.add("--top", top, "most lines to print; all if absent", {1, examples::kMany});
+  command.add("--top", top, "maximum number of lines to print; all if absent",
+              {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_cross_encoder, options.model, options.weights);

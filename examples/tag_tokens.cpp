@@ -1,4 +1,4 @@
-// Names, places and other parts of lines, by a pretrained token classifier.
+// Finds names, places and other parts of lines, with a pretrained token classifier.
 //
 //   tag_tokens --model bert-base-NER letters.txt
 //
@@ -50,7 +50,7 @@ void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t numb
 
 int main(int argc, char** argv) {
   examples::Command command("tag_tokens",
-                            "Finds names and other parts of lines by a pretrained token "
+                            "Finds names and other parts of lines with a pretrained token "
                             "classifier: line number, label, score, bytes and text.");
   examples::ModelOptions options;
   std::string grouping = "simple";

@@ -145,14 +145,14 @@ int main(int argc, char** argv) {
   command.add_argument("FILE", o.file, "lines of text; standard input if absent");
   command.add_input("--model", o.model, "the model's folder or its tokenizer.json",
                     Need::kRequired);
-  command.add("--pair", o.pair, "lines of two texts with a tab between them");
+  command.add("--pair", o.pair, "input lines of text<TAB>text");
   command.add("--max-length", o.max_length,
               "most tokens per line, with the special ones; no limit if absent",
               {1, examples::kMany});
   command.add("--no-special", o.no_special, "no special tokens around a text");
   command.add("--plain-text", o.plain_text,
-              "special tokens in a line, such as [SEP], as plain text");
-  command.add("--decode", o.decode, "text of lines of numbers");
+              "special tokens in a line, such as [SEP], read as plain text");
+  command.add("--decode", o.decode, "conversion of lines of token numbers to text");
   command.add("--json", o.json, "JSON output, one object per line");
   command.splits_work();
   return command.run(argc, argv, [&] { tokenize(o); });

@@ -265,19 +265,22 @@ int main(int argc, char** argv) {
   program.add_for_call("--probabilities", c.probabilities,
                        "with --predict, print the probability of each class too");
   program.add("--pooling", c.pooling, "pooling of the word vectors", poolings);
-  program.add("--word-dropout", c.word_dropout, "probability that training hides a word", {0, 1});
+  program.add("--word-dropout", c.word_dropout, "probability of hiding a word during training",
+              {0, 1});
   program.add("--adversarial", c.adversarial,
               "size of the adversarial perturbation; 0 disables it and halves the time", {0, 1e6});
   program.add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
               {0, 1});
   program.add("--embedding-scale", c.embedding_scale,
-              "initial size of word embeddings, relative to positions", {1e-6, 1e6});
+              "initial scale of word embeddings, relative to the sinusoidal positions",
+              {1e-6, 1e6});
   program.add("--pair-rows", c.pair_rows, "rows of the table of word pairs; 0 disables it",
               {0, 1'000'000'000});
   program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
-  program.add("--min-count", c.min_count, "smallest count of a known word", {1, 1'000'000});
-  program.add("--vocabulary", c.vocabulary, "largest vocabulary; 0: all words, or 8000 subwords",
-              {0, 10'000'000});
+  program.add("--min-count", c.min_count, "minimum count of a word in the vocabulary",
+              {1, 1'000'000});
+  program.add("--vocabulary", c.vocabulary,
+              "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000});
   program.add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
               {1, 100'000});
   examples::add_attention_options(program, c.attention);

@@ -15,7 +15,7 @@ const USAGE = `usage: node ort.js [--like OURS.json] [--json FILE] [--threads N]
   --like FILE     run whose cases, threads and costs to take; cases that ONNX Runtime lacks are left out
   --json FILE     output file; standard output if absent
   --threads N     threads; those of --like if absent, or one per processor
-  --seconds S     seconds of calls per case; 0.4 if absent`;
+  --seconds S     seconds of measurement per case; 0.4 if absent`;
 
 /** Ends the program with one line. */
 function fail(message) {

@@ -148,7 +148,7 @@ def options():
     parser.add_argument("--like", help="run whose cases, threads and costs to take; cases that are not here are left out")
     parser.add_argument("--json", help="output file; standard output if absent")
     parser.add_argument("--threads", type=above_zero(int), help="threads; those of --like if absent, or one per processor")
-    parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="seconds of calls per case; 0.4 if absent")
+    parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="seconds of measurement per case; 0.4 if absent")
     found = parser.parse_args()
     if not found.names and not found.like:
         parser.error("needs names of cases, or --like")
