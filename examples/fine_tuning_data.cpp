@@ -18,9 +18,16 @@ namespace tessera::examples {
 
 namespace {
 
+/// Whether `text` is a number, also one that no double can hold.
 bool is_number(std::string_view text) {
-  double value = 0;
-  return parse_number(text, value);
+  double mantissa = 0;
+  index_t exponent = 0;
+  const std::size_t e = text.find_first_of("eE");
+  if (!parse_number(text.substr(0, e), mantissa)) return false;
+  if (e == text.npos) return true;
+  text.remove_prefix(e + 1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  return parse_number(text, exponent);
 }
 
 /// The text in front of a line's first tab.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <cerrno>
+#include <cmath>
 #include <string>
 #endif
 
@@ -38,7 +39,8 @@ bool parse(std::string_view text, T& value) {
   char* rest = nullptr;
   errno = 0;
   const T read_value = read(copy.c_str(), &rest, kC, T());
-  if (errno == ERANGE || rest != copy.c_str() + copy.size()) return false;
+  const bool is_lost = errno == ERANGE && (read_value == 0 || std::isinf(read_value));
+  if (is_lost || rest != copy.c_str() + copy.size()) return false;
   value = read_value;
   return true;
 }

@@ -220,7 +220,7 @@ def encoder_decoder_attention():
     cells.notebook(w_o.shape)
     cells.ours(*2 * [repr(np.concatenate(heads, axis=1) @ w_o)])
     cells.notebook("Dimension mismatch: encoder = 4, decoder = 3")
-    cells.ours("matmul: inner dimensions differ: (4, 4) x (3,)")
+    cells.ours("matmul: inner dimensions must be equal, got (4, 4) x (3,)")
     return cells
 
 
