@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "models/hugging_face/batches.h"
@@ -78,10 +79,11 @@ index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
 
 /// Throws NotFinite about the first of the texts whose row of `y` is not finite.
 void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const TextName& name) {
-  const std::vector<float> values = y.to(kFloat32).to_vector<float>();
+  const Tensor rows = y.to(kFloat32).contiguous();
+  const std::span values(rows.data<float>(), static_cast<std::size_t>(rows.count()));
   const auto columns = static_cast<std::size_t>(y.size(1));
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    require_finite(std::span(values).subspan(i * columns, columns), name, texts[i]);
+    require_finite(values.subspan(i * columns, columns), name, texts[i]);
   }
 }
 
