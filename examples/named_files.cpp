@@ -17,6 +17,7 @@ using Paths = std::vector<fs::path>;
 
 constexpr const char* kStandardInput = "/dev/stdin";
 constexpr const char* kStandardOutput = "/dev/stdout";
+constexpr const char* kStandardError = "/dev/stderr";
 
 bool is_device(const fs::path& path) {
   std::error_code error;
@@ -120,6 +121,9 @@ void NamedFiles::check_output(const std::string& program, const Named& output,
   };
   if (is_open_as(kStandardInput, file)) refuse("an input", "standard input");
   if (is_open_as(kStandardOutput, file)) refuse("another output", "standard output");
+  // A file that grows may share it; one that is replaced would replace the link /dev/stderr.
+  const bool replaces = output.role == Role::kWritten && output.how == Output::kReplaced;
+  if (replaces && is_open_as(kStandardError, file)) refuse("another output", "standard error");
   for (const Named& other : all_) {
     // A checkpoint may be resumed and saved in one place.
     const bool matters = output.role == Role::kWritten || other.how == Output::kFolder;
