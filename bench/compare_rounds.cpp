@@ -62,7 +62,7 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
   const int status = std::system(command.c_str());
   if (status != 0) {
     fail_file(side, "must end with 0, got ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
-              "; run it alone to see its error: ", command);
+              "; run this command to see its error: ", command);
   }
   return read_results(json);
 }

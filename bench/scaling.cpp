@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const index_t threads = command.threads() > 0 ? command.threads() : thread_count();
     require(options.check || examples::processes().size() == 1, "tessera_scaling",
-            "without --check, needs one process, got ", examples::processes().size());
+            "must run in 1 process unless --check is given, got ", examples::processes().size());
     options.check ? print_check(options, threads) : print_scaling(options, threads);
   });
 }

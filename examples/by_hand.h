@@ -35,8 +35,8 @@ inline void show(const std::string& title, const Matrix& m) {
 
 /// The largest |a - b|; NaN if there is one. **Errors**: other shapes.
 inline double largest_difference(const Matrix& a, const Matrix& b) {
-  require(a.rows() == b.rows() && a.columns() == b.columns(), "largest_difference", a.shape(),
-          " beside ", b.shape());
+  require(a.rows() == b.rows() && a.columns() == b.columns(), "largest_difference",
+          "shapes must be equal, got ", a.shape(), " and ", b.shape());
   double largest = 0;
   for (std::size_t i = 0; i < a.values().size(); ++i) {
     const double difference = std::abs(a.values()[i] - b.values()[i]);

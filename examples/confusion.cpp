@@ -18,8 +18,9 @@ Confusion::Confusion(index_t classes)
 Confusion::Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
                      index_t classes)
     : Confusion(classes) {
-  require(examples.size() == answers.size(), "Confusion", "answers must be as many as examples, ",
-          examples.size(), ", got ", answers.size());
+  require(examples.size() == answers.size(), "Confusion",
+          "number of answers must be that of examples, ", examples.size(), ", got ",
+          answers.size());
   for (std::size_t i = 0; i < examples.size(); ++i) count(text::class_of(examples[i]), answers[i]);
 }
 
@@ -36,8 +37,8 @@ void Confusion::count(index_t label, index_t answer) {
 void Confusion::add(const Tensor& labels, const Tensor& scores) {
   const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
   const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
-  require(wanted.size() == answers.size(), "Confusion", "answers must be as many as labels, ",
-          wanted.size(), ", got ", answers.size());
+  require(wanted.size() == answers.size(), "Confusion",
+          "number of answers must be that of labels, ", wanted.size(), ", got ", answers.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] >= 0) count(wanted[i], answers[i]);
   }

@@ -105,7 +105,7 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
        " of memory and swap, got ", gigabytes(bytes), " of ",
        is_trained ? "weights, gradients and moments" : "weights", "; the largest tensor, ",
        is_layers ? largest->name.substr(1) : largest->name, " of shape ", largest->shape,
-       is_layers ? str_cat(" (", program.options.layers, " times)") : "", ", follows from ",
+       is_layers ? str_cat(" (", program.options.layers, " times)") : "", ", is set by ",
        listed(largest->options), ": choose a smaller model");
 }
 

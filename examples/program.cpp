@@ -190,7 +190,7 @@ void Program::resume() {
     const bool same = setting.restore(*resumed, kPrefix + name.substr(2));
     if (!same && !given.empty()) {
       fail_file(resumed->file, name, " must be ", resumed->text(kPrefix + name.substr(2)),
-                ", as the run was begun, got ", given.back());
+                ", as at the start of the run, got ", given.back());
     }
   }
   // Each layer has tensors: what a file claims costs no more memory than its size allows.

@@ -23,7 +23,8 @@ RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(
     }
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor_);
-      fail_file(folder, "another run is writing there; wait for its end or name another folder");
+      fail_file(folder,
+                "another run is writing there; wait until it ends, or name a different folder");
     }
   } while (::fstat(descriptor_, &status) == 0 && status.st_nlink == 0);
 }

@@ -183,7 +183,7 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
           "needs --train FILE, or --resume DIR of a trained model");
   require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
-          "--resume needs --train FILE to go on, or --test FILE or --predict to use the model");
+          "--resume needs --train FILE to continue, or --test FILE or --predict to use the model");
   require(c.valid.empty() || !c.train.empty(), "train_classifier", "--valid needs --train FILE");
   require(c.valid.empty() || c.valid_share == 0, "train_classifier",
           "--valid and --valid-share must not be given together");

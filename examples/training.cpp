@@ -137,7 +137,7 @@ void Training::check_processes(const Program& program) const {
   const index_t size = processes().size();
   const std::string cure =
       program.resumed
-          ? "; the run was begun with these shards, start fewer processes"
+          ? "; the run started with these shards, use fewer processes"
           : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
   require(size <= options_.shards, program.name().c_str(), "processes must be at most --shards ",
           options_.shards, ", got ", size, cure);
@@ -181,7 +181,7 @@ void Training::take_folder(const Program& program) {
   const bool goes_on =
       program.resumed && std::filesystem::equivalent(file, program.resumed->file, error);
   if (options_.overwrite || goes_on || !std::filesystem::exists(file, error)) return;
-  fail_file(file.string(), "holds another run; go on with --resume ", options_.save,
+  fail_file(file.string(), "contains a saved run; continue with --resume ", options_.save,
             ", or replace it with --overwrite");
 }
 
@@ -257,7 +257,7 @@ bool Training::run() {
   } else if (end == nn::RunEnd::kStopped) {
     progress_.line(str_cat("stopped ", where,
                            options_.save.empty() ? "; nothing is saved without " + save_flag_
-                                                 : "; go on with --resume " + options_.save,
+                                                 : "; continue with --resume " + options_.save,
                            attention_.empty()
                                ? ""
                                : "; --attention " + attention_ + " is not written before the end"));
@@ -276,7 +276,7 @@ nn::RunEnd Training::run_trainer(const nn::TrainerHooks& hooks) {
     const bool is_saved =
         !options_.save.empty() &&
         std::filesystem::exists(std::filesystem::path(options_.save) / kCheckpointFile);
-    throw nn::ProcessLost(lost.what() + (is_saved ? "; go on with --resume " + options_.save
+    throw nn::ProcessLost(lost.what() + (is_saved ? "; continue with --resume " + options_.save
                                                   : "; nothing was saved"));
   }
 }

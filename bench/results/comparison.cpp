@@ -67,7 +67,7 @@ Compared compared(CaseRuns runs) {
 
 Compared compare_in_rounds(CaseRuns runs, const CompareOptions& options) {
   require(runs.old_s.size() == runs.new_s.size(), "compare_rounds", runs.name,
-          ": sides must have equally many times, got ", runs.old_s.size(), " old, ",
+          ": both sides must have the same number of times, got ", runs.old_s.size(), " old, ",
           runs.new_s.size(), " new");
   Compared result = compared(std::move(runs));
   std::vector<double> d = differences(result.runs, false);

@@ -70,7 +70,7 @@ void remove_stale_folders(const fs::path& target) {
     if (!name.starts_with(prefix_of(target))) continue;
     if (name.ends_with(kOld) && !is_there(target)) {
       fail_file(target.string(), "a killed process renamed it to ", printable(name),
-                "; give it its name back, or remove that folder");
+                "; rename it back, or remove that folder");
     }
     found.push_back(entry->path());
   }
@@ -162,7 +162,7 @@ void NewFolder::check_that_nothing_is_lost() const {
     const fs::path name = at->path().lexically_relative(target_);
     if (is_there(path_ / name)) continue;
     fail_file(target_.string(), "cannot overwrite: it has ", printable(name.string()),
-              ", which the new folder lacks");
+              ", which the new folder does not have");
   }
   if (error) fail_file(target_.string(), "cannot read: ", error.message());
 }

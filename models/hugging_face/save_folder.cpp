@@ -24,8 +24,8 @@ namespace {
 /// The changes that give a config these labels; none if it has them.
 JsonChanges label_changes(const Json& config, const std::vector<std::string>& labels,
                           const Tensor& classifier) {
-  require(classifier.size(0) == std::ssize(labels), kSaveFolderOp, "labels must be as many as the ",
-          classifier.size(0), " rows of classifier.weight, got ", labels.size());
+  require(classifier.size(0) == std::ssize(labels), kSaveFolderOp, "number of labels must be ",
+          classifier.size(0), ", the rows of classifier.weight, got ", labels.size());
   JsonChanges names, numbers;
   std::map<std::string_view, std::size_t> places;  // labels may share a name, but not a key
   for (std::size_t i = 0; i < labels.size(); ++i) {

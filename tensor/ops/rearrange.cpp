@@ -43,7 +43,7 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
             shifts);
     return roll_axis(x.reshape({x.count()}), shifts[0], 0).reshape(x.shape());
   }
-  require(shifts.size() == axes.size(), "roll", "shifts and axes must be equally many, got ",
+  require(shifts.size() == axes.size(), "roll", "shifts and axes must have the same size, got ",
           shifts, " and ", axes);
   Tensor result = x;
   for (index_t i = 0; i < axes.size(); ++i) {

@@ -37,7 +37,7 @@ TEST(Confusion, RefusesOtherClasses) {
   EXPECT_TRUE(throws("Confusion", {"class must be from 0 to 1, got 2"}, [&] {
     Confusion(labelled({0, 1}), answers, 2);
   }));
-  EXPECT_TRUE(throws("Confusion", {"answers must be as many as examples, 1, got 2"},
+  EXPECT_TRUE(throws("Confusion", {"number of answers must be that of examples, 1, got 2"},
                      [&] { Confusion(labelled({0}), answers, 3); }));
 }
 

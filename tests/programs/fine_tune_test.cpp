@@ -122,7 +122,7 @@ TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
   const Outcome first =
       run("fine_tune", arguments + "--save never --threads 2 --checkpoint cut --max-steps 6");
   ASSERT_EQ(first.status, 0) << first.errors;
-  EXPECT_NE(first.output.find("stopped after step 6 of 16; go on with --resume cut"),
+  EXPECT_NE(first.output.find("stopped after step 6 of 16; continue with --resume cut"),
             std::string::npos)
       << first.output;
   EXPECT_FALSE(fs::exists(folder_ / "never"));

@@ -73,9 +73,10 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
     const std::string saving = arguments + "--max-steps 2 --save run ";
     ASSERT_EQ(run(program, saving).status, 0);
     const std::string saved = contents(folder_ / kSavedFile);
-    EXPECT_TRUE(fails(program, saving + "--seed 1",
-                      "run/checkpoint.safetensors: holds another run; go on with --resume run, or "
-                      "replace it with --overwrite"));
+    EXPECT_TRUE(
+        fails(program, saving + "--seed 1",
+              "run/checkpoint.safetensors: contains a saved run; continue with --resume run, or "
+              "replace it with --overwrite"));
     EXPECT_TRUE(contents(folder_ / kSavedFile) == saved);
     const Outcome outcome = run(program, saving + "--seed 1 --overwrite");
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -85,8 +86,8 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
   // Nor by a run that goes on from elsewhere, or by a checkpoint of fine_tune.
   ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save run").status, 0);
   ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save other").status, 0);
-  EXPECT_TRUE(fails("train_reverse", "--resume run --save other", "holds another run"));
-  EXPECT_TRUE(fails("fine_tune", bert("--checkpoint other"), "holds another run"));
+  EXPECT_TRUE(fails("train_reverse", "--resume run --save other", "contains a saved run"));
+  EXPECT_TRUE(fails("fine_tune", bert("--checkpoint other"), "contains a saved run"));
   EXPECT_EQ(run("train_reverse", "--resume run --save ./run/").status, 0);
 }
 
@@ -137,7 +138,7 @@ TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
     if (signal == SIGHUP) ::kill(run.command(), signal);  // as a terminal and its shell send it
     EXPECT_EQ(code_of(run), 128 + signal);
     const std::string output = contents(folder_ / "out.txt");
-    EXPECT_NE(output.find("; go on with --resume run"), std::string::npos) << output;
+    EXPECT_NE(output.find("; continue with --resume run"), std::string::npos) << output;
     EXPECT_EQ(contents(folder_ / "err.txt"), "");
     fs::remove_all(folder_ / "run");
   }

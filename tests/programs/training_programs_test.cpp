@@ -259,7 +259,7 @@ TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
                               "timeout --foreground --preserve-status -s INT 2");
   EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.errors;
-  EXPECT_NE(outcome.output.find("go on with --resume run"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("continue with --resume run"), std::string::npos) << outcome.output;
   EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
 }
 
