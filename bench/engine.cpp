@@ -2,7 +2,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::bench {
 
@@ -123,10 +123,9 @@ EngineFlags take_engine_flags(int& argc, char** argv) {
 
 double seconds_of(const std::string& min_time) {
   double seconds = 0;
-  const char* const end = min_time.data() + min_time.size();
-  const auto [stop, error] = std::from_chars(min_time.data(), end, seconds);
-  const bool whole = error == std::errc() && (stop == end || std::string_view(stop, end) == "s");
-  require(whole && seconds >= 0.001 && seconds <= 600, "tessera_bench",
+  const std::string_view number(min_time.data(),
+                                min_time.size() - (min_time.ends_with('s') ? 1 : 0));
+  require(parse_number(number, seconds) && seconds >= 0.001 && seconds <= 600, "tessera_bench",
           "--benchmark_min_time must be from 0.001 to 600 seconds, got '", min_time, "'");
   return seconds;
 }

@@ -1,9 +1,9 @@
 #include "bench/parameters.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "tensor/error.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::bench {
 
@@ -25,10 +25,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 template <class T>
 std::optional<T> parse(const std::string& text) {
   T value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return {};
-  return value;
+  return parse_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -4,7 +4,6 @@
 //   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
 //   mpirun -n 2 tessera_scaling --check --bandwidth 1,10
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "nn/training/chunks.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/parse_number.h"
 
 namespace {
 
@@ -51,11 +51,9 @@ std::vector<T> list_of(const char* option, std::string_view text, T low, T high)
     const std::size_t comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
     T number{};
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    require(
-        error == std::errc() && end == part.data() + part.size() && number >= low && number <= high,
-        "tessera_scaling", option, " must be numbers from ", low, " to ", high,
-        " separated by commas, got '", whole, "'");
+    require(parse_number(part, number) && number >= low && number <= high, "tessera_scaling",
+            option, " must be numbers from ", low, " to ", high, " separated by commas, got '",
+            whole, "'");
     numbers.push_back(number);
     more = comma != std::string_view::npos;
     if (more) text.remove_prefix(comma + 1);

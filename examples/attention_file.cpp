@@ -1,10 +1,8 @@
 #include "examples/attention_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string_view>
-#include <system_error>
 
 #include "examples/processes.h"
 #include "models/pages/attention_map.h"
@@ -13,6 +11,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/reduce.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 
@@ -25,9 +24,7 @@ constexpr index_t kMostBytes = 48'000'000;  // of the only text on a page
 std::pair<index_t, index_t> range_of(std::string_view text) {
   constexpr std::pair<index_t, index_t> kNone = {0, -1};
   const auto number = [](std::string_view digits, index_t& value) {
-    const char* const end = digits.data() + digits.size();
-    const auto [rest, error] = std::from_chars(digits.data(), end, value);
-    return error == std::errc() && rest == end && value >= 0;
+    return parse_number(digits, value) && value >= 0;
   };
   const std::size_t dash = text.find('-');
   std::pair<index_t, index_t> range = kNone;

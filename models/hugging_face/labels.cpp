@@ -1,6 +1,5 @@
 #include "models/hugging_face/labels.h"
 
-#include <charconv>
 #include <map>
 #include <optional>
 
@@ -8,6 +7,7 @@
 #include "tensor/io/file.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/unary.h"
+#include "tensor/parse_number.h"
 
 namespace tessera::models {
 
@@ -19,8 +19,7 @@ constexpr index_t kDefaultLabels = 2;
 /// The number that a key of id2label writes, "0" or "12"; nothing if it is not one.
 std::optional<index_t> label_number(std::string_view key) {
   index_t number = -1;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-  const bool whole = error == std::errc() && end == key.data() + key.size();
+  const bool whole = parse_number(key, number);
   const bool plain = !key.empty() && key.front() != '-' && (key.size() == 1 || key.front() != '0');
   return whole && plain ? std::optional(number) : std::nullopt;
 }

@@ -1,10 +1,11 @@
 #include "nn/training/launch.h"
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+
+#include "tensor/parse_number.h"
 
 namespace tessera::nn {
 
@@ -15,9 +16,7 @@ std::optional<std::int64_t> number_in(const char* variable) {
   if (text == nullptr) return std::nullopt;
   const std::string_view digits = text;
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  return is_number ? value : -1;
+  return parse_number(digits, value) ? value : -1;
 }
 
 /// Whether this is a task of a step that srun has started. Steps of Slurm's own have ids from
