@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "examples/command.h"
-#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
 #include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -67,7 +67,7 @@ void print(std::ostream& out, const std::vector<models::Answer>& answers, const 
   }
   for (const models::Answer& each : answers) {
     out << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
-        << '\t' << examples::plain(each.text) << '\n';
+        << '\t' << escaped(each.text) << '\n';
   }
   if (o.pair) out << '\n';
 }

@@ -17,6 +17,7 @@
 #include "examples/shared_lines.h"
 #include "examples/text_pairs.h"
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -42,8 +43,8 @@ void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>
       continue;
     }
     for (const models::ClassScore& each : best) {
-      out << examples::plain(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
-          << examples::plain_line(lines[i]) << '\n';
+      out << escaped(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
+          << examples::escaped_line(lines[i]) << '\n';
     }
   }
 }

@@ -45,17 +45,13 @@ void occupy_closed_streams() {
 
 }  // namespace
 
-std::string plain(std::string_view text) {
-  return escaped(text);
-}
-
-std::string plain_line(std::string_view line) {
+std::string escaped_line(std::string_view line) {
   std::string shown;
   for (std::size_t tab; (tab = line.find('\t')) != std::string_view::npos;) {
-    shown += plain(line.substr(0, tab)) + '\t';
+    shown += escaped(line.substr(0, tab)) + '\t';
     line.remove_prefix(tab + 1);
   }
-  return shown + plain(line);
+  return shown + escaped(line);
 }
 
 void prepare_streams() {

@@ -10,11 +10,8 @@ namespace tessera::examples {
 /// lines; their use fails. A file above the limit of its size becomes an error instead of a signal.
 void prepare_streams();
 
-/// The text as programs print it: control characters, which could command a terminal, become \x1b
-/// and so on.
-std::string plain(std::string_view text);
-/// The same for a whole line, which keeps its tabs.
-std::string plain_line(std::string_view line);
+/// A whole line as programs print it: escaped(), except for its tabs.
+std::string escaped_line(std::string_view line);
 
 /// The text of the exception that is being handled; `advice` is appended to errors of memory.
 std::string error_text(const std::string& advice = {});

@@ -168,7 +168,7 @@ void print_table(const models::SentenceEncoder& model, const std::vector<std::st
     for (const float score : table.select(0, static_cast<index_t>(i)).to_vector<float>()) {
       std::cout << std::setw(kWidth) << examples::fixed(score, 3);
     }
-    std::cout << "  " << examples::plain_line(lines[i]) << '\n';
+    std::cout << "  " << examples::escaped_line(lines[i]) << '\n';
   }
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "examples/command.h"
-#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
@@ -16,6 +15,7 @@
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -24,8 +24,8 @@ using namespace tessera;
 void print_rows(std::ostream& out, const std::vector<models::Blank>& blanks) {
   for (const models::Blank& blank : blanks) {
     for (const models::Filling& filling : blank.fillings) {
-      out << examples::fixed(filling.score, 4) << '\t' << examples::plain(filling.token) << '\t'
-          << examples::plain(filling.text) << '\n';
+      out << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
+          << escaped(filling.text) << '\n';
     }
     out << '\n';
   }
@@ -56,7 +56,7 @@ void check_blanks(const std::vector<std::string>& lines, const std::string& mask
                   const std::string& input) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find(mask) == std::string::npos) {
-      fail_file(input, "line ", i + 1, ": must contain ", examples::plain(mask), ", got ",
+      fail_file(input, "line ", i + 1, ": must contain ", escaped(mask), ", got ",
                 printable(lines[i]));
     }
   }

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "examples/command.h"
-#include "examples/console.h"
 #include "examples/json_text.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -34,13 +34,13 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
   for (const StoredTensor& tensor : stored) {
     bytes += tensor.bytes;
     elements += element_count("inspect_checkpoint", tensor.shape);
-    name_width = std::max(name_width, examples::plain(tensor.name).size());
+    name_width = std::max(name_width, escaped(tensor.name).size());
     shape_width = std::max(shape_width, shape_text(tensor.shape).size());
   }
   std::cout << file << ": " << stored.size() << " tensors, " << elements << " elements, " << bytes
             << " bytes\n";
   for (const auto& [key, value] : opened.metadata()) {
-    std::cout << "  " << examples::plain(key) << ": " << printable(value) << '\n';
+    std::cout << "  " << escaped(key) << ": " << printable(value) << '\n';
   }
   const auto row = [&](const std::string& name, const std::string& dtype, const std::string& shape,
                        const std::string& size) {
@@ -50,8 +50,7 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
   };
   row("name", "dtype", "shape", "bytes");
   for (const StoredTensor& tensor : stored) {
-    row(examples::plain(tensor.name), tensor.dtype, shape_text(tensor.shape),
-        std::to_string(tensor.bytes));
+    row(escaped(tensor.name), tensor.dtype, shape_text(tensor.shape), std::to_string(tensor.bytes));
   }
 }
 

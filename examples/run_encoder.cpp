@@ -17,7 +17,6 @@
 #include "examples/attention_file.h"
 #include "examples/command.h"
 #include "examples/command_progress.h"
-#include "examples/console.h"
 #include "examples/trace.h"
 #include "models/encoder.h"
 #include "nn/module.h"
@@ -27,6 +26,7 @@
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/compare.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -61,12 +61,12 @@ nn::StateDict read_state(const Options& o) {
     if (name.ends_with(kFirst)) elsewhere = name.substr(0, name.size() - kFirst.size());
     if (!name.starts_with(o.prefix)) continue;
     if (is_floating(tensor.dtype()) && !all(isfinite(tensor)).item<bool>()) {
-      fail_file(o.weights, "tensor ", examples::plain(name), ": weights must be finite");
+      fail_file(o.weights, "tensor ", escaped(name), ": weights must be finite");
     }
     state.emplace(name.substr(o.prefix.size()), tensor);
   }
   if (state.contains(std::string(kFirst))) return state;
-  const std::string wanted = examples::plain(o.prefix) + std::string(kFirst);
+  const std::string wanted = escaped(o.prefix) + std::string(kFirst);
   if (elsewhere) {
     fail_file(o.weights, "tensor ", wanted, ": not found; give ",
               elsewhere->empty() ? "no --prefix" : "--prefix " + printable(*elsewhere));
@@ -87,7 +87,7 @@ std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::
     const char* const end = name.data() + name.size();
     const auto [rest, error] = std::from_chars(begin, end, number);
     if (error != std::errc() || number < 0 || rest == end || *rest != '.') {
-      fail_file(file, "tensor ", examples::plain(name), ": must have a layer's number");
+      fail_file(file, "tensor ", escaped(name), ": must have a layer's number");
     }
     layers[number].emplace(std::string(rest + 1, end), tensor.shape());
   }
@@ -98,11 +98,11 @@ std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::
     for (const auto& [name, shape] : first) {
       const auto found = shapes.find(name);
       if (found == shapes.end()) {
-        fail_file(file, "tensor layers.", number, '.', examples::plain(name),
+        fail_file(file, "tensor layers.", number, '.', escaped(name),
                   ": not found, but layer 0 has it");
       }
       if (!(found->second == shape)) {
-        fail_file(file, "tensor layers.", number, '.', examples::plain(name),
+        fail_file(file, "tensor layers.", number, '.', escaped(name),
                   ": shape must be that of layer 0, ", shape, ", got ", found->second);
       }
     }

@@ -22,7 +22,7 @@ void print_scored_line(const std::vector<std::string>& lines, std::size_t i, Sco
     std::cout << str_cat("{\"line\":", i + 1, ",\"score\":", json_number(score),
                          ",\"text\":", json_quoted(lines[i]), "}\n");
   } else {
-    std::cout << fixed(score, 4) << '\t' << i + 1 << '\t' << plain_line(lines[i]) << '\n';
+    std::cout << fixed(score, 4) << '\t' << i + 1 << '\t' << escaped_line(lines[i]) << '\n';
   }
 }
 

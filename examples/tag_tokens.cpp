@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "examples/command.h"
-#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/model_options.h"
 #include "examples/progress.h"
 #include "examples/shared_lines.h"
 #include "models/hugging_face/token_tagger.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -40,9 +40,9 @@ void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t numb
     return;
   }
   for (const models::Tag& tag : tags) {
-    out << number << '\t' << examples::plain(tag.label) << '\t' << examples::fixed(tag.score, 4)
-        << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t'
-        << examples::plain(text::text_at(line, tag.bytes)) << '\n';
+    out << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4) << '\t'
+        << tag.bytes.begin << '-' << tag.bytes.end << '\t'
+        << escaped(text::text_at(line, tag.bytes)) << '\n';
   }
 }
 

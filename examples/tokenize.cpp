@@ -4,17 +4,16 @@
 //
 // DIR is a model's folder, a tokenizer.json, or a file of Tokenizer::save.
 #include <algorithm>
-#include <charconv>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "examples/command.h"
 #include "examples/command_progress.h"
-#include "examples/console.h"
 #include "examples/json_text.h"
 #include "examples/same_files.h"
 #include "examples/shared_lines.h"
@@ -22,6 +21,8 @@
 #include "models/text/tokenizers.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/parse_number.h"
+#include "tensor/printable.h"
 
 namespace {
 
@@ -42,7 +43,7 @@ struct Options {
 void print_table(std::ostream& out, const text::Tokenizer& tokenizer,
                  const text::Encoding& encoding) {
   for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-    const std::string token = examples::plain(tokenizer.token(encoding.ids[i]));
+    const std::string token = escaped(tokenizer.token(encoding.ids[i]));
     out << std::setw(8) << encoding.ids[i] << "  ";
     if (encoding.texts[i] == text::kNoText) {
       out << token << '\n';
@@ -103,11 +104,10 @@ std::vector<index_t> numbers_of(const std::string& line, const std::string& plac
   std::vector<index_t> numbers;
   for (std::size_t at = line.find_first_not_of(kBetween); at != std::string::npos;) {
     const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
+    const std::string_view text = std::string_view(line).substr(at, end - at);
     index_t number = 0;
-    const auto [rest, error] = std::from_chars(line.data() + at, line.data() + end, number);
-    if (error != std::errc() || rest != line.data() + end) {
-      fail_file(place, "must hold the numbers of tokens, got ",
-                printable(line.substr(at, end - at)));
+    if (!parse_number(text, number)) {
+      fail_file(place, "must hold the numbers of tokens, got ", printable(text));
     }
     numbers.push_back(number);
     at = line.find_first_not_of(kBetween, end);
