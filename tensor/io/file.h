@@ -70,12 +70,13 @@ void refuse_stand_in(const InputFile& file);
 /// **Errors**: std::runtime_error with the file's name; what is there is a device or a pipe.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
-/// Throws what write_file would throw of `path` before its first byte, by making the other file and
-/// removing it: for programs that write after long work. Also: `path` is a folder.
-void check_writable(const std::filesystem::path& path);
 inline void write_file(const std::filesystem::path& path,
                        std::initializer_list<std::span<const std::byte>> parts) {
   write_file(path, std::span(parts.begin(), parts.size()));
 }
+
+/// Throws what write_file would throw for `path` before its first byte, by making the other file and
+/// removing it: for programs that write after long work. Also: `path` is a folder.
+void check_writable(const std::filesystem::path& path);
 
 }  // namespace tessera
