@@ -134,8 +134,7 @@ if(count EQUAL 5 AND sources AND NOT CMAKE_CROSSCOMPILING)
     -DTESSERA_BUILD_TESTS=ON
     -DTESSERA_BUILD_EXAMPLES=ON
     -DTESSERA_BUILD_BENCHMARKS=ON)
-  # One of each kind, with few sources: this one test reads no precompiled header, which would be made
-  # together with all of tensor_test.
+  # One of each kind, with few sources.
   list(APPEND targets command_line storage_test)
 else()
   message(STATUS "Tessera: the way of downloads is not tested, which needs GoogleTest's sources and "
