@@ -1,7 +1,6 @@
 // The weights of attention: of all heads and queries or of chosen ones, bit for bit those used.
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,6 @@ namespace {
 
 using AttentionCaptureTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using Numbers = std::vector<index_t>;
 
@@ -81,7 +78,7 @@ TEST_P(AttentionCaptureTest, WeightsAreTheOutputForValuesOfTheIdentity) {
 
 // A row that holds a NaN is NaN for each key, masked or not, on whichever side of a block it is.
 TEST_P(AttentionCaptureTest, ARowOfNanIsNanForEveryKey) {
-  for (double bad : {kNan, kInf}) {
+  for (double bad : {kNaN, kInf}) {
     for (const auto& [name, mask] : masks(100, 300)) {
       if (name == "no key") continue;
       SCOPED_TRACE(name);

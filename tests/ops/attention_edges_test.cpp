@@ -22,8 +22,6 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 using AttentionEdgesTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionEdgesTest, each_isa(), isa_name);
 
@@ -71,7 +69,7 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromBehindAMask) {
       const index_t tokens = 140;
       for (const auto& [name, mask] : masks_from(first, tokens)) {
         const Tensor want = Sequence(tokens, dtype).attend(mask);
-        for (double bad : {kNan, kInf, -kInf}) {
+        for (double bad : {kNaN, kInf, -kInf}) {
           SCOPED_TRACE(str_cat(name, ", keys from ", first, " are ", bad));
           Sequence dirty(tokens, dtype);
           for (index_t key = first; key < tokens; ++key) {
@@ -95,7 +93,7 @@ TEST_P(AttentionEdgesTest, NothingLeaksInAnyColumn) {
     keep.slice(0, 6).fill(0);
     for (index_t column = 0; column < width; ++column) {
       dirty.v.copy_from(values);
-      dirty.v.select(3, column).select(2, 7).fill(kNan);
+      dirty.v.select(3, column).select(2, 7).fill(kNaN);
       EXPECT_TRUE(same_bits(dirty.attend(keep_mask(keep)), want)) << column << " of " << width;
     }
   }
@@ -106,8 +104,8 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromTheFuture) {
     const Tensor want = Sequence(tokens, kFloat32).attend(causal_mask());
     for (index_t key : {index_t{1}, tokens / 2, tokens - 1}) {
       Sequence dirty(tokens, kFloat32);
-      dirty.spoil(&Sequence::k, key, kNan);
-      dirty.spoil(&Sequence::v, key, kNan);
+      dirty.spoil(&Sequence::k, key, kNaN);
+      dirty.spoil(&Sequence::v, key, kNaN);
       const Tensor got = dirty.attend(causal_mask());
       EXPECT_TRUE(same_bits(got.slice(2, 0, key), want.slice(2, 0, key)));
       for (double x : array(got.slice(2, key)).values) EXPECT_TRUE(std::isnan(x));
@@ -119,7 +117,7 @@ TEST_P(AttentionEdgesTest, ANanInABiasShowsOnlyWhereItIsSeen) {
   const Sequence sequence(70, kFloat32);
   const Tensor clean = zeros({70, 70});
   Tensor dirty = zeros({70, 70});
-  dirty.select(1, 66).fill(kNan);
+  dirty.select(1, 66).fill(kNaN);
   const auto causal = [&](const Tensor& bias) {
     return sequence.attend(causal_mask() & additive_mask(bias));
   };
@@ -134,8 +132,8 @@ TEST_P(AttentionEdgesTest, ANanInABiasShowsOnlyWhereItIsSeen) {
 
 TEST_P(AttentionEdgesTest, NothingLeaksFromAHoleInTheMask) {
   Sequence dirty(140, kFloat32);
-  dirty.spoil(&Sequence::k, 3, kNan);
-  dirty.spoil(&Sequence::v, 3, kNan);
+  dirty.spoil(&Sequence::k, 3, kNaN);
+  dirty.spoil(&Sequence::v, 3, kNaN);
   Tensor keep = ones({140, 140}, kBool);
   keep.select(1, 3).fill(0);
   const Sequence clean(140, kFloat32);
@@ -153,13 +151,13 @@ TEST_P(AttentionEdgesTest, WhatIsNotMaskedShows) {
   for (DType dtype : {kFloat32, kFloat64}) {
     for (index_t key = 0; key < 140; key += 23) {
       Sequence in_k(140, dtype);
-      in_k.spoil(&Sequence::k, key, kNan);
+      in_k.spoil(&Sequence::k, key, kNaN);
       for (double x : array(in_k.attend({})).values) ASSERT_TRUE(std::isnan(x)) << "key " << key;
       Sequence in_v(140, dtype);
-      in_v.spoil(&Sequence::v, key, kNan);
+      in_v.spoil(&Sequence::v, key, kNaN);
       for (double x : array(in_v.attend({})).values) ASSERT_TRUE(std::isnan(x)) << "value " << key;
       Sequence in_q(140, dtype);
-      in_q.spoil(&Sequence::q, key, kNan);
+      in_q.spoil(&Sequence::q, key, kNaN);
       const Tensor got = in_q.attend({});
       for (double x : array(got.select(2, key)).values) ASSERT_TRUE(std::isnan(x));
       const Tensor want = Sequence(140, dtype).attend({});
@@ -174,7 +172,7 @@ TEST_P(AttentionEdgesTest, AQueryDoesNotDependOnItsNeighboursMasks) {
   // query of the block masks a key must not change what query 0 gets.
   const Tensor q = tensor({{1.0}, {1.0}});
   const Tensor k = tensor({{0.0}, {-3000.0}});
-  const Tensor v = tensor({{2.0}, {kNan}});
+  const Tensor v = tensor({{2.0}, {kNaN}});
   const Tensor keep = tensor({{true, true}, {true, false}});
   const Tensor alone = attention(q, k, v).output;
   const Tensor masked = attention(q, k, v, keep_mask(keep)).output;

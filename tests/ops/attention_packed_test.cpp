@@ -25,7 +25,6 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionPackedTest, each_isa(), isa_name);
 /// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
 const std::vector<index_t> kLengths = {1, 48, 0, 65, 129, 4, 64};
 constexpr index_t kBatch = 7, kHeads = 2, kPackedTokens = 131;
-constexpr double kPackedNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor lengths() {
   return from_vector(kLengths);
@@ -88,7 +87,7 @@ struct PackedInputs {
 
   static Tensor input(index_t width, std::uint64_t seed, DType dtype) {
     return filled(random_tensor({kBatch, kHeads, kPackedTokens, width}, kFloat32, seed).to(dtype),
-                  kPackedNan);
+                  kNaN);
   }
   double scale() const { return 1 / std::sqrt(static_cast<double>(q.size(-1))); }
   static DropoutMask dropout(const Case& c) { return {.p = c.dropout, .key = 77}; }
@@ -230,7 +229,7 @@ TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
     }
     return all;
   };
-  expect_same_packed(results(kPackedNan), results(1));
+  expect_same_packed(results(kNaN), results(1));
 }
 
 TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
