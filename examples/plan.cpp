@@ -1,8 +1,7 @@
 #include "examples/plan.h"
 
-#include <sys/sysinfo.h>
-
 #include "tensor/error.h"
+#include "tensor/storage.h"
 
 namespace tessera::examples {
 
@@ -26,14 +25,6 @@ double bytes_of(const Program& program, const Plan& plan) {
     count += count_of(parameter.shape) * static_cast<double>(copies_of(program, parameter));
   }
   return sizeof(float) * count;
-}
-
-/// The machine's memory, on disk too; 0 if that cannot be known.
-double machine_bytes() {
-  struct sysinfo info = {};
-  if (sysinfo(&info) != 0) return 0;
-  return (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) *
-         static_cast<double>(info.mem_unit);
 }
 
 /// "--width 8 and --layers 2".
@@ -98,8 +89,8 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
   }
   constexpr double kCopies = 4;  // the weights, their gradients and AdamW's two moments
   const double bytes = bytes_of(program, plan) * (is_trained ? kCopies : 1);
-  const double there = machine_bytes();
-  if (largest == nullptr || there == 0 || bytes <= there) return;
+  const auto there = static_cast<double>(machine_memory());
+  if (largest == nullptr || bytes <= there) return;
   const bool is_layers = !largest->layer_prefix.empty();
   fail(program.name().c_str(), "the model must fit into ", gigabytes(there),
        " of memory and swap, got ", gigabytes(bytes), " of ",
