@@ -1,4 +1,4 @@
-// The backward of fused attention: the kernel alone, on heads of a packed projection.
+// The backward of fused attention: only the kernel, on heads of a packed projection.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Fused attention, alone and beside the ops it replaces.
+// Fused attention, by itself and compared with the ops it replaces.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -107,7 +107,7 @@ Tensor attend_by_library(const Inputs& x) {
   return out.transpose(1, 2).squeeze(0);
 }
 
-/// What a call of the op takes from the allocator beside its output.
+/// What a call of the op takes from the allocator in addition to its output.
 index_t bytes_of_library(const Inputs& x) {
   const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
   release_cached_memory();

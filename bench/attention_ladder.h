@@ -20,7 +20,7 @@ struct AttentionTask {
 struct AttentionStep {
   const char* idea;
   void (*run)(const AttentionTask& task);
-  index_t (*room)(const AttentionTask& task);  // floats that it needs beside inputs and output
+  index_t (*room)(const AttentionTask& task);  // floats that it needs besides inputs and output
 };
 
 inline constexpr int kAttentionSteps = 7;

@@ -1,4 +1,4 @@
-// A small training beside others that hold the processors: default threads against one thread.
+// A small training next to others that use the processors: default threads against one thread.
 //
 // Each copy is a process, as a second experiment would be: this program started again with
 // kBusyWorker, which trains an encoder for some steps and ends.

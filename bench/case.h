@@ -1,4 +1,4 @@
-// One benchmark: work that knows its cost and checks its own result before it is timed.
+// One benchmark: work with a known cost that checks its own result before it is timed.
 #pragma once
 
 #include <functional>

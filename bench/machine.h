@@ -15,7 +15,7 @@ struct CacheLevel {
   index_t shared_by;  // processors that use one such cache
 };
 
-/// All that Linux tells of a processor's caches, from the first level on; nothing elsewhere.
+/// All that Linux reports about a processor's caches, from the first level on; nothing elsewhere.
 std::vector<CacheLevel> caches();
 /// Those that hold data.
 std::vector<CacheLevel> data_caches();

@@ -143,8 +143,8 @@ int main(int argc, char** argv) {
               "print the processor, its peaks and its bandwidths, and exit");
   return command.run(argc, argv, [&] {
     register_all();
-    // By default the library goes on alone while others hold the processors: figures would then be
-    // those of one thread, and peaks and cases those of different numbers.
+    // By default the library computes on one thread while others use the processors: figures would
+    // then be those of one thread, and peaks and cases those of different numbers.
     set_thread_count(thread_count());
     if (!options.cblas.empty()) bench::register_cblas(options.cblas);
     if (options.onednn) bench::register_onednn();

@@ -12,7 +12,7 @@ namespace tessera::bench {
 
 struct Settings {
   double seconds = 0.4;  // of calls for each case, and as long for each of its peaks
-  bool peaks = true;     // measured beside each case
+  bool peaks = true;     // measured with each case
   double slow = 0;       // each timed call takes this fraction longer: a test of comparisons
 };
 

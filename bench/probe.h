@@ -8,7 +8,7 @@
 
 namespace tessera::bench {
 
-/// Floating point operations per second of fused multiply-adds on registers alone, on all threads of
+/// Floating point operations per second of fused multiply-adds on registers only, on all threads of
 /// the budget: the best moment of so many seconds.
 double peak_flops(DType dtype, double seconds);
 

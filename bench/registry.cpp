@@ -39,7 +39,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-/// Refuses work whose inputs and result alone are more than the machine's memory: the system would
+/// Refuses work whose inputs and result take more than the machine's memory: the system would
 /// grant it and end the program when it is written to.
 void check_memory(const std::string& name, const Cost& cost) {
   const auto memory =

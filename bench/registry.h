@@ -20,13 +20,13 @@
 
 namespace tessera::bench {
 
-/// What a name stands for: the cost is known before any memory is taken.
+/// The meaning of a name: the cost is known before any memory is taken.
 struct Work {
   Cost cost;
   std::function<Case()> make;
 };
 
-/// Benchmarks that differ in their parameters alone.
+/// Benchmarks that differ only in their parameters.
 struct Kind {
   std::string name;          // the first part of their names
   std::string pattern = {};  // the parameters, those in [brackets] may be absent; none if

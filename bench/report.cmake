@@ -2,7 +2,7 @@
 #       [-DONEDNN=ON] [-DSECONDS=0.2] -P report.cmake
 #
 # Measures on all threads and on one, and writes report.html, report.json and roofline.svg. Other
-# libraries run beside ours where they are given.
+# libraries run next to ours if they are given.
 set(peers "")
 if(CBLAS)
   list(APPEND peers --cblas ${CBLAS})

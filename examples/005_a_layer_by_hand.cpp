@@ -1,4 +1,4 @@
-// A whole encoder layer by plain loops, beside models::EncoderLayer.
+// A whole encoder layer by plain loops, compared with models::EncoderLayer.
 //
 // 000 to 004 made attention. A layer puts it, and a small network that looks at each token alone,
 // between residual connections and norms:
@@ -6,7 +6,7 @@
 //     post-norm   y = norm1(x + attention(x))        output = norm2(y + feed_forward(y))
 //     pre-norm    y = x + attention(norm1(x))        output = y + feed_forward(norm2(y))
 //
-// The page beside this file, 005_a_layer_by_hand.md, derives it and has the exercises.
+// The page next to this file, 005_a_layer_by_hand.md, derives it and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.1 to 3.3; Ba, Kiros and
 // Hinton, "Layer Normalization", 2016; Xiong et al., "On Layer Normalization in the Transformer

@@ -5,7 +5,7 @@
 //   006_masks            prints
 //   006_masks FOLDER     draws FOLDER/006_masks.svg as well
 //
-// The page beside this file, 006_masks.md, explains it and has the exercises.
+// The page next to this file, 006_masks.md, explains it and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3; Beltagy et al.,
 // "Longformer", 2020, section 3.1.

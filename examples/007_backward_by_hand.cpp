@@ -1,14 +1,14 @@
 // Gradients by hand: of a linear layer, softmax, layer norm and attention.
 //
 // Each is computed three times, and the three are compared: by its formula in plain loops; by the
-// library's op under a Tape; and by central differences, which know nothing of formulas,
+// library's op under a Tape; and by central differences, which use no formulas,
 //
 //     dL/dx_ij  =  (L(x_ij + h) - L(x_ij - h)) / 2h,      L = sum of y_ij dy_ij
 //
 // A gradient is named after what it belongs to: dx is dL/dx. Each backward takes dy, what the loss
 // says of its output, and gives dx, what follows for its input.
 //
-// The page beside this file, 007_backward_by_hand.md, derives them and has the exercises.
+// The page next to this file, 007_backward_by_hand.md, derives them and has the exercises.
 //
 // Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors", 1986;
 // Dao et al., "FlashAttention", 2022, appendix B.2, for attention.

@@ -6,7 +6,7 @@
 //   009_positions            prints
 //   009_positions FOLDER     draws FOLDER/009_*.svg as well
 //
-// The page beside this file, 009_positions.md, derives it and has the exercises.
+// The page next to this file, 009_positions.md, derives it and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.5; Su et al., "RoFormer",
 // 2021, section 3.

@@ -68,7 +68,7 @@ double accuracy(const models::SequenceClassifier& model, const Rows& rows) {
   return mean(eq(argmax(model(rows.digits), {-1}), rows.answers).to(kFloat64)).item();
 }
 
-/// AdamW on one weight, as above, beside the library's first step on all of them.
+/// AdamW on one weight, as above, compared with the library's first step on all of them.
 void one_step(const Rows& rows) {
   const models::SequenceClassifier model = make_model();
   nn::AdamW optimizer(model, {.lr = kRate});

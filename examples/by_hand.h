@@ -1,4 +1,4 @@
-// What the lessons that compute by hand share: matrices beside tensors.
+// What the lessons that compute by hand share: matrices and tensors.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ std::string read_standard_input() {
   return bytes;
 }
 
-/// A default out of range stands for an absent option, of which the help says more.
+/// A default out of range means an absent option; its help text describes the default.
 template <class T>
 void show_default(CLI::Option* option, T value, Range<T> range) {
   if (value >= range.low && value <= range.high) option->capture_default_str();

@@ -1,6 +1,6 @@
 // An experiment of one's own in fifty lines: held-out examples, a checkpoint, a log.
 //
-//   own_experiment            begins, or goes on where it was stopped
+//   own_experiment            begins, or continues after a stop
 //   own_experiment STEPS      the same, and stops at the next multiple of STEPS
 //
 // Does the first of six digits come again? The model must compare the first with each other one,

@@ -76,8 +76,8 @@ nn::Communicator& processes() {
 
 int default_threads() {
   if (processes().size() == 1) return 0;
-  // By default the library goes on alone while other programs hold the processors; a number is taken
-  // as it is.
+  // By default the library computes on one thread while other programs use the processors; a number
+  // is taken as it is.
   const int share = launch->threads();
   return share == thread_count() ? 0 : share;
 }

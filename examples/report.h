@@ -28,7 +28,7 @@ class Report {
   const std::string& state() const { return page_.state; }
   /// Writes the page. **Errors**: as write_page.
   void write(const std::string& state, const std::string& log, bool is_running);
-  /// The same of a run that goes on, unless it was done less than `seconds` ago. Less than a
+  /// The same for a run that has not ended, unless it was done less than `seconds` ago. Less than a
   /// hundredth of the time is spent on it.
   void write_after(double seconds, const std::string& state, const std::string& log);
 

@@ -185,7 +185,7 @@ void Training::take_folder(const Program& program) {
             ", or replace it with --overwrite");
 }
 
-/// What log and report begin with: a header, and the lines up to where this call goes on.
+/// What log and report begin with: a header, and the lines up to where this call continues.
 std::string Training::earlier_lines() const {
   const index_t step = trainer_->step();
   std::string kept;
@@ -268,7 +268,7 @@ bool Training::run() {
   return false;
 }
 
-/// Trains; of a lost process it says how to go on without it.
+/// Trains; the error of a lost process says how to continue without it.
 nn::RunEnd Training::run_trainer(const nn::TrainerHooks& hooks) {
   try {
     return trainer_->run(hooks);

@@ -58,7 +58,7 @@ struct Lesson {
 /// Training by AdamW, under a learning rate that rises and falls by straight lines.
 class Training {
  public:
-  /// Trains all parameters of `model`; goes on from the program's checkpoint, if there is
+  /// Trains all parameters of `model`; continues from the program's checkpoint, if there is
   /// one.
   template <class Model>
   Training(const Program& program, Model& model, Lesson lesson)

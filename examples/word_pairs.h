@@ -19,7 +19,7 @@ struct WordPairsOptions {
 ///
 /// Words and pairs have a row each if they are in `train`; others have none. The rows begin with
 /// zeros and learn by gradient descent, a text a step. It is a baseline to hold an encoder's answers
-/// against, in a second for some thousand lines, and knows nothing of order beyond its pairs.
+/// against, in a second for some thousand lines, and uses no word order beyond its pairs.
 ///
 /// The answers depend on the examples, their order and the options, and on nothing else.
 /// **Errors**: nothing to learn from, a label outside [0, classes), too many rows times classes.

@@ -14,7 +14,7 @@ namespace tessera::models {
 enum class NormPlacement {
   kPost,            // after each sum: Vaswani et al., BERT
   kPre,             // before attention and before the feed-forward network
-  kPreFeedForward,  // before the latter alone: ModernBERT's first layer, whose input is a norm's
+  kPreFeedForward,  // only before the latter: ModernBERT's first layer, whose input is a norm's
 };
 
 /// Options of a layer's parts for which PyTorch has no word. What is absent follows PyTorch's
@@ -30,7 +30,7 @@ struct AttentionDetails {
   std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
   std::optional<index_t> window = {};  // keys |i - j| <= window, all if absent
   std::optional<nn::RotaryOptions> rotary = {};
-  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of this layer alone
+  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
   bool alibi = false;
 };
 
@@ -98,7 +98,7 @@ index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first)
 /// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and biases by
 /// distance are added to the mask.
 ///
-/// With `gradient_checkpoint` a tape keeps the layer's input alone, not the dozen tensors that its
+/// With `gradient_checkpoint` a tape keeps only the layer's input, not the dozen tensors that its
 /// backward reads, and backward computes the layer once more: a third more time, for memory that
 /// grows by one tensor a layer. No bit changes, with dropout either. It is for calls that return no
 /// weights; see tensor/autograd/gradient_checkpoint.h.

@@ -12,7 +12,7 @@
 
 namespace tessera::models {
 
-/// One vector a sequence, from its real tokens alone: padding is never read, NaN or not, and
+/// One vector per sequence, only from its real tokens: padding is never read, NaN or not, and
 /// changes no bit.
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read

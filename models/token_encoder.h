@@ -11,7 +11,7 @@
 
 namespace tessera::models {
 
-/// How a model knows the positions of tokens.
+/// How positions of tokens enter a model.
 enum class Positions {
   kSinusoidal,  // computed: Vaswani et al., 2017, section 3.5
   kLearned,     // parameters: BERT's
@@ -81,7 +81,7 @@ struct TokenEncoder {
       Tensor ids, types, pairs, positions;
     };
     Rows rows_of(const Tokens& tokens) const;
-    /// The sum of these rows alone, before its norm and the dropout.
+    /// Only the sum of these rows, before its norm and the dropout.
     Tensor sum_of(const Rows& rows) const;
     Tensor summed(const Tokens& tokens) const { return sum_of(rows_of(tokens)); }
     /// The vectors that the encoder reads, made of that sum.

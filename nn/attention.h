@@ -80,7 +80,7 @@ struct MultiHeadAttention {
   std::optional<double> scale;
   std::optional<Rotary> rotary;              // copies share its table, so modules of one kind can
   PackedWeight packed_in_proj;               // of all three projections
-  std::array<PackedWeight, 3> packed_parts;  // of each alone, for cross-attention
+  std::array<PackedWeight, 3> packed_parts;  // of each separately, for cross-attention
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
 

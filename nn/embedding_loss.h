@@ -1,4 +1,4 @@
-// Losses of vectors: which shall be near each other, and which not.
+// Losses of vectors: which should be near each other, and which not.
 //
 //   Tape tape;
 //   Tensor loss = nn::contrastive(encode(questions), encode(answers));   // (B, D) and (B, D)
@@ -39,7 +39,7 @@ struct ContrastiveOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// InfoNCE: query i shall choose key i among all keys of the batch, by their products.
+/// InfoNCE: query i should choose key i among all keys of the batch, by their products.
 ///
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///

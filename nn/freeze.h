@@ -1,4 +1,4 @@
-// Models for inference alone: packed weights take the place of the weights.
+// Models for inference only: packed weights replace the weights.
 #pragma once
 
 #include <concepts>
@@ -48,7 +48,7 @@ void thaw(const FoundWeights& found);
 }  // namespace detail
 
 /// Packs every matrix that the module multiplies by, in `format`, for good: the parameters keep
-/// their names and shapes, but their elements are given up. So a weight is held once, not beside
+/// their names and shapes, but their elements are given up. So a weight is held once, not next to
 /// its packed copy, and by kBFloat16 in half the bytes, which few rows read in little more than
 /// half the time; the weights are rounded to three digits, sums are float32's.
 ///

@@ -34,7 +34,7 @@ struct CrossEntropyOptions {
 ///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
 ///
 /// The mean is the sum of losses over the sum of w_y of the rows that count. Where all are ignored
-/// it is NaN, and the gradients are 0; where it shall be 0, take kSum and divide.
+/// it is NaN, and the gradients are 0; if it must be 0, use kSum and divide.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
 /// the last axis, as in all of this library; PyTorch, which has them second, expects

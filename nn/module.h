@@ -64,7 +64,7 @@ void eval(M& module) {
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
 /// Modules are made without, unlike PyTorch's: training begins with this call, and a part is frozen
 /// by `set_requires_grad(model.part, false)` after it. What was frozen and requires a gradient
-/// again is another variable: an optimiser made before does not know it.
+/// again is another variable: an optimiser made before does not hold it.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
@@ -85,7 +85,7 @@ namespace detail {
 /// Puts new variables in the place of others, one for each: what was tied stays so.
 class Replacements {
  public:
-  /// Sets `parameter` to what stands for it, which is `make(parameter)` at first, and a variable
+  /// Sets `parameter` to its replacement, which is `make(parameter)` at first, and a variable
   /// where that was one.
   void replace(Tensor& parameter, const std::function<Tensor(const Tensor&)>& make);
 
@@ -95,7 +95,7 @@ class Replacements {
 
 /// Throws unless a module can have this dtype.
 void check_module_dtype(DType dtype);
-/// Tells whoever holds this variable that another stands in its place.
+/// Marks a variable that was replaced, for code that still holds it.
 void mark_replaced(const Tensor& variable);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Biases of attention that depend on the distance of a key from its query alone.
+// Biases of attention that depend only on the distance of a key from its query.
 //
 //   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
 //   attend({.query = x, .mask = additive_mask(bias) & length_mask(lengths)})

@@ -47,7 +47,7 @@ LoadReport run_load(M& module, const LoadPlan& plan) {
 }  // namespace detail
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() those that
-/// shall stay as they are now.
+/// must stay as they are now.
 template <class M>
 StateDict state_dict(const M& module) {
   StateDict state;

@@ -16,7 +16,7 @@
 namespace tessera::nn {
 
 /// A parameter that inputs are multiplied by, as `visit` names it: its values, and what keeps them
-/// packed. Whoever walks over a module meets the values alone, unless he asks for weights, as
+/// packed. Visitors get only the values of a module, unless they take weights, as
 /// freeze() does.
 template <class Values, class Packed>
 struct Weight {

@@ -1,4 +1,4 @@
-// What the core knows of gradients: where one gathers, and to whom an op is reported.
+// The core's part of gradients: where one gathers, and to whom an op is reported.
 //
 // Views live in the core and are differentiable, but the tape stands above it. So the core declares
 // the little that a view must say (Recorder, Gradients), and tensor/autograd defines it. Where no
@@ -16,7 +16,7 @@
 namespace tessera {
 
 /// Where the gradient of one variable gathers. Handles of the same variable share it; a view is
-/// another variable with a slot of its own. It knows nothing of the tape but a number.
+/// another variable with a slot of its own. Of the tape it has only a number.
 struct GradSlot {
   Shape shape;
   DType dtype = kFloat32;
@@ -84,7 +84,7 @@ inline bool is_recorded(const Tensor& x) {
   return active_recorder != nullptr && x.requires_grad();
 }
 
-/// `y`, computed from `x` alone by `op`; recorded where x is.
+/// `y`, computed only from `x` by `op`; recorded if x is.
 template <class F>
 Tensor recorded(const char* op, const Tensor& x, Tensor y, F backward) {
   if (is_recorded(x)) active_recorder->record(op, y, {x.grad_slot()}, std::move(backward));

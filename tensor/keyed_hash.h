@@ -1,4 +1,4 @@
-// Hashes of what strangers write, into tables of our own.
+// Hashes of untrusted texts, into tables of our own.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tessera {
 ///
 /// Each block of eight bytes is multiplied by a secret number to 128 bits, of which both halves
 /// count: no difference of two texts goes through that with certainty.
-/// **Source**: Wang Yi, "wyhash", 2019, of which this is the principle alone.
+/// **Source**: Wang Yi, "wyhash", 2019, of which this is only the principle.
 class KeyedHash {
  public:
   /// With the key of this process, drawn once.

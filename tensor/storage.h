@@ -31,7 +31,7 @@ index_t machine_memory();
 /// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
 /// a fresh block of 100 MB costs more in page faults than a softmax over it.
 ///
-/// Every writer bumps the version; whoever caches something derived from the contents (packed
+/// Every writer bumps the version; code that caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
 /// Three kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as

@@ -30,7 +30,7 @@ Table machine_table(const Results& results);
 Table bandwidth_table(const Results& results);
 /// The steps of `ladder` ("matmul_ladder"), on one thread and on the most.
 Table ladder_table(const Results& results, const std::string& ladder);
-/// Fused attention beside the same made of ops: times and memory.
+/// Fused attention compared with the same made of ops: times and memory.
 Table fused_table(const Results& results);
 /// Every case that another library ran too.
 Table peers_table(const Results& results);
@@ -38,7 +38,7 @@ Table peers_table(const Results& results);
 Table peer_groups_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results);
-/// A few cases that stand for the library.
+/// A few cases that represent the library.
 Table highlights_table(const Results& results);
 
 std::string to_html(const Table& table);

@@ -7,7 +7,7 @@
 //   times of a round, so only the differences within rounds count (Wilcoxon's signed ranks).
 // * Sets of runs, measured at any times (Mann and Whitney).
 //
-// Each time is taken as seconds and in units of the peak measured beside it, which follows the
+// Each time is taken as seconds and in units of the peak measured with it, which follows the
 // clock; of the two the one that scatters less decides.
 #pragma once
 
@@ -23,7 +23,7 @@ struct CompareOptions {
   double least = 0.005;  // as a fraction of the old time
 };
 
-/// The best times of a case, one a run, and the peaks beside them (0 where there are none).
+/// The best times of a case, one per run, and the peaks of each (0 if there are none).
 struct CaseRuns {
   std::string name = {};
   std::string by = {};

@@ -1,4 +1,4 @@
-// Whether one set of times is longer than another, by ranks alone: no distribution is assumed, and
+// Whether one set of times is longer than another, by ranks only: no distribution is assumed, and
 // one wild value has no more weight than its rank.
 //
 // Small samples are counted exactly, ties included: among all ways in which chance could have dealt

@@ -26,7 +26,7 @@ struct Result {
   std::vector<double> samples_s;  // in order
   double flops = 0;
   double bytes = 0;
-  double peak_flops = 0;  // measured beside this case
+  double peak_flops = 0;  // measured with this case
   double peak_bytes_s = 0;
   std::optional<double> error;  // largest error / tolerance
   std::optional<double> memory_bytes;

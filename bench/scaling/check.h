@@ -18,7 +18,7 @@ struct CheckOptions {
   double seconds = 2;  // of steps, for each link
 };
 
-/// Real steps beside the model's.
+/// Real steps compared with the model's.
 struct Check {
   Link link;
   StepTime model;

@@ -26,7 +26,7 @@ struct Prediction {
   double gbit;
   StepTime step;
   double examples_s;
-  double efficiency;  // examples a second and host, over those of a host alone
+  double efficiency;  // examples per second and host, over those of a single host
 };
 
 /// Of each bandwidth, for each number of hosts that has a shard for each.

@@ -16,7 +16,7 @@ inline constexpr const char* kSaveFolderOp = "save_folder";
 
 /// What a folder's model is saved as.
 struct SavedModel {
-  std::string_view task;             // "ForSequenceClassification"; empty: the encoder alone
+  std::string_view task;             // "ForSequenceClassification"; empty: only the encoder
   nn::StateDict parameters;          // by our names
   std::vector<Rename> renames = {};  // of them, as for load_weights
   JsonChanges config = {};           // further changes to config.json

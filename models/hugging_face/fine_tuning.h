@@ -3,7 +3,7 @@
 //   nn::AdamW optimizer(models::fine_tuning_groups(model, {.lr = 1e-4, .layer_decay = 0.9}));
 //   nn::Trainer trainer(model, optimizer, examples);
 //
-// The lower a layer, the more general what it knows, and the less it should change: its rate is a
+// The lower a layer, the more general its features, and the less it should change: its rate is a
 // fixed share of that of the layer above it. What is new, the head, may learn faster than all.
 #pragma once
 
@@ -48,7 +48,7 @@ double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
                                                 const FineTuningOptions& options);
 
-/// Makes variables of the parameters that shall learn and of no others, and groups them for an
+/// Makes variables of the parameters that are trained and of no others, and groups them for an
 /// optimiser. What is frozen takes part in no gradient: where the lowest layers are, backward ends
 /// above them.
 ///

@@ -1,4 +1,4 @@
-// Models of folders for inference alone, which hold each weight once.
+// Models of folders for inference only, which hold each weight once.
 //
 //   models::SentenceEncoder model = models::load_sentence_encoder("all-MiniLM-L6-v2");
 //   models::freeze(model);                        // or models::freeze(model, WeightFormat::kBFloat16)

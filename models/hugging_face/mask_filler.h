@@ -39,7 +39,7 @@ struct MaskFiller {
   TextReader reader;
   MaskedLm model;
 
-  /// What stands for a blank in a text: "[MASK]", "<mask>".
+  /// The text of a blank: "[MASK]", "<mask>".
   std::string mask() const;
 
   /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a

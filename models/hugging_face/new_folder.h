@@ -6,7 +6,7 @@
 
 namespace tessera::models {
 
-/// A folder that is filled beside `target`, under another name, and then takes its place.
+/// A folder that is filled next to `target`, under a different name, and then takes its place.
 ///
 /// Whatever goes wrong, `target` stays as it was. A process that is killed leaves the other folder,
 /// `.NAME.saving-...`; the next one that saves the same target removes it.

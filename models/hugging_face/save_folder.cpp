@@ -97,7 +97,7 @@ void save_classifier(const fs::path& to, const fs::path& from, const Task& task,
   save(to, folder, model, options);
 }
 
-/// The encoder alone, with the folder's pooler, which other models of the family may read.
+/// Only the encoder, with the folder's pooler, which other models of the family may read.
 SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
   SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
   for (const char* name : {"pooler.dense.weight", "pooler.dense.bias"}) {

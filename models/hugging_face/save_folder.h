@@ -21,15 +21,15 @@ namespace tessera::models {
 
 struct SaveOptions {
   bool overwrite = false;  // a folder that is there, if nothing in it but the new one's files
-  bool rehearse = false;   // write all beside `to` and remove it again: what would fail fails now
+  bool rehearse = false;   // write all next to `to` and remove it again, to find errors early
 };
 
-/// Writes the model as the folder `to`: beside it first, under another name, which becomes `to`
+/// Writes the model as the folder `to`: next to it first, under a different name, which becomes `to`
 /// when all is on disk. The same model gives the same bytes. `to` may be `from`.
 ///
 /// The folder has transformers' model of the task: ...ForSequenceClassification,
 /// ...ForTokenClassification, ...ForQuestionAnswering, ...ForMaskedLM, with labels and problem_type;
-/// or the encoder alone, ...Model, with the pooler that `from` has. A SentenceEncoder becomes a
+/// or only the encoder, ...Model, with the pooler that `from` has. A SentenceEncoder becomes a
 /// folder of sentence-transformers, with its modules and what its settings say.
 ///
 /// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file, or is not
@@ -51,7 +51,7 @@ void save_folder(const std::filesystem::path& to, const std::filesystem::path& f
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TokenEncoder& encoder, const SaveOptions& options = {});
 
-/// The errors of save_folder that are about `to` alone. Nothing is written.
+/// The errors of save_folder that are only about `to`. Nothing is written.
 void check_save_target(const std::filesystem::path& to, const SaveOptions& options = {});
 
 }  // namespace tessera::models

@@ -37,12 +37,12 @@ struct SentenceOptions {
 
 /// An encoder of sentences: a tokenizer, vectors of tokens, a pooling, and modules.
 ///
-/// A sentence's embedding has the same bits alone and among others, with any batch size and number
+/// A sentence's embedding has the same bits by itself and among others, with any batch size and number
 /// of threads.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::variant<TokenEncoder, nn::Embedding> words;  // an embedding alone: "static" embeddings
+  std::variant<TokenEncoder, nn::Embedding> words;  // only an embedding: "static" embeddings
   SentencePooling pooling;
   std::vector<SentenceModule> modules;
   SentenceSettings settings;

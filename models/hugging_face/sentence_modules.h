@@ -48,7 +48,7 @@ struct ModuleRow {
   std::string place;             // of the type, for errors
 };
 
-/// The rows of modules.json; where there is no such file, a Transformer alone.
+/// The rows of modules.json; if there is no such file, only a Transformer.
 /// **Errors**, here and below: std::runtime_error that names the file, the key, what is wanted and
 /// what is there; a folder outside of `folder`.
 std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);

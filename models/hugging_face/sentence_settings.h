@@ -1,4 +1,4 @@
-// What the JSON files of a sentence-transformers folder say beside its modules, and what they want
+// What the JSON files of a sentence-transformers folder say besides its modules, and what they want
 // done to a text before its tokenizer sees it.
 #pragma once
 

@@ -32,11 +32,11 @@ struct Tag {
 /// A token and the probabilities of its labels.
 struct ScoredToken {
   text::Span bytes;
-  bool continues_word;  // it goes on with the word of the token in front of it
+  bool continues_word;  // it continues the word of the token in front of it
   std::span<const float> scores;
 };
 
-/// Whether a token of `text` that stands at `bytes` goes on with a word. In a vocabulary that marks
+/// Whether a token of `text` at `bytes` continues a word. In a vocabulary that marks
 /// such tokens by a prefix, if it has more or fewer characters than the text there; in others, if
 /// no space is in front of it or begins it. An unknown token begins a word.
 bool continues_word(std::string_view text, text::Span bytes, std::string_view token,

@@ -32,7 +32,7 @@ struct TextClassifier {
   Scoring scoring;  // of the output: softmax, sigmoid or none
 
   /// All classes of each text, that of the highest score first; of equal ones the one of the lower
-  /// number. A text has the same bits alone and among others.
+  /// number. A text has the same bits by itself and among others.
   /// **Errors**: as Tokenizer::encode.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
@@ -68,7 +68,7 @@ struct CrossEncoder {
   /// Tokenizer::encode_pair.
   Tensor operator()(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
 
-  /// A score for each text beside the query. **Shapes**: -> (texts). **Errors**: as above; a model
+  /// A score for each text with the query. **Shapes**: -> (texts). **Errors**: as above; a model
   /// with several labels.
   Tensor scores(const std::string& query, std::span<const std::string> texts,
                 const TaskOptions& options = {}) const;
@@ -79,7 +79,7 @@ struct CrossEncoder {
   };
   /// The texts of these scores, the best first; of equal ones the earlier.
   static std::vector<Ranked> best_first(const Tensor& scores);
-  /// best_first of the texts' scores beside the query. **Errors**: as scores.
+  /// best_first of the texts' scores with the query. **Errors**: as scores.
   std::vector<Ranked> rank(const std::string& query, std::span<const std::string> texts,
                            const TaskOptions& options = {}) const {
     return best_first(scores(query, texts, options));

@@ -31,7 +31,7 @@ struct Axis {
 struct ChartPoint {
   double x;
   double y;
-  std::string label = {};  // stands beside the point
+  std::string label = {};  // next to the point
 };
 
 /// How a series is drawn. A guide is a thin grey line, such as a roofline: it has no dots, and its
@@ -56,7 +56,7 @@ struct Chart {
 
 /// The chart as an HTML figure: caption, legend (of two series or more), and SVG. Pointing at a point
 /// shows its values. Values that are not finite, or not positive on a logarithmic axis, break the
-/// line; a cross at the upper edge stands for each. Series are thinned.
+/// line; a cross at the upper edge marks each. Series are thinned.
 std::string chart_html(const Chart& chart);
 
 /// At most `most` of the points, in their order: the first, the last, and from each stretch between

@@ -1,4 +1,4 @@
-// Several training runs beside each other.
+// Several training runs, compared.
 #pragma once
 
 #include <span>

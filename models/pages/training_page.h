@@ -27,7 +27,7 @@ struct TrainingReport {
   std::string state;        // "finished", "epoch 2 of 8"
   bool is_running = false;  // the page offers to load itself again
   std::string log;          // CSV, as run_log.h has it: the numbers of the page are its numbers
-  std::string run;          // stands for the run: another one's report is not gone on with
+  std::string run;          // identifies the run: the report of a different run is not continued
   Facts options;
   Facts machine;
   std::vector<ClassCounts> classes;

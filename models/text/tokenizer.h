@@ -95,7 +95,7 @@ struct TokenizerSettings {
   bool feeds_types = true;             // whether the model is given token types
   Side padding = Side::kRight;         // of the padding of a batch
   Side cut = Side::kRight;             // of the cut of texts that are too long
-  std::string continuing_prefix = {};  // begins the tokens that go on with a word: "##"
+  std::string continuing_prefix = {};  // begins the tokens that continue a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;
 };

@@ -1,9 +1,9 @@
-// States: what a later run needs to go on as this one would, in memory and as files.
+// States: what a later run needs to continue as this one would, in memory and as files.
 //
 //   nn::save_module("model.safetensors", model);    // PyTorch's names: its tools read it too
 //   nn::load_module("model.safetensors", model);
 //
-//   nn::Checkpoint run;                             // everything that a run needs to go on
+//   nn::Checkpoint run;                             // everything that a run needs to continue
 //   run.add("model", nn::state_dict(model)).add("optimizer", optimizer.state());
 //   run.set("step", step);
 //   nn::save_checkpoint("run.safetensors", run);

@@ -1,6 +1,6 @@
 // The processes that train together, as one of them sees the others.
 //
-// A trainer, an evaluation and an optimiser know this interface alone. One process is its trivial
+// A trainer, an evaluation and an optimiser use only this interface. One process is its trivial
 // case, OneProcess; nn/training/mpi has that of mpirun.
 //
 //   nn::TrainerOptions options = {.shards = 8, .processes = &processes};
@@ -22,12 +22,12 @@
 
 namespace tessera::nn {
 
-/// A process that no longer answers: the others cannot go on.
+/// A process that no longer answers: the others cannot continue.
 struct ProcessLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A group of processes, numbered by rank. Its functions are called by one thread alone.
+/// A group of processes, numbered by rank. Its functions are called by only one thread.
 ///
 /// Messages are bytes. Between two processes those of one tag arrive in the order in which they were
 /// sent. **Errors**: ProcessLost, thrown by whatever waits for a process that has ended.
@@ -44,7 +44,7 @@ class Communicator {
   virtual void send(index_t to, index_t tag, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of exactly this length, which is there after `wait`.
   virtual void receive(index_t from, index_t tag, std::span<std::byte> bytes) = 0;
-  /// Lets what was begun go on, and returns at once. For long computations to call now and then.
+  /// Advances the begun messages, and returns at once. For long computations to call now and then.
   virtual void progress() = 0;
   /// Returns when all that this process has begun has ended.
   virtual void wait() = 0;
@@ -63,7 +63,7 @@ class Communicator {
   Communicator& operator=(const Communicator&) = default;
 };
 
-/// A process alone. **Errors**: sending and receiving.
+/// A single process. **Errors**: sending and receiving.
 class OneProcess final : public Communicator {
  public:
   index_t rank() const override { return 0; }

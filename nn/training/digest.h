@@ -1,4 +1,4 @@
-// A number that stands for many: what is compared is short, and has the same digest on every host.
+// A number that represents many: what is compared is short, and has the same digest on every host.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tessera::nn {
 
-/// FNV-1a on blocks of eight bytes. It tells of mistakes, not of malice.
+/// FNV-1a on blocks of eight bytes. It detects mistakes, not attacks.
 /// **Source**: Fowler, Noll and Vo, 1991.
 class Digest {
  public:

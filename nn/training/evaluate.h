@@ -49,7 +49,7 @@ class EvalScope {
 struct EvaluationOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same
-  // Who shares the batches; each process gets the sums of all. nullptr: this process computes alone.
+  // Who shares the batches; each process gets the sums of all. nullptr: this is the only process.
   Communicator* processes = nullptr;
 };
 
@@ -61,7 +61,7 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 }  // namespace detail
 
 /// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
-/// meanwhile; the thread's generator goes on afterwards as if nothing had been drawn.
+/// meanwhile; the thread's generator continues afterwards as if nothing had been drawn.
 /// **Errors**: as BatchSampler; those of the loss function, which come to all processes; processes
 /// with other options or lengths.
 template <class M>

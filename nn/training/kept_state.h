@@ -1,5 +1,5 @@
 // What a rule keeps of parameters from one step to the next: of all their elements, or, where
-// processes share an optimiser, of this process's own chunks alone.
+// processes share an optimiser, only of this process's own chunks.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ class KeptState {
   void add(const Parameter& parameter);
   const Parameters& parameters() const { return parameters_; }
 
-  /// From here on keeps the parts of this process's own chunks alone. Of what was kept before, these
+  /// From here on keeps only the parts of this process's own chunks. Of what was kept before, these
   /// parts stay as they are. **Errors** that begin with `op`: more chunks than there are tags; shared
   /// before by another number of processes. Then nothing is changed.
   void share(const char* op, Communicator& processes);
@@ -45,7 +45,7 @@ class KeptState {
   index_t bytes() const;
 
   /// Adds the whole tensors to a state. They share memory with the parts where it is not shared.
-  /// Otherwise all processes call this together, and rank 0 alone adds tensors, which are copies.
+  /// Otherwise all processes call this together, and only rank 0 adds tensors, which are copies.
   void add_to(Checkpoint& state) const;
   /// Adds tensors of the names and shapes that a whole state has, and that need no memory.
   void add_shapes_to(Checkpoint& state) const;

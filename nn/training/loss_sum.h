@@ -31,8 +31,8 @@ LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 /// nearest. The other keys are negatives, so a trainer must compute a batch in one shard.
 /// `options.reduction` is not read.
 ///
-/// **Shapes**, **errors**: as contrastive; symmetric is the mean of both directions, and correct
-/// tells of the queries alone.
+/// **Shapes**, **errors**: as contrastive; symmetric is the mean of both directions, and `correct`
+/// counts only the queries.
 /// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.
 LossSum summed_contrastive(const Tensor& queries, const Tensor& keys,
                            ContrastiveOptions options = {});

@@ -50,7 +50,7 @@ class LrScheduler {
   /// The rate of the first group now.
   double lr() const { return optimizer_->groups().front().lr; }
 
-  /// The number `step`. The schedule itself is not part of it: a run may go on under a longer one.
+  /// The number `step`. The schedule itself is not part of it: a run can continue with a longer one.
   Checkpoint state() const;
   /// Goes to that step, and sets the rates of the optimiser. **Errors**: a state of something else.
   void load_state(const Checkpoint& state);

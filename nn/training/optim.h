@@ -64,7 +64,7 @@ struct AdamOptions {
 };
 
 /// Adam, but the weights decay by themselves: w *= 1 - lr weight_decay before each step, and g is
-/// the gradient alone.
+/// only the gradient.
 struct AdamWOptions {
   double lr = 1e-3;
   double beta1 = 0.9;

@@ -85,7 +85,7 @@ class Optimizer {
   /// and not run backward; it was converted after the optimiser was made; its gradient is not
   /// contiguous. Then nothing is changed.
   ///
-  /// Where processes share it: reads the gradients and moves the weights of the own chunks alone,
+  /// Where processes share it: reads the gradients and moves only the weights of the own chunks,
   /// to the bits that they have without sharing. Who shares it sends the others' values around; the
   /// versions are bumped for these too.
   void step();
@@ -100,16 +100,16 @@ class Optimizer {
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
 
-  /// Everything a later run needs to go on as this one would: the settings, and for each parameter
+  /// Everything a later run needs to continue as this one would: the settings, and for each parameter
   /// NAME what the rule keeps of it, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
   /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
   /// optimiser: store or clone them before the next one.
   ///
   /// Where processes share it, all of them call this together. Rank 0 has the whole state, a copy
-  /// with the bits of one without sharing; the others have the settings alone.
+  /// with the bits of one without sharing; the others have only the settings.
   Checkpoint state() const;
   /// The values of a state without its tensors: for each parameter NAME.step; for each group
-  /// group.I.lr, .initial_lr and .weight_decay; and the options. Each process alone may ask.
+  /// group.I.lr, .initial_lr and .weight_decay; and the options. Any process may call this by itself.
   Checkpoint settings() const;
   /// Takes over a whole state, options included; where processes share it, each its own parts.
   /// **Errors**: those of check_state; then nothing is changed.
@@ -121,7 +121,7 @@ class Optimizer {
 
   /// Divides the work and the memory of this optimiser among processes, for good: the parameters
   /// are cut into chunks (nn/training/chunks.h), and from here on this process keeps what the rule
-  /// needs for its own chunks alone, and moves these alone. What was kept before stays.
+  /// needs only for its own chunks, and moves only these. What was kept before stays.
   ///
   ///     optimizer.share(processes);       // of three processes, here rank 1
   ///     optimizer.kept_bytes();           // about a third

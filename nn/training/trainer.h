@@ -57,7 +57,7 @@ struct TrainerOptions {
   bool keep_best = true;  // the weights of the best evaluation
 
   // Who shares each step, shard by shard; no more than `shards`, and no bit depends on it. They must
-  // outlive the trainer. nullptr: this process computes alone.
+  // outlive the trainer. nullptr: this is the only process.
   Communicator* processes = nullptr;
 };
 
@@ -93,13 +93,13 @@ struct TrainerHooks {
 /// Why a run ended.
 enum class RunEnd { kFinished, kPatience, kStopped };
 
-/// Trains a model by an optimiser, which must know all of its variables and no others. Both must
+/// Trains a model by an optimiser, which must hold all of its variables and no others. Both must
 /// outlive the trainer; nothing else may step the optimiser meanwhile.
 ///
 /// A step draws a batch, computes each shard under a tape of its own, sums losses and gradients by
 /// one tree, divides them by the number of the batch's targets, clips, and updates. While a
-/// loss is computed the thread's default generator is one that depends on the seed, the step and
-/// the shard alone; afterwards it is as it was.
+/// loss is computed the thread's default generator is one that depends only on the seed, the step and
+/// the shard; afterwards it is as it was.
 /// Several processes share the work where `options.processes` says so. Each has a trainer of its own,
 /// with the same weights, examples, optimiser and options; all call the functions of theirs in the
 /// same order, and get the same results. The optimiser is shared from then on (Optimizer::share).
@@ -142,9 +142,9 @@ class Trainer {
 
   /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
   /// trainer, and, where they are kept, average and best. Its tensors share memory with those.
-  /// Several processes call it together; the optimiser's tensors are in that of rank 0 alone.
+  /// Several processes call it together; the optimiser's tensors are only in that of rank 0.
   Checkpoint state() const;
-  /// Goes on from such a state; what else is in it is left alone. Epochs, steps, schedule, patience
+  /// Continues from such a state; the rest of it is ignored. Epochs, steps, schedule, patience
   /// and the like may be others than before.
   /// **Errors**: a state that does not fit, or of a run with another seed, batch size or number of
   /// shards or examples; then nothing is changed.

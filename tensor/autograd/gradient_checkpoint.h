@@ -25,7 +25,7 @@ namespace tessera {
 /// f gets its inputs as arguments, and may read leaves (parameters) that it holds itself. Pass them
 /// as further inputs too, even if f does not look at them: then a write to them before the backward
 /// is an error. f is copied, and must do the same each time: a module that it reads must be a copy
-/// in f, or not change until the backward. Random numbers may come from default_rng() alone. Where
+/// in f, or not change until the backward. Random numbers must come from default_rng(). Where
 /// no tape records, it is f(inputs).
 ///
 /// **Errors**: a variable computed under this tape that f reads or returns and did not get as an

@@ -1,4 +1,4 @@
-// How an op tells the tape of itself. Forward and backward stand together:
+// How an op reports itself to the tape. Forward and backward are together:
 //
 //   Tensor exp(const Tensor& x) {
 //     Recording op("exp", {&x});

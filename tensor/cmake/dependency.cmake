@@ -9,11 +9,11 @@ mark_as_advanced(TESSERA_MIRROR)
 #                    URL address SHA256 hash)
 #
 # Makes sure that `target` exists: from find_package(package version), else from the archive at the
-# address. Find modules of ours stand beside this file. FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER leaves the package out.
+# address. Our find modules are next to this file. FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER leaves the package out.
 #
 # TESSERA_MIRROR has the archives under the name of the dependency, a minus and the last part of the
-# address: cli11-v2.4.2.tar.gz. A file SHA256SUMS beside them, as sha256sum writes it, stands for the
-# pinned hashes where it lists an archive.
+# address: cli11-v2.4.2.tar.gz. A file SHA256SUMS next to them, as sha256sum writes it, replaces the
+# pinned hashes of the archives that it lists.
 function(tessera_dependency name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET;PACKAGE;VERSION;DEBIAN;URL;SHA256" "")
   get_filename_component(file ${arg_URL} NAME)

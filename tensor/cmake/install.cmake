@@ -93,7 +93,7 @@ list(TRANSFORM kernels PREPEND tensor/kernels/)
 install(FILES ${kernels} DESTINATION ${headers}/tensor/kernels ${rules})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tessera ${rules})
 
-# A shared library brings OpenMP and utf8proc along; whoever links a static one has to find them.
+# A shared library brings OpenMP and utf8proc along; a program that links a static one must find them.
 get_target_property(type tessera_tensor TYPE)
 set(TESSERA_FIND_DEPENDENCIES "include(CMakeFindDependencyMacro)\n")
 set(TESSERA_PC_PRIVATE "")

@@ -16,7 +16,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++")  # which brings OpenMP
 if(TESSERA_USES_UTF8PROC)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libutf8proc-dev")
 endif()
-if(TARGET tessera_mpi)  # for tessera::mpi alone
+if(TARGET tessera_mpi)  # only for tessera::mpi
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS libopenmpi-dev)
   if(MPI_CXX_COMPILER_INCLUDE_DIRS MATCHES "mpich")
     set(CPACK_DEBIAN_PACKAGE_SUGGESTS libmpich-dev)

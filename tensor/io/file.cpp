@@ -137,7 +137,7 @@ void remove_stale_files(const std::filesystem::path& folder) {
   }
 }
 
-/// A new file beside `target`, which is removed unless it took the target's place.
+/// A new file next to `target`, which is removed unless it took the target's place.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)

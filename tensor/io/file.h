@@ -33,9 +33,9 @@ class InputFile {
   /// when it is first touched and copied when it is written to, so the file never changes. Null where
   /// the system cannot map them; then they can still be read.
   ///
-  /// Another file that takes this one's name, as by write_file, changes nothing. Whoever writes into
-  /// this file itself changes the pages that were not written to here; whoever shortens it makes the
-  /// access to what is gone end the process, by SIGBUS.
+  /// Another file that takes this one's name, as by write_file, changes nothing. A write into
+  /// this file itself changes the pages that were not written to here; a process that shortens it
+  /// makes the access to what is gone end the process, by SIGBUS.
   std::shared_ptr<std::byte> map(index_t offset, index_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// JSON from files that strangers may have made: read once, checked, and asked by key.
+// JSON from untrusted files: read once, checked, and looked up by key.
 //
 //   const Json config = read_json("model/config.json");
 //   const index_t layers = config.integer("num_hidden_layers", {1, 1000});

@@ -29,8 +29,8 @@ std::string npy_dtype(const std::filesystem::path& path);
 /// As load_npy, of a file within a file.
 Tensor read_npy(const FileRegion& region);
 
-/// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: whoever
-/// reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
+/// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: a program
+/// that reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
 /// **Errors**: an undefined tensor; std::runtime_error where the file cannot be written.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 

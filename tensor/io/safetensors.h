@@ -40,7 +40,7 @@ struct Safetensors {
 /// that.
 /// **Errors**: std::runtime_error with the file's name and the place or the tensor's name: no such
 /// file; a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
-/// (those of 40,000 tensors; a stranger's file must not take much more memory than it has bytes);
+/// (those of 40,000 tensors; an untrusted file must not take much more memory than it has bytes);
 /// one that is not exactly such JSON
 /// (another key, a key twice, a number that is no plain unsigned integer, metadata that is not
 /// text); another dtype; more than 8 axes, a size above 2^48, sizes that overflow; offsets that do

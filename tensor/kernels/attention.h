@@ -11,7 +11,7 @@
 // used more than once is therefore copied: a worker takes a span of query blocks, copies a tile of
 // K and V once for all of them, and prefetches the next one's rows while it computes.
 //
-// **The same bits.** A query's result depends on its own row of scores alone: tiles have a constant
+// **The same bits.** A query's result depends only on its own row of scores: tiles have a constant
 // size and are counted from key 0, so neighbours, threads and vector width do not matter. A masked
 // key has weight exactly 0 and leaves m, l and O as they are. So masked keys at either end may be
 // skipped: a block goes through the keys [begin, stop) that its queries see, which may begin and stop

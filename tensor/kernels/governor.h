@@ -3,7 +3,7 @@
 // programs with two threads each on two cores run several times slower than with one thread each.
 //
 // The governor keeps accounts of regions. What threads have gained is credit, what they have lost
-// is taken off it; once more is lost than there was credit for, the caller goes on alone for a
+// is taken off it; once more is lost than there was credit for, the caller computes alone for a
 // while, and then tries again. A pause is 4 times as long as what was lost, and while tries fail 16
 // and then 64 times. So failing tries cost a few percent, and a single hiccup of a quiet machine a
 // few times itself.

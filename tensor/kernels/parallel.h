@@ -1,7 +1,7 @@
 // Threads. Everything that runs in parallel in this library goes through parallel_for and
 // parallel_tasks; run_tasks is their half that is not a template. Threads claim what they do: one
 // that is late finds that others have done its part, though OpenMP still waits until it has seen so.
-// governor.h says when one thread goes on alone for that reason.
+// governor.h says when one thread computes alone for that reason.
 //
 // Free of the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.
@@ -20,7 +20,7 @@ namespace tessera {
 int thread_count() noexcept;
 
 /// Sets thread_count for the calling thread. Such a number is used as it is; by default the library
-/// goes on alone while other programs hold the processors. 0 returns to the default.
+/// computes alone while other programs use the processors. 0 returns to the default.
 void set_thread_count(int threads) noexcept;
 
 namespace kernels {

@@ -102,7 +102,7 @@ AttentionMask ignore_keys_mask(const Tensor& ignore);
 AttentionMask additive_mask(const Tensor& bias);
 
 /// The sequences of a batch lie packed one after the other, as pack_rows leaves them: q, k and v are
-/// (1, H, N, d), and a query sees the keys of its own sequence alone. Other masks, biases, requested
+/// (1, H, N, d), and a query sees only the keys of its own sequence. Other masks, biases, requested
 /// weights and dropout are those of the padded batch, B sequences of `tokens` queries and keys; so
 /// positions are counted from each sequence's first. Weights are zeros where there is no token.
 /// Without `tokens` the longest sequence has that many.

@@ -1,4 +1,4 @@
-// Which attention weights somebody wants to see.
+// A request for attention weights.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ struct Dropout;
 /// Which elements of a tensor are dropped, as two numbers: the mask itself is never in memory.
 ///
 /// An element is dropped with probability p, rounded to a multiple of 1/65536; whether it is
-/// depends on the key and on the element's place alone. Keys come from a generator, one for each
+/// depends only on the key and on the element's position. Keys come from a generator, one for each
 /// call: `{.p = 0.1, .key = default_rng().next_u64()}`.
 struct DropoutMask {
   double p = 0;

@@ -17,7 +17,7 @@ namespace tessera {
 ///
 /// `spec` gives each axis of each operand a letter, operands separated by commas, and after "->"
 /// the axes of the output. Without "->" the output has the labels that occur once, in ASCII order.
-/// A label that an operand repeats walks along its diagonal. "..." stands for the axes without a
+/// A label that an operand repeats walks along its diagonal. "..." means the axes without a
 /// letter, aligned at the right; without "->" they come first in the output, and where an explicit
 /// output leaves them out they are summed. Spaces mean nothing.
 ///

@@ -1,7 +1,7 @@
 // A padded batch without its padding, and back.
 //
 //   const Tensor rows = pack_rows(x, lengths);                  // (B, T, D) -> (N, D)
-//   const Tensor y = linear(rows, weight, bias);                // on real tokens alone
+//   const Tensor y = linear(rows, weight, bias);                // on real tokens only
 //   const Tensor padded = unpack_rows(y, lengths, x.size(1));   // (B, T, F)
 //
 // attention() takes packed rows with a packed_mask(lengths).

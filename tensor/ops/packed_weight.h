@@ -34,7 +34,7 @@ struct WeightPanels {
 /// up, and the panels hold for as long as the weight is that tensor. So they serve another order or
 /// instruction set too, unpacked and packed again. To assign another weight ends it.
 ///
-/// A module keeps one beside each weight. Several threads may ask at once, but not while one
+/// A module keeps one for each weight. Several threads may read at once, but not while one
 /// freezes. A copy shares frozen panels, and else starts empty.
 class PackedWeight {
  public:
@@ -51,7 +51,7 @@ class PackedWeight {
   /// packed again in another format.
   /// **Errors**: a weight that is no float32 matrix.
   void freeze(Tensor& weight, WeightFormat format, PanelOrder order = PanelOrder::kPlain);
-  /// Gives a frozen weight, rounded if its format did so, its elements back; leaves others alone.
+  /// Gives a frozen weight, rounded if its format did so, its elements back; does not change others.
   void thaw(Tensor& weight);
   /// The format of panels from here on, of a float32 weight that keeps its elements because something
   /// else reads them too.

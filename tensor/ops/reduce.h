@@ -36,7 +36,7 @@ Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// The product, computed in double precision; 1 of no elements. Integers and bools give int64,
 /// which wraps around at 2^64.
 ///
-/// The gradient of each element is the product of the others, which is right beside zeros too.
+/// The gradient of each element is the product of the others, which is correct with zeros too.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// sum of (x - mean)^2 / max(n - correction, 0), in two passes.

@@ -1,4 +1,4 @@
-// Numbers written beside a tensor: `2 * x + 1`, `where(mask, x, 0)`.
+// Numbers next to a tensor: `2 * x + 1`, `where(mask, x, 0)`.
 #pragma once
 
 #include <concepts>

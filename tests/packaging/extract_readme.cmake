@@ -19,7 +19,7 @@ endfunction()
 
 find_block(cpp program)
 find_block(cmake lines)
-# CONFIGURE, unlike WRITE, leaves a file that stays the same alone, so that it is not built again.
+# CONFIGURE, unlike WRITE, does not touch a file that stays the same, so that it is not built again.
 file(CONFIGURE OUTPUT ${PROJECT}/app.cpp CONTENT "${program}" @ONLY)
 file(CONFIGURE OUTPUT ${PROJECT}/CMakeLists.txt @ONLY CONTENT
 "cmake_minimum_required(VERSION 3.25)

@@ -43,7 +43,7 @@ class MpiCommunicator final : public nn::Communicator {
   std::span<const Place> places() const { return places_; }
 
   /// Waits until all have called it, so that none is taken for lost that has only finished. A
-  /// program's last call. **Errors**: others go on, and wait for this process.
+  /// program's last call. **Errors**: others continue, and wait for this process.
   void part();
 
   /// Ends all processes.

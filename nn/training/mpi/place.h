@@ -1,4 +1,4 @@
-// Where a process runs, as it tells the others: who shares its host, and its cores.
+// Where a process runs, as it reports to the others: who shares its host, and its cores.
 #pragma once
 
 #include <span>

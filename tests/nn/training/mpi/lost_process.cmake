@@ -10,7 +10,7 @@ elseif(HOW STREQUAL "left")  # who says it first ends all
   set(said "rank 1 has ended its session, but this|rank 1 cannot end its session: rank [02] still waits")
 elseif(HOW STREQUAL "left_unanswered")
   set(said "<0: rank 1 has ended its session" "<2: rank 1 has ended its session")
-elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a process alone
+elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a single process
   set(ENV{PMI_SIZE} 3)
   set(command ${PROGRAM} none)
   set(said "<mpi::Session: MPI must see all 3 processes that were started, got 1")
