@@ -74,8 +74,9 @@ nn::Norm make_norm(const EncoderLayerOptions& options) {
 
 index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first) {
   const Tensor& x = inputs.x;
-  require(x.defined() && x.rank() >= 2, op, "x must have shape (B, T, D) or (T, D), got ",
-          x.defined() ? str_cat(x.shape()) : "an undefined tensor");
+  constexpr const char* kRule = "x must have shape (B, T, D) or (T, D), got ";
+  require(x.defined(), op, kRule, "an undefined tensor");
+  require(x.rank() >= 2, op, kRule, x.shape());
   if (inputs.mask.offsets().defined()) return inputs.mask.tokens();
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }

@@ -64,8 +64,9 @@ Labels expand_ellipsis(const std::string& spec, Labels term, index_t rank) {
   const std::size_t dots = term.find("...");
   if (dots != Labels::npos) term.erase(dots, 3);
   for (char c : term) {
-    require(is_letter(c), "einsum", "labels must be letters, got ",
-            printable(std::string_view(&c, 1)), " in \"", spec, "\"");
+    if (is_letter(c)) continue;
+    fail("einsum", "labels must be letters, got ", printable(std::string_view(&c, 1)), " in \"",
+         spec, "\"");
   }
   return dots == Labels::npos ? term : term.insert(dots, digits);
 }
