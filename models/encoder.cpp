@@ -35,7 +35,7 @@ Packing packing_of(const EncoderInputs& inputs, const std::vector<EncoderLayer>&
                         layers.front().batch_first && x.defined() && x.rank() == 3 &&
                         lengths.size(0) == x.size(0);
   if (!can_pack) return {};
-  return {minimum(lengths, x.size(1)), x.size(1)};
+  return {lengths, x.size(1)};
 }
 
 EncoderInputs packed(const EncoderInputs& inputs, const Packing& packing,

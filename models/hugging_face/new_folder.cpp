@@ -69,8 +69,8 @@ void remove_stale_folders(const fs::path& target) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(prefix_of(target))) continue;
     if (name.ends_with(kOld) && !is_there(target)) {
-      fail_file(target.string(), "a killed process renamed it to ", printable(name),
-                "; rename it back, or remove that folder");
+      fail_file(target.string(), "must be there, but a killed process renamed it to ",
+                printable(name), "; rename it back, or remove that folder");
     }
     found.push_back(entry->path());
   }

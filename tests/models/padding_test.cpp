@@ -214,16 +214,19 @@ TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
   }
 }
 
-TEST(Padding, LengthsMayBeZeroOrTooLongForAStack) {
+TEST(Padding, LengthsOfAStackAreFromZeroToItsTokens) {
   Rng rng(3);
   Encoder stack(subjects(0)[1].options.encoder, rng);
   nn::eval(stack);
   const Tensor x = random_tensor({3, 7, kWidth}, kFloat32, 3);
-  const Tensor y = stack(x, length_mask({0, 9, 4}));
+  const Tensor y = stack(x, length_mask({0, 7, 4}));
   EXPECT_TRUE(same_bits(y.select(0, 0), zeros({7, kWidth})));
   EXPECT_TRUE(same_bits(y.slice(0, 1, 2), stack(x.slice(0, 1, 2))));
   EXPECT_TRUE(same_bits(y.slice(0, 2, 3).slice(1, 0, 4), stack(x.slice(0, 2, 3).slice(1, 0, 4))));
   EXPECT_TRUE(same_bits(stack(x, length_mask({0, 0, 0})), zeros({3, 7, kWidth})));
+  EXPECT_TRUE(throws("length_mask", {"from 0 to T = 7", "got 9"}, [&] {
+    stack(x, length_mask({0, 9, 4}));
+  }));
   EXPECT_TRUE(throws("attention", {"length_mask must have 3 lengths", "got 2"}, [&] {
     stack(x, length_mask({1, 2}));
   }));

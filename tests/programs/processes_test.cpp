@@ -83,6 +83,7 @@ const std::array<ProcessCase, 2> kCases = {
 TEST_F(ProcessPrograms, LeaveWhatOneProcessLeaves) {
   for (const ProcessCase& c : kCases) {
     const std::string files = "--save run --log log.csv --report page.html";
+    fs::remove_all(folder_ / "run");
     const Outcome alone = run(c.program, c.arguments + files);
     ASSERT_EQ(alone.status, 0) << alone.errors;
     const auto taken = [&](const char* name) { return contents(folder_ / name); };
