@@ -43,7 +43,7 @@ class Command {
   void add(const char* flag, bool& value, const char* what);
 
   /// Options that name a file or folder that is read, and a file that is written. An output that is
-  /// an input or another output, or cannot be written, is refused before the work.
+  /// an input or another output, or cannot be written, is refused before the work begins.
   void add_input(const char* flag, std::string& value, const char* what,
                  Need need = Need::kOptional);
   void add_output(const char* flag, std::string& value, const char* what,
@@ -87,7 +87,7 @@ std::string standard_input();
 std::string input_text(const std::string& file);
 /// Its lines. **Errors**: as input_text.
 std::vector<std::string> input_lines(const std::string& file);
-/// What errors call that input.
+/// The name of that input in errors.
 std::string input_name(const std::string& file);
 
 }  // namespace tessera::examples

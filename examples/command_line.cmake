@@ -21,6 +21,6 @@ tessera_target(command_line)
 # CLI11 takes long to optimise, for what runs once.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/command.cpp PROPERTIES
   COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
-# One of the two is the program's own in tests, and then must not come along with others.
+# In tests a program has its own copy of one of the two, so neither is compiled together with others.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/processes_alone.cpp ${CMAKE_CURRENT_LIST_DIR}/processes_mpi.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

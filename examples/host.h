@@ -13,7 +13,7 @@ struct Processor {
   index_t cores = 1;  // of all sockets; a core may run several threads
 };
 
-/// What /proc/cpuinfo says; if it names no core, each logical processor counts as one.
+/// The contents of /proc/cpuinfo; if it names no core, each logical processor counts as one.
 Processor processor();
 
 /// The time as `layout` says, in the letters of strftime.

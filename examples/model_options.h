@@ -65,7 +65,7 @@ AttentionFile attention_file(const ModelOptions& options, const Task& task) {
   return {options.attention, task.model.encode.encoder, options.model};
 }
 
-/// What errors call the line of a number, counted from 0, in a file or standard input.
+/// The names in errors of the lines, counted from 0, of a file or standard input.
 inline models::TextName line_name(const std::string& file) {
   return
       [input = input_name(file)](index_t number) { return str_cat(input, ": line ", number + 1); };

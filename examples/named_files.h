@@ -9,7 +9,7 @@
 
 namespace tessera::examples {
 
-/// How an output comes to be.
+/// How an output is written.
 enum class Output {
   kReplaced,  // a file, as by write_file
   kInPlace,   // a file that grows, or a device

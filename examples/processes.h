@@ -3,7 +3,7 @@
 //   const nn::Share mine = nn::share_of(std::ssize(lines), examples::processes());
 //   std::cout << examples::gather_in_order(answers(lines, mine));
 //
-// All run the same code on the same options, and only rank 0 leaves traces: the others' standard
+// All run the same code on the same options, and only rank 0 has output: the others' standard
 // output goes to /dev/null, and they write no files. Started without a launcher, a program is one process, for
 // which all of this does nothing.
 #pragma once

@@ -78,7 +78,7 @@ class Program {
   /// Adds one that names a file or folder that is read.
   void add_input(const char* flag, std::string& value, const char* what);
   /// Adds one that names what is written. An output that is an input or another output, or cannot be
-  /// written, is refused before the work.
+  /// written, is refused before the work begins.
   void add_output(const char* flag, std::string& value, const char* what,
                   Output how = Output::kReplaced);
   /// Adds the options of programs that evaluate: which lines are held out, and --patience.

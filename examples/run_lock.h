@@ -1,4 +1,4 @@
-// The right of one run to write a folder.
+// A lock that lets only one run write a folder.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +6,9 @@
 
 namespace tessera::examples {
 
-/// A lock on a file that is made for it and removed in the end. It goes with the process, however that
-/// ends: a file that a killed process has left is taken over. On a file system without locks it
-/// refuses nobody.
+/// A lock on a file that is made for it and removed at the end. The lock ends with the process, also if
+/// the process is killed: the next run uses the file that is left. On a file system without locks it
+/// has no effect.
 class RunLock {
  public:
   /// **Errors**: std::runtime_error that names `folder`: another run holds the lock; the file cannot

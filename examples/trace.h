@@ -56,9 +56,9 @@ struct TraceDifference {
   bool parts() const { return by != 0 && !(by <= allowed); }
 };
 
-/// The first step of which a number is further apart than allowed, by the number that is furthest
-/// beyond; if there is none, the number of all steps that comes nearest to it.
-/// **Errors**: std::runtime_error for steps of different names or shapes, before any that parts; the
+/// The first step in which a number exceeds the tolerance, with the number that exceeds it most;
+/// if there is none, the number of all steps that is nearest to the tolerance.
+/// **Errors**: std::runtime_error for steps of different names or shapes, before any that differs; the
 /// message names both files.
 TraceDifference compare(const std::string& a_file, const Trace& a, const std::string& b_file,
                         const Trace& b, const Tolerance& tolerance);

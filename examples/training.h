@@ -72,7 +72,7 @@ class Training {
     begin(program, model);
   }
 
-  /// Trains to the end, or until a signal or max_steps stops it; whether it has come to the end.
+  /// Trains to the end, or until a signal or max_steps stops it; true if it reached the end.
   /// Saves after each epoch and when it stops. **Errors**: StoppedBySignal, after saving.
   bool run();
 

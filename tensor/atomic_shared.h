@@ -23,7 +23,7 @@ class AtomicShared {
   }
 
  private:
-  /// Spins: it is held for as long as a pointer is copied.
+  /// A spin lock, held only while a pointer is copied.
   struct Lock {
     explicit Lock(std::atomic_flag& flag) : is_held(flag) {
       while (is_held.test_and_set(std::memory_order_acquire)) std::this_thread::yield();

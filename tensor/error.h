@@ -36,7 +36,7 @@ void require(bool condition, const char* op, const Parts&... parts) {
   if (!condition) fail(op, parts...);
 }
 
-/// Throws std::invalid_argument: the option called `what` has none of its enum's values.
+/// Throws std::invalid_argument: the option called `what` must be one of its enum's values.
 template <class Enum>
 [[noreturn]] void fail_enum(const char* op, const char* what, Enum value) {
   fail(op, what, " must be one of its enum's values, got ", static_cast<long long>(value));

@@ -1,4 +1,4 @@
-// Text that others have chosen, such as names in files, fit for errors and terminals.
+// Untrusted text, such as names in files, escaped for errors and terminals.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Yours to write. What each function must do is in 005_a_layer_by_hand.h. Then
+// Write these functions. 005_a_layer_by_hand.h describes each of them. Then run
 //
 //     cmake --build build/release --target exercise_005
 #include "examples/exercises/005_a_layer_by_hand.h"

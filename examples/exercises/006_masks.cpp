@@ -1,4 +1,4 @@
-// Yours to write. What each function must do is in 006_masks.h. Then
+// Write these functions. 006_masks.h describes each of them. Then run
 //
 //     cmake --build build/release --target exercise_006
 #include "examples/exercises/006_masks.h"

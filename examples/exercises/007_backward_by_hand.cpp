@@ -1,4 +1,4 @@
-// Yours to write. What each function must do is in 007_backward_by_hand.h. Then
+// Write these functions. 007_backward_by_hand.h describes each of them. Then run
 //
 //     cmake --build build/release --target exercise_007
 #include "examples/exercises/007_backward_by_hand.h"

@@ -1,4 +1,4 @@
-// Yours to write. What each function must do is in 008_a_training_loop_by_hand.h. Then
+// Write these functions. 008_a_training_loop_by_hand.h describes each of them. Then run
 //
 //     cmake --build build/release --target exercise_008
 #include "examples/exercises/008_a_training_loop_by_hand.h"

@@ -1,4 +1,4 @@
-// Yours to write. What each function must do is in 009_positions.h. Then
+// Write these functions. 009_positions.h describes each of them. Then run
 //
 //     cmake --build build/release --target exercise_009
 #include "examples/exercises/009_positions.h"

@@ -11,7 +11,7 @@
 
 namespace tessera::models {
 
-/// What errors call the text of this number, as "lines.txt: line 4".
+/// The name in errors of the text with this number, as "lines.txt: line 4".
 using TextName = std::function<std::string(index_t number)>;
 
 /// A model's output is NaN or infinite, though its weights are not.

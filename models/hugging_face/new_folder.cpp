@@ -45,7 +45,7 @@ bool is_mounted(const fs::path& folder) {
 
 constexpr const char* kOld = "-old";
 
-/// What the names of new folders for `target` begin with.
+/// The beginning of the names of new folders for `target`.
 std::string prefix_of(const fs::path& target) {
   return str_cat('.', target.filename().string(), ".saving-");
 }

@@ -8,7 +8,7 @@ namespace tessera::models {
 
 /// A folder that is filled next to `target`, under a different name, and then takes its place.
 ///
-/// Whatever goes wrong, `target` stays as it was. A process that is killed leaves the other folder,
+/// After any error `target` is unchanged. A process that is killed leaves the other folder,
 /// `.NAME.saving-...`; the next one that saves the same target removes it.
 /// **Errors**: std::runtime_error that names the target: a file, a folder that is not empty unless
 /// `overwrite` is set, or one where a file system is mounted; a place in which no folder can be

@@ -25,10 +25,10 @@ using LeafHook = std::function<void(GradSlot& leaf)>;
 
 namespace detail {
 
-/// One of the thread's tapes and pauses, which form a stack: the newest decides who records.
+/// One of the thread's tapes and pauses, which form a stack: the newest sets the active recorder.
 class RecordingScope {
  public:
-  /// `recorder` records from now on, nobody if it is null.
+  /// Makes `recorder` the active one; null: nothing is recorded.
   explicit RecordingScope(Recorder* recorder);
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
@@ -39,7 +39,7 @@ class RecordingScope {
 
  private:
   Recorder* recorder_;
-  Recorder* before_;  // who recorded before
+  Recorder* before_;  // the active one before this
   RecordingScope* older_;
   bool has_outlived_ = false;
 };

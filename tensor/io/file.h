@@ -75,8 +75,8 @@ inline void write_file(const std::filesystem::path& path,
   write_file(path, std::span(parts.begin(), parts.size()));
 }
 
-/// Throws what write_file would throw for `path` before its first byte, by making the other file and
-/// removing it: for programs that write after long work. Also: `path` is a folder.
+/// Throws the errors that write_file has before it writes: makes its temporary file and removes the file
+/// again. For programs that write after long work. Also an error: `path` is a folder.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace tessera

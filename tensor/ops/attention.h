@@ -39,8 +39,8 @@ struct AttentionResult {
 /// order chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are
 /// used, and are, bit for bit, the output for V = I.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a length above
-/// the number of keys; a scale that is not finite; a chosen number that is not there; a request about heads where q has no axis of them; a dropout probability
-/// outside [0, 1].
+/// the number of keys; a scale that is not finite; a requested head or query out of range; a
+/// request about heads if q has no axis of heads; a dropout probability outside [0, 1].
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,

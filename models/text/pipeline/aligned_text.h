@@ -41,7 +41,7 @@ struct AlignedText {
 /// the text given. **Errors**: as Effort.
 void check_growth(const AlignedText& text, index_t size);
 
-/// Writes what a text becomes, and replaces the text by it.
+/// Writes the new form of a text, and replaces the text with it.
 class AlignedWriter {
  public:
   explicit AlignedWriter(const AlignedText& from);
