@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` keeps what it
-/// has. For float and double, "inf" and "nan" are numbers too.
+/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
+/// change. For float and double, "inf" and "nan" are numbers too.
 template <std::integral T>
 bool parse_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();

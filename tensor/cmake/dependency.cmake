@@ -68,7 +68,7 @@ function(tessera_archive name file url hash debian archive_variable hash_variabl
         set(reason "its SHA-256 is ${actual}, not ${hash}")
       endif()
       message(FATAL_ERROR
-        "Tessera needs ${name}, which is neither installed nor to be had from\n  ${url}\n"
+        "Tessera needs ${name}, which is not installed and cannot be downloaded from\n  ${url}\n"
         "(${reason}). Any of these helps:\n"
         "  .ci/install                      installs all that is missing, on Debian and Ubuntu\n"
         "  apt-get install ${debian}\n"

@@ -1,4 +1,4 @@
-// Fuzz targets: functions that read bytes as a stranger's file, and what holds for all of them.
+// Fuzz targets: functions that read bytes as an untrusted file, and the rules for all of them.
 //
 //   void fuzz_npy(std::string_view bytes) {
 //     const Tensor array = load_npy(fuzz_file("x.npy", bytes));
