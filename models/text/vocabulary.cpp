@@ -34,7 +34,7 @@ SpecialTokens special_numbers(bool sep) {
 constexpr std::array<std::pair<char, char>, 3> kEscapes = {
     {{'n', '\n'}, {'r', '\r'}, {'\\', '\\'}}};
 
-std::string escaped(std::string_view token) {
+std::string escaped_token(std::string_view token) {
   std::string text;
   for (const char c : token) {
     const auto* escape = std::find_if(kEscapes.begin(), kEscapes.end(),
@@ -45,8 +45,8 @@ std::string escaped(std::string_view token) {
   return text;
 }
 
-/// The inverse of escaped; nothing if `text` has a different escape.
-std::optional<std::string> unescaped(std::string_view text) {
+/// The inverse of escaped_token; nothing if `text` has a different escape.
+std::optional<std::string> unescaped_token(std::string_view text) {
   std::string token;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\\') {
@@ -156,7 +156,8 @@ Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
 
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary) {
   std::string text = std::string(kind) + '\n';
-  for (index_t id = 0; id < vocabulary.size(); ++id) text += escaped(vocabulary.token(id)) + '\n';
+  for (index_t id = 0; id < vocabulary.size(); ++id)
+    text += escaped_token(vocabulary.token(id)) + '\n';
   return text;
 }
 
@@ -181,7 +182,7 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
   TokenIndex seen(most);
   while (!lines.rest.empty()) {
     const std::string_view written = lines.next();
-    const std::optional<std::string> token = unescaped(written);
+    const std::optional<std::string> token = unescaped_token(written);
     if (!token || find_invalid_utf8(*token) != std::string::npos || !is_token(*token)) {
       lines.fail_here("must be one of the ", kind, " that a text can have, got ",
                       printable(written));
