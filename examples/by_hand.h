@@ -1,4 +1,4 @@
-// What the lessons that compute by hand share: matrices and tensors.
+// Matrices and tensors for the lessons that compute by hand.
 #pragma once
 
 #include <algorithm>

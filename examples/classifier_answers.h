@@ -1,4 +1,4 @@
-// What a trained classifier says of texts, and what a person sees of it.
+// The answers of a trained classifier, and their output.
 #pragma once
 
 #include <optional>

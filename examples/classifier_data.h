@@ -13,7 +13,7 @@
 
 namespace tessera::examples {
 
-/// What a line of text means to the model: the names of its words and classes.
+/// The vocabulary and the labels of a model: the names of its words and classes.
 struct Names {
   std::unique_ptr<text::Tokenizer> words;
   std::vector<std::string> labels;

@@ -65,7 +65,7 @@ class Command {
   /// Returns what main() returns: 0, or 2 after one line on standard error.
   int run(int argc, char** argv, const std::function<void()>& body);
 
-  /// What --threads said; 0 if it was absent.
+  /// The value of --threads; 0 if it was absent.
   index_t threads() const { return threads_; }
 
  private:

@@ -44,7 +44,7 @@ using Chosen = std::span<const index_t>;
 using LossOf = std::function<nn::LossSum(const TextData& data, Chosen chosen)>;
 using ScoresOf = std::function<Tensor(const text::Batch& batch)>;
 
-/// What a task is to the trainer.
+/// A task, as the trainer uses it.
 struct Task {
   std::string name;
   LossOf loss;

@@ -1,4 +1,4 @@
-// What fine_tune teaches a model: the classes, the values, the tags of words, or the pairs of a file.
+// The tasks of fine_tune: the classes, the values, the tags of words, or the pairs of a file.
 #pragma once
 
 #include "examples/fine_tuning_run.h"

@@ -1,4 +1,4 @@
-// What a program ran on, for its reports.
+// The machine on which a program ran, for its reports.
 #pragma once
 
 #include "models/pages/training_page.h"

@@ -16,8 +16,8 @@ enum class Output {
   kFolder,    // a folder of its own, in which no other output may be
 };
 
-/// What each option reads or writes. Options are named before the command line is parsed, so this
-/// keeps the addresses of their values, which are empty where an option is absent.
+/// The files that each option reads or writes. Options are named before the command line is parsed,
+/// so this keeps the addresses of their values, which are empty where an option is absent.
 class NamedFiles {
  public:
   /// A file, or a folder with all that is in it.

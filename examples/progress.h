@@ -1,4 +1,4 @@
-// What a person sees while a program trains.
+// The output of a program while it trains.
 #pragma once
 
 #include <chrono>

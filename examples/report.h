@@ -24,7 +24,7 @@ class Report {
   std::optional<std::string> earlier_log() const;
 
   void add(pages::ClassCounts classes) { page_.classes.push_back(std::move(classes)); }
-  /// What was written last.
+  /// The text that was written last.
   const std::string& state() const { return page_.state; }
   /// Writes the page. **Errors**: as write_page.
   void write(const std::string& state, const std::string& log, bool is_running);

@@ -42,7 +42,7 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
 /// nothing to choose.
 void require_classes(const std::string& file, const std::vector<std::string>& labels);
 
-/// What is to be learned.
+/// The data of a training.
 struct Lesson {
   nn::Examples train;
   nn::Examples held_out = {};  // evaluated after each epoch
@@ -51,7 +51,7 @@ struct Lesson {
   bool keep_best = true;       // the weights of the best evaluation
   bool has_accuracy = true;    // an answer is right or wrong
   nn::BestBy best_by = nn::BestBy::kLoss;
-  /// What the line at an epoch's end says.
+  /// The text of the line at the end of an epoch.
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
 

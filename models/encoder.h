@@ -30,7 +30,7 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
 /// A norm of the last layer's kind; a layer norm if there is no layer.
 nn::Norm make_norm(const EncoderOptions& options);
 
-/// What an encoder computes together with its attention weights: one tensor a layer, in the order
+/// The output of an encoder and its attention weights: one tensor per layer, in the order
 /// in which the request chose layers. Of a stack with an `order` it chooses the order's places.
 struct EncoderTrace {
   Tensor output;

@@ -10,7 +10,7 @@
 
 namespace tessera::models {
 
-/// Where the norms of a layer stand.
+/// The positions of the norms in a layer.
 enum class NormPlacement {
   kPost,            // after each sum: Vaswani et al., BERT
   kPre,             // before attention and before the feed-forward network
@@ -78,7 +78,7 @@ struct EncoderLayerOptions {
 /// A norm of the layer's kind and width.
 nn::Norm make_norm(const EncoderLayerOptions& options);
 
-/// What a layer, or a stack of them, reads.
+/// The inputs of a layer, or of a stack of layers.
 struct EncoderInputs {
   Tensor x;  // (B, T, D)
   AttentionMask mask = {};

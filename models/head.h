@@ -1,4 +1,4 @@
-// What stands between an encoder and a classifier in pretrained models.
+// The part between an encoder and a classifier in pretrained models.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What models of text read.
+// The inputs of text models.
 //
 //   model(ids)                                             // (B, T) int64, no padding
 //   model({ids, lengths})                                  // padded on the right

@@ -57,10 +57,10 @@ void thaw(const FoundWeights& found);
 /// an output, keeps its elements and is only packed in the format. No bias, norm or embedding
 /// changes. A parameter that is assigned anew is an ordinary one. To freeze again changes the format.
 ///
-/// What needs the elements is an error from here on: training, gradients that pass the module, saving,
-/// loading, conversion. Weights are variables no longer, nor after thaw(): an optimiser that holds
-/// them refuses its next step, and to train one copy and freeze another, freeze clone(module).
-/// No other thread may use the module while it freezes.
+/// All uses of the elements are errors from here on: training, gradients that pass the module,
+/// saving, loading, conversion. Weights are variables no longer, nor after thaw(): an optimiser
+/// that holds them refuses its next step, and to train one copy and freeze another, freeze
+/// clone(module). No other thread may use the module while it freezes.
 /// **Errors**: an unknown format; a matrix that is not float32. Then nothing is changed.
 template <class M>
 void freeze(M& module, WeightFormat format = WeightFormat::kExact) {

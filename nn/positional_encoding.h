@@ -1,4 +1,4 @@
-// What tells a transformer the order of its tokens.
+// The order of tokens, as input of a transformer.
 #pragma once
 
 #include "nn/buffer.h"

@@ -18,7 +18,7 @@ struct LoadOptions {
   bool strict = true;       // names that are missing or unexpected are an error
 };
 
-/// What a load has not touched.
+/// The names that a load did not touch.
 struct LoadReport {
   std::vector<std::string> missing;    // parameters for which there was nothing
   std::vector<std::string> left_over;  // names that were for no parameter, in full
@@ -26,7 +26,7 @@ struct LoadReport {
 
 namespace detail {
 
-/// What a load will do, and why it cannot.
+/// The plan of a load, and the reasons why it cannot be done.
 struct LoadPlan {
   StateDict tensors;  // for parameters, by their names
   LoadReport report;

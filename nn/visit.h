@@ -1,4 +1,4 @@
-// What a module is, and the walk over its parts that everything else is made of.
+// The definition of a module, and the walk over its parts on which everything else is built.
 #pragma once
 
 #include <concepts>

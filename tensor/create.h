@@ -76,7 +76,7 @@ Tensor arange(index_t stop, DType dtype = kInt64);
 /// `count` numbers from start to stop, both included, at equal distances; of one only start.
 ///
 /// The first half is counted from start and the second from stop, so that both are met exactly.
-/// Of int64, the numbers are cut off to whole ones, towards 0.
+/// For int64 the numbers are rounded towards 0.
 /// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not
 /// finite.
 /// **Source**: torch.linspace, numpy.linspace.

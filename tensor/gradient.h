@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-/// Where the gradient of one variable gathers. Handles of the same variable share it; a view is
-/// another variable with a slot of its own. Of the tape it has only a number.
+/// The place in which the gradient of one variable is summed. Handles of the same variable share
+/// it; a view is another variable with a slot of its own. Of the tape it has only a number.
 struct GradSlot {
   Shape shape;
   DType dtype = kFloat32;
@@ -63,7 +63,7 @@ bool is_own(const Tensor& x);
 /// total += part, element by element; both of one shape and floating dtype.
 void add_in_place(Tensor total, const Tensor& part);
 
-/// What ops report to: a tape (tensor/autograd/tape.h).
+/// The interface to which ops report: a tape (tensor/autograd/tape.h).
 class Recorder {
  public:
   /// Makes `y` a variable computed from the inputs, of which those without a slot are constants.

@@ -83,7 +83,7 @@ class Storage {
   Block* block_ = nullptr;
 };
 
-/// What the allocator holds, in bytes: blocks in use by tensors, and blocks waiting to be reused.
+/// The memory of the allocator, in bytes: blocks in use by tensors, and blocks waiting to be reused.
 struct MemoryStats {
   index_t in_use = 0;
   index_t cached = 0;

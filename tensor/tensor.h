@@ -149,7 +149,7 @@ class Tensor {
   void zero_grad();
   /// The same elements, with no gradient and no history.
   Tensor detach() const;
-  /// Where this variable's gradient gathers; null for a constant.
+  /// The slot in which this variable's gradient is summed; null for a constant.
   const std::shared_ptr<GradSlot>& grad_slot() const { return slot_; }
   void set_grad_slot(std::shared_ptr<GradSlot> slot) { slot_ = std::move(slot); }
 

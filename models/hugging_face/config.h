@@ -1,4 +1,4 @@
-// What families read from config.json, with ranges that no file may exceed.
+// The values that families read from config.json, with ranges that no file may exceed.
 #pragma once
 
 #include <optional>

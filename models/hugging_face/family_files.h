@@ -14,7 +14,7 @@ namespace tessera::models {
 /// The name of the operation in its errors.
 inline constexpr const char* kSaveFolderOp = "save_folder";
 
-/// What a folder's model is saved as.
+/// The form in which a folder's model is saved.
 struct SavedModel {
   std::string_view task;             // "ForSequenceClassification"; empty: only the encoder
   nn::StateDict parameters;          // by our names

@@ -14,7 +14,7 @@ namespace tessera::models {
 /// given up; tables of embeddings stay mapped. With kExact no bit of any result changes.
 void freeze(SentenceEncoder& encoder, WeightFormat format = WeightFormat::kExact);
 
-/// What the loaders of tasks give: a reader of texts and a model.
+/// The result of the loaders of tasks: a reader of texts and a model.
 template <class Task>
 concept TaskModel = requires(Task& task) {
   task.reader;

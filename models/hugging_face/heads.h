@@ -1,4 +1,4 @@
-// What each family has between its encoder and the scores.
+// The part of each family between its encoder and the scores.
 #pragma once
 
 #include <string>

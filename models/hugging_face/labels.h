@@ -1,5 +1,5 @@
-// What a classifier's scores mean, from its config.json: the names of its classes, and the function
-// that makes probabilities of its scores.
+// The meaning of a classifier's scores, from its config.json: the names of its classes, and the
+// function that makes probabilities of its scores.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::vector<std::string> read_labels(const Json& config);
 /// Throws an error about `config`'s labels unless there is one for each row of the classifier.
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows);
 
-/// What becomes of the scores of one text.
+/// The function that is applied to the scores of one text.
 enum class Scoring {
   kNone,     // they are the result: regression, and rerankers
   kSigmoid,  // each class for itself, any number of them at once

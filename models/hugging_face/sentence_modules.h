@@ -1,4 +1,4 @@
-// What stands between a sentence's tokens and its embedding: a pooling, then maps of vectors.
+// The modules between a sentence's tokens and its embedding: a pooling, then maps of vectors.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the models of this folder that read text have in common.
+// The common parts of the models in this folder that read text.
 #pragma once
 
 #include <filesystem>

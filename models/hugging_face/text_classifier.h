@@ -40,7 +40,7 @@ struct TextClassifier {
   std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
-  /// What the model gives, before the scoring. **Shapes**: -> (texts, C).
+  /// The scores of the model, before the scoring. **Shapes**: -> (texts, C).
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 };
 

@@ -14,14 +14,14 @@
 
 namespace tessera::pages {
 
-/// What one text's tokens look at.
+/// The attention of one text's tokens.
 struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
   std::string title = {};                // of the text; its first tokens if empty
 };
 
-/// What the page shows.
+/// The contents of the page.
 struct AttentionView {
   std::string title = {};
   std::string note = {};  // a line under the title

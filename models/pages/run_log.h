@@ -52,7 +52,7 @@ struct AtStep {
   double value;
 };
 
-/// What is told of a whole run. Values that are not numbers are not the best.
+/// The summary of a whole run. Values that are not numbers are not the best.
 struct RunSummary {
   index_t steps = 0;  // the last one's number
   index_t epochs = 0;

@@ -1,4 +1,4 @@
-// What a masked language model learns from: tokens, some of them hidden.
+// Training data of a masked language model: tokens, some of them hidden.
 #pragma once
 
 #include <optional>

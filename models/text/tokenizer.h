@@ -89,7 +89,7 @@ struct EncodeOptions {
   bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
 };
 
-/// What a tokenizer's files say about the models that it is for.
+/// The facts in a tokenizer's files about its models.
 struct TokenizerSettings {
   index_t max_length = 0;              // in tokens, the special ones included; 0: no limit is known
   bool feeds_types = true;             // whether the model is given token types

@@ -12,7 +12,7 @@
 
 namespace tessera::text {
 
-/// What make_tokenizer can make: "words", "characters", "wordpiece", "bpe".
+/// The kinds that make_tokenizer can make: "words", "characters", "wordpiece", "bpe".
 std::vector<std::string> tokenizer_kinds();
 
 /// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned

@@ -8,7 +8,7 @@
 
 namespace tessera::text {
 
-/// What some programs write before a text to say that it is UTF-8; not part of the text.
+/// The mark that some programs write before a UTF-8 text; not part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8:

@@ -1,4 +1,4 @@
-// What processes compare before they work together, as short texts. Private to training.
+// The facts that processes compare before they work together, as short texts. Private to training.
 #pragma once
 
 #include <cstdint>

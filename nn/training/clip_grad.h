@@ -25,7 +25,7 @@ double clip_grad_norm(const Parameters& parameters, double max_norm,
                       const ClipOptions& options = {});
 /// The same over all groups of an optimiser. Allocates nothing after the first time.
 ///
-/// Where processes share it, all of them call this together. Each reads and scales only the
+/// If processes share it, all of them call this together. Each reads and scales only the
 /// elements of its own chunks; all return the norm of the whole gradient, with the bits that it has in one
 /// process. **Errors**: as above, and processes that have gradients of other parameters.
 double clip_grad_norm(const Optimizer& optimizer, double max_norm, const ClipOptions& options = {});

@@ -49,7 +49,7 @@ class Communicator {
   /// Returns when all that this process has begun has ended.
   virtual void wait() = 0;
 
-  /// What each process gives, by rank; each may give another length.
+  /// The bytes of each process, by rank; their lengths may differ.
   virtual std::vector<std::string> all_gather(std::string_view mine) = 0;
 
   /// Bytes that this process has given to `send` so far.
@@ -91,7 +91,7 @@ Share share_of(index_t count, const Communicator& processes);
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// What `make` gives at each process, by rank.
+/// The results of `make` on all processes, by rank.
 ///
 /// **Errors**: where it throws, at one process or several, std::runtime_error at all, with the text
 /// of the first after "rank 2: ". One process throws its own.

@@ -83,7 +83,7 @@ class Exchange {
     const Chunk* chunk;
     std::vector<std::vector<Tensor>> sums;  // by process, then by subtree
   };
-  /// What a process reports about its shards.
+  /// The report of a process about its shards.
   struct Report {
     std::vector<LossTotals> totals;             // by subtree
     std::vector<std::vector<bool>> is_defined;  // by subtree, then by variable

@@ -1,4 +1,4 @@
-// What a function of a trainer's examples returns: the sum of their losses.
+// The result of a trainer's loss function: the sum of the examples' losses.
 #pragma once
 
 #include "nn/embedding_loss.h"
@@ -7,7 +7,7 @@
 
 namespace tessera::nn {
 
-/// What the loss function returns for some examples: the SUM of their targets' losses, not the
+/// The result of the loss function for some examples: the SUM of their targets' losses, not the
 /// mean, and the number of targets. The trainer divides the sum of a whole batch by all of its
 /// targets (shards.h says why).
 struct LossSum {

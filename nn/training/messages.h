@@ -1,4 +1,4 @@
-// What processes send each other, as bytes: values in the texts of Communicator::all_gather, tensors
+// Messages between processes, as bytes: values in the texts of Communicator::all_gather, tensors
 // where they lie. All processes of a run have one kind of numbers. Private to nn.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What all optimisers are: parameters in groups, what is kept of each, states, and a rule that says
-// how a weight moves. The rules themselves, SGD, Adam and AdamW, are in optim.h.
+// The common form of all optimisers: parameters in groups, what is kept of each, states, and a rule
+// that says how a weight moves. The rules themselves, SGD, Adam and AdamW, are in optim.h.
 #pragma once
 
 #include <array>
@@ -66,7 +66,7 @@ struct Rule {
   virtual void update(const Stretch& stretch) const = 0;
 };
 
-/// What all optimisers have in common: everything but their rules.
+/// The common part of all optimisers: everything except their rules.
 class Optimizer {
  public:
   struct Group {
@@ -85,7 +85,7 @@ class Optimizer {
   /// and not run backward; it was converted after the optimiser was made; its gradient is not
   /// contiguous. Then nothing is changed.
   ///
-  /// Where processes share it: reads the gradients and moves only the weights of the own chunks,
+  /// If processes share it: reads the gradients and moves only the weights of the own chunks,
   /// to the bits that they have without sharing. Who shares it sends the others' values around; the
   /// versions are bumped for these too.
   void step();
@@ -105,7 +105,7 @@ class Optimizer {
   /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
   /// optimiser: store or clone them before the next one.
   ///
-  /// Where processes share it, all of them call this together. Rank 0 has the whole state, a copy
+  /// If processes share it, all of them call this together. Rank 0 has the whole state, a copy
   /// with the bits of one without sharing; the others have only the settings.
   Checkpoint state() const;
   /// The values of a state without its tensors: for each parameter NAME.step; for each group

@@ -35,7 +35,7 @@ class Exchange;
 struct BatchSums;
 struct BatchTrees;
 
-/// What makes one evaluation better than another.
+/// The measure by which evaluations are compared.
 enum class BestBy { kLoss, kAccuracy };
 
 struct TrainerOptions {

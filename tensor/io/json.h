@@ -5,7 +5,7 @@
 //   const double eps = config.number("layer_norm_eps", 1e-12);      // where it is absent or null
 //   for (const Json& label : config.at("id2label").items()) use(label.key(), label.text());
 //
-// What is not as it was asked for is an error that names the file and the place:
+// A value of a wrong type or range is an error that names the file and the place:
 //
 //   model/config.json: num_hidden_layers: must be an integer from 1 to 1000, got the text 'six'
 #pragma once

@@ -20,7 +20,7 @@
 
 namespace tessera {
 
-/// What a .safetensors file holds. Names and texts are UTF-8.
+/// The contents of a .safetensors file. Names and texts are UTF-8.
 struct Safetensors {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
@@ -66,7 +66,7 @@ class SafetensorsFile {
   /// The shape of each tensor.
   const std::map<std::string, Shape>& shapes() const;
   const std::map<std::string, std::string>& metadata() const;
-  /// What is stored, in the order of the bytes.
+  /// The stored tensors, in the order of the bytes.
   std::vector<StoredTensor> stored() const;
   /// The dtype in which a tensor is stored: "int32". **Errors**: no tensor has the name.
   std::string dtype(const std::string& name) const;

@@ -18,7 +18,7 @@ struct AttentionRequest {
   bool averaged = false;  // over the heads, the chosen ones
 };
 
-/// What a request takes from the weights of all heads and queries of one layer.
+/// The part of one layer's weights that a request selects.
 /// **Shapes**: (..., H, Tq, Tk) -> (..., chosen heads, chosen queries, Tk), averaged (..., chosen
 /// queries, Tk). **Errors**: as attention().
 Tensor requested_weights(const Tensor& weights, const AttentionRequest& request);

@@ -1,4 +1,4 @@
-// What the elementwise ops share: broadcast operands walked row by row. Private to tensor/ops.
+// The common part of elementwise ops: broadcast operands, row by row. Private to tensor/ops.
 #pragma once
 
 #include <array>

@@ -24,7 +24,7 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// **Source**: torch.outer.
 Tensor outer(const Tensor& a, const Tensor& b);
 
-/// What follows the product of a linear layer while each tile of it is still in the cache.
+/// The operations after the product of a linear layer, while each tile of it is still in the cache.
 struct LinearEpilogue {
   Activation activation = Activation::kNone;
   Tensor residual = {};                  // (..., N), added last; undefined for none

@@ -1,4 +1,4 @@
-// What ops that call gemm share. Private to the ops.
+// The common part of ops that call gemm. Private to the ops.
 #pragma once
 
 #include <cstddef>

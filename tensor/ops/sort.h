@@ -24,7 +24,7 @@ Ordered sort(const Tensor& x, index_t axis = -1, bool descending = false);
 Tensor argsort(const Tensor& x, index_t axis = -1, bool descending = false);
 
 /// The k greatest elements along `axis`, the greatest first; or the k smallest, the smallest first.
-/// Of equal ones those of lower index are taken.
+/// Among equal values the lower index is taken.
 ///
 /// **Shapes**: those of x with k at `axis`. **Errors**: k outside [0, size of the axis].
 Ordered topk(const Tensor& x, index_t k, index_t axis = -1, bool largest = true);

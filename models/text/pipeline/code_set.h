@@ -54,7 +54,7 @@ class CodeSet {
   std::bitset<128> ascii_;
 };
 
-/// What code points become if case is ignored.
+/// The form of code points if case is ignored.
 char32_t folded(char32_t code);
 
 }  // namespace tessera::text

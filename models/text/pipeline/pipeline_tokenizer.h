@@ -20,7 +20,7 @@
 
 namespace tessera::text {
 
-/// What a tokenizer_config.json adds to a tokenizer.json.
+/// The settings that a tokenizer_config.json adds to a tokenizer.json.
 struct TokenizerConfig {
   TokenizerSettings settings = {};
   // The special tokens; those it does not name have their usual names ([PAD] or <pad>, ...).

@@ -1,4 +1,4 @@
-// What the subword models share: tokens as a trie, and those for unknown text.
+// The common parts of subword models: tokens as a trie, and those for unknown text.
 #pragma once
 
 #include <array>

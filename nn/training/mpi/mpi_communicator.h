@@ -39,7 +39,7 @@ class MpiCommunicator final : public nn::Communicator {
   std::vector<std::string> all_gather(std::string_view mine) override;
   index_t bytes_sent() const override { return bytes_sent_; }
 
-  /// Where each process runs, by rank.
+  /// The host and cores of each process, by rank.
   std::span<const Place> places() const { return places_; }
 
   /// Waits until all have called it, so that none is taken for lost that has only finished. A
