@@ -1,7 +1,5 @@
 #include "examples/training.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -60,11 +58,7 @@ void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail_file(folder, "cannot make this folder: ", error.message());
-  if (access(folder.c_str(), W_OK | X_OK) != 0) fail_file(folder, "cannot write there");
-  const std::filesystem::path file = std::filesystem::path(folder) / kCheckpointFile;
-  if (std::filesystem::is_directory(file, error)) {
-    fail_file(file.string(), "must be a file, got a folder");
-  }
+  check_writable(std::filesystem::path(folder) / kCheckpointFile);
 }
 
 /// The signal that has stopped the processes, whichever has received it; 0: none has.
