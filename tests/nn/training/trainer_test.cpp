@@ -24,26 +24,26 @@ void spoil(Points& points) {
 
 // ---- a step ----
 
-struct TrainerSums {
+struct ShardSums {
   nn::LossTotals totals;
   std::vector<Tensor> gradients;
 };
 
 /// The sums of shards [begin, end) of a batch by the definition, the right ones computed first.
-TrainerSums naive(const Trial& run, std::span<const index_t> batch, index_t step, index_t shards,
-                  index_t begin, index_t end) {
+ShardSums naive(const Trial& run, std::span<const index_t> batch, index_t step, index_t shards,
+                index_t begin, index_t end) {
   if (end - begin > 1) {
     const auto half =
         static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(end - begin - 1)));
-    const TrainerSums right = naive(run, batch, step, shards, begin + half, end);
-    TrainerSums left = naive(run, batch, step, shards, begin, begin + half);
+    const ShardSums right = naive(run, batch, step, shards, begin + half, end);
+    ShardSums left = naive(run, batch, step, shards, begin, begin + half);
     left.totals.add(right.totals);
     for (std::size_t i = 0; i < left.gradients.size(); ++i) {
       nn::add_to(left.gradients[i], right.gradients[i]);
     }
     return left;
   }
-  TrainerSums sums;
+  ShardSums sums;
   const index_t first = std::ssize(batch) * begin / shards;
   const index_t last = std::ssize(batch) * end / shards;
   Net copy = nn::clone(run.net);
@@ -77,7 +77,7 @@ TEST(Trainer, AStepIsItsDefinition) {
     nn::LrScheduler scheduler(want.optimizer, nn::linear_schedule(4, 21));
     ASSERT_EQ(losses.size(), 21U);
     for (index_t step = 0; step < 21; ++step) {
-      const TrainerSums sums = naive(want, sampler.next(), step, shards, 0, shards);
+      const ShardSums sums = naive(want, sampler.next(), step, shards, 0, shards);
       EXPECT_EQ(losses[static_cast<std::size_t>(step)], sums.totals.mean()) << step;
       const nn::Parameters parameters = nn::parameters(want.net);
       for (std::size_t i = 0; i < parameters.size(); ++i) {
