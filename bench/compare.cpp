@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   command.add_arguments("SIDES", sides,
                         "OLD NEW, or several files per side with -- between the sides");
   command.add("--run", run, "take SIDES as two commands of tessera_bench and run them in turn");
-  command.add("--cases", rounds.cases, "with --run: file of case names, one per line");
+  command.add_input("--cases", rounds.cases, "with --run: file of case names, one per line");
   command.add("--filter", rounds.filter,
               "with --run: regular expression that case names must match");
   command.add("--rounds", rounds.rounds, "with --run: runs of each side", {5, 1000});
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
               {0, 10});
   command.add("--alpha", options.alpha, "probability of reporting equal code as slower",
               {1e-9, 0.5});
-  command.add("--json", json, "JSON file for the comparison");
+  command.add_output("--json", json, "JSON file for the comparison");
   bool slower = false;
   const int status = command.run(argc, argv, [&] {
     rounds.threads = command.threads();

@@ -91,8 +91,6 @@ void write_files(const Options& options, bench::Run run) {
 
 void run_cases(const Options& options, const bench::EngineFlags& flags) {
   const std::vector<bench::Selected> cases = bench::select_cases(options.wanted);
-  bench::check_folder_of(options.json);
-  bench::check_folder_of(options.csv);
   bench::Run run;
   run.machine = bench::machine_info();
   if (!flags.own_format) {
@@ -126,7 +124,7 @@ int main(int argc, char** argv) {
   command.add_footer(kFooter);
   command.add_arguments("NAME", options.wanted.names, "cases or kinds to measure; all if absent",
                         examples::Need::kOptional);
-  command.add("--cases", options.wanted.file, "file of case names, one per line");
+  command.add_input("--cases", options.wanted.file, "file of case names, one per line");
   command.add("--filter", options.wanted.filter, "regular expression that case names must match");
   command.add("--seconds", options.settings.seconds, "seconds of measurement per case",
               {0.001, 600});
@@ -136,8 +134,8 @@ int main(int argc, char** argv) {
   command.add("--cblas", options.cblas, "shared library with CBLAS, whose matmul is measured too");
   command.add("--onednn", options.onednn,
               "measurement of the cases with oneDNN too, if it supports them");
-  command.add("--json", options.json, "JSON file for all results");
-  command.add("--csv", options.csv, "CSV file for the table");
+  command.add_output("--json", options.json, "JSON file for all results");
+  command.add_output("--csv", options.csv, "CSV file for the table");
   command.add("--list", options.list, "print the kinds and the case names, and exit");
   command.add("--machine", options.machine,
               "print the processor, its peaks and its bandwidths, and exit");

@@ -1,7 +1,6 @@
 #include "bench/records.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -165,13 +164,6 @@ std::string to_csv(const Run& run) {
             csv_field(r.failure) + "\n";
   }
   return text;
-}
-
-void check_folder_of(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  fail_file(path, "folder '", folder.string(), "': not found");
 }
 
 void write_text(const std::string& path, const std::string& text) {

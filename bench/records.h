@@ -24,9 +24,6 @@ std::string to_json(const Run& run);
 /// A line for each case below one of names.
 std::string to_csv(const Run& run);
 
-/// Throws std::runtime_error where no file can be written because its folder is not there: known
-/// before minutes of measuring.
-void check_folder_of(const std::string& path);
 /// Writes text as a file, whole or not at all. **Errors**: as write_file.
 void write_text(const std::string& path, const std::string& text);
 

@@ -56,9 +56,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   Outputs out;
   command.add_arguments("FILES", files, "JSON files; the best time counts if a case is in several");
-  command.add("--html", out.html, "HTML file for the page");
-  command.add("--json", out.json, "JSON file for all cases together");
-  command.add("--roofline-svg", out.svg, "SVG file for the roofline");
-  command.add("--readme", out.readme, "Markdown file whose tables between markers are replaced");
+  command.add_output("--html", out.html, "HTML file for the page");
+  command.add_output("--json", out.json, "JSON file for all cases together");
+  command.add_output("--roofline-svg", out.svg, "SVG file for the roofline");
+  command.add_output("--readme", out.readme,
+                     "Markdown file whose tables between markers are replaced");
   return command.run(argc, argv, [&] { write_report(files, out); });
 }

@@ -230,7 +230,7 @@ int Program::run(int argc, char** argv, const std::function<void()>& body) {
       stopped = 128 + by.signal;
     }
   });
-  return code != 0 ? code : stopped;
+  return stopped != 0 ? stopped : code;
 }
 
 }  // namespace tessera::examples
