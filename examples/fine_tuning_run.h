@@ -154,8 +154,12 @@ void run_task(const Program& program, const FineTuneOptions& o, const Task& task
               const Learner& learner, Model& model, models::TokenEncoder& encoder,
               const Files& files) {
   const AttentionFile attention(o.attention, encoder.encoder, o.save);
-  save(program, o, learner, true);
-  const std::unique_ptr<RunLock> lock = lock_of_target(o.save);
+  std::unique_ptr<RunLock> lock;
+  from_first([&] {  // all processes get its errors
+    save(program, o, learner, true);
+    lock = lock_of_target(o.save);
+    return std::string();
+  });
   if (!train(program, o, task, model, encoder, files)) return;
   save(program, o, learner, false);
   std::cout << "saved " << o.save << std::endl;

@@ -161,7 +161,11 @@ void Training::resume(const Program& program) {
     }
     trainer_->load_state(*program.resumed);
   }
-  if (!options_.save.empty() && leaves_traces()) take_folder(program);
+  if (options_.save.empty()) return;
+  from_first([&] {  // all processes get its errors
+    take_folder(program);
+    return std::string();
+  });
 }
 
 /// Makes the folder of checkpoints this run's own. **Errors**: another run writes there, or has saved

@@ -113,6 +113,7 @@ TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
   ASSERT_EQ(run(c.program, c.arguments + "--save run --max-steps 7", mpirun(3)).status, 0);
   EXPECT_TRUE(
       all_fail(c.program, "--resume run", "started with these shards, use fewer", mpirun(4)));
+  EXPECT_TRUE(all_fail(c.program, c.arguments + "--save run", "contains a saved run", mpirun(2)));
   const Outcome outcome = run(c.program, "--resume run", mpirun(2));
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_EQ(contents(folder_ / "run" / "checkpoint.safetensors") ==
