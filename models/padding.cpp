@@ -12,8 +12,7 @@ Packing::Packing(const Tensor& lengths, index_t tokens) : tokens_(tokens) {
   const Tensor each = lengths.contiguous();
   const index_t* const length = each.data<index_t>();
   const bool all_whole = std::all_of(length, length + each.count(), [=](index_t n) {
-    require(0 <= n && n <= tokens, "Packing", "lengths must be from 0 to ", tokens,
-            ", got ", n);
+    require(0 <= n && n <= tokens, "Packing", "lengths must be from 0 to ", tokens, ", got ", n);
     return n == tokens;
   });
   if (!all_whole) lengths_ = each;
