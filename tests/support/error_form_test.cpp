@@ -29,8 +29,8 @@ std::size_t end_of_literal(std::string_view text, std::size_t i) {
     const std::string close = ")" + std::string(text.substr(i + 1, open - i - 1)) + "\"";
     return text.find(close, open) + close.size();
   }
-  for (++i; text[i] != quote; ++i) i += text[i] == '\\' ? 1 : 0;
-  return i + 1;
+  for (++i; i < text.size() && text[i] != quote; ++i) i += text[i] == '\\' ? 1 : 0;
+  return std::min(i + 1, text.size());
 }
 
 /// The source with blanks for its comments.
