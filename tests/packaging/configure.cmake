@@ -22,7 +22,7 @@ configure(${PROJECT} status untyped -DCONSUMER_USES=add_subdirectory -DCONSUMER_
   -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
 file(READ ${BUILD}/untyped/compile_commands.json commands)
 if(NOT status EQUAL 0 OR NOT untyped MATCHES "no CMAKE_BUILD_TYPE" OR
-   NOT untyped MATCHES "-- Tessera: MPI is not found" OR commands MATCHES "training/mpi" OR
+   NOT untyped MATCHES "-- Tessera: MPI was not found" OR commands MATCHES "training/mpi" OR
    NOT commands MATCHES " -O2 [^\n]*tensor/random\\.cpp")
   message(SEND_ERROR "without a build type:\n${untyped}")
 endif()

@@ -112,13 +112,13 @@ TEST(Progress, CommandsDrawWhatIsLeftAndTakeItAway) {
   const test::TemporaryFolder folder;
   const test::GoldenCase golden("encoder_pre_gelu_none_8");
   save_safetensors(folder.path() / "w.safetensors", golden.state());
-  save_npy(folder.path() / "x.npy", zeros({40000, 8, 8}));
+  save_npy(folder.path() / "x.npy", zeros({200000, 8, 8}));
   const std::string in = " '" + folder.path().string() + "/";
   const std::string arguments = "--heads 1 --norm-first --threads 1 --weights" + in +
                                 "w.safetensors' --input" + in + "x.npy' --output" + in + "y.npy'";
   const Drawn drawn = run_program(30, "run_encoder", arguments);
   EXPECT_EQ(drawn.status, 0) << drawn.text;
-  const std::size_t begin = drawn.text.find("/40000 sequences  ");
+  const std::size_t begin = drawn.text.find("/200000 sequences  ");
   ASSERT_NE(begin, std::string::npos) << drawn.text;
   EXPECT_TRUE(drawn.text.starts_with("\r\x1b[K")) << drawn.text;
   const std::size_t cleared = drawn.text.rfind("\r\x1b[K");
