@@ -25,10 +25,11 @@ constexpr bool has_launcher() {
 #endif
 }
 
-/// What stands before a program that mpirun starts as `processes` processes.
+/// What precedes a program that mpirun starts as `processes` processes, in a folder of the test's own:
+/// Open MPI 5 fails if two runs make their folders in the same place at the same time.
 inline std::string mpirun(int processes) {
 #if defined(TESSERA_MPIRUN)
-  return TESSERA_MPIRUN + std::to_string(processes);
+  return "env TMPDIR=\"$PWD\" " TESSERA_MPIRUN + std::to_string(processes);
 #else
   return "false " + std::to_string(processes);
 #endif

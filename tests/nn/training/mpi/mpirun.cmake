@@ -19,7 +19,7 @@ set(mpi_environment
 function(mpi_test name processes)
   add_test(NAME mpi.${name} COMMAND ${ARGN})
   set_tests_properties(mpi.${name} PROPERTIES
-    ENVIRONMENT "${mpi_environment}" TIMEOUT 60 PROCESSORS ${processes})
+    ENVIRONMENT "${mpi_environment}" TIMEOUT 60 PROCESSORS ${processes} RESOURCE_LOCK mpirun)
 endfunction()
 
 tessera_test(mpi LIBRARY mpi FILES nn/training/mpi/mpi)
