@@ -13,7 +13,7 @@
 
 #include "bench/compare_rounds.h"
 #include "bench/results/comparison.h"
-#include "examples/command.h"
+#include "examples/programs/command.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 

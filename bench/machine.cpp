@@ -11,7 +11,7 @@
 
 #include "bench/build_info.h"
 #include "bench/event_counters.h"
-#include "examples/host.h"
+#include "examples/programs/host.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"

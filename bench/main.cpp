@@ -11,7 +11,7 @@
 #include "bench/peers/peers.h"
 #include "bench/records.h"
 #include "bench/selection.h"
-#include "examples/command.h"
+#include "examples/programs/command.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/report/report.h"
-#include "examples/command.h"
+#include "examples/programs/command.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 

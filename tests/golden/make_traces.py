@@ -3,7 +3,7 @@
 
     /usr/bin/python3 tests/golden/make_traces.py [folder]
 
-The weights and inputs are those of the .npz file of the same name; examples/trace_encoder.py does
+The weights and inputs are those of the .npz file of the same name; examples/programs/trace_encoder.py does
 the rest.
 """
 
@@ -15,7 +15,7 @@ import torch
 
 HERE = pathlib.Path(__file__).parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE.parent.parent / "examples"))
+sys.path.insert(0, str(HERE.parent.parent / "examples/programs"))
 import trace_encoder  # noqa: E402
 
 NAMES = ("encoder_post_relu_none_36", "encoder_pre_gelu_causal_padding_8")

@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "examples/confusion.h"
-#include "examples/word_pairs.h"
+#include "examples/programs/confusion.h"
+#include "examples/programs/word_pairs.h"
 #include "tests/support/errors.h"
 
 namespace tessera::examples {

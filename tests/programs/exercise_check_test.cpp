@@ -1,5 +1,5 @@
 // What a learner sees of an exercise that is wrong. (The unsolved ones are run by exercises_test.cmake.)
-#include "examples/exercises/check.h"
+#include "examples/course/exercises/check.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "examples/exercises/unsolved.h"
+#include "examples/course/exercises/unsolved.h"
 
 namespace tessera::exercises {
 namespace {
@@ -49,7 +49,7 @@ TEST(ExerciseCheckTest, IsRedUntilAllAreSolved) {
             "  000.2 wrong: wrong: y: must be 2.0, got 1.0\n"
             "      Hint: look again\n"
             "  000.1 solved: solved\n"
-            "  000.3 open: not solved yet; write it in examples/exercises/000_lesson.cpp\n"
+            "  000.3 open: not solved yet; write it in examples/course/exercises/000_lesson.cpp\n"
             "1 of 3 solved\n");
 }
 

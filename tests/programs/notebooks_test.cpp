@@ -1,7 +1,7 @@
 // The numbered examples print what their notebooks print, or what NumPy computes from the formulas,
 // and their pages show what they print and draw.
 //
-// notebooks/NNN_name.txt holds the arrays that examples/NNN_name must print, in this order, each on
+// notebooks/NNN_name.txt holds the arrays that examples/course/NNN_name must print, in this order, each on
 // lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
 // separate them; what the example prints in between is free.
 #include <gtest/gtest.h>
@@ -143,10 +143,10 @@ TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
 /// Above a block of a lesson's page that its program prints; other blocks are formulas.
 const std::string kPrinted = "<!-- printed -->\n```text\n";
 
-// examples/NNN_name.md is the page of the program NNN_name.
+// examples/course/NNN_name.md is the page of the program NNN_name.
 TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
   int pages = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/examples/course")) {
     const std::string lesson = entry.path().stem();
     if (entry.path().extension() != ".md" || !std::isdigit(lesson[0])) continue;
     ++pages;
@@ -170,7 +170,7 @@ TEST(LessonPagesTest, ShowWhatTheLessonDraws) {
   fs::create_directory(folder);
   for (const char* lesson : {"006_masks", "009_positions"}) {
     const std::string output = output_of(lesson, folder);
-    const std::string page = read_file(kRoot + "/examples/" + lesson + ".md");
+    const std::string page = read_file(kRoot + "/examples/course/" + lesson + ".md");
     int pictures = 0;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
@@ -178,8 +178,8 @@ TEST(LessonPagesTest, ShowWhatTheLessonDraws) {
       ++pictures;
       EXPECT_NE(page.find("(pictures/" + name + ")"), std::string::npos) << lesson << ": " << name;
       EXPECT_NE(output.find("wrote " + entry.path().string()), std::string::npos) << output;
-      EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/pictures/" + name))
-          << "build/release/examples/" << lesson << " examples/pictures  draws " << name
+      EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/course/pictures/" + name))
+          << "build/release/examples/" << lesson << " examples/course/pictures  draws " << name
           << " again";
     }
     EXPECT_GE(pictures, 1) << lesson;

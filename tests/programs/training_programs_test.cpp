@@ -222,7 +222,7 @@ TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
 
 #if !defined(TESSERA_SANITIZED)  // a minute there, for what the trainer's own tests run too
 TEST_F(TrainingPrograms, TheExperimentInFiftyLinesIsResumed) {
-  std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/own_experiment.cpp"));
+  std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/course/own_experiment.cpp"));
   int lines = 0;
   for (std::string line; std::getline(source, line);) {
     const std::size_t first = line.find_first_not_of(' ');

@@ -1,7 +1,7 @@
 // A program as it is in a build without MPI, whatever this build is.
 #include <iostream>
 
-#include "examples/command.h"
+#include "examples/programs/command.h"
 
 int main(int argc, char** argv) {
   tessera::examples::Command command("without_mpi", "Says that it runs.");

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the files beside it whose lessons retell no notebook: what examples/NNN_name must print.
+"""Writes the files beside it whose lessons retell no notebook: what examples/course/NNN_name must print.
 
     /usr/bin/python3 tests/programs/notebooks/make_lessons.py [folder]
 

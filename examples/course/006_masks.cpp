@@ -1,0 +1,244 @@
+// Masks: which keys a query may see, and what becomes of those it may not.
+//
+//     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 where query i sees key j, else -inf
+//
+//   006_masks            prints
+//   006_masks FOLDER     draws FOLDER/006_masks.svg as well
+//
+// The page next to this file, 006_masks.md, explains it and has the exercises.
+//
+// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3; Beltagy et al.,
+// "Longformer", 2020, section 3.1.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "models/encoder.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/join.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+constexpr index_t kTokens = 6;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// "the cat sat down", then two places of padding. One head of width 2.
+const Matrix kQueries = {{1, 0}, {0, 1}, {1, 1}, {-1, 0.5}, {0.5, 2}, {2, -1}};
+const Matrix kKeys = {{1, 1}, {2, 0}, {0, 1}, {-1, 1}, {3, 3}, {-2, 4}};
+const Matrix kValues = {{1, 0}, {0, 1}, {1, 1}, {2, -1}, {9, 9}, {-9, 9}};
+
+/// softmax of one row, as the formula says it.
+Matrix softmax_row(const Matrix& scores) {
+  double largest = -kInf;
+  for (index_t j = 0; j < scores.columns(); ++j) largest = std::max(largest, scores(0, j));
+  Matrix weights(1, scores.columns());
+  double sum = 0;
+  for (index_t j = 0; j < scores.columns(); ++j) {
+    weights(0, j) = std::exp(scores(0, j) - largest);
+    sum += weights(0, j);
+  }
+  for (index_t j = 0; j < scores.columns(); ++j) weights(0, j) /= sum;
+  return weights;
+}
+
+/// The scaled scores of one query with all keys, plus `masked` at the keys from `length` on.
+Matrix scores_of(index_t query, index_t length, double masked) {
+  Matrix scores(1, kTokens);
+  for (index_t j = 0; j < kTokens; ++j) {
+    for (index_t c = 0; c < 2; ++c) scores(0, j) += kQueries(query, c) * kKeys(j, c);
+    scores(0, j) /= std::sqrt(2.0);
+    if (j >= length) scores(0, j) += masked;
+  }
+  return scores;
+}
+
+Tensor batch_of_one(const Matrix& m) {
+  return to_tensor(m).unsqueeze(0);
+}
+
+/// The library's attention of these tokens.
+AttentionResult attend(const AttentionMask& mask, const Matrix& values = kValues) {
+  return attention(batch_of_one(kQueries), batch_of_one(kKeys), batch_of_one(values), mask,
+                   {.weights = AttentionRequest{}});
+}
+
+// ---- step 1: who sees whom ----
+
+/// A mask as a rule by hand, and as the library's.
+struct Rule {
+  std::string name;
+  std::function<bool(index_t query, index_t key)> sees;
+  AttentionMask mask;
+};
+
+std::vector<Rule> rules() {
+  using Place = index_t;
+  return {
+      {"padding after 4", [](Place, Place j) { return j < 4; }, length_mask({4})},
+      {"causal", [](Place i, Place j) { return j <= i; }, causal_mask()},
+      {"window 1", [](Place i, Place j) { return std::abs(i - j) <= 1; }, window_mask(1)},
+      {"causal and window 2", [](Place i, Place j) { return j <= i && i - j <= 2; },
+       causal_mask() & window_mask(2)},
+  };
+}
+
+/// 1 where the rule lets query i see key j. **Errors**: the library's mask does something else.
+Matrix map_of(const Rule& rule) {
+  const Matrix weights = to_matrix(attend(rule.mask).weights);
+  Matrix map(kTokens, kTokens);
+  for (index_t i = 0; i < kTokens; ++i) {
+    for (index_t j = 0; j < kTokens; ++j) {
+      map(i, j) = rule.sees(i, j) ? 1 : 0;
+      require(rule.sees(i, j) == (weights(i, j) > 0), "006_masks", rule.name, ": query ", i,
+              " and key ", j, " in the library");
+    }
+  }
+  return map;
+}
+
+void show_maps() {
+  std::printf("Step 1: Who sees whom: a row a query, a column a key, @ where it may look\n");
+  std::string titles;
+  for (const Rule& rule : rules()) titles += rule.name + std::string(21 - rule.name.size(), ' ');
+  std::vector<std::string> lines(kTokens);
+  for (const Rule& rule : rules()) {
+    const Matrix map = map_of(rule);
+    for (index_t i = 0; i < kTokens; ++i) {
+      std::string& line = lines[static_cast<std::size_t>(i)];
+      for (index_t j = 0; j < kTokens; ++j) line += map(i, j) > 0 ? "@ " : ". ";
+      line += std::string(9, ' ');
+    }
+  }
+  const auto print = [](const std::string& line) {
+    std::printf("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
+  };
+  print(titles);
+  for (const std::string& line : lines) print(line);
+  std::printf("The library's weights are 0 at the dots and above 0 at the marks.\n\n");
+}
+
+void draw_maps(const std::string& folder) {
+  std::vector<Panel> panels;
+  for (const Rule& rule : rules()) {
+    panels.push_back({.title = rule.name, .values = map_of(rule), .low = 0, .square = 22});
+  }
+  write_picture(folder, "006_masks.svg",
+                "Four masks of six queries and six keys; blue squares are keys that a query sees",
+                panels);
+}
+
+// ---- step 2: exactly 0 ----
+
+void exactly_zero() {
+  std::printf("Step 2: The second token, \"cat\", among four tokens and two places of padding\n");
+  show("Its scores", scores_of(1, kTokens, 0));
+  show("softmax without a mask: padding takes most of it", softmax_row(scores_of(1, kTokens, 0)));
+  show("The scores with -inf at padding", scores_of(1, 4, -kInf));
+  const Matrix masked = softmax_row(scores_of(1, 4, -kInf));
+  show("softmax: exp(-inf) is exactly 0", masked);
+  std::printf("What two paddings weigh together if another number is added to their scores\n");
+  for (const double number : {-1.0, -10.0, -100.0, -1000.0, -kInf}) {
+    const Matrix weights = softmax_row(scores_of(1, 4, number));
+    std::printf("%6g: %.2e\n", number, weights(0, 4) + weights(0, 5));
+  }
+  std::printf("\n");
+  const Matrix library = to_matrix(attend(length_mask({4})).weights.select(1, 1));
+  show("The library's weights with length_mask({4})", library);
+  check_close("weights", masked, library);
+}
+
+void nothing_of_the_value() {
+  Matrix values = kValues;
+  values(4, 0) = values(5, 1) = std::nan("");
+  const Matrix weights = softmax_row(scores_of(1, 4, -kInf));
+  Matrix sum(1, 2);
+  for (index_t j = 0; j < kTokens; ++j) {
+    for (index_t c = 0; c < 2; ++c) sum(0, c) += weights(0, j) * values(j, c);
+  }
+  std::printf("Step 3: Padding whose values are NaN\n");
+  show("By the formula: 0 * NaN is NaN", sum);
+  show("By the library, which never reads it",
+       attend(length_mask({4}), values).output.select(1, 1));
+}
+
+// ---- step 4: nobody to see ----
+
+void nobody() {
+  std::printf("Step 4: A query that sees no key\n");
+  show("-1e9 instead of -inf: as if nothing were masked", softmax_row(scores_of(1, 0, -1e9)));
+  show("-inf by the formula: exp(-inf - -inf) = exp(NaN)", softmax_row(scores_of(1, 0, -kInf)));
+  const AttentionResult result = attend(length_mask({0}));
+  show("The library's weights: zeros", result.weights.select(1, 1));
+  show("and its output", result.output.select(1, 1));
+}
+
+// ---- step 5: padding changes no bit ----
+
+/// Of contiguous float32 tensors.
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() &&
+         std::memcmp(a.untyped_data(), b.untyped_data(),
+                     static_cast<std::size_t>(a.count()) * sizeof(float)) == 0;
+}
+
+void same_bits_with_padding() {
+  std::printf("Step 5: The same sequence alone and padded\n");
+  const double a = 0.1;
+  const double b = 0.2;
+  const double c = 0.3;
+  std::printf("(0.1 + 0.2) + 0.3 = %.17g\n0.1 + (0.2 + 0.3) = %.17g\n", (a + b) + c, a + (b + c));
+  std::printf("((0.1 + 0.2) + 0.3) + 0 = %.17g\n", ((a + b) + c) + 0);
+
+  Rng rng(6);
+  const models::Encoder encoder(
+      {.layers = models::repeat_layer(
+           {.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0}, 2)},
+      rng);
+  const Tensor alone = randn({1, 4, 16}, kFloat32, rng);
+  const Tensor expected = encoder(alone);
+  for (const index_t padding : {1, 2, 60, 1000}) {
+    const Tensor garbage = full({1, padding, 16}, std::nan(""));
+    const Tensor padded = encoder(concat({alone, garbage}, 1), length_mask({4}));
+    std::printf("an encoder of two layers, 4 tokens and %lld of padding: %s\n",
+                static_cast<long long>(padding),
+                same_bits(padded.slice(1, 0, 4).contiguous(), expected) ? "the same bits as without"
+                                                                        : "OTHER BITS");
+  }
+  std::printf("\n");
+}
+
+// ---- step 6: three ways to say it ----
+
+void polarity() {
+  std::printf("Step 6: One mask by three names, and the same output\n");
+  const Tensor is_token = tensor({{true, true, true, true, false, false}});
+  const Tensor is_padding = tensor({{false, false, false, false, true, true}});
+  show("length_mask({4})", attend(length_mask({4})).output.select(1, 1));
+  show("keep_keys_mask(is_token)", attend(keep_keys_mask(is_token)).output.select(1, 1));
+  show("ignore_keys_mask(is_padding)", attend(ignore_keys_mask(is_padding)).output.select(1, 1));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("006_masks", [&] {
+    show_maps();
+    exactly_zero();
+    nothing_of_the_value();
+    nobody();
+    same_bits_with_padding();
+    polarity();
+    if (argc > 1) draw_maps(argv[1]);
+  });
+}

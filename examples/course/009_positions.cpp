@@ -1,0 +1,233 @@
+// Positions: what tells attention the order of its tokens, by sines and by rotation.
+//
+//     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / D)
+//     R(pos): each pair (a, b) of a head's columns turned by the angle pos f_k
+//
+//   009_positions            prints
+//   009_positions FOLDER     draws FOLDER/009_*.svg as well
+//
+// The page next to this file, 009_positions.md, derives it and has the exercises.
+//
+// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.5; Su et al., "RoFormer",
+// 2021, section 3.
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "models/encoder_layer.h"
+#include "nn/module.h"
+#include "nn/positional_encoding.h"
+#include "nn/rotary.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+constexpr double kBase = 10000;
+
+/// How far pair k of a width turns from one position to the next.
+double frequency(index_t k, index_t width) {
+  return std::pow(kBase, -2 * static_cast<double>(k) / static_cast<double>(width));
+}
+
+/// The table of sines and cosines, a row a position.
+Matrix sinusoids(index_t positions, index_t width) {
+  Matrix table(positions, width);
+  for (index_t p = 0; p < positions; ++p) {
+    for (index_t k = 0; k < width / 2; ++k) {
+      const double angle = static_cast<double>(p) * frequency(k, width);
+      table(p, 2 * k) = std::sin(angle);
+      table(p, 2 * k + 1) = std::cos(angle);
+    }
+  }
+  return table;
+}
+
+/// Products of all rows of a with all rows of b.
+Matrix products(const Matrix& a, const Matrix& b) {
+  Matrix result(a.rows(), b.rows());
+  for (index_t i = 0; i < a.rows(); ++i) {
+    for (index_t j = 0; j < b.rows(); ++j) {
+      for (index_t c = 0; c < a.columns(); ++c) result(i, j) += a(i, c) * b(j, c);
+    }
+  }
+  return result;
+}
+
+/// Row i of x turned as position first + i turns it; columns k and k + width / 2 are a pair.
+Matrix turned(const Matrix& x, index_t first) {
+  const index_t half = x.columns() / 2;
+  Matrix y(x.rows(), x.columns());
+  for (index_t i = 0; i < x.rows(); ++i) {
+    for (index_t k = 0; k < half; ++k) {
+      const double angle = static_cast<double>(first + i) * frequency(k, x.columns());
+      y(i, k) = x(i, k) * std::cos(angle) - x(i, k + half) * std::sin(angle);
+      y(i, k + half) = x(i, k + half) * std::cos(angle) + x(i, k) * std::sin(angle);
+    }
+  }
+  return y;
+}
+
+/// The same row so many times.
+Matrix repeated(const Matrix& row, index_t count) {
+  Matrix rows(count, row.columns());
+  for (index_t i = 0; i < count; ++i) {
+    for (index_t j = 0; j < row.columns(); ++j) rows(i, j) = row(0, j);
+  }
+  return rows;
+}
+
+// A query and a key as a token's projections would be.
+const Matrix kQuery = {{1, 0.5, 0, -1}};
+const Matrix kKey = {{0.5, 1, 1, 0}};
+
+void sines() {
+  const Matrix table = sinusoids(6, 8);
+  show("Step 1: Six positions, D = 8, by the formula", table);
+  const nn::PositionalEncoding library({.d_model = 8});
+  const Matrix of_library = to_matrix(library(zeros({6, 8}, kFloat64)));
+  check_close("nn::PositionalEncoding", table, of_library);
+
+  std::printf("Step 2: 24 positions, a row each, D = 64; from -1 ' ' to 1 '@'\n%s\n",
+              terminal_picture(sinusoids(24, 64)).c_str());
+}
+
+void products_of_sines() {
+  std::printf(
+      "Step 3: Products of rows d positions apart: a row for d = 0 ... 5, a column for the\n");
+  std::printf("first position 0, 7 and 30\n");
+  const Matrix table = sinusoids(36, 8);
+  const Matrix all = products(table, table);
+  Matrix shown(6, 3);
+  Matrix by_formula(6, 3);
+  constexpr index_t kFirst[] = {0, 7, 30};
+  for (index_t d = 0; d < 6; ++d) {
+    for (index_t c = 0; c < 3; ++c) {
+      shown(d, c) = all(kFirst[c], kFirst[c] + d);
+      for (index_t k = 0; k < 4; ++k) {
+        by_formula(d, c) += std::cos(static_cast<double>(d) * frequency(k, 8));
+      }
+    }
+  }
+  show("sum of products, column by column", shown);
+  show("cos(d f_0) + ... + cos(d f_3)", by_formula);
+  const double difference = largest_difference(shown, by_formula);
+  require(difference <= 1e-12, "009_positions", "the formula is off by ", difference);
+}
+
+void rotation() {
+  show("Step 4: A query, width 4", kQuery);
+  const Matrix by_hand = turned(repeated(kQuery, 5), 0);
+  show("turned as positions 0 to 4 turn it", by_hand);
+  // The library rounds angles to float32, as those are that models are trained with.
+  const nn::Rotary rotary({.base = kBase}, 4);
+  const Tensor heads = to_tensor(repeated(kQuery, 5)).unsqueeze(1);  // (T, one head, 4)
+  check_close("nn::Rotary", by_hand, to_matrix(rotary(heads.unsqueeze(0))), 1e-6);
+
+  show("Step 5: A key", kKey);
+  std::printf("Scores of a query d positions before its key: d = 0 ... 5 down, the query's\n");
+  std::printf("position 0, 7 and 30 across\n");
+  const Matrix queries = turned(repeated(kQuery, 36), 0);
+  const Matrix keys = turned(repeated(kKey, 36), 0);
+  const Matrix scores = products(queries, keys);
+  Matrix shown(6, 3);
+  constexpr index_t kFirst[] = {0, 7, 30};
+  for (index_t d = 0; d < 6; ++d) {
+    for (index_t c = 0; c < 3; ++c) shown(d, c) = scores(kFirst[c], kFirst[c] + d);
+  }
+  show("rotary: the position does not matter", shown);
+
+  const Matrix table = sinusoids(36, 4);
+  Matrix added(6, 3);
+  for (index_t d = 0; d < 6; ++d) {
+    for (index_t c = 0; c < 3; ++c) {
+      for (index_t j = 0; j < 4; ++j) {
+        added(d, c) +=
+            (kQuery(0, j) + table(kFirst[c], j)) * (kKey(0, j) + table(kFirst[c] + d, j));
+      }
+    }
+  }
+  show("sines added to query and key: it does", added);
+}
+
+void lengths() {
+  std::printf(
+      "Step 6: The length of the query at positions 0 to 4: turned, and with sines added\n");
+  const Matrix table = sinusoids(5, 4);
+  const Matrix turned_query = turned(repeated(kQuery, 5), 0);
+  Matrix shown(2, 5);
+  for (index_t p = 0; p < 5; ++p) {
+    for (index_t j = 0; j < 4; ++j) {
+      shown(0, p) += turned_query(p, j) * turned_query(p, j);
+      shown(1, p) += (kQuery(0, j) + table(p, j)) * (kQuery(0, j) + table(p, j));
+    }
+    shown(0, p) = std::sqrt(shown(0, p));
+    shown(1, p) = std::sqrt(shown(1, p));
+  }
+  show("turning keeps it", shown);
+}
+
+/// A whole layer does not see where a sequence begins, only how far its tokens are apart.
+void shifted_sequence() {
+  std::printf("Step 7: A layer with rotary positions, of 8 tokens at 0 ... 7 and at 100 ... 107\n");
+  Rng rng(9);
+  models::EncoderLayer layer({.d_model = 16,
+                              .nhead = 2,
+                              .dim_feedforward = 32,
+                              .dropout = 0,
+                              .attention = {.rotary = {{.base = kBase}}}},
+                             rng);
+  nn::convert(layer, kFloat64);
+  const Tensor x = randn({1, 8, 16}, kFloat64, rng);
+  const Tensor later = layer({.x = x, .positions = arange(100, 108)});
+  const double difference = largest_difference(to_matrix(layer(x)), to_matrix(later));
+  require(difference <= 1e-4, "009_positions", "the two outputs differ by ", difference);
+  std::printf("no number of the outputs differs by more than 1e-4\n\n");
+}
+
+void draw(const std::string& folder) {
+  constexpr index_t kPositions = 48;
+  const Matrix table = sinusoids(kPositions, kPositions);
+  write_picture(
+      folder, "009_sines.svg", "Sinusoidal positions, and the products of their rows",
+      {{.title = "sines and cosines", .values = table, .across = "column", .down = "position"},
+       {.title = "products of rows",
+        .values = products(table, table),
+        .across = "position",
+        .down = "position",
+        .low = -24,
+        .high = 24}});
+  const Matrix query = {{1, 0.5, 0, -1, 0.5, 1, 0, 0}};
+  const Matrix key = {{0.5, 1, 1, 0, 0, 1, 0.5, 0}};
+  const Matrix sines = sinusoids(kPositions, 8);
+  Matrix queries = repeated(query, kPositions);
+  Matrix keys = repeated(key, kPositions);
+  const Matrix by_rotation = products(turned(queries, 0), turned(keys, 0));
+  for (index_t p = 0; p < kPositions; ++p) {
+    for (index_t j = 0; j < 8; ++j) {
+      queries(p, j) += sines(p, j);
+      keys(p, j) += sines(p, j);
+    }
+  }
+  write_picture(
+      folder, "009_scores.svg", "Scores of one query and one key at all pairs of positions",
+      {{.title = "rotary", .values = by_rotation, .low = -4, .high = 4},
+       {.title = "sines added", .values = products(queries, keys), .low = -12, .high = 12}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("009_positions", [&] {
+    sines();
+    products_of_sines();
+    rotation();
+    lengths();
+    shifted_sequence();
+    if (argc > 1) draw(argv[1]);
+  });
+}

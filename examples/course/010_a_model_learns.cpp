@@ -1,0 +1,151 @@
+// A model learns: what stands between random weights and right answers.
+//
+// Most lessons had their weights from somebody. Here the library finds them, as 008 does by loops.
+// Does the first of six digits come again? A model of one encoder layer is shown 6000 rows of digits,
+// 50 at a time. For each batch
+//
+//     loss      L = sum_i -log p_i / n          p_i: what the model gives the right answer
+//     gradient  g = dL / dw                     of every weight, by the tape, backwards;
+//                                               all together cut back to norm 1
+//     step      m = 0.9 m + 0.1 g               AdamW: a moving average of gradients
+//               v = 0.999 v + 0.001 g^2         and of their squares
+//               w = 0.99995 w - lr m' / (sqrt(v') + 1e-8)
+//
+// with m' = m / (1 - 0.9^t) and v' = v / (1 - 0.999^t) at step t, and lr = 0.005. A trainer does all
+// of it in one call, which gives the same numbers.
+//
+// Source: Kingma and Ba, "Adam", 2015; Loshchilov and Hutter, "Decoupled weight decay
+// regularization", 2019; Vaswani et al., "Attention Is All You Need", 2017, section 5.
+#include <cstdio>
+#include <iostream>
+#include <vector>
+
+#include "examples/course/example.h"
+#include "models/models.h"
+
+using namespace tessera;
+
+namespace {
+
+constexpr index_t kRows = 6000;
+constexpr index_t kBatch = 50;
+constexpr index_t kEpochs = 8;
+constexpr double kRate = 0.005;
+
+/// The same model at each call: one layer, no dropout, float64.
+models::SequenceClassifier make_model() {
+  Rng rng(2);
+  models::TokenEncoderOptions tokens;
+  tokens.vocabulary_size = 10;
+  tokens.dropout = 0;
+  tokens.encoder.layers = {{.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0}};
+  models::SequenceClassifier model({.tokens = tokens, .classes = 2, .dropout = 0}, rng);
+  nn::convert(model, kFloat64);
+  nn::set_requires_grad(model);
+  return model;
+}
+
+/// Rows of six digits, and 1 for each whose first digit comes again.
+struct Rows {
+  Tensor digits;
+  Tensor answers;
+
+  Rows(index_t count, std::uint64_t seed) {
+    Rng rng(seed);
+    digits = randint(0, 10, {count, 6}, rng);
+    answers = any(eq(digits.slice(1, 1), digits.slice(1, 0, 1)), {1}).to(kInt64);
+  }
+
+  /// The sum of the chosen rows' losses, how many they are, and how many answers are right.
+  nn::LossSum loss(const models::SequenceClassifier& model, std::span<const index_t> chosen) const {
+    const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
+    return nn::summed_cross_entropy(model(index_select(digits, 0, rows)),
+                                    index_select(answers, 0, rows));
+  }
+};
+
+double accuracy(const models::SequenceClassifier& model, const Rows& rows) {
+  return mean(eq(argmax(model(rows.digits), {-1}), rows.answers).to(kFloat64)).item();
+}
+
+/// AdamW on one weight, as above, compared with the library's first step on all of them.
+void one_step(const Rows& rows) {
+  const models::SequenceClassifier model = make_model();
+  nn::AdamW optimizer(model, {.lr = kRate});
+  const std::vector<index_t> batch = {0, 1, 2, 3, 4, 5, 6, 7};
+  const Tensor bias = model.classifier.bias;
+
+  std::cout << "Step 1: Eight rows and whether the first digit comes again\n";
+  std::cout << rows.digits.slice(0, 0, 8) << '\n' << rows.answers.slice(0, 0, 8) << "\n\n";
+
+  Tape tape;
+  const Tensor loss = rows.loss(model, batch).loss / 8;
+  std::cout << "Step 2: The loss, near log 2 = 0.6931 for who only guesses\n" << loss << "\n\n";
+
+  tape.backward(loss);
+  const Tensor gradient = bias.grad().clone();
+  std::cout << "Step 3: Its gradient by the two biases of the answers: they add up to 0\n"
+            << gradient << "\n\n";
+
+  const Tensor before = bias.detach().clone();
+  const Tensor m = gradient * 0.1 / (1 - 0.9);
+  const Tensor v = square(gradient) * 0.001 / (1 - 0.999);
+  const Tensor by_hand = before * (1 - kRate * 0.01) - m / (sqrt(v) + 1e-8) * kRate;
+  optimizer.step();
+  std::cout << "Step 4: The biases before, after a step by hand, and after optimizer.step()\n"
+            << before << '\n'
+            << by_hand << '\n'
+            << bias.detach() << "\n\n";
+}
+
+/// The loop by hand.
+void loop(const Rows& rows, const Rows& unseen) {
+  const models::SequenceClassifier model = make_model();
+  nn::AdamW optimizer(model, {.lr = kRate});
+  nn::BatchSampler sampler(std::vector<index_t>(kRows, 6), {.batch_size = kBatch});
+  std::cout << "Step 5: The loop, epoch by epoch: the mean loss\n";
+  double total = 0;
+  while (sampler.epoch() < kEpochs) {
+    const std::span<const index_t> batch = sampler.next();
+    Tape tape;
+    const nn::LossSum sum = rows.loss(model, batch);
+    tape.backward(sum.loss);
+    nn::clip_grad_norm(optimizer, 1, {.scale = 1 / sum.count});  // of the mean, at most 1
+    optimizer.step();
+    optimizer.zero_grad();
+    total += sum.loss.item();
+    if (sampler.position() > 0) continue;
+    std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(sampler.epoch()), total / kRows);
+    total = 0;
+  }
+  std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
+}
+
+/// The one call.
+void trainer(const Rows& rows, const Rows& unseen) {
+  models::SequenceClassifier model = make_model();
+  nn::AdamW optimizer(model, {.lr = kRate});
+  const auto loss = [&](std::span<const index_t> chosen) { return rows.loss(model, chosen); };
+  nn::Trainer trainer(model, optimizer, {std::vector<index_t>(kRows, 6), loss},
+                      {.epochs = kEpochs, .batch_size = kBatch, .clip = 1});
+  std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).run()\n";
+  nn::TrainerHooks hooks;
+  hooks.epoch = [](const nn::EpochReport& report) {
+    std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(report.epoch + 1),
+                report.totals.mean());
+  };
+  trainer.run(hooks);
+  std::printf("right of 1000 unseen rows: %.3f\n", accuracy(model, unseen));
+}
+
+}  // namespace
+
+int main() {
+  return examples::run_example("010_a_model_learns", [] {
+    const Rows rows(kRows, 1);
+    const Rows unseen(1000, 7);
+    one_step(rows);
+    loop(rows, unseen);
+    trainer(rows, unseen);
+  });
+}

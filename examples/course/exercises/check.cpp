@@ -1,0 +1,72 @@
+#include "examples/course/exercises/check.h"
+
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+
+#include "examples/course/exercises/unsolved.h"
+#include "tensor/error.h"
+#include "tensor/number_format.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+bool close(double found, double wanted, double tolerance) {
+  if (std::isnan(found) || std::isnan(wanted)) return std::isnan(found) && std::isnan(wanted);
+  return found == wanted || std::abs(found - wanted) <= tolerance;  // infinities are equal too
+}
+
+void fail_number(const std::string& what, double found, double wanted) {
+  throw std::runtime_error(
+      str_cat(what, ": must be ", format_scalar(wanted), ", got ", format_scalar(found)));
+}
+
+/// Runs one check, prints what came of it, and says whether it is solved.
+bool is_solved(const std::string& lesson, const Exercise& exercise) {
+  const char* const name = exercise.name.c_str();
+  try {
+    exercise.check();
+    std::printf("  %s: solved\n", name);
+    return true;
+  } catch (const Unsolved&) {
+    std::printf("  %s: not solved yet; write it in examples/course/exercises/%s.cpp\n", name,
+                lesson.c_str());
+  } catch (const std::exception& error) {
+    std::printf("  %s: wrong: %s\n      Hint: %s\n", name, error.what(), exercise.hint.c_str());
+  }
+  return false;
+}
+
+}  // namespace
+
+void expect_close(const std::string& what, double found, double wanted, double tolerance) {
+  if (!close(found, wanted, tolerance)) fail_number(what, found, wanted);
+}
+
+void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
+                  double tolerance) {
+  expect(found.rows() == wanted.rows() && found.columns() == wanted.columns(),
+         what + ": shape must be " + wanted.shape() + ", got " + found.shape());
+  for (index_t i = 0; i < wanted.rows(); ++i) {
+    for (index_t j = 0; j < wanted.columns(); ++j) {
+      if (close(found(i, j), wanted(i, j), tolerance)) continue;
+      fail_number(str_cat(what, ", row ", i, ", column ", j), found(i, j), wanted(i, j));
+    }
+  }
+}
+
+void expect(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises) {
+  std::printf("Exercises of %s\n", lesson.c_str());
+  std::size_t solved = 0;
+  for (const Exercise& exercise : exercises) solved += is_solved(lesson, exercise) ? 1 : 0;
+  std::printf("%zu of %zu solved\n", solved, exercises.size());
+  return solved == exercises.size() ? 0 : 1;
+}
+
+}  // namespace tessera::exercises

@@ -1,0 +1,34 @@
+// The checks of exercises: each is run, and says what is missing or wrong.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "examples/course/matrix.h"
+
+namespace tessera::exercises {
+
+using examples::Matrix;
+
+/// One exercise: a check that throws where the solution is wrong, and a hint that is printed then.
+struct Exercise {
+  std::string name;  // "005.1 rms_norm"
+  std::string hint;
+  std::function<void()> check;
+};
+
+/// Throws an error that names the first number which differs from the wanted one by more than
+/// `tolerance`. A NaN equals a NaN.
+void expect_close(const std::string& what, double found, double wanted, double tolerance = 1e-12);
+void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
+                  double tolerance = 1e-12);
+
+/// Throws an error with the text `what` unless `condition` holds.
+void expect(bool condition, const std::string& what);
+
+/// Runs all checks and prints a line or two for each; what main() returns: 0 if all are solved.
+/// `lesson` is the name of the lesson's files, "005_a_layer_by_hand".
+int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);
+
+}  // namespace tessera::exercises

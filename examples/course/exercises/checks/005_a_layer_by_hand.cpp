@@ -1,0 +1,67 @@
+#include "examples/course/exercises/005_a_layer_by_hand.h"
+
+#include <cmath>
+#include <utility>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "models/encoder_layer.h"
+#include "nn/module.h"
+#include "nn/rms_norm.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void rms_norm_is_the_librarys() {
+  expect_close("rms_norm of one row", rms_norm({{3, 4}}, {{1, 2}}, 0),
+               {{3 / std::sqrt(12.5), 8 / std::sqrt(12.5)}});
+  Rng rng(1);
+  const Tensor x = randn({5, 6}, kFloat64, rng);
+  nn::RmsNorm norm({.normalized_shape = {6}, .eps = 0.25});
+  norm.weight = uniform({6}, 0.5, 2, kFloat64, rng);
+  expect_close("rms_norm with eps = 0.25", rms_norm(to_matrix(x), to_matrix(norm.weight), 0.25),
+               to_matrix(norm(x)));
+}
+
+void the_gated_network_is_the_librarys() {
+  Rng rng(2);
+  nn::FeedForward network({.d_model = 4, .dim_feedforward = 6, .bias = false, .gated = true}, rng);
+  nn::convert(network, kFloat64);
+  const Tensor x = randn({3, 4}, kFloat64, rng);
+  expect_close("gated_feed_forward",
+               gated_feed_forward(to_matrix(x), to_matrix(network.linear1.weight),
+                                  to_matrix(network.linear2.weight)),
+               to_matrix(network(x)));
+}
+
+void the_parameters_are_counted() {
+  for (const auto& [width, hidden] : {std::pair<index_t, index_t>{4, 6}, {8, 32}, {768, 3072}}) {
+    const models::EncoderLayer layer({.d_model = width, .nhead = 2, .dim_feedforward = hidden});
+    expect_close(str_cat("parameters_of_a_layer(", width, ", ", hidden, ")"),
+                 static_cast<double>(parameters_of_a_layer(width, hidden)),
+                 static_cast<double>(nn::parameter_count(layer)));
+  }
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "005_a_layer_by_hand",
+      {{"005.1 rms_norm",
+        "the mean is over the columns of one row, and eps is added before the root",
+        rms_norm_is_the_librarys},
+       {"005.2 gated_feed_forward",
+        "row f of w1 makes u_f and row F + f makes g_f; F is w1.rows() / 2",
+        the_gated_network_is_the_librarys},
+       {"005.3 parameters_of_a_layer",
+        "four products in attention, two in the feed-forward network, each with a bias; two norms, "
+        "each with a weight and a bias",
+        the_parameters_are_counted}});
+}

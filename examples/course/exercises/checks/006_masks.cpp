@@ -1,0 +1,82 @@
+#include "examples/course/exercises/006_masks.h"
+
+#include <cmath>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/join.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+using examples::to_tensor;
+
+Tensor kept(const Matrix& keep) {
+  return to_tensor(keep).to(kBool);
+}
+
+void packed_sequences_do_not_meet() {
+  expect_close("packed_keep({2, 1})", packed_keep({2, 1}), {{1, 1, 0}, {1, 1, 0}, {0, 0, 1}});
+  expect_close("packed_keep({1, 0, 2})", packed_keep({1, 0, 2}), {{1, 0, 0}, {0, 1, 1}, {0, 1, 1}});
+  Rng rng(1);
+  const Tensor a = randn({3, 4}, kFloat64, rng);
+  const Tensor b = randn({2, 4}, kFloat64, rng);
+  const Tensor both = concat({a, b});
+  const Tensor packed = attention(both, both, both, keep_mask(kept(packed_keep({3, 2})))).output;
+  expect_close("attention of two packed sequences", to_matrix(packed),
+               to_matrix(concat({attention(a, a, a).output, attention(b, b, b).output})));
+}
+
+void the_softmax_is_the_librarys() {
+  const double nan = std::nan("");
+  expect_close("masked_softmax of {{1, 1, 9}}, the last one masked",
+               masked_softmax({{1, 1, 9}}, {{1, 1, 0}}), {{0.5, 0.5, 0}});
+  expect_close("masked_softmax with NaN and infinity masked",
+               masked_softmax({{nan, 2, INFINITY}}, {{0, 1, 0}}), {{0, 1, 0}});
+  expect_close("masked_softmax of scores near 1000", masked_softmax({{1000, 1000}}, {{1, 1}}),
+               {{0.5, 0.5}});
+  expect_close("masked_softmax of a row without a kept key", masked_softmax({{1, 2}}, {{0, 0}}),
+               {{0, 0}});
+  Rng rng(2);
+  const Matrix keep = {{1, 0, 1, 1}, {0, 0, 0, 0}, {0, 1, 1, 0}, {1, 1, 1, 1}};
+  const Tensor q = randn({4, 4}, kFloat64, rng);
+  const Tensor k = randn({4, 4}, kFloat64, rng);
+  const Tensor wanted =
+      attention(q, k, k, keep_mask(kept(keep)), {.scale = 1, .weights = AttentionRequest{}})
+          .weights;
+  const Matrix scores = to_matrix(matmul(q, k.t()));
+  expect_close("masked_softmax beside attention's weights", masked_softmax(scores, keep),
+               to_matrix(wanted));
+}
+
+void the_mask_is_longformers() {
+  expect_close("global_and_window(4, 0, {})", global_and_window(4, 0, {}),
+               {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}});
+  expect_close(
+      "global_and_window(5, 1, {0})", global_and_window(5, 1, {0}),
+      {{1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 0, 1, 1, 1}, {1, 0, 0, 1, 1}});
+  expect_close("global_and_window(4, 0, {3, 1})", global_and_window(4, 0, {3, 1}),
+               {{1, 1, 0, 1}, {1, 1, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}});
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "006_masks",
+      {{"006.1 packed_keep", "a sequence begins where the one before it ends; a length may be 0",
+        packed_sequences_do_not_meet},
+       {"006.2 masked_softmax",
+        "a masked score may not be touched at all: NaN stays NaN in max, in exp and in 0 * NaN",
+        the_softmax_is_the_librarys},
+       {"006.3 global_and_window", "a global token's row and its column are all ones",
+        the_mask_is_longformers}});
+}

@@ -1,0 +1,80 @@
+#include "examples/course/exercises/007_backward_by_hand.h"
+
+#include <cmath>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "nn/loss.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+using examples::to_tensor;
+
+Tensor random_variable(const Shape& shape, Rng& rng) {
+  return randn(shape, kFloat64, rng).set_requires_grad();
+}
+
+void the_loss_of_classifiers() {
+  expect_close("two classes, one row of zeros", cross_entropy_gradient({{0, 0}}, {1}),
+               {{0.5, -0.5}});
+  Rng rng(1);
+  const Tensor x = random_variable({4, 5}, rng);
+  const std::vector<index_t> classes = {3, 0, 4, 3};
+  Tape tape;
+  tape.backward(nn::cross_entropy(x, from_vector(classes)));
+  expect_close("cross_entropy_gradient", cross_entropy_gradient(to_matrix(x.detach()), classes),
+               to_matrix(x.grad()));
+}
+
+void the_feed_forward_network() {
+  Rng rng(2);
+  const Tensor x = random_variable({3, 4}, rng);
+  const Tensor w1 = randn({6, 4}, kFloat64, rng);
+  const Tensor w2 = randn({4, 6}, kFloat64, rng);
+  const Tensor dy = randn({3, 4}, kFloat64, rng);
+  Tape tape;
+  tape.backward(linear(relu(linear(x, w1)), w2), dy);
+  expect_close(
+      "feed_forward_backward",
+      feed_forward_backward(to_matrix(x.detach()), to_matrix(w1), to_matrix(w2), to_matrix(dy)),
+      to_matrix(x.grad()));
+}
+
+void the_rms_norm() {
+  Rng rng(3);
+  const Tensor x = random_variable({3, 5}, rng);
+  const Tensor gamma = uniform({5}, 0.5, 2, kFloat64, rng);
+  const Tensor dy = randn({3, 5}, kFloat64, rng);
+  Tape tape;
+  tape.backward(rms_norm(x, gamma, 0.25), dy);
+  expect_close("rms_norm_backward with eps = 0.25",
+               rms_norm_backward(to_matrix(x.detach()), to_matrix(gamma), to_matrix(dy), 0.25),
+               to_matrix(x.grad()));
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "007_backward_by_hand",
+      {{"007.1 cross_entropy_gradient",
+        "-log p is log(sum of exp(x)) - x at the right class; differentiate the two terms, and do "
+        "not forget 1/N",
+        the_loss_of_classifiers},
+       {"007.2 feed_forward_backward",
+        "from last to first: dh = dy W2, 0 where x W1^T was negative, then dx = dh W1",
+        the_feed_forward_network},
+       {"007.3 rms_norm_backward",
+        "layer norm's formula with n = x r; only one of its two means is left, because nothing is "
+        "centred",
+        the_rms_norm}});
+}

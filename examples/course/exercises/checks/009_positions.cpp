@@ -1,0 +1,64 @@
+#include "examples/course/exercises/009_positions.h"
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "nn/relative_position.h"
+#include "nn/rotary.h"
+#include "tensor/ops/positions.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void the_row_moves() {
+  const Tensor table = sinusoidal_positions(60, 8, PositionExponent::kVaswani, kFloat64);
+  const auto row = [&](index_t position) {
+    return to_matrix(table.slice(0, position, position + 1));
+  };
+  expect_close("the row of position 0, moved by 0", moved(row(0), 0), row(0));
+  for (const index_t position : {0, 3, 50}) {
+    for (const index_t distance : {1, 5, -3}) {
+      if (position + distance < 0) continue;
+      expect_close(str_cat("the row of position ", position, ", moved by ", distance),
+                   moved(row(position), distance), row(position + distance));
+    }
+  }
+}
+
+void pairs_turn() {
+  Rng rng(1);
+  const Tensor x = randn({20, 8}, kFloat64, rng);
+  const nn::Rotary rotary({.interleaved = true}, 8);
+  const Tensor heads = x.unsqueeze(1).unsqueeze(0);  // (1, T, one head, 8)
+  // The library rounds angles to float32.
+  expect_close("turned_interleaved", turned_interleaved(to_matrix(x)), to_matrix(rotary(heads)),
+               1e-5);
+}
+
+void distances_are_subtracted() {
+  expect_close("alibi(2, 0, 8)", alibi(2, 0, 8), {{0, -0.5}, {-0.5, 0}});
+  const Tensor biases = nn::Alibi(4)(7, 7);
+  for (index_t head = 0; head < 4; ++head) {
+    expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4),
+                 to_matrix(biases.select(0, head)), 1e-6);
+  }
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "009_positions",
+      {{"009.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
+        the_row_moves},
+       {"009.2 turned_interleaved", "both new numbers need both old ones: keep a and b first",
+        pairs_turn},
+       {"009.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
+        distances_are_subtracted}});
+}

@@ -1,0 +1,135 @@
+// Finds the parts of a text that answer a question, with a pretrained model.
+//
+//   answer --model roberta-base-squad2 --question 'Who wrote it?' book.txt
+//
+// Each row is a score, the bytes of the text, and the answer.
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/model_options.h"
+#include "examples/programs/progress.h"
+#include "examples/programs/shared_lines.h"
+#include "examples/programs/text_pairs.h"
+#include "models/hugging_face/question_answerer.h"
+#include "tensor/printable.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  std::string model, file, question;
+  std::string weights = "float32";
+  bool pair = false;
+  models::AnsweringOptions answering;
+  index_t window = 0;
+  bool json = false;
+  examples::AttentionOptions attention;
+};
+
+/// One question about the whole text, or a question and its own text on each line.
+/// **Errors**: neither or both; one question for several processes.
+std::vector<models::Question> questions_of(const Options& o) {
+  require(o.pair == o.question.empty(), "answer",
+          "exactly one of --question and --pair must be given, got ", o.pair ? "both" : "neither");
+  require(o.pair || examples::processes().size() == 1, "answer",
+          "--question must run in one process, got ", examples::processes().size(),
+          "; several processes share the lines of --pair");
+  if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
+  std::vector<models::Question> questions;
+  for (text::TextPair& pair :
+       examples::text_pairs(examples::input_lines(o.file), examples::input_name(o.file))) {
+    questions.push_back({std::move(pair.first), std::move(pair.second)});
+  }
+  return questions;
+}
+
+std::string json_of(const std::vector<models::Answer>& answers) {
+  return "{\"answers\":" +
+         examples::json_list(answers,
+                             [](const models::Answer& answer) {
+                               return str_cat("{\"text\":", json_quoted(answer.text),
+                                              ",\"score\":", examples::json_number(answer.score),
+                                              ",\"begin\":", answer.bytes.begin,
+                                              ",\"end\":", answer.bytes.end, '}');
+                             }) +
+         '}';
+}
+
+void print(std::ostream& out, const std::vector<models::Answer>& answers, const Options& o) {
+  if (o.json) {
+    out << json_of(answers) << '\n';
+    return;
+  }
+  for (const models::Answer& each : answers) {
+    out << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
+        << '\t' << escaped(each.text) << '\n';
+  }
+  if (o.pair) out << '\n';
+}
+
+/// The windows in which the questions' texts were read.
+void write_attention(const examples::AttentionFile& file, const models::QuestionAnswerer& model,
+                     const std::vector<models::Question>& questions,
+                     const models::AnsweringOptions& options) {
+  std::vector<text::Encoding> windows;
+  for (const models::Question& question : questions) {
+    for (text::Encoding& window : model.windows(question, options)) {
+      windows.push_back(std::move(window));
+    }
+  }
+  examples::write_attention(file, model, std::ssize(windows),
+                            [&](index_t i) { return windows[static_cast<std::size_t>(i)]; });
+}
+
+void answer(Options& o) {
+  const std::vector<models::Question> questions = questions_of(o);
+  const auto model = examples::loaded(models::load_question_answerer, o.model, o.weights);
+  const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
+  models::require_max_length("--window", o.window, model.reader.max_length);
+  if (o.window > 0) o.answering.window = o.window;
+  examples::CommandProgress progress("windows", 0);
+  o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
+  const auto own = examples::own_share(questions);
+  o.answering.task.first = own.begin;
+  o.answering.task.name = [&](index_t number) {
+    return o.pair ? examples::line_name(o.file)(number) : examples::input_name(o.file);
+  };
+  const auto results = model(own.items, o.answering);
+  progress.clear();
+  examples::SharedOutput out;
+  for (const std::vector<models::Answer>& answers : results) print(out.stream(), answers, o);
+  out.print();
+  if (attention) write_attention(attention, model, questions, o.answering);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using examples::kMany;
+  examples::Command command("answer",
+                            "Finds the parts of a text that answer a question: score, bytes and "
+                            "text. An empty text means that there is no answer.");
+  Options o;
+  command.add_argument("FILE", o.file, "the text; standard input if absent");
+  command.add_input("--model", o.model, "the model's folder", examples::Need::kRequired);
+  examples::add_weights_option(command, o.weights);
+  command.add("--question", o.question, "question about the whole text");
+  command.add("--pair", o.pair, "input lines of question<TAB>text");
+  command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
+  command.add("--max-tokens", o.answering.max_tokens, "maximum number of tokens per answer",
+              {1, kMany});
+  command.add("--may-be-none", o.answering.may_be_none,
+              "empty answer as a candidate, for texts without an answer");
+  command.add("--window", o.window, "tokens of a window; 384 or the model's limit if absent",
+              {1, kMany});
+  command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});
+  command.add("--json", o.json, "JSON output, one object per question");
+  examples::add_attention_options(command, o.attention);
+  command.splits_work();
+  return command.run(argc, argv, [&] { answer(o); });
+}

@@ -1,0 +1,169 @@
+#include "examples/programs/attention_file.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "examples/programs/processes.h"
+#include "models/pages/attention_map.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/parse_number.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr const char* kFlag = "--attention";
+constexpr index_t kMostBytes = 48'000'000;  // of the only text on a page
+
+/// "3" or "2-5", or nothing that is a number.
+std::pair<index_t, index_t> range_of(std::string_view text) {
+  constexpr std::pair<index_t, index_t> kNone = {0, -1};
+  const auto number = [](std::string_view digits, index_t& value) {
+    return parse_number(digits, value) && value >= 0;
+  };
+  const std::size_t dash = text.find('-');
+  std::pair<index_t, index_t> range = kNone;
+  if (!number(text.substr(0, dash), range.first)) return kNone;
+  range.second = range.first;
+  if (dash == std::string_view::npos) return range;
+  return number(text.substr(dash + 1), range.second) ? range : kNone;
+}
+
+/// The fewest heads of a layer: those that each layer has.
+index_t common_heads(const models::Encoder& encoder) {
+  index_t heads = encoder.layers.front().self_attn.num_heads;
+  for (const models::EncoderLayer& layer : encoder.layers) {
+    heads = std::min(heads, layer.self_attn.num_heads);
+  }
+  return heads;
+}
+
+index_t depth_of(const models::Encoder& encoder) {
+  return encoder.order.empty() ? std::ssize(encoder.layers) : std::ssize(encoder.order);
+}
+
+std::string numbered(const std::vector<index_t>& numbers, std::size_t place) {
+  return std::to_string(numbers.empty() ? static_cast<index_t>(place) : numbers[place]);
+}
+
+}  // namespace
+
+std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count) {
+  std::set<index_t> chosen;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const auto [first, last] = range_of(rest.substr(0, comma));
+    require(first <= last && last < count, flag, "must be numbers from 0 to ", count - 1,
+            ", as in 0,2-5, got ", printable(text));
+    for (index_t i = first; i <= last; ++i) chosen.insert(i);
+    if (comma == std::string_view::npos) return {chosen.begin(), chosen.end()};
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+AttentionFile::AttentionFile(const AttentionOptions& options, const models::Encoder& encoder,
+                             std::string about)
+    : file_(options.file), about_(std::move(about)) {
+  require(!file_.empty() || (options.layers.empty() && options.heads.empty()), kFlag,
+          "must name a file if --attention-layers or --attention-heads is given");
+  if (file_.empty()) return;
+  require(is_page() || file_.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
+          printable(file_));
+  require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");
+  const index_t depth = depth_of(encoder);
+  const index_t heads = common_heads(encoder);
+  if (!options.layers.empty()) {
+    request_.layers = chosen_numbers("--attention-layers", options.layers, depth);
+  }
+  if (!options.heads.empty()) {
+    request_.heads = chosen_numbers("--attention-heads", options.heads, heads);
+  }
+  const index_t layers = request_.layers ? std::ssize(*request_.layers) : depth;
+  maps_ = layers * (request_.heads ? std::ssize(*request_.heads) : heads);
+  about_ += str_cat(about_.empty() ? "" : ": ", depth, depth == 1 ? " layer of " : " layers of ",
+                    heads, heads == 1 ? " head" : " heads");
+}
+
+bool AttentionFile::is_page() const {
+  return file_.ends_with(".html");
+}
+
+void AttentionFile::check_size(index_t tokens) const {
+  const index_t bytes = is_page() ? pages::attention_bytes(tokens, maps_) : tokens * tokens * 150;
+  require(bytes <= kMostBytes, kFlag, "the maps of a text must take at most ",
+          kMostBytes / 1'000'000, " MB in ", file_, ", got ", bytes / 1'000'000, " MB for ", maps_,
+          " maps of ", tokens,
+          " tokens; choose fewer by --attention-layers and --attention-heads, or shorten the text");
+}
+
+pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& tokens_of,
+                                            const WeightsOf& weights_of) const {
+  pages::AttentionView view = {.title = "Attention", .note = about_};
+  view.layers = request_.layers.value_or(std::vector<index_t>());
+  view.heads = request_.heads.value_or(std::vector<index_t>());
+  const index_t most = std::min(count, is_page() ? kMostTexts : 1);
+  index_t bytes = 0;
+  for (index_t i = 0; i < most; ++i) {
+    pages::AttentionText text = {.tokens = tokens_of(i)};
+    const index_t tokens = std::ssize(text.tokens);
+    if (i == 0) check_size(tokens);
+    bytes += pages::attention_bytes(tokens, maps_);
+    if (i > 0 && bytes > pages::kAttentionBytes) break;
+    text.weights = weights_of(i, request_);
+    view.texts.push_back(std::move(text));
+  }
+  view.left_out = count - std::ssize(view.texts);
+  return view;
+}
+
+void AttentionFile::write(index_t count, const TokensOf& tokens_of,
+                          const WeightsOf& weights_of) const {
+  if (file_.empty() || !leaves_traces()) return;
+  require(count > 0, kFlag, "the input must have a text, got none");
+  const pages::AttentionView view = view_of(count, tokens_of, weights_of);
+  if (is_page()) {
+    pages::write_page(file_, pages::attention_page(view));
+    return;
+  }
+  const pages::AttentionText& text = view.texts.front();
+  const Tensor& layer = text.weights.back();
+  const std::string heads = layer.size(0) == 1 ? "head " + numbered(view.heads, 0)
+                                               : str_cat("mean of ", layer.size(0), " heads");
+  const std::string title =
+      "Attention: layer " + numbered(view.layers, text.weights.size() - 1) + ", " + heads;
+  pages::write_text(file_, pages::attention_svg(mean(layer, {0}), text.tokens, title));
+}
+
+void AttentionFile::write(index_t count, const text::Tokenizer& tokenizer,
+                          const models::TokenEncoder& encoder,
+                          const std::function<ReadText(index_t)>& read) const {
+  const auto tokens_of = [&](index_t i) {
+    std::vector<std::string> tokens;
+    for (const index_t id : read(i).ids) tokens.emplace_back(tokenizer.token(id));
+    return tokens;
+  };
+  write(count, tokens_of, [&](index_t i, const AttentionRequest& request) {
+    return weights_of(encoder, read(i), request);
+  });
+}
+
+std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
+                               const AttentionRequest& request) {
+  const NoGrad not_recorded;
+  models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
+  const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
+  if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
+  std::vector<Tensor> weights;
+  for (const Tensor& layer : encoder.with_weights(tokens, request).weights) {
+    weights.push_back(layer.select(0, 0));
+  }
+  return weights;
+}
+
+}  // namespace tessera::examples

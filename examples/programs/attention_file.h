@@ -1,0 +1,111 @@
+// --attention FILE of every program that runs an encoder: its attention weights, as a page (.html) or as
+// a picture (.svg).
+//
+//   examples::AttentionOptions attention;
+//   examples::add_attention_options(command, attention);
+//   ...
+//   const examples::AttentionFile file(attention, encoder, "my model");    // checks the options
+//   ...
+//   file.write(std::ssize(lines), *tokenizer, token_encoder, [&](index_t i) { ... });
+//
+// Without the option this does nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/program.h"
+#include "models/pages/attention_page.h"
+#include "models/text/tokenizer.h"
+#include "models/token_encoder.h"
+#include "tensor/ops/attention_request.h"
+
+namespace tessera::examples {
+
+struct AttentionOptions {
+  std::string file;    // .html or .svg; empty: no file
+  std::string layers;  // as in "0,2-5"; empty: all
+  std::string heads;   // the same
+};
+
+inline constexpr const char* kAttentionHelp =
+    "output file for attention weights: a page, .html, or one map, .svg";
+inline constexpr const char* kLayersHelp = "layers in --attention, as in 0,2-5; all if absent";
+inline constexpr const char* kHeadsHelp = "heads in --attention, as in 0,2-5; all if absent";
+
+inline void add_attention_options(Command& command, AttentionOptions& options) {
+  command.add_output("--attention", options.file, kAttentionHelp);
+  command.add("--attention-layers", options.layers, kLayersHelp);
+  command.add("--attention-heads", options.heads, kHeadsHelp);
+}
+inline void add_attention_options(Program& program, AttentionOptions& options) {
+  program.add_output("--attention", options.file, kAttentionHelp);
+  program.add_for_call("--attention-layers", options.layers, kLayersHelp);
+  program.add_for_call("--attention-heads", options.heads, kHeadsHelp);
+}
+
+/// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name
+/// of `flag`: an invalid text; a number that is not below `count`.
+std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count);
+
+/// A text as a model reads it.
+struct ReadText {
+  std::vector<index_t> ids;
+  std::vector<index_t> types = {};  // empty: all are 0, or the model has none
+};
+
+/// The file that --attention names, of one encoder. A page has the first texts, at most kMostTexts
+/// and as many as fit; a picture has the first text, the last of the layers and the mean of the heads.
+class AttentionFile {
+ public:
+  static constexpr index_t kMostTexts = 8;
+
+  /// No file.
+  AttentionFile() = default;
+  /// `about` is a line on the page: which model this is.
+  /// **Errors**: std::invalid_argument: a name that ends otherwise than in .html or .svg; layers or
+  /// heads that `encoder` does not have; options without a file.
+  AttentionFile(const AttentionOptions& options, const models::Encoder& encoder, std::string about);
+
+  explicit operator bool() const { return !file_.empty(); }
+  const std::string& name() const { return file_; }
+
+  /// Texts without their weights, and a text's weights: of each layer (H, T, T).
+  using TokensOf = std::function<std::vector<std::string>(index_t text)>;
+  using WeightsOf =
+      std::function<std::vector<Tensor>(index_t text, const AttentionRequest& request)>;
+  /// Writes the file, whole or not at all. **Errors**: no text; one that is too long for a page;
+  /// as write_file().
+  void write(index_t count, const TokensOf& tokens_of, const WeightsOf& weights_of) const;
+
+  /// The same for texts that `encoder` reads; `read` encodes them, and is called only for the first ones.
+  /// Weights have the bits of those with which the encoder computes.
+  void write(index_t count, const text::Tokenizer& tokenizer, const models::TokenEncoder& encoder,
+             const std::function<ReadText(index_t)>& read) const;
+
+ private:
+  bool is_page() const;
+  void check_size(index_t tokens) const;
+  pages::AttentionView view_of(index_t count, const TokensOf& tokens_of,
+                               const WeightsOf& weights_of) const;
+
+  std::string file_;
+  std::string about_;
+  AttentionRequest request_;
+  index_t maps_ = 0;  // of a text
+};
+
+/// The attention weights of one text, of each layer that is requested (H, T, T).
+std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
+                               const AttentionRequest& request);
+
+/// An encoded text as an encoder reads it.
+inline ReadText read_text_of(text::Encoding encoding, bool feeds_types) {
+  return {std::move(encoding.ids),
+          feeds_types ? std::move(encoding.types) : std::vector<index_t>()};
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,56 @@
+// Compares two or more training runs from their logs.
+//
+//   train_classifier --train train.tsv --lr 1e-3 --log a.csv
+//   train_classifier --train train.tsv --lr 3e-3 --log b.csv
+//   compare_runs a.csv b.csv --report runs.html
+//
+// A log is a CSV file with the columns step and loss; models/pages/run_log.h lists the others.
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "models/pages/comparison_page.h"
+
+namespace {
+
+using namespace tessera;
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Aligned columns: names to the left, numbers to the right.
+void print(const Rows& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - row[i].size(), ' ');
+      std::cout << (i == 0 ? row[i] + blanks : "  " + blanks + row[i]);
+    }
+    std::cout << '\n';
+  }
+}
+
+void run(const std::vector<std::string>& logs, const std::string& report) {
+  std::vector<pages::NamedRun> runs;
+  for (const std::string& log : logs) {
+    runs.push_back({.name = log});
+    runs.back().steps = pages::read_run_log(examples::input_text(log), log);
+  }
+  if (!report.empty()) pages::write_page(report, pages::comparison_page(runs));
+  print(pages::comparison_rows(runs));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> logs;
+  std::string report;
+  examples::Command command("compare_runs", "Compares training runs from their logs.");
+  command.add_arguments("LOG", logs, "logs that training programs wrote with --log");
+  command.add_output("--report", report, "output file for the runs' curves, HTML");
+  return command.run(argc, argv, [&] { run(logs, report); });
+}

@@ -1,0 +1,126 @@
+#include "examples/programs/confusion.h"
+
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+
+#include "examples/programs/shared_lines.h"
+#include "nn/training/batch_sampler.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace tessera::examples {
+
+Confusion::Confusion(index_t classes)
+    : counts_(static_cast<std::size_t>(classes),
+              std::vector<index_t>(static_cast<std::size_t>(classes))) {}
+
+Confusion::Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
+                     index_t classes)
+    : Confusion(classes) {
+  require(examples.size() == answers.size(), "Confusion",
+          "number of answers must be that of examples, ", examples.size(), ", got ",
+          answers.size());
+  for (std::size_t i = 0; i < examples.size(); ++i) count(text::class_of(examples[i]), answers[i]);
+}
+
+void Confusion::count(index_t label, index_t answer) {
+  const auto place = [&](index_t number) {
+    const index_t classes = std::ssize(counts_);
+    require(0 <= number && number < classes, "Confusion", "class must be from 0 to ", classes - 1,
+            ", got ", number);
+    return static_cast<std::size_t>(number);
+  };
+  ++counts_[place(label)][place(answer)];
+}
+
+void Confusion::add(const Tensor& labels, const Tensor& scores) {
+  const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
+  const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
+  require(wanted.size() == answers.size(), "Confusion",
+          "number of answers must be that of labels, ", wanted.size(), ", got ", answers.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] >= 0) count(wanted[i], answers[i]);
+  }
+}
+
+void Confusion::add_others() {
+  std::ostringstream mine;
+  for (const auto& answers : counts_) {
+    for (const index_t count : answers) mine << count << ' ';
+  }
+  counts_ = Confusion(std::ssize(counts_)).counts_;
+  for (const std::string& text : processes().all_gather(mine.str())) {
+    std::istringstream counts(text);
+    for (auto& answers : counts_) {
+      for (index_t& sum : answers) {
+        index_t count = 0;
+        counts >> count;
+        sum += count;
+      }
+    }
+  }
+}
+
+double Confusion::accuracy() const {
+  index_t right = 0, all = 0;
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    right += counts_[label][label];
+    for (const index_t count : counts_[label]) all += count;
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+double Confusion::macro_f1() const {
+  double sum = 0;
+  index_t there = 0;
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    index_t named_and_missed = 0;  // 2 t + f
+    for (std::size_t other = 0; other < counts_.size(); ++other) {
+      named_and_missed += counts_[label][other] + counts_[other][label];
+    }
+    if (named_and_missed == 0) continue;
+    sum += 2 * static_cast<double>(counts_[label][label]) / static_cast<double>(named_and_missed);
+    ++there;
+  }
+  return sum / static_cast<double>(there);
+}
+
+void Confusion::print(std::ostream& out, const std::vector<std::string>& names) const {
+  constexpr std::size_t kMostColumns = 1000;
+  std::size_t width = 6;
+  for (const std::string& name : names) width = std::max(width, name.size() + 1);
+  if (width > kMostColumns / (names.size() + 1)) {
+    out << "a table of " << names.size() << " labels is too wide to be read\n";
+    return;
+  }
+  const auto cell = [&](const std::string& text) {
+    out << std::string(width - std::min(width, text.size()), ' ') << text;
+  };
+  out << "rows: the label, columns: what the model says\n\n";
+  cell("");
+  for (const std::string& name : names) cell(name);
+  out << '\n';
+  for (std::size_t label = 0; label < counts_.size(); ++label) {
+    cell(names[label]);
+    for (const index_t count : counts_[label]) cell(std::to_string(count));
+    out << '\n';
+  }
+}
+
+Confusion confusion_of(std::span<const text::Example> examples, index_t classes,
+                       const text::BatchOptions& padding,
+                       const std::function<Tensor(const text::Batch& batch)>& scores_of) {
+  Confusion counts(classes);
+  if (const auto own = own_share(examples).items; !own.empty()) {
+    nn::BatchSampler sampler(text::lengths_of(own), {.batch_size = 32, .shuffle = false});
+    while (sampler.epoch() == 0) {
+      const text::Batch batch = text::make_batch(own, sampler.next(), padding);
+      counts.add(batch.labels, scores_of(batch));
+    }
+  }
+  counts.add_others();
+  return counts;
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,208 @@
+// Encodes lines as vectors, with a pretrained sentence encoder.
+//
+//   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt    # (lines, 384) float32
+//   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
+//   embed --model all-MiniLM-L6-v2 few.txt                              # the similarity of each pair
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/command_progress.h"
+#include "examples/programs/console.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/model_options.h"
+#include "examples/programs/progress.h"
+#include "examples/programs/scored_lines.h"
+#include "examples/programs/shared_lines.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "tensor/error.h"
+#include "tensor/io/npy.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  examples::ModelOptions model;
+  std::string prompt, prompt_name, query, query_prompt, output;
+  std::string pooling = "the folder's";
+  bool normalize = false;
+  index_t truncate = 0;
+  index_t top = 10;
+};
+
+/// The largest table of similarities that is printed.
+constexpr index_t kTableLines = 100;
+
+void add_options(examples::Command& command, Options& options) {
+  std::vector<std::string> poolings = {options.pooling};
+  for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
+  examples::add_model_options(command, options.model, "lines of text; standard input if absent");
+  command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
+  command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
+  command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
+  command.add("--normalize", options.normalize, "normalization of the vectors to length 1");
+  command.add("--truncate", options.truncate, "leading columns to keep; all if absent",
+              {1, examples::kMany});
+  command.add_output("--output", options.output, "output file for the vectors, .npy");
+  command.add("--query", options.query, "query to search the lines for");
+  command.add("--query-prompt", options.query_prompt,
+              "prefix of the query; the folder's prompt for queries if absent");
+  command.add("--top", options.top, "maximum number of lines to print for a query",
+              {1, examples::kMany});
+}
+
+models::SentenceOptions sentence_options(const Options& options) {
+  models::SentenceOptions result = {.truncate = options.truncate,
+                                    .normalize = options.normalize,
+                                    .max_length = options.model.max_length,
+                                    .special_in_text = !options.model.plain_text,
+                                    .batch_size = options.model.batch_size};
+  if (!options.prompt.empty()) result.prompt = options.prompt;
+  if (!options.prompt_name.empty()) result.prompt_name = options.prompt_name;
+  return result;
+}
+
+models::SentenceEncoder load(const Options& options) {
+  std::optional<models::Pooling> pooling;
+  if (options.pooling != Options().pooling) pooling = models::Pooling::named(options.pooling);
+  const auto from = [&](const std::string& folder) {
+    return models::load_sentence_encoder(folder, pooling);
+  };
+  return examples::loaded(from, options.model.model, options.model.weights);
+}
+
+/// How the lines are encoded: with a query they are the documents to search.
+models::SentenceOptions line_options(const models::SentenceEncoder& model, const Options& options) {
+  const models::SentenceOptions how = sentence_options(options);
+  return options.query.empty() ? how : model.for_documents(how);
+}
+
+/// The vectors of all lines at rank 0; other processes encode their share and have none.
+Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+                    const Options& options) {
+  const auto own = examples::own_share(lines);
+  examples::CommandProgress progress("lines", std::ssize(lines));
+  models::SentenceOptions how = line_options(model, options);
+  how.name = [name = examples::line_name(options.model.file), begin = own.begin](index_t i) {
+    return name(begin + i);
+  };
+  how.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
+  return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
+}
+
+/// The file of --attention, with the weights of the lines' encoder.
+examples::AttentionFile attention_of(const models::SentenceEncoder& model, const Options& options) {
+  const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
+  if (encoder != nullptr) return {options.model.attention, encoder->encoder, options.model.model};
+  require(options.model.attention.file.empty(), "--attention",
+          "the model must have layers, got static embeddings");
+  return {};
+}
+
+void write_attention(const examples::AttentionFile& file, const models::SentenceEncoder& model,
+                     const std::vector<std::string>& lines, const Options& options) {
+  if (!file) return;
+  const auto& encoder = std::get<models::TokenEncoder>(model.words);
+  const bool feeds_types =
+      encoder.embeddings.type.has_value() && model.tokenizer->settings().feeds_types;
+  const models::SentenceOptions how = line_options(model, options);
+  file.write(std::ssize(lines), *model.tokenizer, encoder, [&](index_t i) {
+    return examples::read_text_of(model.tokens_of(lines[static_cast<std::size_t>(i)], how),
+                                  feeds_types);
+  });
+}
+
+/// The lines most like the query, the best first: score, number, line.
+void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+            const Tensor& vectors, const Options& options) {
+  models::SentenceOptions how = sentence_options(options);
+  how.prompt.reset();
+  how.prompt_name.reset();
+  if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
+  how.name = [](index_t) { return "--query"; };
+  const std::vector<float> scores =
+      model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    models::require_finite(std::span(scores).subspan(i, 1), examples::line_name(options.model.file),
+                           static_cast<index_t>(i));
+  }
+  std::vector<std::size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
+  for (const std::size_t i : order) {
+    examples::print_scored_line(lines, i, scores[i], options.model.json);
+  }
+}
+
+void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto row = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
+    std::cout << str_cat("{\"line\":", i + 1, ",\"text\":", json_quoted(lines[i]),
+                         ",\"vector\":", examples::json_list(row, examples::json_number<float>),
+                         "}\n");
+  }
+}
+
+/// The similarity of each pair of lines.
+void print_table(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+                 const Tensor& vectors, const models::TextName& name) {
+  const Tensor table = model.similarity(vectors, vectors);
+  for (index_t i = 0; i < std::ssize(lines); ++i) {
+    models::require_finite(table.select(0, i).to_vector<float>(), name, i);
+  }
+  constexpr int kWidth = 8;
+  std::cout << "    ";
+  for (std::size_t i = 0; i < lines.size(); ++i) std::cout << std::setw(kWidth) << i + 1;
+  std::cout << '\n';
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::cout << std::setw(4) << i + 1;
+    for (const float score : table.select(0, static_cast<index_t>(i)).to_vector<float>()) {
+      std::cout << std::setw(kWidth) << examples::fixed(score, 3);
+    }
+    std::cout << "  " << examples::escaped_line(lines[i]) << '\n';
+  }
+}
+
+void embed(const Options& options) {
+  require(options.prompt.empty() || options.prompt_name.empty(), "embed",
+          "--prompt must not be combined with --prompt-name");
+  require(options.query_prompt.empty() || !options.query.empty(), "embed",
+          "--query-prompt must be combined with --query");
+  const auto model = load(options);
+  const examples::AttentionFile attention = attention_of(model, options);
+  const std::vector<std::string> lines = examples::input_lines(options.model.file);
+  const bool table = options.query.empty() && options.output.empty() && !options.model.json;
+  require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
+          kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
+  const Tensor vectors = encode_lines(model, lines, options);
+  if (!examples::leaves_traces()) return;
+  if (!options.output.empty()) save_npy(options.output, vectors);
+  if (!options.query.empty()) {
+    search(model, lines, vectors, options);
+  } else if (table) {
+    print_table(model, lines, vectors, examples::line_name(options.model.file));
+  } else if (options.output.empty()) {
+    print_vectors(lines, vectors);
+  }
+  write_attention(attention, model, lines, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command(
+      "embed", "Encodes lines as vectors: for a file, a search or a table of similarities.");
+  Options options;
+  add_options(command, options);
+  command.splits_work();
+  return command.run(argc, argv, [&] { embed(options); });
+}

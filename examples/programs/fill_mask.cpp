@@ -1,0 +1,101 @@
+// Fills the blanks of lines with a masked language model.
+//
+//   echo 'The capital of France is [MASK].' | fill_mask --model bert-base-uncased
+//
+// Each row is a probability, the token, and the line with it.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/model_options.h"
+#include "examples/programs/progress.h"
+#include "examples/programs/shared_lines.h"
+#include "models/hugging_face/mask_filler.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/printable.h"
+
+namespace {
+
+using namespace tessera;
+
+void print_rows(std::ostream& out, const std::vector<models::Blank>& blanks) {
+  for (const models::Blank& blank : blanks) {
+    for (const models::Filling& filling : blank.fillings) {
+      out << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
+          << escaped(filling.text) << '\n';
+    }
+    out << '\n';
+  }
+}
+
+std::string json_of(const std::vector<models::Blank>& blanks) {
+  using examples::json_list;
+  return "{\"blanks\":" +
+         json_list(blanks,
+                   [](const models::Blank& blank) {
+                     return str_cat("{\"begin\":", blank.bytes.begin, ",\"end\":", blank.bytes.end,
+                                    ",\"fillings\":") +
+                            json_list(blank.fillings,
+                                      [](const models::Filling& filling) {
+                                        return str_cat("{\"id\":", filling.id,
+                                                       ",\"token\":", json_quoted(filling.token),
+                                                       ",\"text\":", json_quoted(filling.text),
+                                                       ",\"score\":",
+                                                       examples::json_number(filling.score), '}');
+                                      }) +
+                            '}';
+                   }) +
+         '}';
+}
+
+/// **Errors**: a line without a blank.
+void check_blanks(const std::vector<std::string>& lines, const std::string& mask,
+                  const std::string& input) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].find(mask) == std::string::npos) {
+      fail_file(input, "line ", i + 1, ": must contain ", escaped(mask), ", got ",
+                printable(lines[i]));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("fill_mask",
+                            "Fills the blanks of lines, [MASK] or <mask>, with a masked language "
+                            "model: probability, token, and the line with it.");
+  examples::ModelOptions options;
+  index_t top = 5;
+  examples::add_model_options(command, options, "lines with blanks; standard input if absent");
+  command.add("--top", top, "maximum number of fillings per blank", {1, examples::kMany});
+  command.splits_work();
+  return command.run(argc, argv, [&] {
+    const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    check_blanks(lines, model.mask(), examples::input_name(options.file));
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const auto results = model(own.items, {.count = top, .task = task});
+    progress.clear();
+    examples::SharedOutput out;
+    for (const std::vector<models::Blank>& blanks : results) {
+      if (options.json) {
+        out.stream() << json_of(blanks) << '\n';
+      } else {
+        print_rows(out.stream(), blanks);
+      }
+    }
+    out.print();
+    text::EncodeOptions encode = model.reader.encode_options(task);
+    encode.special_in_text = true;  // a blank is one
+    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
+      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    });
+  });
+}

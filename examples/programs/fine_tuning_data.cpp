@@ -1,0 +1,197 @@
+#include "examples/programs/fine_tuning_data.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "examples/programs/text_pairs.h"
+#include "examples/programs/training.h"
+#include "models/text/text_file.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/parse_number.h"
+#include "tensor/random.h"
+
+namespace tessera::examples {
+
+namespace {
+
+/// Whether `text` is a number, also one that no double can hold.
+bool is_number(std::string_view text) {
+  double mantissa = 0;
+  index_t exponent = 0;
+  const std::size_t e = text.find_first_of("eE");
+  if (!parse_number(text.substr(0, e), mantissa)) return false;
+  if (e == text.npos) return true;
+  text.remove_prefix(e + 1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  return parse_number(text, exponent);
+}
+
+/// The text in front of a line's first tab.
+std::string_view first_field(std::string_view line) {
+  return line.substr(0, line.find('\t'));
+}
+
+/// Whether there are empty lines between lines whose last field is one word, a label.
+bool looks_tagged(const std::vector<std::string>& lines) {
+  bool has_empty = false;
+  for (const std::string& line : lines) {
+    has_empty = has_empty || line.empty();
+    const std::size_t tab = line.find('\t');
+    if (tab != std::string::npos && line.find_first_of(" \t", tab + 1) != std::string::npos) {
+      return false;
+    }
+  }
+  return has_empty;
+}
+
+bool has_two_texts(std::string_view line) {
+  return std::ranges::count(line, '\t') == 2;
+}
+
+std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodings,
+                                       const std::string& file, bool feeds_types) {
+  std::vector<text::Example> examples;
+  for (const text::Encoding& encoding : encodings) {
+    if (encoding.ids.empty())
+      fail_file(file, "line ", examples.size() + 1, ": must have at least 1 token, got 0");
+    text::Example example = {.ids = encoding.ids};
+    const bool has_types = std::ranges::any_of(encoding.types, [](index_t t) { return t != 0; });
+    if (feeds_types && has_types) example.types = encoding.types;
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+TextData unlabelled(const LabelledFile& file, const TextEncoder& encode) {
+  const text::Tokenizer& tokenizer = *encode.tokenizer;
+  if (file.seconds.empty()) {
+    std::vector<std::string> texts;
+    for (const text::LabelledText& line : file.lines) texts.push_back(line.text);
+    return {examples_of(tokenizer.encode_all(texts, encode.options), file.name, false)};
+  }
+  std::vector<text::TextPair> pairs;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    pairs.push_back({file.lines[i].text, file.seconds[i]});
+  }
+  return {examples_of(tokenizer.encode_all(pairs, encode.options), file.name, encode.feeds_types)};
+}
+
+}  // namespace
+
+std::vector<index_t> TextData::lengths() const {
+  std::vector<index_t> lengths = text::lengths_of(examples);
+  for (std::size_t i = 0; i < partners.size(); ++i) lengths[i] += std::ssize(partners[i].ids);
+  return lengths;
+}
+
+std::uint64_t TextData::digest() const {
+  return digest_of(examples) ^ digest_of(partners) * 5;
+}
+
+TextData hold_out(TextData& data, double share, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 3;
+  Rng rng(seed, kStream);
+  const std::vector<index_t> order =
+      permutation(std::ssize(data.examples), rng).to_vector<index_t>();
+  const auto count = static_cast<index_t>(share * static_cast<double>(order.size()));
+  TextData held, kept;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    TextData& to = order[i] < count ? held : kept;
+    to.examples.push_back(std::move(data.examples[i]));
+    if (!data.partners.empty()) to.partners.push_back(std::move(data.partners[i]));
+  }
+  data = std::move(kept);
+  return held;
+}
+
+std::string guessed_task(const std::string& file, bool pair) {
+  const std::vector<std::string> lines = text::read_lines(file);
+  if (looks_tagged(lines)) return "tokens";
+  if (!pair && std::ranges::all_of(lines, has_two_texts)) {
+    fail_file(file, "lines must have 1 tab, got 2 in each; give --pair for a label and two texts, ",
+              "or --task for texts with a tab");
+  }
+  std::set<std::string_view> labels;
+  bool all_numbers = true;
+  for (const std::string& line : lines) {
+    labels.insert(first_field(line));
+    all_numbers = all_numbers && is_number(first_field(line));
+  }
+  const auto has_fraction = [](std::string_view label) {
+    return label.find('.') != std::string_view::npos;
+  };
+  if (all_numbers && std::ranges::any_of(labels, has_fraction)) return "regression";
+  constexpr std::size_t kFew = 20;
+  if (labels.size() > kFew && labels.size() > lines.size() / 2) {
+    fail_file(file, "labels must be few, got ", labels.size(), " different ones in ", lines.size(),
+              " lines; name the task with --task");
+  }
+  return "classification";
+}
+
+LabelledFile read_labelled_file(const std::string& file, bool pair) {
+  LabelledFile result = {.name = file, .lines = {}, .seconds = {}};
+  if (!pair) {
+    result.lines = text::read_labelled_lines(file);
+    return result;
+  }
+  for (text::LabelledPair& line : text::read_labelled_pairs(file)) {
+    result.lines.push_back({std::move(line.label), std::move(line.first)});
+    result.seconds.push_back(std::move(line.second));
+  }
+  return result;
+}
+
+TextData classified_texts(const LabelledFile& file, const std::vector<std::string>& labels,
+                          const TextEncoder& encode) {
+  const std::vector<index_t> numbers = text::label_numbers(file.lines, labels, file.name);
+  TextData data = unlabelled(file, encode);
+  for (std::size_t i = 0; i < numbers.size(); ++i) data.examples[i].label = numbers[i];
+  return data;
+}
+
+TextData valued_texts(const LabelledFile& file, const TextEncoder& encode) {
+  const std::vector<double> values = text::label_values(file.lines, file.name);
+  TextData data = unlabelled(file, encode);
+  for (std::size_t i = 0; i < values.size(); ++i) data.examples[i].label = values[i];
+  return data;
+}
+
+TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
+                      const std::vector<std::string>& labels, const std::string& file,
+                      const TextEncoder& encode) {
+  const std::vector<std::vector<index_t>> numbers = text::label_numbers(sentences, labels, file);
+  TextData data;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const text::TaggedText& sentence = sentences[i];
+    const text::Encoding encoding = encode.tokenizer->encode(sentence.text, encode.options);
+    if (encoding.ids.empty())
+      fail_file(file, "line ", sentence.line, ": must have at least 1 token, got 0");
+    data.examples.push_back(
+        {.ids = encoding.ids, .label = text::token_labels(encoding, sentence.words, numbers[i])});
+  }
+  return data;
+}
+
+TextData paired_texts(const std::string& file, const TextEncoder& encode,
+                      const std::function<std::string(const std::string&)>& clean) {
+  std::vector<std::string> firsts, seconds;
+  for (const text::TextPair& pair : text_pairs(text::read_lines(file), file)) {
+    firsts.push_back(clean(pair.first));
+    seconds.push_back(clean(pair.second));
+    if (firsts.back().empty() || seconds.back().empty()) {
+      fail_file(file, "line ", firsts.size(), ": both texts of a pair must be non-empty");
+    }
+  }
+  const text::Tokenizer& tokenizer = *encode.tokenizer;
+  TextData data;
+  data.examples = examples_of(tokenizer.encode_all(firsts, encode.options), file, false);
+  data.partners = examples_of(tokenizer.encode_all(seconds, encode.options), file, false);
+  return data;
+}
+
+}  // namespace tessera::examples

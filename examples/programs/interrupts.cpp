@@ -1,0 +1,40 @@
+#include "examples/programs/interrupts.h"
+
+#include <csignal>
+#include <cstddef>
+
+namespace tessera::examples {
+
+namespace {
+
+volatile std::sig_atomic_t noted = 0;
+
+void note(int signal) {
+  noted = signal;
+}
+
+}  // namespace
+
+InterruptScope::InterruptScope() {
+  noted = 0;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    // A terminal that closes sends SIGHUP more than once.
+    const int reset = kSignals[i] == SIGHUP ? 0 : static_cast<int>(SA_RESETHAND);
+    struct sigaction action = {};
+    action.sa_handler = note;
+    action.sa_flags = reset | SA_RESTART;
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    const bool stays_ignored = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;
+    if (!stays_ignored) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+InterruptScope::~InterruptScope() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+int noted_signal() {
+  return noted;
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,172 @@
+#include "examples/programs/named_files.h"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "examples/programs/processes.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::examples {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Paths = std::vector<fs::path>;
+
+constexpr const char* kStandardInput = "/dev/stdin";
+constexpr const char* kStandardOutput = "/dev/stdout";
+constexpr const char* kStandardError = "/dev/stderr";
+
+bool is_device(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error) && fs::is_other(path, error);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+fs::path resolved(const fs::path& path) {
+  std::error_code error;
+  const fs::path result = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : result;
+}
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// Where a file of this name is, or will be once it is written: the name itself, and what it links to,
+/// which need not exist.
+std::array<fs::path, 2> places_of(fs::path path) {
+  constexpr int kMostLinks = 40;
+  const fs::path place = resolved(folder_of(path)) / path.filename();
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  return {place, resolved(path)};
+}
+
+/// Whether the file is the one that a standard stream of this process was redirected to.
+bool is_open_as(const char* stream, const fs::path& file) {
+  std::error_code error;
+  return fs::is_regular_file(file, error) && fs::equivalent(file, stream, error);
+}
+
+bool is_same(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  const auto others = places_of(b);
+  return std::ranges::any_of(places_of(a), [&](const fs::path& place) {
+    return std::ranges::find(others, place) != others.end();
+  });
+}
+
+/// Whether `file` is in the folder, or is a link to a file that is.
+bool is_inside(const fs::path& file, const fs::path& folder) {
+  constexpr int kDepth = 2;  // models have their modules in folders of their own
+  const fs::path root = resolved(folder);
+  for (const fs::path& place : places_of(file)) {
+    const fs::path relative = place.lexically_relative(root);
+    if (!relative.empty() && *relative.begin() != "..") return true;
+  }
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return false;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry.depth() >= kDepth) entry.disable_recursion_pending();
+    std::error_code none;
+    if (fs::equivalent(entry->path(), file, none)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void NamedFiles::add_input(std::string flag, const std::string& path) {
+  all_.push_back({std::move(flag), [&path] { return Paths{path}; }, Role::kRead});
+}
+
+void NamedFiles::add_inputs(std::string flag, const std::vector<std::string>& paths) {
+  all_.push_back(
+      {std::move(flag), [&paths] { return Paths(paths.begin(), paths.end()); }, Role::kRead});
+}
+
+void NamedFiles::add_output(std::string flag, const std::string& path, Output how) {
+  all_.push_back({std::move(flag), [&path] { return Paths{path}; }, Role::kWritten, how});
+}
+
+void NamedFiles::add_checkpoint(std::string flag, const std::string& folder, std::string file) {
+  const auto paths = [&folder, file = std::move(file)] {
+    return Paths{folder.empty() ? fs::path() : fs::path(folder) / file};
+  };
+  all_.push_back({std::move(flag), paths, Role::kCheckpoint});
+}
+
+std::string NamedFiles::named(const std::string& flag) const {
+  const auto found = std::ranges::find(all_, flag, &Named::flag);
+  const Paths paths = found == all_.end() ? Paths() : found->paths();
+  return paths.empty() ? std::string() : paths.front().string();
+}
+
+void NamedFiles::check_output(const std::string& program, const Named& output,
+                              const fs::path& file) const {
+  const auto refuse = [&](const std::string& rule, const std::string& by) {
+    fail(program.c_str(), output.flag, " must not be ", rule, ", got ", file.string(), " (", by,
+         ')');
+  };
+  if (is_open_as(kStandardInput, file)) refuse("an input", "standard input");
+  if (is_open_as(kStandardOutput, file)) refuse("another output", "standard output");
+  // A file that grows may share it; one that is replaced would replace the link /dev/stderr.
+  const bool replaces = output.role == Role::kWritten && output.how == Output::kReplaced;
+  if (replaces && is_open_as(kStandardError, file)) refuse("another output", "standard error");
+  for (const Named& other : all_) {
+    // A checkpoint may be resumed and saved in one place.
+    const bool matters = output.role == Role::kWritten || other.how == Output::kFolder;
+    if (&other == &output || !matters) continue;
+    const std::string kind = other.role == Role::kRead      ? "an input"
+                             : other.role == Role::kWritten ? "another output"
+                                                            : "the checkpoint";
+    for (const fs::path& path : other.paths()) {
+      if (path.empty()) continue;
+      const std::string by = other.flag + ' ' + path.string();
+      if (is_same(file, path)) refuse(kind, by);
+      const bool holds = other.role == Role::kRead ? is_folder(path) : other.how == Output::kFolder;
+      if (holds && is_inside(file, path)) refuse("inside " + kind, by);
+    }
+  }
+}
+
+bool NamedFiles::is_in_new_folder(const fs::path& file) const {
+  return std::ranges::any_of(all_, [&](const Named& other) {
+    const fs::path checkpoint = other.paths().empty() ? fs::path() : other.paths().front();
+    return other.role == Role::kCheckpoint && !checkpoint.empty() &&
+           is_same(checkpoint.parent_path(), folder_of(file));
+  });
+}
+
+void NamedFiles::check(const std::string& program) const {
+  if (!leaves_traces()) return;
+  for (const Named& named : all_) {
+    for (const fs::path& path : named.paths()) {
+      if (named.role == Role::kRead && is_open_as(kStandardOutput, path)) {
+        fail(program.c_str(), "standard output must not be an input, got ", path.string(), " (",
+             named.flag, ')');
+      }
+      if (named.role == Role::kRead || path.empty()) continue;
+      if (named.how != Output::kFolder && !is_device(path)) check_output(program, named, path);
+    }
+  }
+  for (const Named& named : all_) {
+    if (named.role != Role::kWritten || named.how != Output::kReplaced) continue;
+    for (const fs::path& path : named.paths()) {
+      if (!path.empty() && !is_in_new_folder(path)) check_writable(path);
+    }
+  }
+}
+
+}  // namespace tessera::examples

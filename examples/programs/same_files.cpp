@@ -1,0 +1,65 @@
+#include "examples/programs/same_files.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "examples/programs/processes.h"
+#include "nn/training/digest.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::examples {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_read(const fs::path& file) {
+  const fs::path kind = file.extension();
+  return kind == ".json" || kind == ".model" || kind == ".safetensors" || kind == ".txt";
+}
+
+/// The file itself, or those of the folder; none if there is neither: the reader reports that.
+std::vector<fs::path> files_of(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return {path};
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_read(entry->path()) && entry->is_regular_file(error)) files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string content_of(const fs::path& path) {
+  constexpr index_t kBlock = 1 << 20;
+  const InputFile file(path);
+  std::string block;
+  nn::Digest digest;
+  for (index_t at = 0; at < file.size(); at += kBlock) {
+    block.resize(static_cast<std::size_t>(std::min(kBlock, file.size() - at)));
+    file.read(at, block.data(), std::ssize(block));
+    digest.add(std::as_bytes(std::span(block)));
+  }
+  return str_cat(file.size(), " bytes with the digest ", digest.value());
+}
+
+}  // namespace
+
+void require_same_files(const fs::path& path) {
+  if (processes().size() == 1) return;
+  const std::vector<fs::path> files = files_of(path);
+  const std::string name = path.string();
+  std::string names;
+  for (const fs::path& file : files) names += file.lexically_relative(path).string() + ' ';
+  nn::require_agreement(processes(), name.c_str(), {{"the names of the files", names}});
+  nn::NamedTexts contents;
+  for (const fs::path& file : files) contents.emplace_back(file.string(), content_of(file));
+  nn::require_agreement(processes(), name.c_str(), contents);
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,29 @@
+// Lines with the scores that put them in order, as searches print them.
+#pragma once
+
+#include <cstddef>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/programs/console.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/progress.h"
+#include "tensor/error.h"
+
+namespace tessera::examples {
+
+/// Prints the line number `i`, counted from 0, in a row: its score, its number counted from 1, and
+/// the line; or the same as an object of JSON.
+template <class Score>
+void print_scored_line(const std::vector<std::string>& lines, std::size_t i, Score score,
+                       bool json) {
+  if (json) {
+    std::cout << str_cat("{\"line\":", i + 1, ",\"score\":", json_number(score),
+                         ",\"text\":", json_quoted(lines[i]), "}\n");
+  } else {
+    std::cout << fixed(score, 4) << '\t' << i + 1 << '\t' << escaped_line(lines[i]) << '\n';
+  }
+}
+
+}  // namespace tessera::examples

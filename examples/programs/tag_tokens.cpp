@@ -1,0 +1,81 @@
+// Finds names, places and other parts of lines, with a pretrained token classifier.
+//
+//   tag_tokens --model bert-base-NER letters.txt
+//
+// Each row is the line's number, a label, its score, the bytes of the line, and the text there.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/model_options.h"
+#include "examples/programs/progress.h"
+#include "examples/programs/shared_lines.h"
+#include "models/hugging_face/token_tagger.h"
+#include "tensor/printable.h"
+
+namespace {
+
+using namespace tessera;
+
+std::string json_of(const std::vector<models::Tag>& tags, const std::string& line) {
+  return "{\"tags\":" +
+         examples::json_list(tags,
+                             [&](const models::Tag& tag) {
+                               return str_cat(
+                                   "{\"label\":", json_quoted(tag.label),
+                                   ",\"score\":", examples::json_number(tag.score),
+                                   ",\"begin\":", tag.bytes.begin, ",\"end\":", tag.bytes.end,
+                                   ",\"text\":", json_quoted(text::text_at(line, tag.bytes)), '}');
+                             }) +
+         '}';
+}
+
+/// The tags of a line and, unless it is an object of JSON, its number.
+void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t number,
+           const std::string& line, bool json) {
+  if (json) {
+    out << json_of(tags, line) << '\n';
+    return;
+  }
+  for (const models::Tag& tag : tags) {
+    out << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4) << '\t'
+        << tag.bytes.begin << '-' << tag.bytes.end << '\t'
+        << escaped(text::text_at(line, tag.bytes)) << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  examples::Command command("tag_tokens",
+                            "Finds names and other parts of lines with a pretrained token "
+                            "classifier: line number, label, score, bytes and text.");
+  examples::ModelOptions options;
+  std::string grouping = "simple";
+  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  command.add("--grouping", grouping, "grouping of tokens; first, average and max keep words whole",
+              {"none", "simple", "first", "average", "max"});
+  command.splits_work();
+  return command.run(argc, argv, [&] {
+    const auto model = examples::loaded(models::load_token_tagger, options.model, options.weights);
+    const examples::AttentionFile attention = examples::attention_file(options, model);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::CommandProgress progress("lines", std::ssize(lines));
+    const auto own = examples::own_share(lines);
+    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
+    const auto results = model(own.items, models::tag_grouping(grouping), task);
+    progress.clear();
+    examples::SharedOutput out;
+    for (std::size_t i = 0; i < own.items.size(); ++i) {
+      const index_t number = own.begin + static_cast<index_t>(i) + 1;
+      print(out.stream(), results[i], number, own.items[i], options.json);
+    }
+    out.print();
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
+      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    });
+  });
+}

@@ -1,0 +1,159 @@
+// The tokens of lines by a model's tokenizer: numbers, tokens, and the bytes of each.
+//
+//   tokenize --model DIR lines.txt
+//
+// DIR is a model's folder, a tokenizer.json, or a file of Tokenizer::save.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "examples/programs/command.h"
+#include "examples/programs/command_progress.h"
+#include "examples/programs/json_text.h"
+#include "examples/programs/same_files.h"
+#include "examples/programs/shared_lines.h"
+#include "examples/programs/text_pairs.h"
+#include "models/text/tokenizers.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/parse_number.h"
+#include "tensor/printable.h"
+
+namespace {
+
+using namespace tessera;
+
+constexpr std::size_t kLinesAtOnce = 4096;
+
+struct Options {
+  std::string model, file;
+  bool pair = false;
+  bool no_special = false;
+  bool plain_text = false;
+  bool decode = false;
+  bool json = false;
+  index_t max_length = 0;
+};
+
+void print_table(std::ostream& out, const text::Tokenizer& tokenizer,
+                 const text::Encoding& encoding) {
+  for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+    const std::string token = escaped(tokenizer.token(encoding.ids[i]));
+    out << std::setw(8) << encoding.ids[i] << "  ";
+    if (encoding.texts[i] == text::kNoText) {
+      out << token << '\n';
+    } else {
+      const text::Span bytes = encoding.offsets[i];
+      out << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
+          << bytes.end << '\n';
+    }
+  }
+  out << '\n';
+}
+
+std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
+  using examples::json_list;
+  const auto number = [](index_t value) { return std::to_string(value); };
+  return "{\"ids\":" + json_list(encoding.ids, number) + ",\"tokens\":" +
+         json_list(encoding.ids, [&](index_t id) { return json_quoted(tokenizer.token(id)); }) +
+         ",\"offsets\":" +
+         json_list(encoding.offsets,
+                   [](const text::Span& bytes) {
+                     return str_cat('[', bytes.begin, ',', bytes.end, ']');
+                   }) +
+         ",\"types\":" + json_list(encoding.types, number) + ",\"texts\":" +
+         json_list(encoding.texts,
+                   [](index_t text) {
+                     return text == text::kNoText ? std::string("null") : std::to_string(text);
+                   }) +
+         '}';
+}
+
+/// Encodes some lines at a time, on all threads, and prints them.
+template <class Text>
+void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vector<Text>& all,
+            const Options& o) {
+  const std::span<const Text> texts = examples::own_share(all).items;
+  const text::EncodeOptions options = {.add_special = !o.no_special,
+                                       .max_length = o.max_length,
+                                       .cut = tokenizer.settings().cut,
+                                       .special_in_text = !o.plain_text};
+  examples::CommandProgress progress("lines", std::ssize(all));
+  for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
+    const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
+    const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
+    for (const text::Encoding& encoding : encodings) {
+      if (o.json) {
+        out << json_of(tokenizer, encoding) << '\n';
+      } else {
+        print_table(out, tokenizer, encoding);
+      }
+    }
+    progress.show_share(static_cast<index_t>(begin + count), std::ssize(texts));
+  }
+}
+
+/// The numbers in a line, separated by blanks or commas.
+std::vector<index_t> numbers_of(const std::string& line, const std::string& place) {
+  constexpr const char* kBetween = " ,\t[]";
+  std::vector<index_t> numbers;
+  for (std::size_t at = line.find_first_not_of(kBetween); at != std::string::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
+    const std::string_view text = std::string_view(line).substr(at, end - at);
+    index_t number = 0;
+    if (!parse_number(text, number)) {
+      fail_file(place, "must hold the numbers of tokens, got ", printable(text));
+    }
+    numbers.push_back(number);
+    at = line.find_first_not_of(kBetween, end);
+  }
+  return numbers;
+}
+
+void tokenize(const Options& o) {
+  examples::require_same_files(o.model);
+  const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
+  const std::vector<std::string> lines = examples::input_lines(o.file);
+  const std::string input = examples::input_name(o.file);
+  examples::SharedOutput out;
+  if (o.decode) {
+    index_t number = examples::own_share(lines).begin;
+    for (const std::string& line : examples::own_share(lines).items) {
+      const std::string place = str_cat(input, ": line ", ++number);
+      out.stream() << tokenizer->decode_text(numbers_of(line, place)) << '\n';
+    }
+  } else if (o.pair) {
+    encode(out.stream(), *tokenizer, examples::text_pairs(lines, input), o);
+  } else {
+    encode(out.stream(), *tokenizer, lines, o);
+  }
+  out.print();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using examples::Need;
+  examples::Command command(
+      "tokenize", "Shows the tokens of each line: number, token, and its bytes in the line.");
+  Options o;
+  command.add_argument("FILE", o.file, "lines of text; standard input if absent");
+  command.add_input("--model", o.model, "the model's folder or its tokenizer.json",
+                    Need::kRequired);
+  command.add("--pair", o.pair, "input lines of text<TAB>text");
+  command.add("--max-length", o.max_length,
+              "most tokens per line, with the special ones; no limit if absent",
+              {1, examples::kMany});
+  command.add("--no-special", o.no_special, "no special tokens around a text");
+  command.add("--plain-text", o.plain_text,
+              "special tokens in a line, such as [SEP], read as plain text");
+  command.add("--decode", o.decode, "conversion of lines of token numbers to text");
+  command.add("--json", o.json, "JSON output, one object per line");
+  command.splits_work();
+  return command.run(argc, argv, [&] { tokenize(o); });
+}

@@ -1,0 +1,288 @@
+// An encoder learns to sort lines of text into classes.
+//
+//   train_classifier --train train.tsv --test test.tsv --save run
+//   train_classifier --resume run --predict < lines.txt
+//
+// A line of a file is a label, a tab and the text. Options: --help.
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "examples/programs/attention_file.h"
+#include "examples/programs/classifier_answers.h"
+#include "examples/programs/classifier_data.h"
+#include "examples/programs/confusion.h"
+#include "examples/programs/named_tokenizer.h"
+#include "examples/programs/plan.h"
+#include "examples/programs/same_files.h"
+#include "examples/programs/training.h"
+#include "examples/programs/word_pairs.h"
+#include "models/models.h"
+#include "nn/nn.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace {
+
+using namespace tessera;
+using examples::Names;
+
+struct ClassifierOptions {
+  std::string train;
+  std::string test;
+  std::string valid;
+  double valid_share = 0;
+  bool baseline = false;
+  bool predict = false;
+  bool probabilities = false;
+  std::string tokenizer = "words";
+  std::string pooling = "max";
+  double word_dropout = 0.1;
+  double adversarial = 1;
+  double label_smoothing = 0;
+  double embedding_scale = 0.4;  // rare words hardly leave their random start
+  index_t pair_rows = 16384;
+  index_t min_count = 1;
+  index_t vocabulary = 0;
+  index_t max_words = 256;
+  examples::AttentionOptions attention;
+};
+
+/// The words of the lines to learn from, and the classes of these and the held-out ones.
+Names names_of(const std::vector<text::LabelledText>& lines,
+               const std::vector<text::LabelledText>& all_lines, const ClassifierOptions& options) {
+  std::vector<std::string> labels = text::distinct_labels(all_lines);
+  examples::require_classes(options.train, labels);
+  std::vector<std::string> texts;
+  for (const text::LabelledText& line : lines) texts.push_back(line.text);
+  const text::VocabularyOptions limits = {.min_count = options.min_count,
+                                          .max_size = options.vocabulary};
+  return {examples::named_tokenizer(options.tokenizer, texts, limits), std::move(labels)};
+}
+
+/// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
+Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double chance) {
+  if (chance == 0) return ids;
+  const Tensor drawn = bernoulli(ids.shape(), 1 - chance);
+  const Tensor keep = logical_or(text::special_mask(ids, special), drawn);
+  return where(keep, ids, full({}, static_cast<double>(special.unknown.value()), kInt64));
+}
+
+models::SequenceClassifier make_model(const examples::Program& program, const Names& names,
+                                      const ClassifierOptions& c) {
+  const examples::TrainingOptions& o = program.options;
+  const index_t classes = std::ssize(names.labels);
+  examples::Plan plan =
+      examples::plan_of(program, names.words->size(), str_cat("--min-count ", c.min_count));
+  if (c.pair_rows > 0) {
+    plan.push_back({"embeddings.pair_embeddings.weight",
+                    {c.pair_rows, o.width},
+                    {str_cat("--pair-rows ", c.pair_rows), str_cat("--width ", o.width)}});
+  }
+  plan.push_back({"classifier.weight", {classes, o.width}, {str_cat("--width ", o.width)}});
+  examples::check_plan(program, plan, !c.train.empty());
+  examples::check_positions(program, "--max-words", c.max_words + 1);
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
+  tokens.max_tokens = c.max_words + 1;
+  tokens.pair_rows = c.pair_rows;
+  tokens.embedding_scale = c.embedding_scale;
+
+  manual_seed(o.seed);
+  return models::SequenceClassifier({.tokens = tokens,
+                                     .classes = classes,
+                                     .pooling = models::Pooling::named(c.pooling),
+                                     .dropout = o.dropout});
+}
+
+/// The loss of the chosen examples.
+nn::LossSum loss_of(const models::SequenceClassifier& model, const text::Batch& batch) {
+  return nn::summed_cross_entropy(model({batch.ids, batch.lengths}), batch.labels);
+}
+
+/// The loss in training: some words are hidden, and all are moved by an adversarial perturbation.
+nn::LossSum training_loss_of(const models::SequenceClassifier& model, const ClassifierOptions& c,
+                             const text::SpecialTokens& special, const text::Batch& batch) {
+  const models::Tokens seen = {drop_words(batch.ids, special, c.word_dropout), batch.lengths};
+  const auto loss = [&](const Tensor& scores) {
+    return nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
+  };
+  if (c.adversarial == 0) return loss(model(seen));
+  const Shape shape = {seen.ids.size(0), seen.ids.size(1), model.classifier.weight.size(1)};
+  return nn::adversarial_loss(shape, c.adversarial, [&](const Tensor& shift) {
+    const Tensor moved = model.encode.embeddings.summed(seen) + shift;
+    return loss(model.classify(model.encode.from_sum(moved, seen), seen));
+  });
+}
+
+/// The examples of the files of one call.
+struct Files {
+  std::vector<text::Example> train, valid, test;
+};
+
+/// Tells --report how the trained model answers.
+void report(examples::Training& training, const models::SequenceClassifier& model,
+            const Names& names, const Files& files) {
+  const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
+    if (examples.empty()) return;
+    training.report(examples::confusion_of(model, examples).for_page(title, names.labels));
+  };
+  count(files.valid, "Held-out lines");
+  count(files.test, "Lines of --test");
+}
+
+/// Trains to the end and takes the best weights; false if it was stopped before.
+bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
+           const Files& files, models::SequenceClassifier& model) {
+  std::cout << files.train.size() << " lines, " << names.words->size() << " words, "
+            << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
+  if (!files.valid.empty()) std::cout << "; " << files.valid.size() << " lines are held out";
+  std::cout << std::endl;
+  examples::Lesson lesson = {.train = {text::lengths_of(files.train),
+                                       [&](std::span<const index_t> chosen) {
+                                         return training_loss_of(
+                                             model, c, names.words->special(),
+                                             text::make_batch(files.train, chosen));
+                                       }},
+                             .digest = examples::digest_of(files.train),
+                             .notes = examples::notes_of(names)};
+  if (!files.valid.empty()) {
+    lesson.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
+                         return loss_of(model, text::make_batch(files.valid, chosen));
+                       }};
+    lesson.digest ^= examples::digest_of(files.valid) * 3;
+  }
+  examples::Training training(program, model, std::move(lesson));
+  if (!training.run()) return false;
+  training.take_trained(model);
+  nn::eval(model);
+  if (training.has_report()) report(training, model, names, files);
+  return true;
+}
+
+/// The held-out lines that the options ask for; a share of `lines` leaves them.
+std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
+                                               const ClassifierOptions& c,
+                                               std::vector<text::LabelledText>& lines) {
+  std::vector<text::LabelledText> valid;
+  if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
+  if (c.valid_share > 0) {
+    valid = examples::hold_out(lines, c.valid_share, program.options.seed);
+    require(!valid.empty(), "train_classifier", "--valid-share must hold out at least 1 of ",
+            lines.size(), " lines, got ", c.valid_share);
+  }
+  require(!valid.empty() || program.options.patience == 0, "train_classifier",
+          "--patience needs held-out lines; give --valid FILE or --valid-share");
+  return valid;
+}
+
+/// Throws unless the options fit each other.
+void check(const examples::Program& program, const ClassifierOptions& c) {
+  require(!c.train.empty() || program.resumed, "train_classifier",
+          "needs --train FILE, or --resume DIR of a trained model");
+  require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
+          "--resume needs --train FILE to continue, or --test FILE or --predict to use the model");
+  require(c.valid.empty() || !c.train.empty(), "train_classifier", "--valid needs --train FILE");
+  require(c.valid.empty() || c.valid_share == 0, "train_classifier",
+          "--valid and --valid-share must not be given together");
+  require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
+          "--baseline needs --train FILE and --test FILE");
+  require(!c.train.empty() || program.options.report.empty(), "train_classifier",
+          "--report needs --train FILE");
+  require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
+          "--attention needs --test FILE or --train FILE");
+  require(!c.probabilities || c.predict, "train_classifier", "--probabilities needs --predict");
+}
+
+void run(const examples::Program& program, const ClassifierOptions& c) {
+  check(program, c);
+  // The files are read before anything is trained, so that no error waits for the end.
+  std::vector<text::LabelledText> all_lines;
+  if (!c.train.empty()) all_lines = text::read_labelled_lines(c.train);
+  std::vector<text::LabelledText> lines = all_lines;
+  std::vector<text::LabelledText> valid_lines;
+  if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
+  const Names names =
+      program.resumed ? examples::names_from(*program.resumed) : names_of(lines, all_lines, c);
+  Files files;
+  if (program.resumed) examples::require_same_files(program.resumed->file);
+  if (!c.test.empty()) {
+    examples::require_same_files(c.test);
+    files.test =
+        examples::examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
+  }
+  models::SequenceClassifier model = make_model(program, names, c);
+  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
+  (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
+  files.train = examples::examples_of(lines, c.train, names, c.max_words);
+  files.valid = examples::examples_of(valid_lines, c.valid, names, c.max_words);
+  const index_t classes = std::ssize(names.labels);
+  std::optional<examples::Confusion> baseline;
+  if (c.baseline) {
+    baseline.emplace(files.test, examples::word_pair_answers(files.train, files.test, classes),
+                     classes);
+  }
+  if (c.train.empty()) {
+    nn::load_trained(*program.resumed, model);
+  } else if (!train(program, c, names, files, model)) {
+    return;
+  }
+  nn::eval(model);
+  if (c.predict) examples::predict(model, names, {c.max_words, c.probabilities});
+  if (!files.test.empty()) examples::test(model, files.test, names.labels, baseline);
+  const auto& shown = !files.test.empty()    ? files.test
+                      : !files.valid.empty() ? files.valid
+                                             : files.train;
+  attention.write(std::ssize(shown), *names.words, model.encode, [&](index_t i) {
+    return examples::ReadText{shown[static_cast<std::size_t>(i)].ids};
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ClassifierOptions c;
+  std::vector<std::string> poolings;
+  for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
+  examples::Program program("train_classifier",
+                            "Trains a text classifier on lines of label<TAB>text.",
+                            {.layers = 1,
+                             .dropout = 0.3,
+                             .epochs = 8,
+                             .batch_size = 64,
+                             .learning_rate = 1e-3,
+                             .weight_decay = 0.05,
+                             .eps = 5e-5,
+                             .clip = 0.5});
+  program.add_input("--train", c.train, "training file: lines of label<TAB>text");
+  program.add_input("--test", c.test, "test file, evaluated at the end");
+  program.add_held_out(c.valid, c.valid_share);
+  program.add_for_call("--baseline", c.baseline,
+                       "train and test a linear model of words and word pairs too");
+  program.add_for_call("--predict", c.predict, "print the class of each line of standard input");
+  program.add_for_call("--probabilities", c.probabilities,
+                       "with --predict, print the probability of each class too");
+  program.add("--pooling", c.pooling, "pooling of the word vectors", poolings);
+  program.add("--word-dropout", c.word_dropout, "probability of hiding a word during training",
+              {0, 1});
+  program.add("--adversarial", c.adversarial,
+              "size of the adversarial perturbation; 0 disables it and halves the time", {0, 1e6});
+  program.add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
+              {0, 1});
+  program.add("--embedding-scale", c.embedding_scale,
+              "initial scale of word embeddings, relative to the sinusoidal positions",
+              {1e-6, 1e6});
+  program.add("--pair-rows", c.pair_rows, "rows of the table of word pairs; 0 disables it",
+              {0, 1'000'000'000});
+  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
+  program.add("--min-count", c.min_count, "minimum count of a word in the vocabulary",
+              {1, 1'000'000});
+  program.add("--vocabulary", c.vocabulary,
+              "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000});
+  program.add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
+              {1, 100'000});
+  examples::add_attention_options(program, c.attention);
+  return program.run(argc, argv, [&] { run(program, c); });
+}

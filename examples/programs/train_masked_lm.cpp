@@ -1,0 +1,271 @@
+// An encoder learns a text by guessing what was hidden in it: a masked language model.
+//
+//   train_masked_lm --text text.txt
+//
+// The last tenth of the text is held out. The loss there is printed in bits per hidden token, next to
+// the entropy of single tokens. Options: --help.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "examples/programs/attention_file.h"
+#include "examples/programs/named_tokenizer.h"
+#include "examples/programs/plan.h"
+#include "examples/programs/processes.h"
+#include "examples/programs/training.h"
+#include "models/models.h"
+#include "models/text/utf8.h"
+#include "nn/nn.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/ops.h"
+
+namespace {
+
+using namespace tessera;
+using text::Tokenizer;
+
+struct MaskedLmOptions {
+  std::string text;
+  std::string fill;
+  std::string tokenizer = "characters";
+  index_t length = 32;
+  index_t vocabulary = 10000;
+  examples::AttentionOptions attention;
+};
+
+constexpr double kHeldOut = 0.1;
+constexpr index_t kQuickExamples = 256;               // at an epoch's end
+constexpr const char* kUnknownSign = "\xef\xbf\xbd";  // U+FFFD, one token for either unit
+
+double bits(double nats) {
+  return nats / std::log(2.0);
+}
+
+/// The entropy of single tokens in bits: the least loss of a guess by frequency only.
+double unigram_entropy(std::span<const index_t> tokens) {
+  std::map<index_t, index_t> counts;
+  for (index_t token : tokens) ++counts[token];
+  double entropy = 0;
+  for (const auto& [token, count] : counts) {
+    const double share = static_cast<double>(count) / static_cast<double>(tokens.size());
+    entropy -= share * std::log2(share);
+  }
+  return entropy;
+}
+
+/// The labels of the chosen places only.
+Tensor labels_at(const Tensor& labels, const Tensor& places) {
+  return index_select(labels.flatten(), 0, places);
+}
+
+text::MaskedTokens hide(const text::Batch& batch, const Tokenizer& tokenizer, Rng& rng) {
+  return text::mask_tokens(batch.ids, tokenizer.special(), tokenizer.size(), rng);
+}
+
+struct Text {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<text::Example> train;
+  std::vector<text::Example> held_out;
+  double held_out_entropy;
+};
+
+Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
+  const std::string text = text::read_text(c.text);
+  const std::span<const std::string> texts(&text, 1);
+  const text::VocabularyOptions limit = {.max_size = c.vocabulary};
+  auto tokenizer = resumed ? text::tokenizer_from_text(resumed->text("vocabulary"), resumed->file)
+                           : examples::named_tokenizer(c.tokenizer, texts, limit);
+  const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
+  const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
+  if (held < 2)
+    fail_file(c.text, "must have at least ", 2 / kHeldOut, " tokens, got ", tokens.size());
+  const auto [train, test] =
+      std::pair(std::span(tokens).first(tokens.size() - held), std::span(tokens).last(held));
+  const auto cls = tokenizer->special().cls;
+  Text result{std::move(tokenizer), text::token_windows(train, c.length, cls),
+              text::token_windows(test, c.length, cls), unigram_entropy(test)};
+  std::cout << tokens.size() << ' '
+            << (examples::has_whole_units(c.tokenizer) ? c.tokenizer : "tokens") << ", "
+            << result.tokenizer->size() << " different; " << test.size()
+            << " at the end are held out" << std::endl;
+  return result;
+}
+
+/// The loss of guessing what is hidden in the chosen examples.
+nn::LossSum loss_of(const models::MaskedLm& model, const Text& text,
+                    const std::vector<text::Example>& examples, std::span<const index_t> chosen) {
+  const text::Batch batch = text::make_batch(examples, chosen);
+  const text::MaskedTokens hidden = hide(batch, *text.tokenizer, default_rng());
+  const Tensor places = text::places_of(hidden.labels);
+  return nn::summed_cross_entropy(model({hidden.ids, batch.lengths}, places),
+                                  labels_at(hidden.labels, places));
+}
+
+/// The first `count` examples of the held-out text, masked the same way each time.
+nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, index_t count) {
+  std::vector<index_t> lengths = text::lengths_of(text.held_out);
+  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(count)));
+  return {std::move(lengths), [&](std::span<const index_t> chosen) {
+            return loss_of(model, text, text.held_out, chosen);
+          }};
+}
+
+/// A text with blanks, [CLS] in front. Errors: more tokens than fit; bytes that are not UTF-8.
+text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& tokenizer,
+                             index_t max_tokens) {
+  require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "text must be UTF-8");
+  text::Encoding encoded = tokenizer.encode(sentence);
+  require(std::ssize(encoded.ids) <= max_tokens, "--fill", "text must have at most ",
+          max_tokens - 1, " tokens, got ", std::ssize(encoded.ids) - 1,
+          "; train with a larger --length");
+  return encoded;
+}
+
+/// The tokens of a text, and which of them are blanks: each _ is a [MASK].
+struct BlankedTokens {
+  std::vector<index_t> tokens;
+  std::vector<index_t> blanks;
+};
+
+BlankedTokens with_blanks(const Tokenizer& tokenizer, const std::string& sentence,
+                          index_t max_tokens) {
+  const text::Encoding encoded = tokenizer.encode(sentence, {.max_length = max_tokens});
+  BlankedTokens result = {.tokens = encoded.ids, .blanks = {}};
+  for (std::size_t i = 0; i < encoded.ids.size(); ++i) {
+    const text::Span at = encoded.offsets[i];
+    if (at.end != at.begin + 1 || sentence[static_cast<std::size_t>(at.begin)] != '_') continue;
+    result.blanks.push_back(static_cast<index_t>(i));
+    result.tokens[i] = tokenizer.special().mask.value();
+  }
+  return result;
+}
+
+/// The text with every _ replaced: the surest guess first, which then helps with the others.
+std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
+                        const std::string& sentence, index_t max_tokens) {
+  const text::SpecialTokens& special = tokenizer.special();
+  auto [tokens, blanks] = with_blanks(tokenizer, sentence, max_tokens);
+  const Tensor is_special = text::special_mask(arange(tokenizer.size()), special);
+  while (!blanks.empty()) {
+    const Tensor scores = model({from_vector(tokens).unsqueeze(0)}, from_vector(blanks));
+    const Tensor chances = where(is_special, -1.0, softmax(scores));  // they are no guesses
+    const auto surest = argmax(max(chances, {-1})).item<index_t>();
+    const auto guess = argmax(chances.select(0, surest)).item<index_t>();
+    tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] = guess;
+    blanks.erase(blanks.begin() + surest);
+  }
+  if (tokens.back() == special.sep) tokens.pop_back();
+  return tokenizer.decode(std::span(tokens).subspan(1));
+}
+
+/// The tokens in which every sixth letter or fourth word is a blank.
+std::string blanked_units(const Text& text, std::span<const index_t> tokens, bool words) {
+  const index_t step = words ? 4 : 6;
+  std::string result;
+  for (index_t i = 1; i <= std::ssize(tokens); ++i) {
+    const index_t id = tokens[static_cast<std::size_t>(i - 1)];
+    const bool unknown = id == text.tokenizer->special().unknown;
+    const std::string token(unknown ? kUnknownSign : text.tokenizer->token(id));
+    const bool blank = i % step == 0 && token != "\n" && token != " ";
+    result += (words && i > 1 ? " " : "") + (blank ? "_" : token);
+  }
+  return result;
+}
+
+/// The text in which every fourth word is a blank.
+std::string blanked_words(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  index_t count = 0;
+  for (std::string word; words >> word;) {
+    if (++count > 1) result += ' ';
+    result += count % 4 == 0 ? "_" : word;
+  }
+  return result;
+}
+
+/// A stretch of the held-out text with blanks.
+std::string blanked(const Text& text, const std::string& tokenizer) {
+  const std::span<const index_t> tokens = std::span(text.held_out.front().ids).subspan(1);
+  const auto first = [&](std::size_t most) { return tokens.first(std::min(tokens.size(), most)); };
+  if (!examples::has_whole_units(tokenizer)) {
+    return blanked_words(text.tokenizer->decode_text(first(29)));
+  }
+  const bool words = tokenizer == "words";
+  return blanked_units(text, first(words ? 29 : 79), words);
+}
+
+/// Trains to the end; false if it was stopped before.
+bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
+  examples::Lesson lesson = {
+      .train = {text::lengths_of(text.train),
+                [&](std::span<const index_t> chosen) {
+                  return loss_of(model, text, text.train, chosen);
+                }},
+      .held_out = held_out_examples(model, text, kQuickExamples),
+      .digest = examples::digest_of(text.train),
+      .keep_best = false,  // all of the held-out text is evaluated in the end
+      .summary = [](const nn::EpochReport& report) {
+        const double loss = report.totals.mean();
+        return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
+               "  held-out bits " + examples::fixed(bits(report.evaluation->totals.mean()), 3);
+      }};
+  lesson.notes.set("vocabulary", text.tokenizer->to_text());
+  return examples::Training(program, model, std::move(lesson)).run();
+}
+
+void run(const examples::Program& program, const MaskedLmOptions& c) {
+  require(!c.text.empty(), "train_masked_lm", "needs --text FILE");
+  const Text text = read(c, program.resumed);
+  encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
+  manual_seed(program.options.seed);
+  const index_t words = text.tokenizer->size();
+  examples::Plan plan = examples::plan_of(program, words, str_cat("--vocabulary ", c.vocabulary));
+  const index_t width = program.options.width;
+  plan.push_back(
+      {"cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)}});
+  examples::check_plan(program, plan);
+  examples::check_positions(program, "--length", c.length);
+  models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);
+  tokens.max_tokens = c.length;
+  models::MaskedLm model({.tokens = tokens});
+  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
+  std::cout << nn::parameter_count(model) << " parameters" << std::endl;
+  if (!train(program, text, model)) return;
+
+  const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
+  const double loss = nn::evaluate(model, all, {.processes = &examples::processes()}).mean();
+  nn::eval(model);
+  const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
+  std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "
+            << examples::fixed(bits(loss), 3) << ", unigram entropy "
+            << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
+            << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
+            << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
+  attention.write(1, *text.tokenizer, model.encode, [&](index_t) {
+    return examples::ReadText{with_blanks(*text.tokenizer, sentence, c.length).tokens};
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MaskedLmOptions c;
+  examples::Program program(
+      "train_masked_lm", "Trains a masked language model on a text.",
+      {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
+  program.add_input("--text", c.text, "training text, a UTF-8 file");
+  program.add_for_call("--fill", c.fill, "text with blanks (each _) to fill at the end");
+  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
+  program.add("--length", c.length, "tokens per sequence", {2, 100'000});
+  program.add("--vocabulary", c.vocabulary, "maximum vocabulary size",
+              {5, 10'000'000});  // the special ones and one more
+  examples::add_attention_options(program, c.attention);
+  return program.run(argc, argv, [&] { run(program, c); });
+}

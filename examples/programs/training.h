@@ -1,0 +1,143 @@
+// What the training programs share beyond nn::Trainer: its options from a command line, what a
+// person sees of it, its log, its checkpoints and interrupts. Where mpirun starts several processes
+// they train together, and only rank 0 writes.
+//
+//   return program.run(argc, argv, [&] {
+//     Model model(...);
+//     Training training(program, model, {.train = {lengths, loss}, .digest = digest});
+//     if (!training.run()) return;       // stopped before the end
+//     training.take_trained(model);
+//   });
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "examples/programs/program.h"
+#include "examples/programs/progress.h"
+#include "examples/programs/report.h"
+#include "examples/programs/run_lock.h"
+#include "models/pages/run_log.h"
+#include "models/text/batches.h"
+#include "models/token_encoder.h"
+#include "nn/training/checkpoint.h"
+#include "nn/training/optim.h"
+#include "nn/training/trainer.h"
+
+namespace tessera::examples {
+
+/// The encoder that the options describe, before normalised, with GELU.
+models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
+                                                  index_t vocabulary_size);
+
+/// **Errors**: std::runtime_error with the file's name: fewer than two labels, between which there is
+/// nothing to choose.
+void require_classes(const std::string& file, const std::vector<std::string>& labels);
+
+/// The data of a training.
+struct Lesson {
+  nn::Examples train;
+  nn::Examples held_out = {};  // evaluated after each epoch
+  std::uint64_t digest = 0;    // of all examples: a resumed run must have the same
+  nn::Checkpoint notes = {};   // the program's own part of checkpoints
+  bool keep_best = true;       // the weights of the best evaluation
+  bool has_accuracy = true;    // an answer is right or wrong
+  nn::BestBy best_by = nn::BestBy::kLoss;
+  /// The text of the line at the end of an epoch.
+  std::function<std::string(const nn::EpochReport&)> summary = {};
+};
+
+/// Training by AdamW, under a learning rate that rises and falls by straight lines.
+class Training {
+ public:
+  /// Trains all parameters of `model`; continues from the program's checkpoint, if there is
+  /// one.
+  template <class Model>
+  Training(const Program& program, Model& model, Lesson lesson)
+      : Training(program, model, groups_of(model), std::move(lesson)) {}
+  /// The same for these parameters, which must be all variables of `model`; a group may have a rate
+  /// of its own.
+  template <class Model>
+  Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
+           Lesson lesson)
+      : Training(program, std::move(groups), std::move(lesson)) {
+    begin(program, model);
+  }
+
+  /// Trains to the end, or until a signal or max_steps stops it; true if it reached the end.
+  /// Saves after each epoch and when it stops. **Errors**: StoppedBySignal, after saving.
+  bool run();
+
+  /// Gives the model the weights to use: the best ones, if they are known.
+  template <class Model>
+  void take_trained(Model& model) const {
+    nn::load_trained(trainer_->state(), model);
+  }
+
+  /// Whether --report asks for a page.
+  bool has_report() const { return report_.is_wanted(); }
+  /// Adds how a trained model answers to the page.
+  void report(pages::ClassCounts classes);
+
+ private:
+  Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson);
+  template <class Model>
+  static std::vector<nn::ParameterGroup> groups_of(Model& model) {
+    nn::set_requires_grad(model);
+    return nn::split_weight_decay(model);
+  }
+  template <class Model>
+  void begin(const Program& program, Model& model) {
+    trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
+    resume(program);
+    begin_report(program, nn::parameter_count(model));
+  }
+
+  nn::TrainerOptions trainer_options() const;
+  void resume(const Program& program);
+  void take_folder(const Program& program);
+  void check_processes(const Program& program) const;
+  void save() const;
+  void begin_report(const Program& program, index_t parameters);
+  std::string earlier_lines() const;
+  nn::RunEnd run_or_fail();
+  nn::RunEnd run_trainer(const nn::TrainerHooks& hooks);
+  void after_step(const nn::StepReport& report);
+  void after_evaluation(const nn::EvaluationReport& report);
+  void after_epoch(const nn::EpochReport& report);
+  void write(const pages::LoggedStep& step);
+  std::string standing() const;
+  void show(double loss);
+  double seconds() const;
+
+  TrainingOptions options_;
+  std::string save_flag_;
+  std::string attention_;          // the file of --attention, which is written after run()
+  std::unique_ptr<RunLock> lock_;  // of the folder of checkpoints
+  nn::Checkpoint base_;
+  Lesson lesson_;
+  nn::AdamW optimizer_;
+  std::optional<nn::Trainer> trainer_;
+  Progress progress_;
+  std::chrono::steady_clock::time_point start_;
+  index_t tokens_ = 0;      // of this call
+  index_t first_step_ = 0;  // of this call
+  std::ofstream log_;
+  Report report_;
+  std::string lines_;                         // of the log, kept for the report
+  double seconds_before_ = 0;                 // of earlier calls, as the log has them
+  std::optional<pages::LoggedStep> pending_;  // its evaluation comes
+};
+
+/// A number that changes with every element of the examples, for Lesson.
+std::uint64_t digest_of(std::span<const text::Example> examples);
+
+}  // namespace tessera::examples
