@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "tensor/io/locked_file.h"
 
 namespace tessera::examples {
 
@@ -20,7 +23,7 @@ class RunLock {
 
  private:
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  std::optional<detail::LockedFile> lock_;
 };
 
 }  // namespace tessera::examples

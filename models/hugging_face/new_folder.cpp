@@ -1,7 +1,6 @@
 #include "models/hugging_face/new_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include <vector>
 
 #include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tensor/io/locked_file.h"
 
 namespace tessera::models {
 
@@ -50,16 +49,7 @@ std::string prefix_of(const fs::path& target) {
   return str_cat('.', target.filename().string(), ".saving-");
 }
 
-/// Removes `folder` unless the process that writes it holds its lock.
-void remove_if_stale(const fs::path& folder) {
-  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (lock < 0) return;
-  std::error_code ignored;
-  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(folder, ignored);
-  ::close(lock);
-}
-
-/// Removes the folders that killed processes left for `target`. **Errors**: one is the old target
+/// Removes the folders that killed processes left for `target`, which nobody holds locked. **Errors**: one is the old target
 /// itself, whose process was killed between the two renames of exchange().
 void remove_stale_folders(const fs::path& target) {
   std::vector<fs::path> found;
@@ -74,7 +64,10 @@ void remove_stale_folders(const fs::path& target) {
     }
     found.push_back(entry->path());
   }
-  for (const fs::path& folder : found) remove_if_stale(folder);
+  for (const fs::path& folder : found) {
+    const detail::LockedFile lock(folder, O_RDONLY | O_DIRECTORY);
+    if (lock.is_locked() && lock.is_ours()) fs::remove_all(folder, error);
+  }
 }
 
 /// Gives `a` the name of `b`, which is there, and `b` that of `a`. At no time is there no `b`, unless
@@ -124,7 +117,7 @@ NewFolder::NewFolder(const fs::path& target, bool overwrite)
   check_target(target, overwrite);
   do {
     make_and_lock();
-  } while (!is_there(path_));  // between the two steps it may have been taken for a stale one
+  } while (!lock_->is_ours());  // between the two steps it may have been taken for a stale one
 }
 
 void NewFolder::make_and_lock() {
@@ -137,15 +130,17 @@ void NewFolder::make_and_lock() {
     path_.clear();
     fail_file(target_.string(), "cannot make a folder next to it: ", error.message());
   }
-  if (lock_ >= 0) ::close(lock_);
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ >= 0) ::flock(lock_, LOCK_EX);
+  lock_.emplace(path_, O_RDONLY | O_DIRECTORY);
+  if (lock_->error() != 0 && lock_->error() != ENOENT) {
+    fs::remove(std::exchange(path_, {}), error);
+    fail_file(target_.string(),
+              "cannot lock a folder next to it: ", std::generic_category().message(lock_->error()));
+  }
 }
 
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 fs::path NewFolder::subfolder(const std::string& name) const {

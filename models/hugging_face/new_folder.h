@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "tensor/io/locked_file.h"
 
 namespace tessera::models {
 
@@ -39,8 +42,8 @@ class NewFolder {
   void check_that_nothing_is_lost() const;
 
   std::filesystem::path target_;
-  std::filesystem::path path_;  // empty when it has taken the target's place
-  int lock_ = -1;               // on that folder: a process at work holds it, a killed one does not
+  std::filesystem::path path_;              // empty when it has taken the target's place
+  std::optional<detail::LockedFile> lock_;  // on that folder, while it is filled
   bool overwrite_;
 };
 

@@ -43,6 +43,7 @@ set(private
   models/text/unicode_tables.h
   tensor/io/json_document.h
   tensor/io/json_writer.h
+  tensor/io/locked_file.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h
   models/hugging_face/family_files.h

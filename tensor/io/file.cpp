@@ -1,7 +1,6 @@
 #include "tensor/io/file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
+
+#include "tensor/io/locked_file.h"
 
 namespace tessera {
 
@@ -118,20 +120,16 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 constexpr std::string_view kTemporaryPrefix = ".tessera-";
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
-/// Removes `path` if nobody writes it any more: a writer holds a lock, which goes with its process.
-void remove_if_stale(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
-}
-
-/// Removes what killed writers left in `folder`. Not to have done so is no error.
+/// Removes what killed writers left in `folder`, which nobody holds locked. Not to have done so is no
+/// error.
 void remove_stale_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
   while (!error && entry != std::filesystem::directory_iterator()) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix)) {
-      remove_if_stale(entry->path());
+      const detail::LockedFile file(entry->path(), O_RDONLY);
+      if (file.is_locked() && file.is_ours()) ::unlink(entry->path().c_str());
     }
     entry.increment(error);
   }
@@ -140,8 +138,7 @@ void remove_stale_files(const std::filesystem::path& folder) {
 /// A new file next to `target`, which is removed unless it took the target's place.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::filesystem::path& target)
-      : target_(target), file_(create(target)) {}
+  explicit TemporaryFile(const std::filesystem::path& target) : target_(target) { create(); }
   ~TemporaryFile() {
     if (!path_.empty()) ::unlink(path_.c_str());
   }
@@ -150,7 +147,7 @@ class TemporaryFile {
 
   void write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
+      const ssize_t n = ::write(file_->descriptor(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
       check(n >= 0, "cannot write");
       bytes = bytes.subspan(static_cast<std::size_t>(n));
@@ -159,7 +156,7 @@ class TemporaryFile {
 
   /// The file stays open, and locked, until it has its new name; fsync reports what close could.
   void take_the_place() {
-    check(::fsync(file_.get()) == 0, "cannot write to disk");
+    check(::fsync(file_->descriptor()) == 0, "cannot write to disk");
     check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
     path_.clear();
     // The new name should survive a power cut too. Some file systems have no such call for folders.
@@ -170,23 +167,18 @@ class TemporaryFile {
 
  private:
   /// Opens a file that did not exist and locks it, so that nobody takes it for a stale one. Between
-  /// the two steps somebody may have done so; then it has no name any more, and another is made.
-  int create(const std::filesystem::path& target) {
+  /// the two steps somebody may have done so; then another is made.
+  void create() {
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
-      path_ = folder_of(target) /
+      path_ = folder_of(target_) /
               str_cat(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
-      Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-      if (file.get() < 0 && errno == EEXIST) continue;
-      if (file.get() < 0) break;
-      while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
-      }
-      struct stat status {};
-      if (::fstat(file.get(), &status) != 0 || status.st_nlink > 0) return file.release();
+      file_.emplace(path_, O_WRONLY | O_CREAT | O_EXCL);
+      if (file_->is_ours()) return;
+      if (file_->error() != 0 && file_->error() != EEXIST) break;
     }
-    const int error = errno;
-    path_.clear();
-    fail_file(target.string(), "cannot create a file in its folder: ", system_message(error));
+    fail_file(target_.string(),
+              "cannot create a file in its folder: ", system_message(file_->error()));
   }
 
   void check(bool good, const char* what) const {
@@ -195,7 +187,7 @@ class TemporaryFile {
 
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty when there is nothing to remove
-  Descriptor file_;
+  std::optional<detail::LockedFile> file_;
 };
 
 /// A device or a pipe must not be replaced: who may write beside /dev/null could take it from all.
