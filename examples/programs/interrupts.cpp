@@ -24,8 +24,7 @@ InterruptScope::InterruptScope() {
     action.sa_handler = note;
     action.sa_flags = reset | SA_RESTART;
     sigaction(kSignals[i], nullptr, &before_[i]);
-    const bool stays_ignored = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;
-    if (!stays_ignored) sigaction(kSignals[i], &action, nullptr);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 }
 

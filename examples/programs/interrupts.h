@@ -8,7 +8,7 @@
 namespace tessera::examples {
 
 /// While one is in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM kills. A
-/// SIGHUP that is ignored, as under nohup, stays ignored.
+/// signal that is ignored stays ignored, as SIGHUP under nohup and SIGINT in a script's `program &`.
 class InterruptScope {
  public:
   InterruptScope();
