@@ -9,6 +9,7 @@
 #include "examples/programs/command_line.h"
 #include "examples/programs/interrupts.h"
 #include "examples/programs/option_checks.h"
+#include "examples/programs/processes.h"
 #include "nn/training/shards.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -177,8 +178,21 @@ void Program::add_common_options() {
   files_.add_checkpoint("--resume", options.resume, kCheckpointFile);
 }
 
-void Program::resume() {
+/// Locks the folder that this call saves to, if its checkpoint is the one to be loaded.
+void Program::lock_folder(const std::filesystem::path& checkpoint) {
+  const std::string& folder = options.save.empty() ? options.resume : options.save;
+  std::error_code error;
+  const std::filesystem::path saved = std::filesystem::path(folder) / kCheckpointFile;
+  if (!std::filesystem::equivalent(saved, checkpoint, error)) return;
+  lock = lock_of_checkpoints(folder, kCheckpointFile);
+}
+
+void Program::resume(bool trains) {
   const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
+  from_first([&] {  // all processes get its errors
+    if (trains) lock_folder(file);
+    return std::string();
+  });
   resumed = nn::load_checkpoint(file);
   if (resumed->text("program") != name_) {
     fail_file(resumed->file, "must be a checkpoint of ", name_, ", got one of ",
@@ -217,12 +231,13 @@ nn::Checkpoint Program::settings() const {
   return checkpoint;
 }
 
-int Program::run(int argc, char** argv, const std::function<void()>& body) {
+int Program::run(int argc, char** argv, const std::function<void()>& body,
+                 const std::function<bool()>& trains) {
   constexpr const char* kAdvice = "; a smaller --batch or shorter texts take less";
   int stopped = 0;
   const int code = run_command_line(line_->app, argc, argv, name_, kAdvice, [&] {
     set_threads(threads_);
-    if (!options.resume.empty()) resume();
+    if (!options.resume.empty()) resume(trains());
     files_.check(name_);
     try {
       body();

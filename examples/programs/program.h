@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "examples/programs/named_files.h"
 #include "examples/programs/range.h"
+#include "examples/programs/run_lock.h"
 #include "nn/training/checkpoint.h"
 
 namespace tessera::examples {
@@ -86,7 +88,10 @@ class Program {
 
   /// Parses the command line, loads the checkpoint that --resume names, takes the run's options
   /// from it, and calls `body`. Returns 128 + signal if the run was stopped by StoppedBySignal.
-  int run(int argc, char** argv, const std::function<void()>& body);
+  /// `trains`: whether these options ask for training, and not only for the answers of a trained model.
+  int run(
+      int argc, char** argv, const std::function<void()>& body,
+      const std::function<bool()>& trains = [] { return true; });
 
   /// The start of a checkpoint: whose it is, and the run's options.
   nn::Checkpoint settings() const;
@@ -103,13 +108,17 @@ class Program {
 
   TrainingOptions options;
   std::optional<nn::Checkpoint> resumed;
+  /// Of the folder of a run that goes on there. It was locked before the checkpoint was loaded, so no
+  /// other run saves a newer one, which this run would replace.
+  std::shared_ptr<const RunLock> lock;
 
  private:
   struct CommandLine;  // of the library that parses it, which takes long to compile
 
   void add_model_options();
   void add_common_options();
-  void resume();
+  void lock_folder(const std::filesystem::path& checkpoint);
+  void resume(bool trains);
 
   std::string name_;
   std::string save_flag_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
@@ -19,7 +20,7 @@ RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(
     if (lock_->is_taken()) {
       fail_file(
           folder,
-          "another run is writing there; wait until it ends, or name a "
+          "must not be in use, but another run is writing there; wait until it ends, or name a "
           "different folder");
     }
   } while (!lock_->is_ours());  // its last owner has just removed it
@@ -27,6 +28,15 @@ RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(
 
 RunLock::~RunLock() {
   ::unlink(file_.c_str());
+}
+
+std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, const char* file) {
+  const std::filesystem::path path = folder;
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail_file(folder, "cannot make this folder: ", error.message());
+  check_writable(path / file);
+  return std::make_shared<const RunLock>(path / ".lock", folder);
 }
 
 }  // namespace tessera::examples

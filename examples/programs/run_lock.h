@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -25,5 +26,9 @@ class RunLock {
   std::filesystem::path file_;
   std::optional<detail::LockedFile> lock_;
 };
+
+/// Makes the folder of a run's checkpoints, if it is not there, and locks it; `file` will be written in
+/// it. **Errors**: as RunLock; the folder cannot be made, or `file` in it not be written.
+std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, const char* file);
 
 }  // namespace tessera::examples

@@ -284,5 +284,6 @@ int main(int argc, char** argv) {
   program.add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
               {1, 100'000});
   examples::add_attention_options(program, c.attention);
-  return program.run(argc, argv, [&] { run(program, c); });
+  return program.run(
+      argc, argv, [&] { run(program, c); }, [&] { return !c.train.empty(); });
 }

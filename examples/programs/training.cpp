@@ -15,7 +15,6 @@
 #include "examples/programs/processes.h"
 #include "nn/training/digest.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
@@ -51,14 +50,6 @@ std::string kept_log(const std::string& path, index_t step) {
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream file(path);
   return kept_lines(file, step);
-}
-
-/// Makes the folder in which checkpoints will be written.
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail_file(folder, "cannot make this folder: ", error.message());
-  check_writable(std::filesystem::path(folder) / kCheckpointFile);
 }
 
 /// The signal that has stopped the processes, whichever has received it; 0: none has.
@@ -171,16 +162,13 @@ void Training::resume(const Program& program) {
 /// Makes the folder of checkpoints this run's own. **Errors**: another run writes there, or has saved
 /// there and is not to be overwritten.
 void Training::take_folder(const Program& program) {
-  make_folder(options_.save);
-  const std::filesystem::path folder = options_.save;
-  lock_ = std::make_unique<RunLock>(folder / ".lock", options_.save);
-  const std::filesystem::path file = folder / kCheckpointFile;
+  if (program.lock) return;  // the run goes on there
+  lock_ = lock_of_checkpoints(options_.save, kCheckpointFile);
+  const std::filesystem::path file = std::filesystem::path(options_.save) / kCheckpointFile;
   std::error_code error;
-  const bool goes_on =
-      program.resumed && std::filesystem::equivalent(file, program.resumed->file, error);
-  if (options_.overwrite || goes_on || !std::filesystem::exists(file, error)) return;
-  fail_file(file.string(), "contains a saved run; continue with --resume ", options_.save,
-            ", or replace it with --overwrite");
+  if (options_.overwrite || !std::filesystem::exists(file, error)) return;
+  fail_file(file.string(), "must not exist, but contains a saved run; continue with --resume ",
+            options_.save, ", or replace it with --overwrite");
 }
 
 /// What log and report begin with: a header, and the lines up to where this call continues.

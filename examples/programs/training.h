@@ -120,8 +120,8 @@ class Training {
 
   TrainingOptions options_;
   std::string save_flag_;
-  std::string attention_;          // the file of --attention, which is written after run()
-  std::unique_ptr<RunLock> lock_;  // of the folder of checkpoints
+  std::string attention_;                // the file of --attention, which is written after run()
+  std::shared_ptr<const RunLock> lock_;  // of the folder of checkpoints, unless the program has it
   nn::Checkpoint base_;
   Lesson lesson_;
   nn::AdamW optimizer_;

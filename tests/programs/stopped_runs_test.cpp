@@ -75,8 +75,8 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
     const std::string saved = contents(folder_ / kSavedFile);
     EXPECT_TRUE(
         fails(program, saving + "--seed 1",
-              "run/checkpoint.safetensors: contains a saved run; continue with --resume run, or "
-              "replace it with --overwrite"));
+              "run/checkpoint.safetensors: must not exist, but contains a saved run; continue with "
+              "--resume run, or replace it with --overwrite"));
     EXPECT_TRUE(contents(folder_ / kSavedFile) == saved);
     const Outcome outcome = run(program, saving + "--seed 1 --overwrite");
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -100,6 +100,26 @@ TEST_F(StoppedRuns, OneWritesAFolderAtATime) {
   EXPECT_EQ(run("inspect_checkpoint", kSavedFile).status, 0) << "reading is free";
   kill(first);
   EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "run/.lock"));
+}
+
+// A run that goes on reads the checkpoint when no other run can save one any more: what it reads is
+// the newest, and is what it replaces.
+TEST_F(StoppedRuns, AFolderIsLockedBeforeItsCheckpointIsRead) {
+  ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
+  fs::copy(folder_ / "run", folder_ / "good", fs::copy_options::recursive);
+  write(kSavedFile, "no checkpoint");
+  const int lock = ::open(path("run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  const std::string go_on = "--resume run --train train.tsv ";
+  EXPECT_TRUE(fails("train_classifier", go_on, kIsLocked));
+  EXPECT_TRUE(fails("train_classifier", go_on + "--save ./run/", kIsLocked));
+  // What is only read is not locked.
+  EXPECT_TRUE(fails("train_classifier", go_on + "--save other", kSavedFile));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict </dev/null", kSavedFile));
+  ::close(lock);
+  EXPECT_TRUE(fails("train_classifier", go_on, kSavedFile));
+  EXPECT_EQ(run("train_classifier", "--resume good --train train.tsv --save other").status, 0);
   EXPECT_FALSE(fs::exists(folder_ / "run/.lock"));
 }
 
@@ -144,14 +164,17 @@ TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
   }
 }
 
-TEST_F(StoppedRuns, AHangupIsIgnoredUnderNohup) {
+// As SIGHUP under nohup, and SIGINT of a job that a script starts with &.
+TEST_F(StoppedRuns, IgnoreTheSignalsThatWereIgnoredAtTheStart) {
   // UCX, which Debian 13's Open MPI loads, takes SIGHUP for itself unless told not to.
   LaunchedRun run = start("train_reverse", kEndlessRun,
-                          "--default-signal=TERM --ignore-signal=HUP UCX_DEBUG_SIGNO=0");
+                          "--default-signal=TERM --ignore-signal=HUP,INT UCX_DEBUG_SIGNO=0");
   ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
-  ::kill(run.command(), SIGHUP);
-  fs::remove(folder_ / kSavedFile);
-  EXPECT_TRUE(await(run, kSavedFile)) << "it saves after each epoch";
+  for (const int signal : {SIGHUP, SIGINT}) {
+    ::kill(run.command(), signal);
+    fs::remove(folder_ / kSavedFile);
+    EXPECT_TRUE(await(run, kSavedFile)) << "it saves after each epoch";
+  }
   ::kill(run.command(), SIGTERM);
   EXPECT_EQ(code_of(run), 128 + SIGTERM);
 }
