@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "examples/programs/processes.h"
+#include "examples/programs/same_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -66,21 +67,30 @@ bool is_same(const fs::path& a, const fs::path& b) {
   });
 }
 
-/// Whether `file` is in the folder, or is a link to a file that is.
+/// Whether the path, which is resolved, is in the folder.
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(resolved(folder));
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+/// Whether `file` is in the folder, or is a link to a place in it.
 bool is_inside(const fs::path& file, const fs::path& folder) {
+  return std::ranges::any_of(places_of(file),
+                             [&](const fs::path& place) { return is_below(place, folder); });
+}
+
+/// Whether `file` is, or will be, a file of the model in the folder: one with such a name in the
+/// folder, or one that such a file is linked to.
+bool is_of_model(const fs::path& file, const fs::path& folder) {
   constexpr int kDepth = 2;  // models have their modules in folders of their own
-  const fs::path root = resolved(folder);
   for (const fs::path& place : places_of(file)) {
-    const fs::path relative = place.lexically_relative(root);
-    if (!relative.empty() && *relative.begin() != "..") return true;
+    if (is_model_file(place) && is_below(place, folder)) return true;
   }
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) return false;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry.depth() >= kDepth) entry.disable_recursion_pending();
-    std::error_code none;
-    if (fs::equivalent(entry->path(), file, none)) return true;
+    if (is_model_file(entry->path()) && is_same(entry->path(), file)) return true;
   }
   return false;
 }
@@ -135,8 +145,10 @@ void NamedFiles::check_output(const std::string& program, const Named& output,
       if (path.empty()) continue;
       const std::string by = other.flag + ' ' + path.string();
       if (is_same(file, path)) refuse(kind, by);
-      const bool holds = other.role == Role::kRead ? is_folder(path) : other.how == Output::kFolder;
-      if (holds && is_inside(file, path)) refuse("inside " + kind, by);
+      if (other.role == Role::kRead && is_folder(path) && is_of_model(file, path)) {
+        refuse("a file of " + kind, by);
+      }
+      if (other.how == Output::kFolder && is_inside(file, path)) refuse("inside " + kind, by);
     }
   }
 }

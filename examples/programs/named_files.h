@@ -20,7 +20,7 @@ enum class Output {
 /// so this keeps the addresses of their values, which are empty where an option is absent.
 class NamedFiles {
  public:
-  /// A file, or a folder with all that is in it.
+  /// A file, or a folder with the model files in it.
   void add_input(std::string flag, const std::string& path);
   void add_inputs(std::string flag, const std::vector<std::string>& paths);
   void add_output(std::string flag, const std::string& path, Output how = Output::kReplaced);
@@ -32,8 +32,9 @@ class NamedFiles {
 
   /// Checks all outputs before the work begins, in the process that writes them; standard input and
   /// output are files as well, if they are redirected. Links are followed.
-  /// **Errors**: std::invalid_argument in the name of `program`: an output that is an input or another
-  /// output, or is inside one; std::runtime_error: as check_writable().
+  /// **Errors**: std::invalid_argument in the name of `program`: an output that is an input, a file of a
+  /// model that is one, or another output, or is in the folder of one; std::runtime_error: as
+  /// check_writable().
   void check(const std::string& program) const;
 
  private:

@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_read(const fs::path& file) {
-  const fs::path kind = file.extension();
-  return kind == ".json" || kind == ".model" || kind == ".safetensors" || kind == ".txt";
-}
-
 /// The file itself, or those of the folder; none if there is neither: the reader reports that.
 std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code error;
@@ -29,7 +24,8 @@ std::vector<fs::path> files_of(const fs::path& path) {
   std::vector<fs::path> files;
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (is_read(entry->path()) && entry->is_regular_file(error)) files.push_back(entry->path());
+    if (is_model_file(entry->path()) && entry->is_regular_file(error))
+      files.push_back(entry->path());
   }
   std::ranges::sort(files);
   return files;
@@ -49,6 +45,13 @@ std::string content_of(const fs::path& path) {
 }
 
 }  // namespace
+
+bool is_model_file(const fs::path& file) {
+  const fs::path name = file.filename();
+  const fs::path kind = name.extension();
+  return kind == ".json" || kind == ".model" || kind == ".safetensors" || name == "vocab.txt" ||
+         name == "merges.txt";
+}
 
 void require_same_files(const fs::path& path) {
   if (processes().size() == 1) return;

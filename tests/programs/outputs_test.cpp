@@ -68,9 +68,9 @@ TEST_F(Outputs, AreNoInputs) {
   fs::create_hard_link(folder_ / "m/model.safetensors", folder_ / "weights");
   fs::rename(folder_ / "bert/vocab.txt", folder_ / "blob");  // as the hub's cache lays folders out
   fs::create_symlink("../blob", folder_ / "bert/vocab.txt");
+  fs::create_symlink("m/added_tokens.json", folder_ / "config");  // which is not there
   fs::copy(folder_ / "lines.txt", folder_ / "x.html");
   const std::string embed = "--model m lines.txt --output ";
-  const std::string bert = "--model bert lines.txt ";
   expect_refused(
       {{"embed", embed + "lines.txt",
         "--output must not be an input, got lines.txt (FILE lines.txt)"},
@@ -80,14 +80,14 @@ TEST_F(Outputs, AreNoInputs) {
        {"embed", "--model m symbolic.txt --output lines.txt", "must not be an input"},
        {"embed", "--model m --output lines.txt < lines.txt", "(standard input)"},
        {"embed", embed + "m/model.safetensors",
-        "--output must not be inside an input, got m/model.safetensors (--model m)"},
-       {"embed", embed + "link/1_Pooling/config.json", "inside an input"},
-       {"embed", embed + "m/new.npy", "inside an input"},
-       {"embed", "--model link lines.txt --output m/new.npy", "inside an input"},
-       {"embed", embed + "weights", "inside an input"},
+        "--output must not be a file of an input, got m/model.safetensors (--model m)"},
+       {"embed", embed + "link/1_Pooling/config.json", "a file of an input"},
+       {"embed", embed + "m/merges.txt", "a file of an input"},
+       {"embed", "--model link lines.txt --output m/tokenizer.model", "a file of an input"},
+       {"embed", embed + "weights", "a file of an input"},
+       {"embed", embed + "config", "a file of an input"},
        {"embed", "--model m x.html --attention x.html", "--attention must not be an input"},
-       {"tag_tokens", bert + "--attention bert/a.html", "inside an input"},
-       {"tag_tokens", "--model bert lines.txt --attention blob", "inside an input"},
+       {"tag_tokens", "--model bert lines.txt --attention blob", "a file of an input"},
        {"classify_text", "--model bert x.html --attention x.html", "--attention must not be"},
        {"fill_mask", "--model bert x.html --attention x.html", "--attention must not be"},
        {"rerank", "--model reranker --query a x.html --attention x.html", "--attention must not"},
@@ -125,6 +125,19 @@ TEST_F(Outputs, AreNotOneFile) {
         "--attention must not be inside another output, got new/a.html (--save new)"}});
   EXPECT_EQ(run("embed", "--model m lines.txt --output y.npy >y.npy 2>err.txt #").status, 2);
   EXPECT_NE(contents(folder_ / "err.txt").find("(standard output)"), std::string::npos);
+}
+
+// A model's folder may have other files too: only those that models are read from are inputs.
+TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
+  fs::copy(golden_folder("sentence"), folder_, fs::copy_options::recursive);
+  const std::string embed = "--model . lines.txt --attention a.html --output ";
+  for (int i = 0; i < 2; ++i) {  // and again, over the first
+    const Outcome outcome = run("embed", embed + "./vectors.npy");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  }
+  EXPECT_EQ(load_npy(path("vectors.npy")).size(0), 2);
+  expect_refused({{"embed", embed + "./vocab.txt",
+                   "--output must not be a file of an input, got ./vocab.txt (--model .)"}});
 }
 
 // A folder that the program makes for its checkpoint may have its other outputs.
