@@ -63,7 +63,7 @@ double seconds_of_copies(index_t copies, bool one_thread) {
     int status = 0;
     all_well = waitpid(worker, &status, 0) == worker && status == 0 && all_well;
   }
-  if (!all_well) fail("busy", "a copy of this program did not start, or failed");
+  if (!all_well) fail("busy", "all copies of this program must start and end without an error");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

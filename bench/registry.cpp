@@ -67,7 +67,8 @@ void register_case(const std::string& name, const Cost& cost, std::function<Case
   auto kind = std::find_if(all.begin(), all.end(), same);
   if (kind == all.end()) {
     const auto none = [](Parameters& p) -> Work {
-      fail("tessera_bench", "no benchmark has the name '", p.name(), "'; see --list ", p.kind());
+      fail("tessera_bench", "name must be that of a benchmark, got '", p.name(), "'; see --list ",
+           p.kind());
     };
     kind = all.insert(all.end(), {.name = kind_of(name), .work = none});
   }
@@ -113,7 +114,7 @@ std::vector<Selected> select(const std::string& name) {
   for (const Kind& kind : all_kinds()) names.push_back(kind.name);
   std::string like;
   for (const std::string& other : near_misses(kind_of(name), names)) like += " " + other;
-  fail("tessera_bench", "no benchmark has the name '", name, "'; ",
+  fail("tessera_bench", "name must be that of a benchmark, got '", name, "'; ",
        like.empty() ? "see --list" : "similar names:" + like);
 }
 

@@ -71,7 +71,7 @@ void apply(const std::string& filter, std::vector<Selected>& cases) {
   if (!cases.empty()) return;
   std::string like;
   for (const std::string& other : near_misses(without_signs(filter), names)) like += " " + other;
-  fail("--filter", "no benchmark matches '", filter, "'; ",
+  fail("--filter", "must match a benchmark, got '", filter, "'; ",
        like.empty() ? "see --list" : "similar names:" + like);
 }
 

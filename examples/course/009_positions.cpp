@@ -116,7 +116,8 @@ void products_of_sines() {
   show("sum of products, column by column", shown);
   show("cos(d f_0) + ... + cos(d f_3)", by_formula);
   const double difference = largest_difference(shown, by_formula);
-  require(difference <= 1e-12, "009_positions", "the formula is off by ", difference);
+  require(difference <= 1e-12, "009_positions",
+          "the formula must give the same sums to 1e-12, got a difference of ", difference);
 }
 
 void rotation() {
@@ -185,7 +186,8 @@ void shifted_sequence() {
   const Tensor x = randn({1, 8, 16}, kFloat64, rng);
   const Tensor later = layer({.x = x, .positions = arange(100, 108)});
   const double difference = largest_difference(to_matrix(layer(x)), to_matrix(later));
-  require(difference <= 1e-4, "009_positions", "the two outputs differ by ", difference);
+  require(difference <= 1e-4, "009_positions",
+          "the two outputs must be the same to 1e-4, got a difference of ", difference);
   std::printf("no number of the outputs differs by more than 1e-4\n\n");
 }
 

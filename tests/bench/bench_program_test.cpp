@@ -196,9 +196,9 @@ TEST_F(BenchProgram, ListsNamesThatItTakes) {
 
 TEST_F(BenchProgram, WhatItRefuses) {
   EXPECT_TRUE(refuses("--filter '^matmul/M:65/N:64/K:64$'",
-                      "no benchmark matches '^matmul/M:65/N:64/K:64$'; similar names: "
+                      "must match a benchmark, got '^matmul/M:65/N:64/K:64$'; similar names: "
                       "matmul/M:64/N:64/K:64 "));
-  EXPECT_TRUE(refuses("--benchmark_filter=nothing", "no benchmark matches 'nothing'"));
+  EXPECT_TRUE(refuses("--benchmark_filter=nothing", "must match a benchmark, got 'nothing'"));
   EXPECT_TRUE(refuses("--filter 'mat('", "--filter: must be a regular expression, got 'mat('"));
   EXPECT_TRUE(refuses("matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; similar names: matmul "));
   EXPECT_TRUE(refuses("matmul_ladder/step:99", "'matmul_ladder/step:99'"));

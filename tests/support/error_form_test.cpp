@@ -94,7 +94,7 @@ std::string fault_of(const std::vector<std::string>& arguments) {
   std::string text;
   bool has_words = false, has_rule = false;
   for (const std::string& argument : arguments) {
-    if (argument.ends_with("...")) return "";  // what others said
+    if (argument.ends_with("...") || argument.ends_with(".what()")) return "";  // others said it
     has_rule = has_rule || std::regex_match(argument, kConstant);
     const std::optional<std::string> words = words_of(argument);
     has_words = has_words || words.value_or("").find_first_of(kLetters) != std::string::npos;
@@ -112,7 +112,7 @@ std::string fault_of(const std::vector<std::string>& arguments) {
 /// What is wrong with the errors of a source, each as "line N: ...".
 std::vector<std::string> faults_in(const std::string& commented) {
   static const std::regex kCall("(\\.|->|\\b)(fail|require|fail_file|fail_here)\\(");
-  static const std::regex kOp("^\\s*\"(--)?[A-Za-z][\\w:<>/-]*\"$");
+  static const std::regex kOp("^\\s*\"(--)?\\w[\\w:<>/-]*\"$");
   const std::string source = without_comments(commented);
   std::vector<std::string> faults;
   for (std::sregex_iterator call(source.begin(), source.end(), kCall), end; call != end; ++call) {
@@ -139,7 +139,7 @@ std::vector<std::string> faults_in(const std::string& commented) {
 
 TEST(ErrorForm, TextsSayWhatMustBe) {
   const fs::path root = TESSERA_SOURCE_DIR;
-  for (const char* folder : {"tensor", "nn", "models"}) {
+  for (const char* folder : {"tensor", "nn", "models", "examples", "bench"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cpp") continue;
@@ -162,6 +162,7 @@ TEST(ErrorForm, TheRuleItself) {
   EXPECT_EQ(fault(R"(fail(kOp, what, " must have 1 axis, got ", n);)"), "");
   EXPECT_EQ(fault(R"(fail_file(name, "line ", 3, ": must be a number");)"), "");
   EXPECT_EQ(fault(R"(json.fail("must be a list"); fail(op, text);)"), "");
+  EXPECT_EQ(fault(R"(fail_file(name, "line ", 3, ": ", error.what());)"), "");
   EXPECT_EQ(fault("// fail(op, \"Wrong.\")\n/* fail(op, \"Wrong.\") */ f(1'000, '\"');"), "");
   EXPECT_EQ(fault("\n\nfail(op, \"X shall \"\n\"be\");"), "line 3: says 'shall'");
   EXPECT_EQ(fault(R"(fail("op", "Expected one, must be");)"),
