@@ -15,10 +15,13 @@ namespace {
 
 #if defined(__cpp_lib_to_chars)
 template <class T>
-bool parse(std::string_view text, T& value) {
+std::errc parse(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end;
+  T number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (rest != end) return std::errc::invalid_argument;
+  if (error == std::errc()) value = number;
+  return error;
 }
 #else  // libc++ before 20 reads integers only
 double read(const char* text, char** rest, locale_t locale, double) {
@@ -29,10 +32,10 @@ float read(const char* text, char** rest, locale_t locale, float) {
 }
 
 template <class T>
-bool parse(std::string_view text, T& value) {
+std::errc parse(std::string_view text, T& value) {
   if (text.empty() || text.find_first_of(" \t\n\v\f\r+xX") == 0 ||
       text.find_first_of("xX") != text.npos) {
-    return false;  // which the C library takes
+    return std::errc::invalid_argument;  // which the C library takes
   }
   static const locale_t kC = newlocale(LC_ALL_MASK, "C", nullptr);
   const std::string copy(text);
@@ -40,19 +43,20 @@ bool parse(std::string_view text, T& value) {
   errno = 0;
   const T read_value = read(copy.c_str(), &rest, kC, T());
   const bool is_lost = errno == ERANGE && (read_value == 0 || std::isinf(read_value));
-  if (is_lost || rest != copy.c_str() + copy.size()) return false;
+  if (rest != copy.c_str() + copy.size()) return std::errc::invalid_argument;
+  if (is_lost) return std::errc::result_out_of_range;
   value = read_value;
-  return true;
+  return std::errc();
 }
 #endif
 
 }  // namespace
 
-bool parse_number(std::string_view text, float& value) {
-  return parse(text, value);
+ParsedNumber parse_number(std::string_view text, float& value) {
+  return ParsedNumber(parse(text, value));
 }
-bool parse_number(std::string_view text, double& value) {
-  return parse(text, value);
+ParsedNumber parse_number(std::string_view text, double& value) {
+  return ParsedNumber(parse(text, value));
 }
 
 }  // namespace tessera

@@ -8,15 +8,29 @@
 
 namespace tessera {
 
+/// What a text holds: a number, one that the type cannot hold, or something else.
+class ParsedNumber {
+ public:
+  explicit ParsedNumber(std::errc error) : error_(error) {}
+  operator bool() const { return error_ == std::errc(); }
+  bool is_out_of_range() const { return error_ == std::errc::result_out_of_range; }
+
+ private:
+  std::errc error_;
+};
+
 /// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
 /// change. For float and double, "inf" and "nan" are numbers too.
 template <std::integral T>
-bool parse_number(std::string_view text, T& value) {
+ParsedNumber parse_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end;
+  T number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (rest != end) return ParsedNumber(std::errc::invalid_argument);
+  if (error == std::errc()) value = number;
+  return ParsedNumber(error);
 }
-bool parse_number(std::string_view text, float& value);
-bool parse_number(std::string_view text, double& value);
+ParsedNumber parse_number(std::string_view text, float& value);
+ParsedNumber parse_number(std::string_view text, double& value);
 
 }  // namespace tessera

@@ -18,18 +18,6 @@ namespace tessera::examples {
 
 namespace {
 
-/// Whether `text` is a number, also one that no double can hold.
-bool is_number(std::string_view text) {
-  double mantissa = 0;
-  index_t exponent = 0;
-  const std::size_t e = text.find_first_of("eE");
-  if (!parse_number(text.substr(0, e), mantissa)) return false;
-  if (e == text.npos) return true;
-  text.remove_prefix(e + 1);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  return parse_number(text, exponent);
-}
-
 /// The text in front of a line's first tab.
 std::string_view first_field(std::string_view line) {
   return line.substr(0, line.find('\t'));
@@ -119,7 +107,9 @@ std::string guessed_task(const std::string& file, bool pair) {
   bool all_numbers = true;
   for (const std::string& line : lines) {
     labels.insert(first_field(line));
-    all_numbers = all_numbers && is_number(first_field(line));
+    double value = 0;
+    const ParsedNumber label = parse_number(first_field(line), value);
+    all_numbers = all_numbers && (label || label.is_out_of_range());
   }
   const auto has_fraction = [](std::string_view label) {
     return label.find('.') != std::string_view::npos;
