@@ -130,8 +130,9 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   const std::vector<float> scores =
       model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    models::require_finite(std::span(scores).subspan(i, 1), examples::line_name(options.model.file),
-                           static_cast<index_t>(i));
+    models::require_finite_outputs(std::span(scores).subspan(i, 1),
+                                   examples::line_name(options.model.file),
+                                   static_cast<index_t>(i));
   }
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -157,7 +158,7 @@ void print_table(const models::SentenceEncoder& model, const std::vector<std::st
                  const Tensor& vectors, const models::TextName& name) {
   const Tensor table = model.similarity(vectors, vectors);
   for (index_t i = 0; i < std::ssize(lines); ++i) {
-    models::require_finite(table.select(0, i).to_vector<float>(), name, i);
+    models::require_finite_outputs(table.select(0, i).to_vector<float>(), name, i);
   }
   constexpr int kWidth = 8;
   std::cout << "    ";

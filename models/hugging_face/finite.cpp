@@ -12,7 +12,7 @@ namespace tessera::models {
 
 namespace fs = std::filesystem;
 
-void require_finite(std::span<const float> outputs, const TextName& name, index_t number) {
+void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number) {
   const auto found = std::ranges::find_if(outputs, [](float x) { return !std::isfinite(x); });
   if (found == outputs.end()) return;
   throw NotFinite(str_cat(name ? name(number) : str_cat("text ", number),
@@ -24,7 +24,7 @@ void require_finite_weights(const fs::path& folder) {
   std::set<fs::path> seen;
   for (const ModuleRow& row : read_module_rows(folder)) {
     if (has_weight_files(row.folder) && seen.insert(row.folder).second) {
-      WeightFiles(row.folder).require_finite();
+      WeightFiles(row.folder).require_finite_weights();
     }
   }
 }

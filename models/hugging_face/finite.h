@@ -22,7 +22,7 @@ class NotFinite : public std::runtime_error {
 
 /// Throws NotFinite in the text's name unless all of a model's outputs for it are finite. Without
 /// `name` the text is called "text 3" by its number.
-void require_finite(std::span<const float> outputs, const TextName& name, index_t number);
+void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,
 /// or in the folder of one of its modules, is not finite. It reads all weights.

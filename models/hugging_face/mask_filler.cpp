@@ -70,7 +70,7 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
     const auto [best, ids] = topk(scores, std::min(options.count, scores.size(1)));
     const auto columns = static_cast<std::size_t>(best.size(1));
     const std::vector<float> values = best.to_vector<float>();
-    require_finite(values, options.task.name, number);
+    require_finite_outputs(values, options.task.name, number);
     const std::vector<index_t> numbers = ids.to_vector<index_t>();
     for (std::size_t k = 0; k < some.size(); ++k) {
       blanks.push_back(fill(*of.reader.tokenizer, encoding, some[k], places.size() > 1,

@@ -112,19 +112,20 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   // Several spans of tokens may widen to the same words.
   const index_t count = std::min<index_t>(options.count, 1000) * 2 + 10;
   std::vector<WindowAnswers> found(windows.size());
-  for_each_batch(windows, reader.batch_options(options.task),
-                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
-                   const std::vector<float> scores = model(tokens).to_vector<float>();
-                   const std::size_t row = scores.size() / chosen.size();
-                   for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     const auto n = static_cast<std::size_t>(chosen[i]);
-                     const auto own = std::span(scores).subspan(i * row, row);
-                     require_finite(own, options.task.name,
-                                    options.task.first + static_cast<index_t>(question_of[n]));
-                     found[n] = answers_in(windows[n], own,
-                                           {.count = count, .max_tokens = options.max_tokens});
-                   }
-                 });
+  for_each_batch(
+      windows, reader.batch_options(options.task),
+      [&](const Tokens& tokens, std::span<const index_t> chosen) {
+        const std::vector<float> scores = model(tokens).to_vector<float>();
+        const std::size_t row = scores.size() / chosen.size();
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+          const auto n = static_cast<std::size_t>(chosen[i]);
+          const auto own = std::span(scores).subspan(i * row, row);
+          require_finite_outputs(own, options.task.name,
+                                 options.task.first + static_cast<index_t>(question_of[n]));
+          found[n] =
+              answers_in(windows[n], own, {.count = count, .max_tokens = options.max_tokens});
+        }
+      });
   std::vector<Collected> collected;
   for (const Question& question : questions) collected.emplace_back(question.context);
   for (std::size_t n = 0; n < windows.size(); ++n) {

@@ -83,7 +83,7 @@ void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const 
   const std::span values(rows.data<float>(), static_cast<std::size_t>(rows.count()));
   const auto columns = static_cast<std::size_t>(y.size(1));
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    require_finite(values.subspan(i * columns, columns), name, texts[i]);
+    require_finite_outputs(values.subspan(i * columns, columns), name, texts[i]);
   }
 }
 

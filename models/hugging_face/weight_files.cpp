@@ -106,7 +106,7 @@ Tensor WeightFiles::read(const std::string& name) const {
   return tensor.to(kFloat32);
 }
 
-void WeightFiles::require_finite() const {
+void WeightFiles::require_finite_weights() const {
   for (const auto& [name, file] : file_of_) {
     const Tensor tensor = files_[file].read(name);
     if (!is_floating(tensor.dtype())) continue;

@@ -26,7 +26,7 @@ class WeightFiles {
   /// The tensor in float32, whatever floating type it is stored as. **Errors**: it holds integers.
   Tensor read(const std::string& name) const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
-  void require_finite() const;
+  void require_finite_weights() const;
   /// The file that has the tensor, or, for one that is not there, the file that should.
   const std::string& file_of(const std::string& name) const;
 
