@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -16,7 +16,7 @@ constexpr const char* kCharactersKind = "characters";
 template <class Use>
 void each_character(std::string_view text, const Use& use) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = code_point_size(text.substr(at));
+    const std::size_t size = detail::code_point_size(text.substr(at));
     if (size == 0) {
       fail("split_characters", "byte ", at, " must be UTF-8, got ", printable(text.substr(at, 1)));
     }
@@ -48,7 +48,7 @@ CharacterTokenizer CharacterTokenizer::of(std::span<const std::string> texts,
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text, const std::string& file) {
   return CharacterTokenizer(
       vocabulary_from_text(kCharactersKind, text, file, [](std::string_view token) {
-        return !token.empty() && code_point_size(token) == token.size();
+        return !token.empty() && detail::code_point_size(token) == token.size();
       }));
 }
 

@@ -22,10 +22,6 @@ bool begins_with_ascii(std::string_view text) {
 
 }  // namespace
 
-std::size_t code_point_size(std::string_view text) {
-  return tessera::detail::code_point_size(text);
-}
-
 index_t code_point_count(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return !continues_code_point(c); });
 }
@@ -36,7 +32,7 @@ std::size_t find_invalid_utf8(std::string_view text) {
       at += kBlock;
       continue;
     }
-    const std::size_t size = code_point_size(text.substr(at));
+    const std::size_t size = detail::code_point_size(text.substr(at));
     if (size == 0) return at;
     at += size;
   }

@@ -11,11 +11,6 @@ namespace tessera::text {
 /// The mark that some programs write before a UTF-8 text; not part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8:
-/// a stray or missing continuation byte, an overlong form, a surrogate, a number above U+10FFFF.
-/// `text` must not be empty. **Source**: The Unicode Standard, table 3-7.
-std::size_t code_point_size(std::string_view text);
-
 /// Whether a byte of UTF-8 is not the first of its code point.
 inline bool continues_code_point(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;

@@ -1,4 +1,4 @@
-// UTF-8, a code point at a time. Private: models/text/utf8.h is the public one.
+// UTF-8, a code point at a time. Private; models/text/utf8.h checks and counts whole texts.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 
 namespace tessera::detail {
 
-/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if these are not UTF-8,
-/// or there are none. **Source**: The Unicode Standard, table 3-7.
+/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if there are none, or they
+/// are not UTF-8: a stray or missing continuation byte, an overlong form, a surrogate, a number above
+/// U+10FFFF. **Source**: The Unicode Standard, table 3-7.
 inline std::size_t code_point_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;

@@ -6,6 +6,7 @@
 #include "models/text/pipeline/subword_vocabulary.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -45,7 +46,7 @@ index_t skip_space_left(std::string_view text, index_t at, index_t least) {
 
 index_t skip_space_right(std::string_view text, index_t at) {
   while (at < std::ssize(text) && is_space_at(text, at)) {
-    at += static_cast<index_t>(code_point_size(text_at(text, {at, std::ssize(text)})));
+    at += static_cast<index_t>(detail::code_point_size(text_at(text, {at, std::ssize(text)})));
   }
   return at;
 }

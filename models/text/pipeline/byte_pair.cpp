@@ -9,6 +9,7 @@
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -145,7 +146,7 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word,
     add(unknown_id(unknown_, character), std::exchange(unknown, 0));
   };
   for (std::size_t at = 0; at < word.size();) {
-    const auto size = std::max<std::size_t>(code_point_size(word.substr(at)), 1);
+    const auto size = std::max<std::size_t>(detail::code_point_size(word.substr(at)), 1);
     const std::string_view character = word.substr(at, size);
     const bool is_first = at == 0;
     const bool is_last = at + size == word.size();

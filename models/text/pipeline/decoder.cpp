@@ -12,6 +12,7 @@
 #include "models/text/pipeline/step_list.h"
 #include "models/text/utf8.h"
 #include "tensor/io/file.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -77,7 +78,7 @@ std::string readable(const std::string& bytes) {
   const std::string_view all = bytes;
   for (std::size_t at = 0; at < all.size();) {
     const std::string_view rest = all.substr(at);
-    const std::size_t size = code_point_size(rest);
+    const std::size_t size = detail::code_point_size(rest);
     if (size > 0) {
       text.append(rest.substr(0, size));
       at += size;
@@ -91,7 +92,7 @@ std::string readable(const std::string& bytes) {
         std::string trial(rest.substr(0, bytes_taken));
         while (trial.size() < 4) {
           trial += next;
-          if (code_point_size(trial) > 0) return true;
+          if (detail::code_point_size(trial) > 0) return true;
         }
       }
       return false;

@@ -6,6 +6,7 @@
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/file.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -110,7 +111,7 @@ std::optional<std::string_view> PrecompiledMap::find(std::string_view key) const
     const std::size_t at = trie_[node] & 0x7fffffff;
     if (at >= texts_.size()) return {};
     const std::string_view text = std::string_view(texts_).substr(at);
-    if (code_point_size(text) == 0) return {};  // within a character
+    if (detail::code_point_size(text) == 0) return {};  // within a character
     return text.substr(0, text.find('\0'));
   }
   return {};

@@ -6,6 +6,7 @@
 #include "models/text/pipeline/byte_characters.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -50,7 +51,7 @@ SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
   Blanks blanks;
   bool only = true;  // blanks so far
   for (std::size_t at = 0; at < token.size();) {
-    const std::size_t size = std::max<std::size_t>(code_point_size(token.substr(at)), 1);
+    const std::size_t size = std::max<std::size_t>(detail::code_point_size(token.substr(at)), 1);
     const bool blank =
         token.substr(at, size) == character_of_byte(' ') || is_space(code_point_at(token, at));
     only = only && blank;

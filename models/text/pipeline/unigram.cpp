@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/text/utf8.h"
 #include "tensor/error.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 
@@ -60,7 +60,7 @@ std::vector<Unigram::Way> Unigram::best_path(std::string_view word, Effort& effo
              static_cast<std::int32_t>(unknown_id(id, word))};
     };
     const std::string_view rest = word.substr(at);
-    const std::size_t character = std::max<std::size_t>(code_point_size(rest), 1);
+    const std::size_t character = std::max<std::size_t>(detail::code_point_size(rest), 1);
     bool known = false;
     const std::size_t steps = trie_.each_prefix(rest, [&](std::size_t size, index_t id) {
       offer(size, scores_[static_cast<std::size_t>(id)], id);

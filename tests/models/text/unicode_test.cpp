@@ -8,6 +8,7 @@
 
 #include "models/text/pipeline/unicode_forms.h"
 #include "models/text/utf8.h"
+#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 namespace {
@@ -120,7 +121,7 @@ TEST(Unicode, CodePointsSurviveUtf8) {
     if (code >= 0xd800 && code < 0xe000) continue;
     std::string text;
     append_utf8(code, text);
-    ASSERT_EQ(code_point_size(text), text.size()) << static_cast<std::uint32_t>(code);
+    ASSERT_EQ(detail::code_point_size(text), text.size()) << static_cast<std::uint32_t>(code);
     ASSERT_EQ(utf8_size(code), text.size());
     ASSERT_EQ(utf8_size(text[0]), text.size());
     ASSERT_EQ(code_point_at("x" + text, 1), code);

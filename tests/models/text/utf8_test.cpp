@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tensor/io/utf8.h"
+
 namespace tessera::text {
 namespace {
 
@@ -30,9 +32,9 @@ TEST(CodePointSize, AcceptsExactlyTheShortestFormOfEveryCodePoint) {
     for (int size = shortest(code); size <= 4; ++size) {
       const bool good = exists && size == shortest(code);
       const std::string bytes = encode(code, size);
-      ASSERT_EQ(code_point_size(bytes), good ? bytes.size() : 0) << code << " in " << size;
+      ASSERT_EQ(detail::code_point_size(bytes), good ? bytes.size() : 0) << code << " in " << size;
       if (good) {
-        ASSERT_EQ(code_point_size(bytes + "\x80"), bytes.size());
+        ASSERT_EQ(detail::code_point_size(bytes + "\x80"), bytes.size());
       }
     }
   }
@@ -42,20 +44,20 @@ TEST(CodePointSize, RefusesEveryBrokenSequence) {
   for (const std::uint32_t code : {0x80U, 0x7ffU, 0x800U, 0xd7ffU, 0xffffU, 0x10000U, 0x10ffffU}) {
     const std::string bytes = encode(code, shortest(code));
     for (std::size_t size = 1; size < bytes.size(); ++size) {
-      EXPECT_EQ(code_point_size(bytes.substr(0, size)), 0u);
+      EXPECT_EQ(detail::code_point_size(bytes.substr(0, size)), 0u);
     }
     for (std::size_t at = 1; at < bytes.size(); ++at) {
       for (const char wrong : {'\0', 'a', '\x7f', '\xc0', '\xff'}) {
         std::string broken = bytes;
         broken[at] = wrong;
-        EXPECT_EQ(code_point_size(broken), 0u);
+        EXPECT_EQ(detail::code_point_size(broken), 0u);
       }
     }
   }
   for (int first = 0x80; first < 0x100; ++first) {
     if (first >= 0xc2 && first <= 0xf4) continue;
     const std::string bytes = static_cast<char>(first) + std::string("\x80\x80\x80");
-    EXPECT_EQ(code_point_size(bytes), 0u) << first;
+    EXPECT_EQ(detail::code_point_size(bytes), 0u) << first;
   }
 }
 
