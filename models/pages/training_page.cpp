@@ -80,11 +80,10 @@ std::string mistakes_html(const ClassCounts& classes) {
   }
   std::stable_sort(mistakes.begin(), mistakes.end(),
                    [](const Mistake& a, const Mistake& b) { return a.count > b.count; });
-  mistakes.resize(std::min(mistakes.size(), kMost));
   std::vector<std::vector<std::string>> rows = {{"label", "answer", "times"}};
-  for (const Mistake& mistake : mistakes) {
-    rows.push_back(
-        {classes.labels[mistake.label], classes.labels[mistake.answer], str_cat(mistake.count)});
+  for (std::size_t i = 0; i < std::min(mistakes.size(), kMost); ++i) {
+    const auto& [count, label, answer] = mistakes[i];
+    rows.push_back({classes.labels[label], classes.labels[answer], str_cat(count)});
   }
   return table_html(classes.title + ": the most frequent mistakes", rows);
 }

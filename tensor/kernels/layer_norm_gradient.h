@@ -71,7 +71,7 @@ class NormGradientRows {
   const T* weight_;
   bool centres_;
   T mean_[R], rstd_[R], shift_[R];
-  T mean_dh_[R], mean_dh_h_[R];
+  T mean_dh_[R] = {}, mean_dh_h_[R] = {};  // zeros if no ds is wanted
 };
 
 /// As many groups of R rows as there are, from row `begin` on; returns the first row that is left.
