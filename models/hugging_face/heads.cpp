@@ -75,7 +75,8 @@ MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
 std::vector<Rename> token_classifier_renames(const Family& family) {
   const bool differ = std::ranges::any_of(
       family.head_names, [](const WeightName& line) { return line.ours == "token_classifier.*"; });
-  return differ ? std::vector<Rename>{{"classifier", "token_classifier"}} : std::vector<Rename>{};
+  if (!differ) return {};
+  return {{"classifier", "token_classifier"}};
 }
 
 void check_new_labels(const char* op, const std::vector<std::string>& labels) {
