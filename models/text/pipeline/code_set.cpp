@@ -16,39 +16,24 @@ namespace {
 constexpr std::array<std::string_view, 30> kCategories = {
     "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps",
     "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co"};
+constexpr unsigned kAllCategories = (1u << kCategories.size()) - 1;
 
 unsigned bit_of(char32_t code) {
   return 1u << static_cast<unsigned>(category(code));
 }
 
-/// Oniguruma's \w: without the joiners, and outside of classes with Latin-1's raised digits and
-/// fractions.
-bool is_word_in_class(char32_t code) {
-  return is_word(code) && code != 0x200c && code != 0x200d;
+/// The bits of a category (Lu), of a group of them (L), of "digit" or "any"; 0: not known.
+unsigned categories_of(std::string_view name) {
+  if (name == "any") return kAllCategories;
+  if (name == "digit") name = "Nd";
+  unsigned bits = 0;
+  for (std::size_t i = 0; i < kCategories.size(); ++i) {
+    if (name == kCategories[i] || (name.size() == 1 && kCategories[i].starts_with(name))) {
+      bits |= 1u << i;
+    }
+  }
+  return bits;
 }
-bool is_word_alone(char32_t code) {
-  return is_word_in_class(code) || code == 0xb2 || code == 0xb3 || code == 0xb9 ||
-         (code >= 0xbc && code <= 0xbe);
-}
-bool is_digit(char32_t code) {
-  return category(code) == Category::kNd;
-}
-bool is_hexadecimal(char32_t code) {
-  return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'f');
-}
-bool is_any(char32_t) {
-  return true;
-}
-
-struct Named {
-  std::string_view name;
-  bool (*has)(char32_t);
-};
-constexpr Named kNamed[] = {{"space", is_space},
-                            {"word", is_word_in_class},
-                            {"digit", is_digit},
-                            {"xdigit", is_hexadecimal},
-                            {"any", is_any}};
 
 }  // namespace
 
@@ -70,7 +55,7 @@ void CodeSet::add(CodeSet set) {
     return;
   }
   ranges_.insert(ranges_.end(), set.ranges_.begin(), set.ranges_.end());
-  kinds_.insert(kinds_.end(), set.kinds_.begin(), set.kinds_.end());
+  categories_ |= set.categories_;
   for (CodeSet& inner : set.sets_) sets_.push_back(std::move(inner));
 }
 
@@ -93,34 +78,36 @@ bool CodeSet::add_escape(char letter) {
 
 bool CodeSet::add_property(std::string_view name, bool negated) {
   if (name.starts_with('^')) return add_property(name.substr(1), !negated);
-  if (name == "word" && !is_class_) {
-    kinds_.push_back({is_word_alone, 0, negated});
+  if (const unsigned categories = categories_of(name); categories != 0) {
+    categories_ |= negated ? kAllCategories & ~categories : categories;
     return true;
   }
-  for (const Named& named : kNamed) {
-    if (name == named.name) {
-      kinds_.push_back({named.has, 0, negated});
-      return true;
+  CodeSet set;
+  if (name == "space") {
+    set.categories_ = categories_of("Z");
+    set.ranges_ = {{'\t', '\r'}, {0x85, 0x85}};
+  } else if (name == "word") {  // Oniguruma's: without the joiners; see also is_word
+    set.categories_ = categories_of("L") | categories_of("M") | categories_of("Nd") |
+                      categories_of("Nl") | categories_of("Pc");
+    set.ranges_ = {{0x24b6, 0x24e9}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
+    if (!is_class_) {  // Latin-1's raised digits and fractions
+      set.ranges_.insert(set.ranges_.begin(), {{0xb2, 0xb3}, {0xb9, 0xb9}, {0xbc, 0xbe}});
     }
+  } else if (name == "xdigit") {
+    set.ranges_ = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
+  } else {
+    return false;
   }
-  unsigned categories = 0;
-  for (std::size_t i = 0; i < kCategories.size(); ++i) {
-    if (name == kCategories[i] || (name.size() == 1 && kCategories[i].starts_with(name))) {
-      categories |= 1u << i;
-    }
-  }
-  if (categories != 0) kinds_.push_back({nullptr, categories, negated});
-  return categories != 0;
+  if (negated) set.negate();
+  add(std::move(set));
+  return true;
 }
 
 bool CodeSet::listed(char32_t code) const {
   const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), code,
                                       [](char32_t c, const Range& r) { return c < r.first; });
   if (after != ranges_.begin() && code <= std::prev(after)->last) return true;
-  for (const Kind& kind : kinds_) {
-    const bool has = kind.has != nullptr ? kind.has(code) : (kind.categories & bit_of(code)) != 0;
-    if (has != kind.negated) return true;
-  }
+  if (categories_ != 0 && (categories_ & bit_of(code)) != 0) return true;
   return std::any_of(sets_.begin(), sets_.end(),
                      [code](const CodeSet& set) { return set.contains(code); });
 }
@@ -151,9 +138,9 @@ bool CodeSet::close(bool ignore_case) {
     }
   }
   ranges_.resize(count);
-  if (kinds_.size() > kMostParts || sets_.size() > kMostParts) return false;
+  if (sets_.size() > kMostParts) return false;
   for (CodeSet& set : sets_) {
-    if (!set.close(ignore_case) || set.kinds_.size() + set.sets_.size() > kMostInside) return false;
+    if (!set.close(ignore_case) || set.sets_.size() > kMostInside) return false;
   }
   for (char32_t code = 0; code < 128; ++code) ascii_[code] = listed_as_asked(code);
   return true;

@@ -7,7 +7,7 @@
 
 namespace tessera::text {
 
-/// A union of ranges, kinds and other sets, or what is outside of it.
+/// A union of ranges, categories and other sets, or what is outside of it.
 class CodeSet {
  public:
   /// A class in brackets, or what is written without them: \w differs between the two.
@@ -23,8 +23,7 @@ class CodeSet {
   bool add_property(std::string_view name, bool negated);
   void negate() { negated_ = !negated_; }
 
-  static constexpr std::size_t kMostParts =
-      64;  // kinds or classes; each is tried for each character
+  static constexpr std::size_t kMostParts = 64;  // other sets; each is tried for each character
   static constexpr std::size_t kMostInside = 8;  // of a class inside another
 
   /// Prepares `contains`; nothing is added after it. False: more parts than these.
@@ -36,17 +35,12 @@ class CodeSet {
     char32_t first;
     char32_t last;
   };
-  struct Kind {
-    bool (*has)(char32_t);
-    unsigned categories;  // bits, if `has` is null
-    bool negated;
-  };
 
   bool listed(char32_t code) const;
   bool listed_as_asked(char32_t code) const;
 
   std::vector<Range> ranges_;  // once closed, in rising order and apart
-  std::vector<Kind> kinds_;
+  unsigned categories_ = 0;    // bits
   std::vector<CodeSet> sets_;
   bool is_class_ = false;
   bool negated_ = false;

@@ -11,54 +11,134 @@ namespace tessera::text {
 
 namespace {
 
-using Kind = Expression::Kind;
-using Taste = Expression::Taste;
-
 constexpr int kMostRepeats = 1000;
 constexpr int kDeepest = 50;      // groups and classes inside each other
 constexpr int kMostStacked = 10;  // repetitions of one part, as a{2}{3}
+constexpr std::size_t kMostSteps = 5000;
+constexpr std::size_t kMostSets = 2000;
 
-Expression of_kind(Kind kind) {
-  Expression expression;
-  expression.kind = kind;
-  return expression;
+int size_of(const Steps& part) {
+  return static_cast<int>(part.steps.size());
 }
 
-Expression around(Kind kind, Expression part) {
-  Expression expression = of_kind(kind);
-  expression.parts.push_back(std::move(part));
-  return expression;
-}
-
-/// Errors: a class that takes too long to look something up in.
-Expression one_of(CodeSet set, bool ignore_case, const Json* json = nullptr) {
-  Expression expression = of_kind(Kind::kSet);
-  if (!set.close(ignore_case)) {
-    json->fail("a class of a regular expression must have at most ", CodeSet::kMostParts,
-               " parts, or ", CodeSet::kMostInside, " inside another class, got more");
-  }
-  expression.set = std::move(set);
-  return expression;
-}
-
-Expression one_code(char32_t code, bool ignore_case) {
-  CodeSet set;
-  set.add(code, code);
-  return one_of(std::move(set), ignore_case);
-}
-
-/// A parser by descent: an alternative of sequences of repeated atoms.
+/// A parser by descent: an alternative of sequences of repeated atoms. Each part becomes steps.
 class Reader {
  public:
   Reader(std::string_view text, const Json& json) : text_(text), json_(json) {}
 
-  Expression all() {
-    Expression expression = alternative(0);
+  Expression regular() && {
+    Steps all = alternative(0);
     if (!done()) refuse("an unmatched )");
-    return expression;
+    return finished(std::move(all));
+  }
+  Expression literal() && {
+    Steps all;
+    while (!done()) append(all, one_code(take_code()));
+    return finished(std::move(all));
   }
 
  private:
+  Expression finished(Steps all) {
+    add(all, {.op = Op::kMatch});
+    if (all.may_be_empty) all.first.set();
+    return {std::move(all), std::move(sets_)};
+  }
+
+  void check_size(std::size_t steps) const {
+    if (steps <= kMostSteps && sets_.size() <= kMostSets) return;
+    json_.fail("a regular expression must have at most ", kMostSteps, " steps and ", kMostSets,
+               " sets, got more");
+  }
+  void add(Steps& to, const Step& step) const {
+    check_size(to.steps.size() + 1);
+    to.steps.push_back(step);
+  }
+  void add_all(Steps& to, const Steps& part) const {
+    check_size(to.steps.size() + part.steps.size());
+    to.steps.insert(to.steps.end(), part.steps.begin(), part.steps.end());
+  }
+  /// Goes on with `part`.
+  void append(Steps& to, const Steps& part) const {
+    add_all(to, part);
+    if (to.may_be_empty) to.first |= part.first;
+    to.may_be_empty = to.may_be_empty && part.may_be_empty;
+  }
+
+  Steps one_step(const Step& step) const {
+    Steps part;
+    add(part, step);
+    return part;
+  }
+  /// Errors: a class that takes too long to look something up in.
+  Steps one_of(CodeSet set, bool ignore_case) {
+    if (!set.close(ignore_case)) {
+      json_.fail("a class of a regular expression must have at most ", CodeSet::kMostParts,
+                 " parts, or ", CodeSet::kMostInside, " inside another class, got more");
+    }
+    Steps part = one_step({.op = Op::kSet, .a = static_cast<int>(sets_.size())});
+    for (char32_t code = 0; code < 128; ++code) part.first[code] = set.contains(code);
+    part.may_be_empty = false;
+    sets_.push_back(std::move(set));
+    return part;
+  }
+  Steps one_code(char32_t code) {
+    CodeSet set;
+    set.add(code, code);
+    return one_of(std::move(set), ignore_case_);
+  }
+  /// kLook or kAtomic around `part`.
+  Steps around(const Step& step, const Steps& part) const {
+    Steps result;
+    add(result, step);
+    add_all(result, part);
+    add(result, {.op = Op::kMatch});
+    result.steps[0].a = size_of(result);
+    if (step.op == Op::kAtomic) {
+      result.first = part.first;
+      result.may_be_empty = part.may_be_empty;
+    }
+    return result;
+  }
+
+  /// The first of the two that leads to a match.
+  Steps either(const Steps& one, const Steps& other) const {
+    Steps result;
+    add(result, {.op = Op::kFork, .a = 1, .b = size_of(one) + 2});
+    add_all(result, one);
+    add(result, {.op = Op::kJump, .a = size_of(other) + 1});
+    add_all(result, other);
+    result.first = one.first | other.first;
+    result.may_be_empty = one.may_be_empty || other.may_be_empty;
+    return result;
+  }
+
+  Steps repeated(const Steps& part, int low, int high, Taste taste) const {
+    if (part.steps.size() == 1 && part.steps[0].op == Op::kSet) {
+      Steps result = part;
+      result.steps[0] = {
+          .op = Op::kRepeat, .a = part.steps[0].a, .b = low, .c = high, .taste = taste};
+      result.may_be_empty = low == 0;
+      return result;
+    }
+    Steps result;
+    for (int i = 0; i < low; ++i) add_all(result, part);
+    const int once = size_of(part) + 1;
+    const auto add_fork = [&](int outside) {
+      const bool lazy = taste == Taste::kLazy;
+      add(result, {.op = Op::kFork, .a = lazy ? outside : 1, .b = lazy ? 1 : outside});
+      add_all(result, part);
+    };
+    if (high == Step::kUnbounded) {
+      add_fork(once + 1);
+      add(result, {.op = Op::kJump, .a = -once});
+    } else {
+      for (int left = high - low; left > 0; --left) add_fork(left * once);
+    }
+    result.first = part.first;
+    result.may_be_empty = low == 0 || part.may_be_empty;
+    return taste == Taste::kPossessive ? around({.op = Op::kAtomic}, result) : result;
+  }
+
   bool done() const { return at_ >= text_.size(); }
   bool ahead(std::string_view what) const { return text_.substr(at_).starts_with(what); }
   bool take(std::string_view what) {
@@ -76,33 +156,35 @@ class Reader {
     json_.fail("must be a regular expression with supported syntax, got ", what, " at byte ", at_);
   }
 
-  Expression alternative(int depth) {
+  Steps alternative(int depth) {
     if (depth > kDeepest) refuse("groups or classes deeper than 50");
     const bool ignore_case = ignore_case_;
-    Expression choice = of_kind(Kind::kAlternative);
+    std::vector<Steps> parts;
     do {
-      choice.parts.push_back(sequence(depth));
+      parts.push_back(sequence(depth));
     } while (take("|"));
     ignore_case_ = ignore_case;
-    return choice.parts.size() == 1 ? std::move(choice.parts[0]) : std::move(choice);
+    Steps choice = std::move(parts.back());
+    for (parts.pop_back(); !parts.empty(); parts.pop_back()) choice = either(parts.back(), choice);
+    return choice;
   }
 
-  Expression sequence(int depth) {
-    Expression result = of_kind(Kind::kSequence);
+  Steps sequence(int depth) {
+    Steps result;
     while (!done() && !ahead("|") && !ahead(")")) {
-      Expression part = atom(depth);
+      Steps part = atom(depth);
       for (int stacked = 0; repeat(part); ++stacked) {
         if (stacked == kMostStacked) refuse("more than 10 repetitions of one part");
       }
-      result.parts.push_back(std::move(part));
+      append(result, part);
     }
     return result;
   }
 
-  /// Wraps `part` in the repetition that follows it, if one does.
-  bool repeat(Expression& part) {
+  /// Repeats `part` as what follows it says. False: nothing does.
+  bool repeat(Steps& part) {
     int low = 0;
-    int high = Expression::kUnbounded;
+    int high = Step::kUnbounded;
     bool interval = false;
     if (take("*")) {
     } else if (take("+")) {
@@ -114,17 +196,18 @@ class Reader {
     } else {
       return false;
     }
-    if (part.kind == Kind::kLook) refuse("a repeated lookahead");
-    Expression result = around(Kind::kRepeat, std::move(part));
-    result.low = low;
-    result.high = high;
+    if (!part.steps.empty() && part.steps[0].op == Op::kLook && part.steps[0].a == size_of(part)) {
+      refuse("a repeated lookahead");
+    }
+    Taste taste = Taste::kGreedy;
     if (interval && low == high && ahead("?")) refuse("{n}?");
-    if (take("?")) result.taste = Taste::kLazy;
-    // After an interval, + repeats it.
-    else if (!interval && take("+"))
-      result.taste = Taste::kPossessive;
-    if (high != 1 && result.parts[0].may_be_empty()) refuse("a repeated part that may be empty");
-    part = std::move(result);
+    if (take("?")) {
+      taste = Taste::kLazy;
+    } else if (!interval && take("+")) {  // after an interval, + repeats it
+      taste = Taste::kPossessive;
+    }
+    if (high != 1 && part.may_be_empty) refuse("a repeated part that may be empty");
+    part = repeated(part, low, high, taste);
     return true;
   }
 
@@ -140,8 +223,8 @@ class Reader {
       return false;
     }
     low = std::max(first, 0);
-    high = second < 0 ? Expression::kUnbounded : second;
-    if (high != Expression::kUnbounded && high < low) refuse("an invalid count");
+    high = second < 0 ? Step::kUnbounded : second;
+    if (high != Step::kUnbounded && high < low) refuse("an invalid count");
     return true;
   }
   int number() {
@@ -153,13 +236,13 @@ class Reader {
     return value;
   }
 
-  Expression atom(int depth) {
+  Steps atom(int depth) {
     if (take("(")) return group(depth + 1);
-    if (take("[")) return one_of(klass(depth + 1), ignore_case_, &json_);
-    if (take("^")) return of_kind(Kind::kLineStart);
-    if (take("$")) return of_kind(Kind::kLineEnd);
-    if (take("\\A")) return of_kind(Kind::kTextStart);
-    if (take("\\z")) return of_kind(Kind::kTextEnd);
+    if (take("[")) return one_of(klass(depth + 1), ignore_case_);
+    if (take("^")) return one_step({.op = Op::kLineStart});
+    if (take("$")) return one_step({.op = Op::kLineEnd});
+    if (take("\\A")) return one_step({.op = Op::kTextStart});
+    if (take("\\z")) return one_step({.op = Op::kTextEnd});
     if (ahead("*") || ahead("+") || ahead("?")) refuse("a repetition of nothing");
     CodeSet set;
     if (take(".")) {
@@ -167,24 +250,21 @@ class Reader {
       set.negate();
       return one_of(std::move(set), false);
     }
-    if (ahead("\\")) {
-      if (const auto code = escape(set)) return one_code(*code, ignore_case_);
-      return one_of(std::move(set), ignore_case_);
-    }
-    return one_code(take_code(), ignore_case_);
+    if (!ahead("\\")) return one_code(take_code());
+    const auto code = escape(set);
+    return code ? one_code(*code) : one_of(std::move(set), ignore_case_);
   }
 
-  Expression group(int depth) {
-    Expression result;
+  Steps group(int depth) {
+    Steps result;
     const bool ignore_case = ignore_case_;
     if (take("?:") || !ahead("?")) {
       result = alternative(depth);
     } else if (take("?=") || take("?!")) {
       const bool negated = text_[at_ - 1] == '!';
-      result = around(Kind::kLook, alternative(depth));
-      result.negated = negated;
+      result = around({.op = Op::kLook, .negated = negated}, alternative(depth));
     } else if (take("?>")) {
-      result = around(Kind::kAtomic, alternative(depth));
+      result = around({.op = Op::kAtomic}, alternative(depth));
     } else if (take("?i:") || take("?-i:")) {
       ignore_case_ = text_[at_ - 3] != '-';
       result = alternative(depth);
@@ -295,40 +375,19 @@ class Reader {
 
   std::string_view text_;
   const Json& json_;
+  std::vector<CodeSet> sets_;
   std::size_t at_ = 0;
   bool ignore_case_ = false;
 };
 
 }  // namespace
 
-bool Expression::may_be_empty() const {
-  const auto empty = [](const Expression& part) { return part.may_be_empty(); };
-  switch (kind) {
-    case Kind::kSet:
-      return false;
-    case Kind::kRepeat:
-      return low == 0 || parts[0].may_be_empty();
-    case Kind::kSequence:
-      return std::all_of(parts.begin(), parts.end(), empty);
-    case Kind::kAlternative:
-      return std::any_of(parts.begin(), parts.end(), empty);
-    case Kind::kAtomic:
-      return parts[0].may_be_empty();
-    default:
-      return true;
-  }
-}
-
 Expression read_expression(std::string_view text, const Json& json) {
-  return Reader(text, json).all();
+  return Reader(text, json).regular();
 }
 
-Expression literal_expression(std::string_view text) {
-  Expression sequence;
-  for (std::size_t at = 0; at < text.size(); at += utf8_size(text[at])) {
-    sequence.parts.push_back(one_code(code_point_at(text, at), false));
-  }
-  return sequence;
+Expression literal_expression(std::string_view text, const Json& json) {
+  return Reader(text, json).literal();
 }
 
 }  // namespace tessera::text

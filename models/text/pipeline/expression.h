@@ -1,7 +1,8 @@
-// Regular expressions as trees: what pattern.h compiles.
+// Regular expressions compiled to the steps that pattern.h takes.
 #pragma once
 
-#include <cstddef>
+#include <bitset>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -10,39 +11,49 @@
 
 namespace tessera::text {
 
-/// A part of a regular expression.
-struct Expression {
-  enum class Kind {
-    kSequence,     // of `parts`
-    kAlternative,  // the first of `parts` that leads to a match
-    kSet,          // a code point of `set`
-    kRepeat,       // of parts[0]: low to high times
-    kLook,         // parts[0] follows, or does not if `negated`
-    kAtomic,       // parts[0], as it matched first
-    kLineStart,
-    kLineEnd,
-    kTextStart,
-    kTextEnd,
-  };
-  enum class Taste { kGreedy, kLazy, kPossessive };
+/// What one step does. Steps are given relative to this one.
+enum class Op : std::uint8_t {
+  kSet,     // a code point of sets[a]
+  kRepeat,  // b to c code points of sets[a]
+  kFork,    // goes on at step a; if that fails, at step b
+  kJump,    // goes on at step a
+  kLook,    // what follows up to kMatch, without moving; then goes on at step a
+  kAtomic,  // what follows up to kMatch, once; then goes on at step a
+  kLineStart,
+  kLineEnd,
+  kTextStart,
+  kTextEnd,
+  kMatch,
+};
+enum class Taste : std::uint8_t { kGreedy, kLazy, kPossessive };
 
-  Kind kind = Kind::kSequence;
-  std::vector<Expression> parts;
-  CodeSet set;
-  int low = 0;
-  int high = 0;  // kUnbounded: as often as can be
+struct Step {
+  Op op;
+  int a = 0;
+  int b = 0;
+  int c = 0;  // kUnbounded: as often as can be
   Taste taste = Taste::kGreedy;
   bool negated = false;
 
   static constexpr int kUnbounded = -1;
-
-  /// Whether it can match an empty text.
-  bool may_be_empty() const;
 };
 
-/// Reads an expression. **Errors**: as Pattern; `json` is its place.
+/// The steps of an expression or of a part of one.
+struct Steps {
+  std::vector<Step> steps;
+  std::bitset<128> first;    // the ASCII characters with which a match may begin
+  bool may_be_empty = true;  // then what follows counts for `first` as well
+};
+
+/// A whole expression; its last step is kMatch.
+struct Expression {
+  Steps all;
+  std::vector<CodeSet> sets;
+};
+
+/// Reads a regular expression, or a text that stands for itself. **Errors**: as Pattern; `json` is
+/// their place.
 Expression read_expression(std::string_view text, const Json& json);
-/// The expression that matches a literal text.
-Expression literal_expression(std::string_view text);
+Expression literal_expression(std::string_view text, const Json& json);
 
 }  // namespace tessera::text

@@ -1,11 +1,11 @@
 // Regular expressions, as far as tokenizers use them.
 #pragma once
 
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "models/text/pipeline/effort.h"
+#include "models/text/pipeline/expression.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"
 
@@ -25,9 +25,6 @@ class Pattern {
  public:
   /// A JSON object {"Regex": expression} or {"String": text}; a text is literal.
   explicit Pattern(const Json& json);
-  ~Pattern();
-  Pattern(Pattern&&) noexcept;
-  Pattern& operator=(Pattern&&) noexcept;
 
   /// The matches in bytes [word.begin, word.end) of `text`, from left to right, without overlap.
   /// Nothing outside of these bytes is seen. Empty matches count. Steps are counted in `effort`;
@@ -36,8 +33,7 @@ class Pattern {
             Effort* effort = nullptr) const;
 
  private:
-  struct Program;
-  std::unique_ptr<const Program> program_;
+  Expression expression_;
 };
 
 }  // namespace tessera::text
