@@ -13,11 +13,11 @@ namespace tessera::mpi {
 namespace {
 
 /// More than a host has cores. What a handler of signals reads must lie still.
-std::array<pid_t, 4096> neighbours = {};
+std::array<pid_t, 4096> neighbour_ids = {};
 std::atomic<int> neighbour_count = 0;
 std::atomic<bool> waits = false;
 constexpr unsigned kSeconds = 5;
-int begun = 0;  // and not ended
+int sections_begun = 0;  // and not ended
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void end_by_signal(int) {
@@ -31,7 +31,7 @@ void on_terminate(int) {
   const int count = neighbour_count.load();
   bool is_one_lost = false;
   for (int i = 0; i < count; ++i) {
-    const pid_t id = neighbours[static_cast<std::size_t>(i)];
+    const pid_t id = neighbour_ids[static_cast<std::size_t>(i)];
     is_one_lost = is_one_lost || (kill(id, 0) != 0 && errno == ESRCH);
   }
   if (!is_one_lost) return end_by_signal(SIGTERM);
@@ -54,15 +54,15 @@ void exchange_handler(void (*from)(int), void (*to)(int)) {
 }  // namespace
 
 void begin_farewells(std::span<const long> ids) {
-  const std::size_t count = std::min(ids.size(), neighbours.size());
-  std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), neighbours.begin(),
-                 [](long id) { return static_cast<pid_t>(id); });
+  const std::size_t count = std::min(ids.size(), neighbour_ids.size());
+  std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count),
+                 neighbour_ids.begin(), [](long id) { return static_cast<pid_t>(id); });
   neighbour_count.store(static_cast<int>(count));
-  if (begun++ == 0) exchange_handler(SIG_DFL, on_terminate);
+  if (sections_begun++ == 0) exchange_handler(SIG_DFL, on_terminate);
 }
 
 void end_farewells() {
-  if (--begun == 0) exchange_handler(on_terminate, SIG_DFL);
+  if (--sections_begun == 0) exchange_handler(on_terminate, SIG_DFL);
 }
 
 bool is_farewell() {
