@@ -24,16 +24,11 @@ Confusion confusion_of(const models::SequenceClassifier& model,
 }
 
 void test(const models::SequenceClassifier& model, std::span<const text::Example> examples,
-          const std::vector<std::string>& labels, const std::optional<Confusion>& baseline) {
+          const std::vector<std::string>& labels) {
   const Confusion counts = confusion_of(model, examples);
   std::cout << '\n';
   counts.print(std::cout, labels);
   std::cout << '\n';
-  if (baseline) {
-    std::cout << "baseline macro F1 " << fixed(baseline->macro_f1(), 4) << "\nbaseline accuracy "
-              << fixed(baseline->accuracy(), 4)
-              << ", of a linear model of words and pairs of words\n";
-  }
   std::cout << "test macro F1 " << fixed(counts.macro_f1(), 4) << "\ntest accuracy "
             << fixed(counts.accuracy(), 4) << std::endl;
 }

@@ -1,7 +1,6 @@
 // The answers of a trained classifier, and their output.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,10 +15,9 @@ namespace tessera::examples {
 Confusion confusion_of(const models::SequenceClassifier& model,
                        std::span<const text::Example> examples);
 
-/// Prints the table of labels, both models' numbers if there are two, and the accuracy as the last
-/// line.
+/// Prints the confusion matrix, and the accuracy as the last line.
 void test(const models::SequenceClassifier& model, std::span<const text::Example> examples,
-          const std::vector<std::string>& labels, const std::optional<Confusion>& baseline);
+          const std::vector<std::string>& labels);
 
 struct PredictOptions {
   index_t max_words;

@@ -15,15 +15,6 @@ Confusion::Confusion(index_t classes)
     : counts_(static_cast<std::size_t>(classes),
               std::vector<index_t>(static_cast<std::size_t>(classes))) {}
 
-Confusion::Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
-                     index_t classes)
-    : Confusion(classes) {
-  require(examples.size() == answers.size(), "Confusion",
-          "number of answers must be that of examples, ", examples.size(), ", got ",
-          answers.size());
-  for (std::size_t i = 0; i < examples.size(); ++i) count(text::class_of(examples[i]), answers[i]);
-}
-
 void Confusion::count(index_t label, index_t answer) {
   const auto place = [&](index_t number) {
     const index_t classes = std::ssize(counts_);

@@ -16,15 +16,11 @@ namespace tessera::examples {
 /// Counts of pairs (label, answer), and what follows from them.
 class Confusion {
  public:
-  /// Example i has been given the class answers[i]. Errors: other than one answer an example; a
-  /// label or an answer outside [0, classes).
-  Confusion(std::span<const text::Example> examples, std::span<const index_t> answers,
-            index_t classes);
-
   /// None yet.
   explicit Confusion(index_t classes);
   /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of the
-  /// labels (...) but those below 0, which no class has. **Errors**: as above.
+  /// labels (...) but those below 0, which no class has. **Errors**: a number of answers other than
+  /// that of labels; a label or an answer outside [0, classes).
   void add(const Tensor& labels, const Tensor& scores);
 
   /// Adds what the other processes have counted. All call it.

@@ -144,7 +144,6 @@ void Program::add_common_options() {
   add("--batch", options.batch_size, "examples per step", {1, kMany});
   add("--lr", options.learning_rate, "peak learning rate", {0, 1e9});
   add("--weight-decay", options.weight_decay, "weight decay of AdamW, on matrices only", {0, 1e9});
-  add("--eps", options.eps, "epsilon of AdamW", {1e-30, 1e9});
   add("--warmup", options.warmup, "fraction of the steps in which the learning rate rises", {0, 1});
   add("--clip", options.clip, "largest gradient norm; longer gradients are scaled down",
       {1e-9, 1e9});

@@ -32,7 +32,6 @@ struct TrainingOptions {
   index_t batch_size = 32;
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
-  double eps = 1e-8;     // of AdamW
   double warmup = 0.1;   // the share of the steps in which the learning rate rises
   double clip = 1;       // the largest norm of the gradient
   index_t shards = 1;    // parts in which a step's examples are computed

@@ -5,7 +5,6 @@
 //
 // A line of a file is a label, a tab and the text. Options: --help.
 #include <iostream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "examples/programs/plan.h"
 #include "examples/programs/same_files.h"
 #include "examples/programs/training.h"
-#include "examples/programs/word_pairs.h"
 #include "models/models.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
@@ -35,16 +33,12 @@ struct ClassifierOptions {
   std::string test;
   std::string valid;
   double valid_share = 0;
-  bool baseline = false;
   bool predict = false;
   bool probabilities = false;
   std::string tokenizer = "words";
   std::string pooling = "max";
   double word_dropout = 0.1;
-  double adversarial = 1;
-  double label_smoothing = 0;
-  double embedding_scale = 0.4;  // rare words hardly leave their random start
-  index_t pair_rows = 16384;
+  double label_smoothing = 0.1;
   index_t min_count = 1;
   index_t vocabulary = 0;
   index_t max_words = 256;
@@ -77,18 +71,11 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   const index_t classes = std::ssize(names.labels);
   examples::Plan plan =
       examples::plan_of(program, names.words->size(), str_cat("--min-count ", c.min_count));
-  if (c.pair_rows > 0) {
-    plan.push_back({"embeddings.pair_embeddings.weight",
-                    {c.pair_rows, o.width},
-                    {str_cat("--pair-rows ", c.pair_rows), str_cat("--width ", o.width)}});
-  }
   plan.push_back({"classifier.weight", {classes, o.width}, {str_cat("--width ", o.width)}});
   examples::check_plan(program, plan, !c.train.empty());
   examples::check_positions(program, "--max-words", c.max_words + 1);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
-  tokens.pair_rows = c.pair_rows;
-  tokens.embedding_scale = c.embedding_scale;
 
   manual_seed(o.seed);
   return models::SequenceClassifier({.tokens = tokens,
@@ -102,19 +89,12 @@ nn::LossSum loss_of(const models::SequenceClassifier& model, const text::Batch& 
   return nn::summed_cross_entropy(model({batch.ids, batch.lengths}), batch.labels);
 }
 
-/// The loss in training: some words are hidden, and all are moved by an adversarial perturbation.
+/// The loss in training: some words are hidden, and labels are smoothed.
 nn::LossSum training_loss_of(const models::SequenceClassifier& model, const ClassifierOptions& c,
                              const text::SpecialTokens& special, const text::Batch& batch) {
-  const models::Tokens seen = {drop_words(batch.ids, special, c.word_dropout), batch.lengths};
-  const auto loss = [&](const Tensor& scores) {
-    return nn::summed_cross_entropy(scores, batch.labels, {.label_smoothing = c.label_smoothing});
-  };
-  if (c.adversarial == 0) return loss(model(seen));
-  const Shape shape = {seen.ids.size(0), seen.ids.size(1), model.classifier.weight.size(1)};
-  return nn::adversarial_loss(shape, c.adversarial, [&](const Tensor& shift) {
-    const Tensor moved = model.encode.embeddings.summed(seen) + shift;
-    return loss(model.classify(model.encode.from_sum(moved, seen), seen));
-  });
+  const Tensor ids = drop_words(batch.ids, special, c.word_dropout);
+  return nn::summed_cross_entropy(model({ids, batch.lengths}), batch.labels,
+                                  {.label_smoothing = c.label_smoothing});
 }
 
 /// The examples of the files of one call.
@@ -187,8 +167,6 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
   require(c.valid.empty() || !c.train.empty(), "train_classifier", "--valid needs --train FILE");
   require(c.valid.empty() || c.valid_share == 0, "train_classifier",
           "--valid and --valid-share must not be given together");
-  require(!c.baseline || (!c.train.empty() && !c.test.empty()), "train_classifier",
-          "--baseline needs --train FILE and --test FILE");
   require(!c.train.empty() || program.options.report.empty(), "train_classifier",
           "--report needs --train FILE");
   require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
@@ -218,12 +196,6 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
   files.train = examples::examples_of(lines, c.train, names, c.max_words);
   files.valid = examples::examples_of(valid_lines, c.valid, names, c.max_words);
-  const index_t classes = std::ssize(names.labels);
-  std::optional<examples::Confusion> baseline;
-  if (c.baseline) {
-    baseline.emplace(files.test, examples::word_pair_answers(files.train, files.test, classes),
-                     classes);
-  }
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
   } else if (!train(program, c, names, files, model)) {
@@ -231,7 +203,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   }
   nn::eval(model);
   if (c.predict) examples::predict(model, names, {c.max_words, c.probabilities});
-  if (!files.test.empty()) examples::test(model, files.test, names.labels, baseline);
+  if (!files.test.empty()) examples::test(model, files.test, names.labels);
   const auto& shown = !files.test.empty()    ? files.test
                       : !files.valid.empty() ? files.valid
                                              : files.train;
@@ -252,30 +224,18 @@ int main(int argc, char** argv) {
                              .dropout = 0.3,
                              .epochs = 8,
                              .batch_size = 64,
-                             .learning_rate = 1e-3,
-                             .weight_decay = 0.05,
-                             .eps = 5e-5,
-                             .clip = 0.5});
+                             .learning_rate = 1e-3});
   program.add_input("--train", c.train, "training file: lines of label<TAB>text");
   program.add_input("--test", c.test, "test file, evaluated at the end");
   program.add_held_out(c.valid, c.valid_share);
-  program.add_for_call("--baseline", c.baseline,
-                       "train and test a linear model of words and word pairs too");
   program.add_for_call("--predict", c.predict, "print the class of each line of standard input");
   program.add_for_call("--probabilities", c.probabilities,
                        "with --predict, print the probability of each class too");
   program.add("--pooling", c.pooling, "pooling of the word vectors", poolings);
   program.add("--word-dropout", c.word_dropout, "probability of hiding a word during training",
               {0, 1});
-  program.add("--adversarial", c.adversarial,
-              "size of the adversarial perturbation; 0 disables it and halves the time", {0, 1e6});
   program.add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
               {0, 1});
-  program.add("--embedding-scale", c.embedding_scale,
-              "initial scale of word embeddings, relative to the sinusoidal positions",
-              {1e-6, 1e6});
-  program.add("--pair-rows", c.pair_rows, "rows of the table of word pairs; 0 disables it",
-              {0, 1'000'000'000});
   program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
   program.add("--min-count", c.min_count, "minimum count of a word in the vocabulary",
               {1, 1'000'000});

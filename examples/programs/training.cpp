@@ -109,7 +109,6 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
       base_(program.settings()),
       lesson_(std::move(lesson)),
       optimizer_(std::move(groups), {.lr = options_.learning_rate,
-                                     .eps = options_.eps,
                                      .weight_decay = options_.weight_decay}) {
   base_.set("digest", lesson_.digest);
   for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);

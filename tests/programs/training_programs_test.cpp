@@ -32,23 +32,9 @@ TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_TRUE(outcome.output.ends_with("\ntest macro F1 1.0000\ntest accuracy 1.0000\n"))
       << outcome.output;
-  EXPECT_EQ(outcome.output.find("baseline"), std::string::npos);
   EXPECT_NE(outcome.output.find("fruit  tool\n fruit     1     0\n  tool     0     1\n"),
             std::string::npos)
       << outcome.output;
-}
-
-TEST_F(TrainingPrograms, ABaselineStandsBesideTheClassifier) {
-  const Outcome outcome = run("train_classifier", kClassifier + "--baseline");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(
-      outcome.output.find("\nbaseline macro F1 1.0000\nbaseline accuracy 1.0000, of a linear "),
-      std::string::npos)
-      << outcome.output;
-  const std::string model = "--epochs 1 " + kTiny;
-  EXPECT_TRUE(fails("train_classifier", "--train train.tsv --baseline " + model, "--baseline"));
-  ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
-  EXPECT_TRUE(fails("train_classifier", "--resume run --test test.tsv --baseline", "--baseline"));
 }
 
 TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {
@@ -359,13 +345,6 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_classifier", "--train bare.tsv" + rest, "bare.tsv: line 2"));
   write("bytes.tsv", "a\tone\nb\t\xff\n");
   EXPECT_TRUE(fails("train_classifier", "--train bytes.tsv" + rest, "bytes.tsv: line 2"));
-  std::string many;
-  for (int i = 0; i < 20'000; ++i) {
-    many += "class" + std::to_string(i) + "\tword" + std::to_string(i) + "\n";
-  }
-  write("many.tsv", many);
-  EXPECT_TRUE(fails("train_classifier", "--train many.tsv --test many.tsv --baseline" + rest,
-                    "20000 classes"));
   write("other.tsv", "metal\tiron\n");
   EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
   EXPECT_TRUE(fails("train_classifier", "", "--train"));

@@ -1,0 +1,50 @@
+// The confusion matrix, and the figures that follow from it.
+#include "examples/programs/confusion.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tensor/create.h"
+#include "tests/support/errors.h"
+
+namespace tessera::examples {
+namespace {
+
+using test::throws;
+
+/// Scores (N, C) of which the largest of each row is that of the answer.
+Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {
+  Tensor scores = zeros({std::ssize(answers), classes});
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    scores.select(0, static_cast<index_t>(i)).select(0, answers[i]).fill(1);
+  }
+  return scores;
+}
+
+TEST(Confusion, CountsAccuracyAndF1) {
+  // Class 3 is neither label nor answer; sklearn.metrics.f1_score gives 0.5, 0.8 and 0 for the others.
+  Confusion counts(4);
+  counts.add(from_vector(std::vector<index_t>{0, 0, 1, -1}), scores_for({0, 1, 1, 0}, 4));
+  counts.add(from_vector(std::vector<index_t>{1, 2}), scores_for({1, 0}, 4));
+  EXPECT_DOUBLE_EQ(counts.accuracy(), 0.6);
+  EXPECT_DOUBLE_EQ(counts.macro_f1(), (0.5 + 0.8 + 0) / 3);
+  std::ostringstream table;
+  counts.print(table, {"a", "b", "c", "d"});
+  EXPECT_NE(table.str().find("\n     a     1     1     0     0\n     b     0     2     0     0\n"),
+            std::string::npos)
+      << table.str();
+}
+
+TEST(Confusion, RefusesOtherClasses) {
+  const Tensor labels = from_vector(std::vector<index_t>{0, 1});
+  Confusion counts(2);
+  EXPECT_TRUE(throws("Confusion", {"class must be from 0 to 1, got 2"}, [&] {
+    counts.add(labels, scores_for({0, 2}, 3));
+  }));
+  EXPECT_TRUE(throws("Confusion", {"number of answers must be that of labels, 2, got 1"},
+                     [&] { counts.add(labels, scores_for({0}, 3)); }));
+}
+
+}  // namespace
+}  // namespace tessera::examples
