@@ -16,21 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that goes when this does, unless it was named.
+/// A temporary folder.
 class Folder {
  public:
-  explicit Folder(const std::string& name) : path_(name), temporary_(name.empty()) {
-    if (!temporary_) {
-      fs::create_directories(path_);
-      return;
-    }
+  Folder() {
     std::string pattern = (fs::temp_directory_path() / "tessera_compare_XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) fail_file(pattern, "cannot make this folder");
     path_ = pattern;
   }
   ~Folder() {
     std::error_code ignored;
-    if (temporary_) fs::remove_all(path_, ignored);
+    fs::remove_all(path_, ignored);
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
@@ -39,7 +35,6 @@ class Folder {
 
  private:
   fs::path path_;
-  bool temporary_;
 };
 
 std::string quoted(const std::string& text) {
@@ -73,8 +68,8 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
                       const CompareOptions& options) {
   require(sides.size() == 2, "run_rounds", "needs two commands, got ", sides.size());
   require(!rounds.cases.empty() || !rounds.filter.empty(), "run_rounds",
-          "--run needs --cases or --filter");
-  const Folder folder(rounds.keep);
+          "needs --cases or --filter");
+  const Folder folder;
   set_threads(rounds.threads);
   std::vector<Results> found[2];
   for (index_t round = 0; round < rounds.rounds; ++round) {
@@ -92,7 +87,7 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
     std::cerr << "\rround " << round + 1 << "/" << rounds.rounds << std::flush;
   }
   std::cerr << '\n';
-  return compare_files(found[0], found[1], true, options);
+  return compare_rounds(found[0], found[1], options);
 }
 
 }  // namespace tessera::results

@@ -14,7 +14,6 @@ struct RoundOptions {
   index_t rounds = 100;
   double seconds = 0.03;  // of calls for each case, side and round
   index_t threads = 0;    // of the sides; 0: as OMP_NUM_THREADS says, one where it is not set
-  std::string keep;       // a folder for the JSON files; a temporary one otherwise
 };
 
 /// Runs `sides[0]` and `sides[1]` in the order 0 1 1 0 0 1 1 0 ..., each a fresh process, and
@@ -25,7 +24,7 @@ struct RoundOptions {
 /// and where a process has its pages moves its times by a percent for as long as it lives. So the
 /// sides measure no peaks, which would take longer than the calls.
 /// **Errors**: std::runtime_error, a command fails or writes no JSON; std::invalid_argument, not two
-/// sides, or too few rounds for so many cases.
+/// sides, neither names nor a filter, or too few rounds for so many cases.
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options);
 

@@ -2,58 +2,57 @@
 //
 //   tessera_scaling
 //   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
-//   mpirun -n 2 tessera_scaling --check --bandwidth 1,10
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/results/units.h"
-#include "bench/scaling/check.h"
-#include "bench/scaling/compute.h"
-#include "bench/scaling/link_probe.h"
-#include "bench/scaling/table.h"
+#include "bench/scaling_model.h"
 #include "examples/programs/command.h"
-#include "examples/programs/processes.h"
+#include "models/encoder.h"
 #include "models/pages/numbers.h"
+#include "nn/nn.h"
 #include "nn/training/chunks.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/gradient.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/ops.h"
 #include "tensor/parse_number.h"
 
 namespace {
 
 using namespace tessera;
+using pages::decimals;
+using results::seconds_text;
+
+constexpr const char* kProgram = "tessera_scaling";
 
 struct Options {
-  bench::Task task;
-  index_t shards = 0;
+  index_t layers = 6, width = 384, heads = 12, feedforward = 1536;
+  index_t batch = 8, tokens = 128;
   std::string hosts = "2,4,8,16,32,64,128,256,512,1024";
   std::string bandwidths = "10,100";
-  index_t chunk = nn::kChunkElements;
-  index_t cores = 16;
-  double speedup = 0;
-  double spread = 0;
-  double latency = 20, overhead = 4, copy = 0.3;  // us, us, ns
+  double latency = 20;  // us
+  double speedup = 12;
   double seconds = 2;
   std::string times;
-  bool csv = false;
-  bool check = false;
 };
 
 /// The numbers of a list with commas. **Errors**: anything else, or a number out of range.
 template <class T>
-std::vector<T> list_of(const char* option, std::string_view text, T low, T high) {
+std::vector<T> list_of(const char* option, const std::string& whole, T low, T high) {
   std::vector<T> numbers;
-  const std::string whole(text);
+  std::string_view text = whole;
   for (bool more = true; more;) {
     const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
     T number{};
-    require(parse_number(part, number) && number >= low && number <= high, "tessera_scaling",
-            option, " must be numbers from ", low, " to ", high, " separated by commas, got '",
-            whole, "'");
+    require(parse_number(text.substr(0, comma), number) && number >= low && number <= high,
+            kProgram, option, " must be numbers from ", low, " to ", high,
+            " separated by commas, got '", whole, "'");
     numbers.push_back(number);
     more = comma != std::string_view::npos;
     if (more) text.remove_prefix(comma + 1);
@@ -61,164 +60,164 @@ std::vector<T> list_of(const char* option, std::string_view text, T low, T high)
   return numbers;
 }
 
-std::vector<double> bandwidths_of(const Options& options) {
-  return list_of<double>("--bandwidth", options.bandwidths, 1e-3, 1e6);
+models::Encoder make_encoder(const Options& o) {
+  require(o.width % o.heads == 0, kProgram, "--heads must divide --width ", o.width, ", got ",
+          o.heads);
+  Rng rng(1);
+  models::Encoder encoder({.layers = models::repeat_layer({.d_model = o.width,
+                                                           .nhead = o.heads,
+                                                           .dim_feedforward = o.feedforward,
+                                                           .dropout = 0,
+                                                           .activation = nn::Activation::kGelu},
+                                                          o.layers)},
+                          rng);
+  nn::set_requires_grad(encoder);
+  return encoder;
+}
+
+/// Seconds since the last call.
+class Stopwatch {
+ public:
+  double lap() {
+    const Clock::time_point before = std::exchange(begin_, Clock::now());
+    return std::chrono::duration<double>(begin_ - before).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// Seconds of adding an element, as an owner adds the gradients of others to its own: chunk by chunk,
+/// over more memory than caches hold.
+double addition_time() {
+  constexpr index_t kChunks = 96;
+  std::vector<Tensor> totals, parts;
+  for (index_t i = 0; i < kChunks; ++i) {
+    totals.push_back(ones({nn::kChunkElements}));
+    parts.push_back(ones({nn::kChunkElements}));
+  }
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    Stopwatch watch;
+    for (std::size_t i = 0; i < totals.size(); ++i) add_in_place(totals[i], parts[i]);
+    best = std::min(best, watch.lap());
+  }
+  return best / static_cast<double>(kChunks * nn::kChunkElements);
+}
+
+/// The shortest times of the parts of a step on one thread, in three steps at least.
+bench::Work measured(const Options& o, models::Encoder& encoder) {
+  set_thread_count(1);
+  Rng rng(2);
+  const Shape shape = {o.batch, o.tokens, o.width};
+  const Tensor x = randn(shape, kFloat32, rng), target = randn(shape, kFloat32, rng);
+  nn::AdamW optimizer(nn::split_weight_decay(encoder), {.lr = 1e-4});
+  bench::Work best = {1e9, 1e9, 1e9, addition_time()};
+  double spent = 0;
+  for (int step = -1; step < 3 || spent < o.seconds; ++step) {
+    Stopwatch watch;
+    Tape tape;
+    const nn::LossSum sum = nn::summed_squared_error(encoder(x), target);
+    const double forward = watch.lap();
+    tape.backward(sum.loss);
+    const double backward = watch.lap();
+    nn::clip_grad_norm(optimizer, 1, {.scale = 1 / sum.count});
+    optimizer.step();
+    const double update = watch.lap();
+    optimizer.zero_grad();
+    if (step < 0) continue;  // the first one allocates
+    best.forward = std::min(best.forward, forward);
+    best.backward = std::min(best.backward, backward);
+    best.update = std::min(best.update, update);
+    spent += forward + backward + update;
+  }
+  return best;
 }
 
 /// One thread's times, as a run before this one printed them.
-bench::Host known_times(const std::string& text) {
+bench::Work known_times(const std::string& text) {
   const std::vector<double> times = list_of<double>("--times", text, 0, 1e9);
-  require(times.size() == 4, "tessera_scaling", "--times must be 4 numbers, got '", text, "'");
-  return {.forward = times[0] * 1e-3,
-          .backward = times[1] * 1e-3,
-          .update = times[2] * 1e-3,
-          .addition = times[3] * 1e-12};
+  require(times.size() == 4, kProgram, "--times must be 4 numbers, got '", text, "'");
+  return {times[0] * 1e-3, times[1] * 1e-3, times[2] * 1e-3, times[3] * 1e-12};
 }
 
-/// What was measured, beside what a host is taken for.
-std::string terms_text(const bench::Host& one, const bench::Host& several, const bench::Host& host,
-                       index_t threads, index_t cores) {
-  std::vector<const bench::Host*> columns = {&one, &several, &host};
-  if (threads == 1) columns.erase(columns.begin() + 1);
-  std::string text =
-      str_cat("| of a shard | 1 thread | ", threads > 1 ? str_cat(threads, " threads | ") : "",
-              "a host of ", cores, " cores |\n|---|---|---|", threads > 1 ? "---|" : "", '\n');
-  const auto row = [&](const char* name, double bench::Host::*part, double times) {
-    text += str_cat("| ", name, " |");
-    for (const bench::Host* each : columns) {
-      text += ' ' + results::seconds_text(each->*part * times) + " |";
+/// The number of elements of each parameter, in the order in which the exchange cuts them.
+std::vector<index_t> counts_of(const models::Encoder& encoder) {
+  std::vector<index_t> counts;
+  for (const nn::ParameterGroup& group : nn::split_weight_decay(encoder)) {
+    for (const auto& parameter : group.parameters) counts.push_back(parameter.tensor.count());
+  }
+  return counts;
+}
+
+void print_table(const Options& o, const std::vector<index_t>& counts, const bench::Work& work) {
+  const std::vector<double> bandwidths = list_of<double>("--bandwidth", o.bandwidths, 1e-3, 1e6);
+  const double alone = bench::step_time(bench::traffic_of(counts, 1), work, {}, o.layers).total();
+  std::cout << "| hosts | work |";
+  for (const double gbit : bandwidths) {
+    std::cout << ' ' << decimals(gbit, gbit < 10 ? 1 : 0)
+              << " Gbit/s: exchange | step | efficiency |";
+  }
+  std::cout << "\n|---|---|";
+  for (std::size_t i = 0; i < bandwidths.size(); ++i) std::cout << "---|---|---|";
+  std::cout << '\n';
+  for (const index_t hosts : list_of<index_t>("--hosts", o.hosts, 1, 65536)) {
+    const bench::Traffic traffic = bench::traffic_of(counts, hosts);
+    std::cout << "| " << hosts << " |";
+    for (std::size_t i = 0; i < bandwidths.size(); ++i) {
+      const bench::Link link = {.latency = o.latency * 1e-6, .bandwidth = bandwidths[i] * 1e9 / 8};
+      const bench::StepTime step = bench::step_time(traffic, work, link, o.layers);
+      if (i == 0) std::cout << ' ' << seconds_text(step.work) << " |";
+      std::cout << ' ' << seconds_text(step.exchange) << " | " << seconds_text(step.total())
+                << " | " << decimals(100 * alone / step.total(), 0) << " % |";
     }
-    text += '\n';
-  };
-  row("forward", &bench::Host::forward, 1);
-  row("backward", &bench::Host::backward, 1);
-  row("norm and optimiser", &bench::Host::update, 1);
-  row("adding 10^6 elements", &bench::Host::addition, 1e6);
-  text += "| spread |";
-  for (const bench::Host* each : columns) {
-    text += ' ' + pages::decimals(100 * each->spread, 1) + " % |";
+    std::cout << '\n';
   }
-  return text + '\n';
 }
 
-std::string title_of(const Options& options, const bench::Elements& elements) {
-  const bench::Task& task = options.task;
-  return str_cat("Encoder L", task.layers, " D", task.width, " H", task.heads, " F",
-                 task.feedforward, task.vocabulary > 0 ? str_cat(" V", task.vocabulary) : "", ", ",
-                 pages::decimals(static_cast<double>(elements.all) / 1e6, 1),
-                 " million parameters. A shard is ", task.batch, " sequences of ", task.tokens,
-                 " tokens; ",
-                 options.shards > 0 ? str_cat("a batch has ", options.shards, " shards.")
-                                    : "a batch has a shard for each host.",
-                 '\n');
-}
-
-void print_scaling(const Options& options, index_t threads) {
-  bench::Plan plan = {.counts = {},
-                      .stages = {},
-                      .host = {},
-                      .link = {.latency = options.latency * 1e-6,
-                               .bandwidth = 0,
-                               .overhead = options.overhead * 1e-6,
-                               .copy = options.copy * 1e-9},
-                      .bandwidths = list_of<double>("--bandwidth", options.bandwidths, 1e-3, 1e6),
-                      .hosts = list_of<index_t>("--hosts", options.hosts, 1, 65536),
-                      .batch = options.task.batch,
-                      .shards = options.shards};
-  bench::Learner learner(options.task);
-  const bench::Elements elements = bench::elements_of(learner);
-  plan.counts = bench::cut(elements.counts, options.chunk);
-  plan.stages = bench::stages_of(options.task.layers, static_cast<double>(elements.embedding) /
-                                                          static_cast<double>(elements.all));
-  const bool known = !options.times.empty();
-  if (known) threads = 1;
-  const bench::Host one = known ? known_times(options.times)
-                                : bench::measure_compute(options.task, learner, 1, options.seconds);
-  const bench::Host several =
-      threads > 1 ? bench::measure_compute(options.task, learner, threads, options.seconds) : one;
-  plan.host = bench::host_of(one, several, threads, options.cores, options.speedup);
-  if (options.spread > 0) plan.host.spread = options.spread;
-  if (options.csv) {
-    std::cout << bench::csv(plan);
-    return;
-  }
-  std::cout << title_of(options, elements) << '\n'
-            << terms_text(one, several, plan.host, threads, options.cores) << '\n'
-            << bench::markdown(plan);
-}
-
-/// Real steps of the processes that run, as fast as they are, then through the links of the options.
-void print_check(const Options& options, index_t threads) {
-  nn::Communicator& processes = examples::processes();
-  bench::Link link = processes.size() > 1 ? bench::measure_link(processes) : bench::Link{};
-  std::vector<bench::Link> links = {link};
-  link.latency = options.latency * 1e-6;
-  for (const double gbit : bandwidths_of(options)) {
-    link.bandwidth = gbit * 1e9 / 8;
-    if (processes.size() > 1) links.push_back(link);
-  }
-  const index_t shards = options.shards > 0 ? options.shards : processes.size();
-  const std::vector<bench::Check> checks = bench::check_model(
-      {.task = options.task, .shards = shards, .threads = threads, .seconds = options.seconds},
-      processes, links);
-  std::cout << processes.size() << " processes of " << threads << " threads, " << shards
-            << " shards; overhead " << results::seconds_text(link.overhead) << " a message, copy "
-            << pages::decimals(link.copy * 1e9, 3) << " ns a byte\n\n"
-            << bench::markdown(checks);
-}
-
-void add_options(examples::Command& command, Options& o) {
-  using examples::kMany;
-  command.add("--layers", o.task.layers, "encoder layers", {1, 1000});
-  command.add("--width", o.task.width, "width of the encoder", {1, 65536});
-  command.add("--heads", o.task.heads, "attention heads", {1, 1024});
-  command.add("--feedforward", o.task.feedforward, "hidden width of the feed-forward networks",
-              {1, 262144});
-  command.add("--vocabulary", o.task.vocabulary, "rows of the embedding; 0: no embedding",
-              {0, kMany});
-  command.add("--batch", o.task.batch, "sequences per shard", {1, 65536});
-  command.add("--tokens", o.task.tokens, "tokens per sequence", {1, 65536});
-  command.add("--shards", o.shards, "shards per batch; 0: one per host", {0, 1 << 20});
-  command.add("--hosts", o.hosts, "numbers of hosts, separated by commas");
-  command.add("--bandwidth", o.bandwidths,
-              "bandwidth of a host's link, in Gbit/s; several separated by commas");
-  command.add("--latency", o.latency, "latency of a short message, in microseconds", {0, 1e6});
-  command.add("--overhead", o.overhead, "core time per message sent or received, in microseconds",
-              {0, 1e6});
-  command.add("--copy", o.copy, "core time per byte sent or received, in nanoseconds", {0, 1e3});
-  command.add("--chunk", o.chunk,
-              "elements per chunk that a process owns; the library uses the default",
-              {256, nn::kChunkElements});
-  command.add("--cores", o.cores, "cores per host", {1, 1024});
-  command.add("--speedup", o.speedup,
-              "speedup of all cores of a host over one; 0: Amdahl's law, from measured times",
-              {0, 1024});
-  command.add("--spread", o.spread,
-              "standard deviation of the time of a shard, over its mean; 0: as measured", {0, 10});
-  command.add("--times", o.times,
-              "times of one thread instead of measurements, separated by commas: milliseconds of "
-              "forward, backward and optimiser, microseconds of 10^6 additions");
-  command.add("--seconds", o.seconds, "seconds of measurement per number of threads", {0, 600});
-  command.add("--check", o.check,
-              "time real steps of the processes of mpirun, next to the estimates");
-  command.add("--csv", o.csv, "print CSV instead of tables");
+void print_scaling(const Options& o) {
+  models::Encoder encoder = make_encoder(o);
+  const std::vector<index_t> counts = counts_of(encoder);
+  const bench::Work one = o.times.empty() ? measured(o, encoder) : known_times(o.times);
+  std::cout << "Encoder L" << o.layers << " D" << o.width << " H" << o.heads << " F"
+            << o.feedforward << ", "
+            << decimals(static_cast<double>(nn::parameter_count(encoder)) / 1e6, 1)
+            << " million parameters; each host computes " << o.batch << " sequences of " << o.tokens
+            << " tokens per step.\nOne thread: forward " << seconds_text(one.forward)
+            << ", backward " << seconds_text(one.backward) << ", norm and optimiser "
+            << seconds_text(one.update) << ", adding 10^6 elements "
+            << seconds_text(one.addition * 1e6) << ". A host is " << decimals(o.speedup, 1)
+            << " times as fast.\n\n";
+  print_table(o, counts,
+              {one.forward / o.speedup, one.backward / o.speedup, one.update / o.speedup,
+               one.addition / o.speedup});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   examples::Command command(
-      "tessera_scaling",
+      kProgram,
       "Estimates the time of a data-parallel training step on many hosts: measures the parts of a "
-      "step here, counts the messages, and prints a table for networks of a given latency and "
-      "bandwidth. bench/scaling.md derives it.");
-  Options options;
-  add_options(command, options);
-  command.splits_work();
-  return command.run(argc, argv, [&] {
-    const index_t threads = command.threads() > 0 ? command.threads() : thread_count();
-    require(options.check || examples::processes().size() == 1, "tessera_scaling",
-            "must run in 1 process unless --check is given, got ", examples::processes().size());
-    options.check ? print_check(options, threads) : print_scaling(options, threads);
-  });
+      "step on one thread here, counts the messages, and prints a table. bench/scaling.md has the "
+      "formula.");
+  Options o;
+  command.add("--layers", o.layers, "encoder layers", {1, 1000});
+  command.add("--width", o.width, "width of the encoder", {1, 65536});
+  command.add("--heads", o.heads, "attention heads", {1, 1024});
+  command.add("--feedforward", o.feedforward, "hidden width of the feed-forward networks",
+              {1, 262144});
+  command.add("--batch", o.batch, "sequences per host and step", {1, 65536});
+  command.add("--tokens", o.tokens, "tokens per sequence", {1, 65536});
+  command.add("--hosts", o.hosts, "numbers of hosts, separated by commas");
+  command.add("--bandwidth", o.bandwidths,
+              "bandwidth of a host's link, in Gbit/s; several separated by commas");
+  command.add("--latency", o.latency, "latency of a short message, in microseconds", {0, 1e6});
+  command.add("--speedup", o.speedup, "speedup of all cores of a host over one thread", {1, 1024});
+  command.add("--times", o.times,
+              "times of one thread instead of measurements, separated by commas: milliseconds of "
+              "forward, backward and optimiser, microseconds of 10^6 additions");
+  command.add("--seconds", o.seconds, "seconds of measurement", {0, 600});
+  return command.run(argc, argv, [&] { print_scaling(o); });
 }

@@ -7,102 +7,31 @@
 #include <utility>
 
 #include "bench/results/ranks.h"
+#include "bench/results/units.h"
+#include "models/pages/numbers.h"
 #include "tensor/error.h"
 
 namespace tessera::results {
 
 namespace {
 
-constexpr std::size_t kRuns = 5;     // so many files a side are runs of their own
-constexpr std::size_t kBlocks = 8;   // the samples of fewer are cut into so many
-constexpr double kDriftOfOne = 0.1;  // what two runs of equal code may differ by
-
 using Key = std::tuple<std::string, std::string, index_t>;
 
-std::vector<double> logs(const std::vector<double>& values) {
-  std::vector<double> result;
-  for (const double value : values) result.push_back(std::log(value));
-  return result;
-}
-
-/// log(time) or, with the peaks, log(time * peak).
-std::vector<double> measure(const std::vector<double>& seconds, const std::vector<double>& peak,
-                            bool by_peak) {
-  std::vector<double> result = logs(seconds);
-  if (by_peak) {
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += std::log(peak[i]);
-  }
-  return result;
-}
-
-bool has_peaks(const CaseRuns& runs) {
-  const auto above_zero = [](double peak) { return peak > 0; };
-  return runs.old_peak.size() == runs.old_s.size() && runs.new_peak.size() == runs.new_s.size() &&
-         std::all_of(runs.old_peak.begin(), runs.old_peak.end(), above_zero) &&
-         std::all_of(runs.new_peak.begin(), runs.new_peak.end(), above_zero);
-}
-
-std::vector<double> differences(const CaseRuns& runs, bool by_peak) {
-  const std::vector<double> before = measure(runs.old_s, runs.old_peak, by_peak);
-  std::vector<double> result = measure(runs.new_s, runs.new_peak, by_peak);
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] -= before[i];
-  return result;
-}
-
-std::vector<double> moved(std::vector<double> values, double by) {
-  for (double& value : values) value += by;
-  return values;
-}
-
-std::vector<double> negated(std::vector<double> values) {
-  for (double& value : values) value = -value;
-  return values;
-}
-
-Compared compared(CaseRuns runs) {
-  const double old_s = median(runs.old_s);
-  const double new_s = median(runs.new_s);
-  return {.runs = std::move(runs), .old_s = old_s, .new_s = new_s};
-}
-
-Compared compare_in_rounds(CaseRuns runs, const CompareOptions& options) {
-  require(runs.old_s.size() == runs.new_s.size(), "compare_rounds", runs.name,
-          ": both sides must have the same number of times, got ", runs.old_s.size(), " old, ",
-          runs.new_s.size(), " new");
-  Compared result = compared(std::move(runs));
-  std::vector<double> d = differences(result.runs, false);
-  if (has_peaks(result.runs)) {
-    std::vector<double> of_peak = differences(result.runs, true);
-    result.by_peak = median_deviation(of_peak) < median_deviation(d);
-    if (result.by_peak) d = std::move(of_peak);
-  }
+Compared compared(CaseRounds rounds, const CompareOptions& options) {
+  require(rounds.old_s.size() == rounds.new_s.size(), "compare_rounds", rounds.name,
+          ": both sides must have the same number of times, got ", rounds.old_s.size(), " old, ",
+          rounds.new_s.size(), " new");
   const double least = std::log1p(options.least);
-  result.change = std::expm1(middle(d));
-  result.p_slower = signed_rank(moved(d, -least));
-  result.p_faster = signed_rank(moved(negated(d), -least));
-  return result;
-}
-
-Compared compare_as_sets(CaseRuns runs, const CompareOptions& options) {
-  Compared result = compared(std::move(runs));
-  const CaseRuns& r = result.runs;
-  std::vector<double> before = measure(r.old_s, {}, false);
-  std::vector<double> after = measure(r.new_s, {}, false);
-  if (has_peaks(r)) {
-    std::vector<double> before_of_peak = measure(r.old_s, r.old_peak, true);
-    std::vector<double> after_of_peak = measure(r.new_s, r.new_peak, true);
-    result.by_peak = median_deviation(before_of_peak) + median_deviation(after_of_peak) <
-                     median_deviation(before) + median_deviation(after);
-    if (result.by_peak) {
-      before = std::move(before_of_peak);
-      after = std::move(after_of_peak);
-    }
+  std::vector<double> differences, slower, faster;
+  for (std::size_t i = 0; i < rounds.old_s.size(); ++i) {
+    differences.push_back(std::log(rounds.new_s[i]) - std::log(rounds.old_s[i]));
+    slower.push_back(differences.back() - least);
+    faster.push_back(-differences.back() - least);
   }
-  const double least = std::log1p(options.least);
-  result.change = std::expm1(shift(before, after));
-  result.p_slower = mann_whitney(before, moved(after, -least));
-  result.p_faster = mann_whitney(after, moved(before, -least));
-  return result;
+  return {.rounds = std::move(rounds),
+          .change = std::expm1(middle(differences)),
+          .p_slower = signed_rank(slower),
+          .p_faster = signed_rank(faster)};
 }
 
 /// Corrects for the number of cases, and decides.
@@ -125,41 +54,32 @@ void decide(Comparison& comparison) {
   }
 }
 
-template <class One>
-Comparison compare(std::vector<CaseRuns> cases, const CompareOptions& options, const One& one) {
-  Comparison comparison{.options = options};
-  for (CaseRuns& runs : cases) {
-    Compared result = one(std::move(runs), options);
-    comparison.cases.push_back(std::move(result));
-  }
-  decide(comparison);
-  return comparison;
+const char* word(Change change) {
+  if (change == Change::kSlower) return "slower";
+  return change == Change::kFaster ? "faster" : "same";
 }
 
-/// The best of each of `kBlocks` groups of samples that follow each other.
-std::vector<double> block_bests(const std::vector<double>& samples) {
-  const std::size_t blocks = std::min(kBlocks, samples.size());
-  std::vector<double> bests;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const auto at = [&](std::size_t i) {
-      return samples.begin() + static_cast<std::ptrdiff_t>(i * samples.size() / blocks);
-    };
-    bests.push_back(*std::min_element(at(b), at(b + 1)));
-  }
-  return bests;
+std::string percent_of(double fraction) {
+  return (fraction < 0 ? "" : "+") + pages::decimals(fraction * 100, 1) + " %";
 }
 
-void add_run(CaseRuns& runs, const Result& result, bool is_new, bool in_blocks) {
-  std::vector<double>& times = is_new ? runs.new_s : runs.old_s;
-  std::vector<double>& peaks = is_new ? runs.new_peak : runs.old_peak;
-  const double peak = result.flops > 0 ? result.peak_flops : result.peak_bytes_s;
-  const std::vector<double> values = in_blocks && !result.samples_s.empty()
-                                         ? block_bests(result.samples_s)
-                                         : std::vector<double>{result.best_s};
-  for (const double value : values) {
-    times.push_back(value);
-    peaks.push_back(peak);
-  }
+std::string padded(std::string text, std::size_t width, bool left = false) {
+  const std::string blanks(width > text.size() ? width - text.size() : 0, ' ');
+  return left ? text + blanks : blanks + text;
+}
+
+std::string summary(const Comparison& c) {
+  const auto count = [&](Change change) {
+    return std::count_if(c.cases.begin(), c.cases.end(),
+                         [&](const Compared& x) { return x.verdict == change; });
+  };
+  std::string text = str_cat(count(Change::kSlower), " slower, ", count(Change::kFaster),
+                             " faster, ", count(Change::kSame), " the same within the noise");
+  if (!c.only_old.empty()) text += str_cat(", ", c.only_old.size(), " only in the old");
+  if (!c.only_new.empty()) text += str_cat(", ", c.only_new.size(), " only in the new");
+  return text + str_cat(" (by more than ", pages::decimals(c.options.least * 100, 1),
+                        " %; wrong at most once in ", std::lround(1 / c.options.alpha),
+                        " comparisons)\n");
 }
 
 }  // namespace
@@ -169,65 +89,80 @@ bool Comparison::slower() const {
                      [](const Compared& c) { return c.verdict == Change::kSlower; });
 }
 
-Comparison compare_rounds(std::vector<CaseRuns> cases, const CompareOptions& options) {
-  return compare(std::move(cases), options, compare_in_rounds);
+Comparison compare_rounds(std::vector<CaseRounds> cases, const CompareOptions& options) {
+  Comparison comparison{.options = options};
+  for (CaseRounds& rounds : cases) comparison.cases.push_back(compared(std::move(rounds), options));
+  decide(comparison);
+  return comparison;
 }
 
-Comparison compare_sets(std::vector<CaseRuns> cases, const CompareOptions& options) {
-  return compare(std::move(cases), options, compare_as_sets);
-}
-
-Comparison compare_files(const std::vector<Results>& before, const std::vector<Results>& after,
-                         bool paired, const CompareOptions& options) {
-  const bool few = std::min(before.size(), after.size()) < kRuns;
+Comparison compare_rounds(const std::vector<Results>& before, const std::vector<Results>& after,
+                          const CompareOptions& options) {
   std::vector<Key> order;
-  std::map<Key, CaseRuns> found;
-  const auto add = [&](const std::vector<Results>& files, bool is_new) {
+  std::map<Key, CaseRounds> found;
+  const auto add = [&](const std::vector<Results>& files, std::vector<double> CaseRounds::*times) {
     for (const Results& file : files) {
       for (const Result& result : file.cases) {
         const Key key = {result.name, result.by, result.threads};
-        const auto [place, first] = found.try_emplace(key);
-        if (first) {
-          order.push_back(key);
-          place->second.name = result.name;
-          place->second.by = result.by;
-          place->second.threads = result.threads;
-          place->second.flops_bound = result.flops > 0;
-        }
-        add_run(place->second, result, is_new, few);
+        const auto [place, is_new] =
+            found.try_emplace(key, CaseRounds{result.name, result.by, result.threads});
+        if (is_new) order.push_back(key);
+        (place->second.*times).push_back(result.best_s);
       }
     }
   };
-  add(before, false);
-  add(after, true);
-  std::vector<CaseRuns> cases;
-  Comparison missing;
+  add(before, &CaseRounds::old_s);
+  add(after, &CaseRounds::new_s);
+  std::vector<CaseRounds> cases;
+  std::vector<std::string> only_old, only_new;
   for (const Key& key : order) {
-    CaseRuns& runs = found.at(key);
-    if (runs.new_s.empty()) {
-      missing.only_old.push_back(runs.name);
-    } else if (runs.old_s.empty()) {
-      missing.only_new.push_back(runs.name);
+    CaseRounds& rounds = found.at(key);
+    if (rounds.new_s.empty()) {
+      only_old.push_back(rounds.name);
+    } else if (rounds.old_s.empty()) {
+      only_new.push_back(rounds.name);
     } else {
-      cases.push_back(std::move(runs));
+      cases.push_back(std::move(rounds));
     }
   }
-  if (cases.empty())
+  if (cases.empty()) {
     fail_file(after.front().file, "must have at least 1 case of ", before.front().file,
               ", got none");
-  CompareOptions applied = options;
-  if (few) applied.least = std::max(applied.least, kDriftOfOne);
-  Comparison comparison = paired && !few ? compare_rounds(std::move(cases), applied)
-                                         : compare_sets(std::move(cases), applied);
-  comparison.few_runs = few;
-  comparison.only_old = std::move(missing.only_old);
-  comparison.only_new = std::move(missing.only_new);
+  }
+  Comparison comparison = compare_rounds(std::move(cases), options);
+  comparison.only_old = std::move(only_old);
+  comparison.only_new = std::move(only_new);
   return comparison;
 }
 
 index_t least_rounds(index_t cases, const CompareOptions& options) {
   return static_cast<index_t>(std::floor(std::log2(static_cast<double>(cases) / options.alpha)) +
                               1);
+}
+
+std::string table(const Comparison& comparison) {
+  std::vector<const Compared*> order;
+  std::size_t width = 4;
+  for (const Compared& c : comparison.cases) {
+    order.push_back(&c);
+    width = std::max(width, c.rounds.name.size());
+  }
+  const auto rank = [](const Compared* c) {
+    return c->verdict == Change::kSlower ? 0 : c->verdict == Change::kFaster ? 1 : 2;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Compared* a, const Compared* b) { return rank(a) < rank(b); });
+  std::string text = padded("case", width, true) + "  by        threads        old        new" +
+                     "   change   chance  verdict\n";
+  for (const Compared* c : order) {
+    const double p = c->change > 0 ? c->p_slower : c->p_faster;
+    text +=
+        padded(c->rounds.name, width, true) + "  " + padded(c->rounds.by, 9, true) +
+        padded(str_cat(c->rounds.threads), 8) + padded(seconds_text(median(c->rounds.old_s)), 11) +
+        padded(seconds_text(median(c->rounds.new_s)), 11) + padded(percent_of(c->change), 9) +
+        padded(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) + "\n";
+  }
+  return text + summary(comparison);
 }
 
 }  // namespace tessera::results

@@ -11,7 +11,7 @@ namespace tessera::results {
 
 namespace {
 
-/// Up to so many values the ways to deal out ranks are counted.
+/// Up to so many values the ways to give signs are counted.
 constexpr std::size_t kExact = 40;
 
 /// Twice the rank of each value, from 2 on; equal values share the mean of their ranks, which
@@ -38,24 +38,6 @@ double upper_tail(double z) {
 
 double as_double(std::size_t n) {
   return static_cast<double>(n);
-}
-
-/// The share of all choices of `chosen` of the ranks whose sum is at least `sum`.
-///
-/// ways[c][s], the number of choices of c ranks with sum s, from one rank at a time.
-double share_of_choices(const std::vector<std::size_t>& ranks, std::size_t chosen,
-                        std::size_t sum) {
-  const std::size_t most = std::accumulate(ranks.begin(), ranks.end(), std::size_t{0});
-  std::vector<std::vector<double>> ways(chosen + 1, std::vector<double>(most + 1));
-  ways[0][0] = 1;
-  for (const std::size_t rank : ranks) {
-    for (std::size_t c = chosen; c > 0; --c) {
-      for (std::size_t s = most; s >= rank; --s) ways[c][s] += ways[c - 1][s - rank];
-    }
-  }
-  const std::vector<double>& last = ways[chosen];
-  const auto from = last.begin() + static_cast<std::ptrdiff_t>(std::min(sum, most + 1));
-  return std::accumulate(from, last.end(), 0.0) / std::accumulate(last.begin(), last.end(), 0.0);
 }
 
 /// The share of all ways to give each rank a sign whose positive ranks add up to at least `sum`.
@@ -85,22 +67,6 @@ double tie_term(std::vector<std::size_t> ranks) {
 
 }  // namespace
 
-double mann_whitney(std::span<const double> x, std::span<const double> y) {
-  if (x.empty() || y.empty()) return 1;
-  std::vector<double> all(x.begin(), x.end());
-  all.insert(all.end(), y.begin(), y.end());
-  const std::vector<std::size_t> ranks = doubled_ranks(all);
-  const auto of_y = ranks.begin() + static_cast<std::ptrdiff_t>(x.size());
-  const std::size_t sum = std::accumulate(of_y, ranks.end(), std::size_t{0});
-  if (all.size() <= kExact) return share_of_choices(ranks, y.size(), sum);
-  const double m = as_double(x.size());
-  const double n = as_double(y.size());
-  const double mean = n * (m + n + 1) / 2;
-  const double variance = m * n / 12 * ((m + n + 1) - tie_term(ranks) / ((m + n) * (m + n - 1)));
-  if (variance <= 0) return 1;  // all values are equal
-  return upper_tail((as_double(sum) / 2 - mean - 0.5) / std::sqrt(variance));
-}
-
 double signed_rank(std::span<const double> differences) {
   std::vector<double> sizes;
   std::vector<bool> positive;
@@ -127,13 +93,6 @@ double median(std::vector<double> values) {
   return (*half + *std::max_element(values.begin(), half)) / 2;
 }
 
-double median_deviation(const std::vector<double>& values) {
-  const double centre = median(values);
-  std::vector<double> distances;
-  for (const double value : values) distances.push_back(std::abs(value - centre));
-  return median(std::move(distances));
-}
-
 double middle(std::span<const double> differences) {
   std::vector<double> means;
   for (std::size_t i = 0; i < differences.size(); ++i) {
@@ -142,14 +101,6 @@ double middle(std::span<const double> differences) {
     }
   }
   return median(std::move(means));
-}
-
-double shift(std::span<const double> x, std::span<const double> y) {
-  std::vector<double> differences;
-  for (const double a : x) {
-    for (const double b : y) differences.push_back(b - a);
-  }
-  return median(std::move(differences));
 }
 
 std::vector<double> holm(const std::vector<double>& probabilities) {

@@ -12,15 +12,6 @@ namespace {
 using Values = std::vector<double>;
 
 TEST(RanksTest, SmallSamplesAreCounted) {
-  // All 3 of y above all 3 of x: 1 of the 20 choices of ranks.
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2, 3}, Values{4, 5, 6}), 1.0 / 20);
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{4, 5, 6}, Values{1, 2, 3}), 1);
-  // U = 8 of 9: two of the choices are as clear.
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2, 4}, Values{3, 5, 6}), 2.0 / 20);
-  // Ties: ranks 1, 2.5, 2.5, 4; sums of two: 3.5 3.5 5 5 6.5 6.5.
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{1, 2}, Values{2, 3}), 2.0 / 6);
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{7, 7}, Values{7, 7}), 1);
-  EXPECT_DOUBLE_EQ(mann_whitney(Values{}, Values{1}), 1);
   // All 4 signs positive: 1 of 16; the smallest negative: 2 of 16; zeros left out.
   EXPECT_DOUBLE_EQ(signed_rank(Values{1, 2, 3, 4}), 1.0 / 16);
   EXPECT_DOUBLE_EQ(signed_rank(Values{-1, 2, 3, 4, 0}), 2.0 / 16);
@@ -35,13 +26,6 @@ TEST(RanksTest, LargeSamplesContinueSmallOnes) {
   std::uniform_int_distribution<int> value(0, 15);  // with ties
   double worst = 0;
   for (int trial = 0; trial < 50; ++trial) {
-    Values x(20);
-    Values y(20);
-    for (double& v : x) v = value(random);
-    for (double& v : y) v = value(random);
-    const double counted = mann_whitney(x, y);
-    x.push_back(*x.begin());
-    worst = std::max(worst, std::abs(counted - mann_whitney(x, y)));
     Values d(40);
     for (double& v : d) v = value(random) - 7.5;
     const double of_signs = signed_rank(d);
@@ -52,12 +36,10 @@ TEST(RanksTest, LargeSamplesContinueSmallOnes) {
   EXPECT_GT(worst, 0);
 }
 
-TEST(RanksTest, MediansAndShifts) {
+TEST(RanksTest, Medians) {
   EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
-  EXPECT_DOUBLE_EQ(median_deviation({1, 2, 3, 100}), 1);
   EXPECT_DOUBLE_EQ(middle(Values{1, 2, 3, 100}), 2.75);
-  EXPECT_DOUBLE_EQ(shift(Values{1, 2, 3}, Values{11, 12, 13}), 10);
   EXPECT_THROW(median({}), std::invalid_argument);
 }
 
