@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   results::CompareOptions options;
   results::RoundOptions rounds;
   std::vector<std::string> sides;
-  command.add_arguments("SIDES", sides, "OLD NEW: two commands of tessera_bench");
+  command.add_arguments("SIDES", sides, "OLD NEW: two commands of tessera_bench").required();
   command.add("--run", run, "no effect: SIDES are always run");
   command.add_input("--cases", rounds.cases, "file of case names, one per line");
   command.add("--filter", rounds.filter, "regular expression that case names must match");

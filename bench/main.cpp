@@ -122,8 +122,7 @@ int main(int argc, char** argv) {
   options.wanted.filter = flags.filter;
   examples::Command command("tessera_bench", kAbout);
   command.add_footer(kFooter);
-  command.add_arguments("NAME", options.wanted.names, "cases or kinds to measure; all if absent",
-                        examples::Need::kOptional);
+  command.add_arguments("NAME", options.wanted.names, "cases or kinds to measure; all if absent");
   command.add_input("--cases", options.wanted.file, "file of case names, one per line");
   command.add("--filter", options.wanted.filter, "regular expression that case names must match");
   command.add("--seconds", options.settings.seconds, "seconds of measurement per case",

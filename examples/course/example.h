@@ -1,23 +1,16 @@
 // The frame of a numbered example: an error is one line on standard error and exit code 2.
 #pragma once
 
-#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
 
+#include "examples/flush_output.h"
 #include "nn/training/launch.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 
 namespace tessera::examples {
-
-/// Flushes standard output. **Errors**: a write that failed.
-inline void flush_output() {
-  std::cout.flush();
-  const bool flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!std::cout || !flushed) fail_file("standard output", "cannot be written completely");
-}
 
 /// Calls `body`, which prints; what main() returns. **Errors**: also several processes of mpirun, as
 /// each would do the same.

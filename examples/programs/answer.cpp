@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
                             "text. An empty text means that there is no answer.");
   Options o;
   command.add_argument("FILE", o.file, "the text; standard input if absent");
-  command.add_input("--model", o.model, "the model's folder", examples::Need::kRequired);
+  command.add_input("--model", o.model, "the model's folder").required();
   examples::add_weights_option(command, o.weights);
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");

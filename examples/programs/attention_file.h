@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/program.h"
 #include "models/pages/attention_page.h"
 #include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
@@ -31,20 +30,13 @@ struct AttentionOptions {
   std::string heads;   // the same
 };
 
-inline constexpr const char* kAttentionHelp =
-    "output file for attention weights: a page, .html, or one map, .svg";
-inline constexpr const char* kLayersHelp = "layers in --attention, as in 0,2-5; all if absent";
-inline constexpr const char* kHeadsHelp = "heads in --attention, as in 0,2-5; all if absent";
-
 inline void add_attention_options(Command& command, AttentionOptions& options) {
-  command.add_output("--attention", options.file, kAttentionHelp);
-  command.add("--attention-layers", options.layers, kLayersHelp);
-  command.add("--attention-heads", options.heads, kHeadsHelp);
-}
-inline void add_attention_options(Program& program, AttentionOptions& options) {
-  program.add_output("--attention", options.file, kAttentionHelp);
-  program.add_for_call("--attention-layers", options.layers, kLayersHelp);
-  program.add_for_call("--attention-heads", options.heads, kHeadsHelp);
+  command.add_output("--attention", options.file,
+                     "output file for attention weights: a page, .html, or one map, .svg");
+  command.add("--attention-layers", options.layers,
+              "layers in --attention, as in 0,2-5; all if absent");
+  command.add("--attention-heads", options.heads,
+              "heads in --attention, as in 0,2-5; all if absent");
 }
 
 /// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name

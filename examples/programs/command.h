@@ -1,4 +1,4 @@
-// The command line of a program that reads files and writes results, and what becomes of errors.
+// The command line of a program: its options, the processes it runs on, and what becomes of errors.
 //
 //   int main(int argc, char** argv) {
 //     examples::Command command("count_words", "Counts the words of each line.");
@@ -12,47 +12,70 @@
 // Results go to standard output, progress and errors to standard error.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "examples/programs/named_files.h"
-#include "examples/programs/range.h"
+#include "nn/training/checkpoint.h"
+#include "nn/training/communicator.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::examples {
 
-/// Whether an option may be absent.
-enum class Need { kOptional, kRequired };
+/// The numbers that an option may be, written in plain decimal. NaN is in no range.
+template <class T>
+struct Range {
+  T low, high;
+};
+
+/// The largest count that an option takes.
+inline constexpr index_t kMany = 1'000'000'000;
 
 /// Options, --help and --threads among them, and the call of what the program does.
 class Command {
+  struct Line;  // of the library that parses it, which takes long to compile
+
  public:
   Command(std::string name, const std::string& description);
-  ~Command();
+  virtual ~Command();
+
+  /// An option that was added.
+  class Option {
+   public:
+    /// Refuses a command line without it.
+    const Option& required() const;
+    /// Makes it part of a run: kept_values() has it, and restore() takes it from there.
+    const Option& kept() const;
+
+   private:
+    friend class Command;
+    Option(Line* line, std::size_t number) : line_(line), number_(number) {}
+    Line* line_;
+    std::size_t number_;
+  };
 
   /// Options that keep the value's default where they are absent. A text must not be empty: a
   /// script's unset variable gives such a one.
-  void add(const char* flag, std::string& value, const char* what, Need need = Need::kOptional);
-  void add(const char* flag, std::string& value, const char* what,
-           const std::vector<std::string>& choices);
-  void add(const char* flag, index_t& value, const char* what, Range<index_t> range,
-           Need need = Need::kOptional);
-  void add(const char* flag, double& value, const char* what, Range<double> range);
+  Option add(const char* flag, std::string& value, const char* what);
+  Option add(const char* flag, std::string& value, const char* what,
+             const std::vector<std::string>& choices);
+  Option add(const char* flag, index_t& value, const char* what, Range<index_t> range);
+  Option add(const char* flag, double& value, const char* what, Range<double> range);
+  Option add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, bool& value, const char* what);
 
-  /// Options that name a file or folder that is read, and a file that is written. An output that is
-  /// an input or another output, or cannot be written, is refused before the work begins.
-  void add_input(const char* flag, std::string& value, const char* what,
-                 Need need = Need::kOptional);
-  void add_output(const char* flag, std::string& value, const char* what,
-                  Need need = Need::kOptional);
+  /// Options that name a file or folder that is read, and what is written. An output that is an input
+  /// or another output, or cannot be written, is refused before the work begins.
+  Option add_input(const char* flag, std::string& value, const char* what);
+  Option add_output(const char* flag, std::string& value, const char* what,
+                    Output how = Output::kReplaced);
 
   /// Inputs without a flag.
   void add_argument(const char* name, std::string& value, const char* what);
-  void add_arguments(const char* name, std::vector<std::string>& values, const char* what,
-                     Need need = Need::kRequired);
+  Option add_arguments(const char* name, std::vector<std::string>& values, const char* what);
 
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
@@ -61,20 +84,45 @@ class Command {
   /// they are refused, because each would do the same.
   void splits_work() { splits_work_ = true; }
 
-  /// Parses the command line, sets the threads, calls `body` and writes what it has printed.
-  /// Returns what main() returns: 0, or 2 after one line on standard error.
+  /// Joins the processes that were started with this one, parses the command line, sets the threads,
+  /// calls `body` and writes what it has printed. Returns what main() returns: 0; 2 after one line on
+  /// standard error; 128 + the signal after StoppedBySignal.
   int run(int argc, char** argv, const std::function<void()>& body);
 
+  const std::string& name() const { return name_; }
   /// The value of --threads; 0 if it was absent.
   index_t threads() const { return threads_; }
+  /// The file that this call names by `flag`; empty if it names none.
+  std::string file(const std::string& flag) const { return files_.named(flag); }
+  /// All options of this call by their flags, defaults too.
+  nn::NamedTexts values() const;
+
+ protected:
+  /// Called when the command line is parsed, before files are checked.
+  virtual void parsed() {}
+
+  /// The kept options as a checkpoint has them.
+  nn::Checkpoint kept_values() const;
+  /// Gives the kept options the values in a checkpoint, with the checks of a command line.
+  /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or another
+  /// one than this call gives.
+  void restore(const nn::Checkpoint& checkpoint);
+  /// Gives one option the value `text`, with the same checks, unless this call gives it.
+  void restore(const char* flag, const std::string& text, const std::string& file);
+
+  NamedFiles files_;
+  std::string advice_;  // appended to errors of memory
 
  private:
-  struct Line;  // of the library that parses it, which takes long to compile
+  template <class T, class Check>
+  Option add_checked(const char* flag, T& value, const char* what, const Check& check,
+                     bool shows_default);
+  template <class T>
+  Option add_number(const char* flag, T& value, const char* what, Range<T> range);
 
   std::string name_;
   index_t threads_ = 0;
   bool splits_work_ = false;
-  NamedFiles files_;
   std::unique_ptr<Line> line_;
 };
 

@@ -6,7 +6,7 @@ tessera_dependency(cli11
   SHA256 f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a)
 
 set(command_line_sources
-  command.cpp command_progress.cpp console.cpp host.cpp named_files.cpp processes.cpp progress.cpp
+  command.cpp console.cpp host.cpp named_files.cpp processes.cpp progress.cpp
   same_files.cpp shared_lines.cpp)
 if(TARGET tessera::mpi)
   list(APPEND command_line_sources processes_mpi.cpp)

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> logs;
   std::string report;
   examples::Command command("compare_runs", "Compares training runs from their logs.");
-  command.add_arguments("LOG", logs, "logs that training programs wrote with --log");
+  command.add_arguments("LOG", logs, "logs that training programs wrote with --log").required();
   command.add_output("--report", report, "output file for the runs' curves, HTML");
   return command.run(argc, argv, [&] { run(logs, report); });
 }

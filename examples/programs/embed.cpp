@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/command_progress.h"
 #include "examples/programs/console.h"
 #include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"

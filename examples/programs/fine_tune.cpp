@@ -53,23 +53,34 @@ int main(int argc, char** argv) {
   program.add_input("--train", o.train, "training file");
   program.add_input("--test", o.test, "test file, evaluated at the end");
   program.add_output("--save", o.save, "folder for the trained model", examples::Output::kFolder);
-  program.add("--task", o.task,
-              "kind of task; auto: classification, regression or tokens, by the file",
-              {"auto", "classification", "regression", "tokens", "pairs"});
-  program.add_for_call("--pair", o.pair, "input lines of label<TAB>text<TAB>text");
+  program
+      .add("--task", o.task,
+           "kind of task; auto: classification, regression or tokens, by the file",
+           {"auto", "classification", "regression", "tokens", "pairs"})
+      .kept();
+  program.add("--pair", o.pair, "input lines of label<TAB>text<TAB>text");
   program.add_held_out(o.valid, o.valid_share);
-  program.add("--head-lr", o.head_lr, "peak learning rate of the new head", {0, 1e9});
-  program.add("--layer-decay", o.layer_decay,
-              "learning rate of a layer relative to the layer above", {0, 1});
-  program.add("--freeze", o.freeze, "part of the model to freeze",
-              {"nothing", "embeddings", "encoder"});
-  program.add("--freeze-layers", o.freeze_layers,
-              "layers to freeze, counted from the input, with the embeddings",
-              {0, examples::kMany});
-  program.add("--max-length", o.max_length, "tokens per text; 0: the limit of the model",
-              {0, examples::kMany});
-  program.add("--temperature", o.temperature, "divisor of the cosine similarities of pairs",
-              {1e-6, 1e6});
+  program.add("--head-lr", o.head_lr, "peak learning rate of the new head", {0, 1e9}).kept();
+  program
+      .add("--layer-decay", o.layer_decay, "learning rate of a layer relative to the layer above",
+           {0, 1})
+      .kept();
+  program
+      .add("--freeze", o.freeze, "part of the model to freeze",
+           {"nothing", "embeddings", "encoder"})
+      .kept();
+  program
+      .add("--freeze-layers", o.freeze_layers,
+           "layers to freeze, counted from the input, with the embeddings", {0, examples::kMany})
+      .kept();
+  program
+      .add("--max-length", o.max_length, "tokens per text; 0: the limit of the model",
+           {0, examples::kMany})
+      .kept();
+  program
+      .add("--temperature", o.temperature, "divisor of the cosine similarities of pairs",
+           {1e-6, 1e6})
+      .kept();
   examples::add_attention_options(program, o.attention);
   return program.run(argc, argv, [&] { run(program, o); });
 }

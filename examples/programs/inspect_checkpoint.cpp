@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
       "Lists the tensors of .safetensors files, after all checks of the loader.");
   std::vector<std::string> files;
   bool json = false;
-  command.add_arguments("FILE", files, ".safetensors files");
+  command.add_arguments("FILE", files, ".safetensors files").required();
   command.add("--json", json, "JSON output, one object per file");
   return command.run(argc, argv, [&] {
     for (const std::string& file : files) {

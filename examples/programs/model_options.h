@@ -5,7 +5,7 @@
 
 #include "examples/programs/attention_file.h"
 #include "examples/programs/command.h"
-#include "examples/programs/command_progress.h"
+#include "examples/programs/progress.h"
 #include "examples/programs/same_files.h"
 #include "models/hugging_face/freeze.h"
 #include "models/hugging_face/task.h"
@@ -30,7 +30,7 @@ inline void add_weights_option(Command& command, std::string& weights) {
 
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
   command.add_argument("FILE", options.file, file_is);
-  command.add_input("--model", options.model, "the model's folder", Need::kRequired);
+  command.add_input("--model", options.model, "the model's folder").required();
   add_weights_option(command, options.weights);
   command.add("--max-length", options.max_length,
               "most tokens per text; the model's limit if absent", {1, kMany});

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <iomanip>
 #include <iostream>
-#include <locale>
-#include <sstream>
+#include <utility>
 
 #include "tensor/error.h"
 
@@ -16,7 +15,9 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr std::chrono::milliseconds kBarInterval{100};
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kDrawInterval{100};
 constexpr std::chrono::seconds kLineInterval{10};
 constexpr index_t kCells = 20;
 
@@ -32,12 +33,28 @@ std::size_t clipped(index_t length) {
   return static_cast<std::size_t>(std::max<index_t>(length, 0));
 }
 
+std::ostream& stream_of(int stream) {
+  return stream == STDOUT_FILENO ? std::cout : std::cerr;
+}
+
 }  // namespace
 
-index_t terminal_columns(int stream) {
+DrawnLine::DrawnLine(int stream) : stream_(stream) {}
+
+index_t DrawnLine::columns() const {
   struct winsize size = {};
-  const bool is_known = isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0;
+  const bool is_known = isatty(stream_) == 1 && ioctl(stream_, TIOCGWINSZ, &size) == 0;
   return is_known ? size.ws_col : 0;
+}
+
+void DrawnLine::draw(const std::string& line) {
+  stream_of(stream_) << "\r\x1b[K" << line << std::flush;
+  drawn_ = true;
+}
+
+void DrawnLine::clear() {
+  if (drawn_) stream_of(stream_) << "\r\x1b[K" << std::flush;
+  drawn_ = false;
 }
 
 std::string clock_time(double seconds) {
@@ -53,44 +70,60 @@ std::string fixed(double value, int digits) {
   return str_cat(std::fixed, std::setprecision(digits), value);
 }
 
-Progress::Progress()
-    : terminal_(terminal_columns(STDOUT_FILENO) > 0), shown_(std::chrono::steady_clock::now()) {}
-
-Progress::~Progress() {
-  clear();
-  std::cout.flush();
-}
+Progress::Progress() : bar_(STDOUT_FILENO), terminal_(bar_.columns() > 0), shown_(Clock::now()) {}
 
 void Progress::show(const Standing& s) {
-  const auto now = std::chrono::steady_clock::now();
-  if (terminal_ ? drawn_ && now - shown_ < kBarInterval : now - shown_ < kLineInterval) return;
+  const Clock::time_point now = Clock::now();
+  if (terminal_ ? begun_ && now - shown_ < kDrawInterval : now - shown_ < kLineInterval) return;
   shown_ = now;
+  begun_ = true;
   const std::string percent = fixed(100 * s.fraction, 0);
   const std::string rest = "  loss " + fixed(s.loss, 4) + "  " + fixed(s.tokens_per_second, 0) +
                            " tokens/s  " + clock_time(s.seconds_left) + " left";
   const std::string epoch = str_cat("epoch ", s.epoch, "/", s.epochs, "  ");
-  if (terminal_) {
-    // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
-    const std::string behind = " " + percent + " %" + rest;
-    const index_t room = terminal_columns(STDOUT_FILENO) - 1 - std::ssize(epoch);
-    const index_t cells = std::clamp<index_t>(room - std::ssize(behind), 0, kCells);
-    std::cout << "\r\x1b[K" << epoch.substr(0, clipped(room + std::ssize(epoch)))
-              << bar(s.fraction, cells) << behind.substr(0, clipped(room - cells)) << std::flush;
-    drawn_ = true;
-  } else {
+  if (!terminal_) {
     std::cout << epoch << percent << " %" << rest << std::endl;
+    return;
   }
+  // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
+  const std::string behind = " " + percent + " %" + rest;
+  const index_t room = bar_.columns() - 1 - std::ssize(epoch);
+  const index_t cells = std::clamp<index_t>(room - std::ssize(behind), 0, kCells);
+  bar_.draw(epoch.substr(0, clipped(room + std::ssize(epoch))) + bar(s.fraction, cells) +
+            behind.substr(0, clipped(room - cells)));
 }
 
 void Progress::line(const std::string& text) {
-  clear();
+  bar_.clear();
   std::cout << text << std::endl;
-  shown_ = std::chrono::steady_clock::now();
+  shown_ = Clock::now();
+  begun_ = false;
 }
 
-void Progress::clear() {
-  if (drawn_) std::cout << "\r\x1b[K";
-  drawn_ = false;
+CommandProgress::CommandProgress(std::string what, index_t total)
+    : what_(std::move(what)),
+      total_(total),
+      line_(STDERR_FILENO),
+      terminal_(line_.columns() > 0),
+      begun_(Clock::now()),
+      shown_(begun_) {}
+
+void CommandProgress::show(index_t done, index_t total) {
+  total_ = total;
+  show(done);
+}
+
+void CommandProgress::show(index_t done) {
+  const Clock::time_point now = Clock::now();
+  if (!terminal_ || now - shown_ < kDrawInterval || done < 1) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - begun_).count();
+  const double rate = static_cast<double>(done) / seconds;
+  const auto part = static_cast<double>(done) / static_cast<double>(total_);
+  const std::string line = str_cat(done, '/', total_, ' ', what_, "  ", fixed(100 * part, 0),
+                                   " %  ", fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+                                   clock_time(static_cast<double>(total_ - done) / rate), " left");
+  line_.draw(line.substr(0, clipped(std::max<index_t>(line_.columns(), 1) - 1)));
 }
 
 }  // namespace tessera::examples

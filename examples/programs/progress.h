@@ -1,4 +1,4 @@
-// The output of a program while it trains.
+// How far a program is, on a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,27 @@
 
 namespace tessera::examples {
 
-/// The progress of a run.
+/// One line on a terminal that is drawn over and over, and disappears in the end.
+class DrawnLine {
+ public:
+  /// On STDOUT_FILENO or STDERR_FILENO.
+  explicit DrawnLine(int stream);
+  ~DrawnLine() { clear(); }
+  DrawnLine(const DrawnLine&) = delete;
+  DrawnLine& operator=(const DrawnLine&) = delete;
+
+  /// The columns of the terminal; 0 where nobody can draw: it is no terminal, or one without columns,
+  /// as Open MPI's mpirun puts in front of the standard output of its processes.
+  index_t columns() const;
+  void draw(const std::string& line);
+  void clear();
+
+ private:
+  int stream_;
+  bool drawn_ = false;
+};
+
+/// The progress of a training.
 struct Standing {
   index_t epoch = 0;  // from 1
   index_t epochs = 0;
@@ -18,14 +38,10 @@ struct Standing {
   double seconds_left = 0;
 };
 
-/// A bar that is drawn over and over where standard output is a terminal, on one line, and
-/// disappears in the end; where it is not, a line every ten seconds.
+/// A bar on standard output where that is a terminal; where it is not, a line every ten seconds.
 class Progress {
  public:
   Progress();
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   /// Shows where the run stands, unless that was done a moment ago.
   void show(const Standing& standing);
@@ -33,16 +49,36 @@ class Progress {
   void line(const std::string& text);
 
  private:
-  void clear();
-
+  DrawnLine bar_;
   bool terminal_;
-  bool drawn_ = false;
+  bool begun_ = false;
   std::chrono::steady_clock::time_point shown_;
 };
 
-/// The columns of the terminal behind a stream; 0 where nobody can draw: it is no terminal, or one
-/// without columns, as Open MPI's mpirun puts in front of the standard output of its processes.
-index_t terminal_columns(int stream);
+/// A line like "512/5452 lines  9 %  430 lines/s  0:11 left" on standard error, if that is a
+/// terminal; standard output is for results. It goes with the object, or before. Of several
+/// processes the first draws it.
+class CommandProgress {
+ public:
+  /// `what` is counted, "lines", of which there are `total`.
+  CommandProgress(std::string what, index_t total);
+
+  /// Draws the line, at most ten times a second.
+  void show(index_t done);
+  /// The same by a process that has done so many of its share: the others are taken to be as far.
+  void show_share(index_t done, index_t share) { show(done * total_ / share); }
+  /// The same where only now it is known how many there are.
+  void show(index_t done, index_t total);
+  /// Takes the line away: results follow.
+  void clear() { line_.clear(); }
+
+ private:
+  std::string what_;
+  index_t total_;
+  DrawnLine line_;
+  bool terminal_;
+  std::chrono::steady_clock::time_point begun_, shown_;
+};
 
 /// "1:05:09", "0:21".
 std::string clock_time(double seconds);

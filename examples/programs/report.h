@@ -10,6 +10,9 @@
 
 namespace tessera::examples {
 
+/// Processor, cores, threads, instruction set, compiler and the time of the call.
+pages::Facts machine_facts();
+
 /// A page about one run, or nothing if the file's name is empty. The file is replaced as a whole,
 /// so a browser may load it at any time.
 class Report {

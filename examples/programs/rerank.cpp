@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   std::string query;
   index_t top = 0;
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--query", query, "text to rank the lines by", examples::Need::kRequired);
+  command.add("--query", query, "text to rank the lines by").required();
   command.add("--top", top, "maximum number of lines to print; all if absent",
               {1, examples::kMany});
   command.splits_work();

@@ -16,7 +16,7 @@
 
 #include "examples/programs/attention_file.h"
 #include "examples/programs/command.h"
-#include "examples/programs/command_progress.h"
+#include "examples/programs/progress.h"
 #include "examples/programs/trace.h"
 #include "models/encoder.h"
 #include "nn/module.h"
@@ -327,15 +327,14 @@ void run_encoder(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using examples::Need;
   examples::Command command("run_encoder",
                             "Runs the weights of a PyTorch nn.TransformerEncoder on an array. x is "
                             "(B, T, D), or (T, D).");
   Options o;
-  command.add_input("--weights", o.weights, "state dict, .safetensors", Need::kRequired);
-  command.add("--heads", o.heads, "attention heads", {1, examples::kMany}, Need::kRequired);
-  command.add_input("--input", o.input, "input x, .npy", Need::kRequired);
-  command.add_output("--output", o.output, "output file, .npy", Need::kRequired);
+  command.add_input("--weights", o.weights, "state dict, .safetensors").required();
+  command.add("--heads", o.heads, "attention heads", {1, examples::kMany}).required();
+  command.add_input("--input", o.input, "input x, .npy").required();
+  command.add_output("--output", o.output, "output file, .npy").required();
   command.add("--prefix", o.prefix, "prefix of the tensors' names, such as 'encoder.'");
   command.add("--activation", o.activation, "activation of the feed-forward networks",
               {"relu", "gelu", "gelu_tanh"});

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/command_progress.h"
 #include "examples/programs/json_text.h"
+#include "examples/programs/progress.h"
 #include "examples/programs/same_files.h"
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
@@ -138,13 +138,11 @@ void tokenize(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using examples::Need;
   examples::Command command(
       "tokenize", "Shows the tokens of each line: number, token, and its bytes in the line.");
   Options o;
   command.add_argument("FILE", o.file, "lines of text; standard input if absent");
-  command.add_input("--model", o.model, "the model's folder or its tokenizer.json",
-                    Need::kRequired);
+  command.add_input("--model", o.model, "the model's folder or its tokenizer.json").required();
   command.add("--pair", o.pair, "input lines of text<TAB>text");
   command.add("--max-length", o.max_length,
               "most tokens per line, with the special ones; no limit if absent",

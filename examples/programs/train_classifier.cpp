@@ -218,31 +218,35 @@ int main(int argc, char** argv) {
   ClassifierOptions c;
   std::vector<std::string> poolings;
   for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
-  examples::Program program("train_classifier",
-                            "Trains a text classifier on lines of label<TAB>text.",
-                            {.layers = 1,
-                             .dropout = 0.3,
-                             .epochs = 8,
-                             .batch_size = 64,
-                             .learning_rate = 1e-3});
+  examples::Program program(
+      "train_classifier", "Trains a text classifier on lines of label<TAB>text.",
+      {.layers = 1, .dropout = 0.3, .epochs = 8, .batch_size = 64, .learning_rate = 1e-3});
   program.add_input("--train", c.train, "training file: lines of label<TAB>text");
   program.add_input("--test", c.test, "test file, evaluated at the end");
   program.add_held_out(c.valid, c.valid_share);
-  program.add_for_call("--predict", c.predict, "print the class of each line of standard input");
-  program.add_for_call("--probabilities", c.probabilities,
-                       "with --predict, print the probability of each class too");
-  program.add("--pooling", c.pooling, "pooling of the word vectors", poolings);
-  program.add("--word-dropout", c.word_dropout, "probability of hiding a word during training",
-              {0, 1});
-  program.add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
-              {0, 1});
-  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
-  program.add("--min-count", c.min_count, "minimum count of a word in the vocabulary",
-              {1, 1'000'000});
-  program.add("--vocabulary", c.vocabulary,
-              "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000});
-  program.add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
-              {1, 100'000});
+  program.add("--predict", c.predict, "print the class of each line of standard input");
+  program.add("--probabilities", c.probabilities,
+              "with --predict, print the probability of each class too");
+  program.add("--pooling", c.pooling, "pooling of the word vectors", poolings).kept();
+  program
+      .add("--word-dropout", c.word_dropout, "probability of hiding a word during training", {0, 1})
+      .kept();
+  program
+      .add("--label-smoothing", c.label_smoothing, "fraction of a label spread over all classes",
+           {0, 1})
+      .kept();
+  program.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp).kept();
+  program
+      .add("--min-count", c.min_count, "minimum count of a word in the vocabulary", {1, 1'000'000})
+      .kept();
+  program
+      .add("--vocabulary", c.vocabulary, "maximum vocabulary size; 0: all words, or 8000 subwords",
+           {0, 10'000'000})
+      .kept();
+  program
+      .add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
+           {1, 100'000})
+      .kept();
   examples::add_attention_options(program, c.attention);
   return program.run(
       argc, argv, [&] { run(program, c); }, [&] { return !c.train.empty(); });

@@ -261,11 +261,11 @@ int main(int argc, char** argv) {
       "train_masked_lm", "Trains a masked language model on a text.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
   program.add_input("--text", c.text, "training text, a UTF-8 file");
-  program.add_for_call("--fill", c.fill, "text with blanks (each _) to fill at the end");
-  program.add("--tokenizer", c.tokenizer, examples::kTokenizerHelp);
-  program.add("--length", c.length, "tokens per sequence", {2, 100'000});
-  program.add("--vocabulary", c.vocabulary, "maximum vocabulary size",
-              {5, 10'000'000});  // the special ones and one more
+  program.add("--fill", c.fill, "text with blanks (each _) to fill at the end");
+  program.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp).kept();
+  program.add("--length", c.length, "tokens per sequence", {2, 100'000}).kept();
+  program.add("--vocabulary", c.vocabulary, "maximum vocabulary size", {5, 10'000'000})
+      .kept();  // the special ones and one more
   examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });
 }

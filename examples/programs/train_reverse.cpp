@@ -99,8 +99,8 @@ int main(int argc, char** argv) {
                              .dropout = 0,
                              .epochs = 5,
                              .learning_rate = 3e-3});
-  program.add("--length", length, "letters per word", {2, 64});
-  program.add("--words", count, "training words", {1, 1'000'000});
+  program.add("--length", length, "letters per word", {2, 64}).kept();
+  program.add("--words", count, "training words", {1, 1'000'000}).kept();
   examples::AttentionOptions attention;
   examples::add_attention_options(program, attention);
   return program.run(argc, argv, [&] {

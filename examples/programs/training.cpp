@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "examples/programs/interrupts.h"
-#include "examples/programs/machine.h"
 #include "examples/programs/processes.h"
 #include "nn/training/digest.h"
 #include "tensor/error.h"
@@ -108,8 +107,8 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
       attention_(program.file("--attention")),
       base_(program.settings()),
       lesson_(std::move(lesson)),
-      optimizer_(std::move(groups), {.lr = options_.learning_rate,
-                                     .weight_decay = options_.weight_decay}) {
+      optimizer_(std::move(groups),
+                 {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}) {
   base_.set("digest", lesson_.digest);
   for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
   check_processes(program);
