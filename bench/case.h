@@ -3,8 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -18,22 +16,12 @@ struct Cost {
   DType dtype = kFloat32;  // of the operations: the peak differs
 };
 
-/// A number of a case's own, by name.
-using Figures = std::vector<std::pair<std::string, double>>;
-
-/// The seconds of each call, of a case that takes its time itself.
-struct OwnTimes {
-  std::vector<double> seconds;
-  Figures figures;
-};
-
 /// The call to be timed, and the largest error of its result against the definition in double,
-/// relative to what rounding allows: at most 1 is right. The label is printed after the figures.
+/// relative to what rounding allows: at most 1 is right.
 struct Case {
   std::function<Tensor()> run;
   std::function<double(const Tensor& result)> error;
-  std::string label = {};
-  std::function<OwnTimes()> measure = {};  // in place of `run` and `error`
+  std::string label = {};  // printed after the figures
 };
 
 /// Makes a benchmark that has this one name and no parameters. `make` is called when it is about to
@@ -77,10 +65,5 @@ void register_training();
 void register_encoder();
 void register_matmul_ladder();
 void register_attention_ladder();
-void register_busy();
-
-/// The argument with which this program does run_busy_worker() and nothing else.
-inline constexpr const char* kBusyWorker = "--busy-worker";
-void run_busy_worker();
 
 }  // namespace tessera::bench

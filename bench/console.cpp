@@ -71,10 +71,8 @@ std::string table_row(const Result& r) {
          right(percent(r.bytes_per_second(), r.peak_bandwidth), 8) +
          right(r.ghz > 0 ? printed("%.2f", r.ghz) : "", 6) +
          right(r.memory_bytes ? scaled_text(static_cast<double>(*r.memory_bytes)) + "B" : "", 9) +
-         right(r.figures.empty() ? printed("%.2f", r.error) : "", 7);
+         right(printed("%.2f", r.error), 7);
   if (r.noisy) row += "  noisy";
-  for (const auto& [name, value] : r.figures)
-    row += str_cat("  ", name, " ", printed("%.3g", value));
   if (!r.label.empty()) row += "  " + r.label;
   return row + "\n";
 }

@@ -77,7 +77,6 @@ void show(const Result& result, benchmark::State& state) {
   add("calls", static_cast<double>(result.calls));
   add("median_s", result.median);
   add("error", result.error);
-  for (const auto& [name, value] : result.figures) add(name, value);
   state.SetLabel(result.label);
 }
 

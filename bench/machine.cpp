@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "bench/build_info.h"
-#include "bench/event_counters.h"
 #include "examples/programs/host.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -136,7 +135,6 @@ Machine machine_info() {
   machine.load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
   machine.os = os();
   machine.date = examples::utc_now("%Y-%m-%dT%H:%M:%SZ");
-  machine.counters = describe_counters();
   return machine;
 }
 
@@ -148,12 +146,11 @@ std::string describe(const Machine& machine) {
                     cache.kind, " ", cache.bytes / 1024, " KiB");
     if (cache.shared_by > 1) text += str_cat(" shared by ", cache.shared_by);
   }
-  text +=
-      str_cat("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
-              machine.affinity, "\ngovernor   ", machine.governor, "\nload       ", machine.load,
-              "\nos         ", machine.os, "\ncompiler   ", machine.compiler, "\nflags      ",
-              machine.flags, "\nversion    ", machine.version, ", commit ", machine.commit,
-              "\ncounters   ", machine.counters, "\ndate       ", machine.date, "\n");
+  text += str_cat("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
+                  machine.affinity, "\ngovernor   ", machine.governor, "\nload       ",
+                  machine.load, "\nos         ", machine.os, "\ncompiler   ", machine.compiler,
+                  "\nflags      ", machine.flags, "\nversion    ", machine.version, ", commit ",
+                  machine.commit, "\ndate       ", machine.date, "\n");
   return text;
 }
 

@@ -35,8 +35,7 @@ struct Machine {
   std::string governor;  // of the clock; "unknown" in most virtual machines
   double load = 0;       // waiting or running programs, the mean of a minute
   std::string os;
-  std::string date;      // UTC
-  std::string counters;  // of hardware: which there are, or why none
+  std::string date;  // UTC
 };
 
 /// The machine as it is now.

@@ -2,7 +2,6 @@
 //
 //   tessera_bench 'matmul/M:100/N:333/K:77'
 #include <iostream>
-#include <string_view>
 
 #include "bench/case.h"
 #include "bench/console.h"
@@ -47,8 +46,7 @@ Columns:
   memory            peak memory of tensors during a call, without inputs and result
   error             largest error against the definition in double, as a share of the bound on rounding
   noisy             the median is more than 10% above the best: other programs use the machine
---json also has bandwidth by cache level, 64 samples per case and, if the system permits
-perf_event_open, cycles, instructions, cache_misses and branch_misses per call.
+--json also has bandwidth by cache level and 64 samples per case.
 --benchmark_filter, --benchmark_format=json and the other flags of Google Benchmark work too.)";
 
 void register_all() {
@@ -61,13 +59,12 @@ void register_all() {
   bench::register_rows();
   bench::register_encoder();
   bench::register_training();
-  bench::register_busy();
 }
 
 struct Options {
   bench::Wanted wanted;
   bench::Settings settings;
-  std::string json, csv, cblas;
+  std::string json, cblas;
   bool list = false, machine = false, no_peaks = false, onednn = false;
 };
 
@@ -81,7 +78,6 @@ void show_machine(const bench::Settings& settings) {
 }
 
 void write_files(const Options& options, bench::Run run) {
-  if (!options.csv.empty()) bench::write_text(options.csv, bench::to_csv(run));
   if (options.json.empty()) return;
   if (options.settings.peaks) {
     run.bandwidths = bench::level_bandwidths(options.settings.seconds / 2);
@@ -95,8 +91,7 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
   run.machine = bench::machine_info();
   if (!flags.own_format) {
     std::cout << run.machine.cpu << ", " << run.machine.threads << " thread(s), " << run.machine.isa
-              << ", load " << str_cat(run.machine.load)
-              << "; hardware counters: " << run.machine.counters << "\n"
+              << ", load " << str_cat(run.machine.load) << "\n"
               << bench::table_head() << std::flush;
   }
   index_t failures = 0;
@@ -113,10 +108,6 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == bench::kBusyWorker) {
-    bench::run_busy_worker();
-    return 0;
-  }
   const bench::EngineFlags flags = bench::take_engine_flags(argc, argv);
   Options options;
   options.wanted.filter = flags.filter;
@@ -134,7 +125,6 @@ int main(int argc, char** argv) {
   command.add("--onednn", options.onednn,
               "measurement of the cases with oneDNN too, if it supports them");
   command.add_output("--json", options.json, "JSON file for all results");
-  command.add_output("--csv", options.csv, "CSV file for the table");
   command.add("--list", options.list, "print the kinds and the case names, and exit");
   command.add("--machine", options.machine,
               "print the processor, its peaks and its bandwidths, and exit");

@@ -6,9 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <utility>
 
-#include "bench/event_counters.h"
 #include "bench/probe.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -80,7 +78,7 @@ index_t extra_memory(const std::function<Tensor()>& run) {
 }
 
 void summarise(const std::vector<double>& calls, Result& result) {
-  constexpr std::size_t kSamples = 64;
+  constexpr std::size_t kMostSamples = 64;
   constexpr double kNoisy = 1.1;
   std::vector<double> sorted = calls;
   std::sort(sorted.begin(), sorted.end());
@@ -89,7 +87,7 @@ void summarise(const std::vector<double>& calls, Result& result) {
   result.median = quantile(sorted, 0.5);
   result.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / result.median;
   result.noisy = result.median > kNoisy * result.best;
-  result.samples = grouped(calls, kSamples);
+  result.samples = grouped(calls, kMostSamples);
 }
 
 /// The better of what is known and what `seconds` more show.
@@ -101,6 +99,7 @@ void measure_peaks(const Settings& settings, Result& result) {
 }
 
 void time_case(const Case& work, const Settings& settings, Result& result) {
+  result.label = work.label;
   result.error = work.error(work.run());
   if (!(result.error <= 1)) {
     result.failure = str_cat("wrong result: ", result.error, " times the error allowed");
@@ -111,22 +110,10 @@ void time_case(const Case& work, const Settings& settings, Result& result) {
   measure_peaks(settings, result);
   constexpr int kWarmUp = 2;
   for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
-  EventCounters counters;
-  counters.start();
   const std::vector<double> calls = time_calls(work.run, settings);
-  counters.stop();
   result.ghz = clock_ghz();
-  result.counters = counters.per_call(calls.size());
   measure_peaks(settings, result);
   summarise(calls, result);
-}
-
-void run_case(const Case& work, const Settings& settings, Result& result) {
-  result.label = work.label;
-  if (!work.measure) return time_case(work, settings, result);
-  OwnTimes own = work.measure();
-  result.figures = std::move(own.figures);
-  summarise(own.seconds, result);
 }
 
 }  // namespace
@@ -139,7 +126,7 @@ Result measure(const Selected& selected, const Settings& settings) {
   result.threads = thread_count();
   result.isa = current_isa();
   try {
-    run_case(selected.work.make(), settings, result);
+    time_case(selected.work.make(), settings, result);
   } catch (const std::exception& error) {
     result.failure = error.what();  // the cases before it and after it keep their times
   }

@@ -36,8 +36,6 @@ struct Result {
   double peak_flops = 0, peak_bandwidth = 0;
   double ghz = 0;
   std::optional<index_t> memory_bytes;  // of tensors beyond inputs and result, while a call runs
-  Figures counters;                     // per call
-  Figures figures;                      // the case's own
 
   double flops_per_second() const { return cost.flops / best; }
   double bytes_per_second() const { return cost.bytes / best; }

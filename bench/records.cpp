@@ -44,12 +44,6 @@ class Group {
   std::string text_;
 };
 
-Group group_of(const Figures& figures) {
-  Group group('{');
-  for (const auto& [name, value] : figures) group.add(name.c_str(), value);
-  return group;
-}
-
 Group group_of(const Machine& machine) {
   Group levels('[');
   for (const CacheLevel& cache : machine.caches) {
@@ -75,8 +69,7 @@ Group group_of(const Machine& machine) {
       .add("governor", machine.governor)
       .add("load", machine.load)
       .add("os", machine.os)
-      .add("date", machine.date)
-      .add("counters", machine.counters);
+      .add("date", machine.date);
   return group;
 }
 
@@ -106,23 +99,9 @@ Group group_of(const Result& result) {
   group.add_known("peak_flops", result.peak_flops)
       .add_known("peak_bytes_s", result.peak_bandwidth)
       .add_known("ghz", result.ghz);
-  if (result.figures.empty()) group.add("error", result.error);
+  group.add("error", result.error);
   if (result.memory_bytes) group.add("memory_bytes", *result.memory_bytes);
-  if (!result.counters.empty()) group.add("counters", group_of(result.counters), '}');
-  if (!result.figures.empty()) group.add("figures", group_of(result.figures), '}');
   return group;
-}
-
-/// Text for a field of CSV: in quotes where it must be. **Source**: RFC 4180.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + '"';
-}
-
-std::string known(double value) {
-  return value != 0 && std::isfinite(value) ? format_scalar(value) : "";
 }
 
 }  // namespace
@@ -144,26 +123,6 @@ std::string to_json(const Run& run) {
              .add("bandwidth", levels, ']')
              .closed('}') +
          "\n";
-}
-
-std::string to_csv(const Run& run) {
-  std::string text =
-      "name,by,dtype,threads,isa,calls,best_s,median_s,spread,noisy,flops,bytes,flops_s,bytes_s,"
-      "peak_flops,peak_bytes_s,ghz,error,memory_bytes,failure\n";
-  for (const Result& r : run.results) {
-    text += csv_field(r.name) + "," + csv_field(r.by) + "," + name(r.cost.dtype) + "," +
-            std::to_string(r.threads) + "," + r.isa + "," + std::to_string(r.calls);
-    const bool timed = r.failure.empty();
-    for (const double value :
-         {r.best, r.median, r.spread, timed && r.noisy ? 1.0 : 0.0, r.cost.flops, r.cost.bytes,
-          timed ? r.flops_per_second() : 0, timed ? r.bytes_per_second() : 0, r.peak_flops,
-          r.peak_bandwidth, r.ghz, r.error}) {
-      text += "," + known(value);
-    }
-    text += "," + (r.memory_bytes ? std::to_string(*r.memory_bytes) : "") + "," +
-            csv_field(r.failure) + "\n";
-  }
-  return text;
 }
 
 void write_text(const std::string& path, const std::string& text) {

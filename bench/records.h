@@ -1,4 +1,4 @@
-// Results as files: JSON for programs, CSV for tables.
+// Results as a file of JSON.
 #pragma once
 
 #include <string>
@@ -20,9 +20,6 @@ struct Run {
 /// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`, the fields as in README.md. What is not
 /// known or not finite is left out.
 std::string to_json(const Run& run);
-
-/// A line for each case below one of names.
-std::string to_csv(const Run& run);
 
 /// Writes text as a file, whole or not at all. **Errors**: as write_file.
 void write_text(const std::string& path, const std::string& text);

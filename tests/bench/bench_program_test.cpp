@@ -62,7 +62,7 @@ cross_entropy/rows:5/classes:11
 
 TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
   write("cases.txt", kSmallCases);
-  const Outcome outcome = bench("--cases cases.txt --no-peaks --json out.json --csv out.csv");
+  const Outcome outcome = bench("--cases cases.txt --no-peaks --json out.json");
   ASSERT_EQ(outcome.status, 0) << outcome.errors << outcome.output;
   const Json json = read_json(path("out.json"));
   std::set<std::string> kinds;
@@ -85,9 +85,6 @@ TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
   }
   EXPECT_EQ(json.at("cases").size(), 34);
   EXPECT_EQ(kinds.size(), 22U);
-  const std::string csv = contents(path("out.csv"));
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 35);
-  EXPECT_TRUE(csv.starts_with("name,by,dtype,threads,isa,calls,best_s,")) << csv;
 }
 
 TEST_F(BenchProgram, CountsTheWorkThatMasksLeave) {
@@ -138,7 +135,7 @@ TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
   EXPECT_GT(one.number("peak_bytes_s"), 1e7);
   const Json machine = json.at("machine");
   for (const char* key : {"cpu", "isa", "compiler", "flags", "commit", "version", "affinity",
-                          "governor", "os", "date", "counters"}) {
+                          "governor", "os", "date"}) {
     EXPECT_FALSE(machine.text(key).empty()) << key;
   }
   for (const char* key : {"sockets", "cores", "threads"}) EXPECT_GT(machine.integer(key), 0);
@@ -170,7 +167,7 @@ TEST_F(BenchProgram, SpeaksGoogleBenchmarksFlagsWithoutItsSuffixes) {
 TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
   const Outcome outcome = bench(
       "matmul/M:8/N:8/K:8 attention_unfused/T:10000000/d:1 softmax/rows:3/cols:7 "
-      "matmul/M:8/N:8/K:8 --no-peaks --json out.json --csv out.csv");
+      "matmul/M:8/N:8/K:8 --no-peaks --json out.json");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.errors.find("1 case(s) failed"), std::string::npos) << outcome.errors;
   const Json cases = read_json(path("out.json")).at("cases");
@@ -179,7 +176,6 @@ TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
   EXPECT_FALSE(cases.item(1).text("failure").empty());
   EXPECT_FALSE(cases.item(1).has("best_s"));
   EXPECT_EQ(cases.item(2).text("name"), "softmax/rows:3/cols:7");
-  EXPECT_NE(contents(path("out.csv")).find("attention_unfused"), std::string::npos);
 }
 
 TEST_F(BenchProgram, ListsNamesThatItTakes) {
@@ -223,8 +219,6 @@ TEST_F(BenchProgram, WhatItRefuses) {
   EXPECT_TRUE(
       refuses("attention/B:2147483648/H:2147483648/T:9/d:2147483648", "memory must be at most "));
   EXPECT_TRUE(refuses("matmul/M:-1/N:1/K:1", "got '-1'"));
-  EXPECT_TRUE(refuses("busy/copies:257", "copies must be a whole number from 1 to 256, got '257'"));
-  EXPECT_TRUE(refuses("busy/loops:100000", "loops must be a whole number from 0 to 256"));
   for (const char* time : {"x", "-1", "inf", "1e9", "5x"}) {
     EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
                         std::string("must be from 0.001 to 600 seconds, got '") + time + "'"));
