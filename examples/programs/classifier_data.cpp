@@ -3,10 +3,7 @@
 #include <utility>
 
 #include "models/text/tokenizers.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/random.h"
 
 namespace tessera::examples {
 
@@ -45,21 +42,6 @@ std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& li
     examples.push_back({encode(*names.words, lines[i].text, max_words), labels[i]});
   }
   return examples;
-}
-
-std::vector<text::LabelledText> hold_out(std::vector<text::LabelledText>& lines, double share,
-                                         std::uint64_t seed) {
-  constexpr std::uint64_t kStream = 3;
-  Rng rng(seed, kStream);
-  const Tensor order = permutation(std::ssize(lines), rng);
-  const auto count = static_cast<index_t>(share * static_cast<double>(lines.size()));
-  std::vector<text::LabelledText> held, kept;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool is_held = order.item_at<index_t>({static_cast<index_t>(i)}) < count;
-    (is_held ? held : kept).push_back(std::move(lines[i]));
-  }
-  lines = std::move(kept);
-  return held;
 }
 
 }  // namespace tessera::examples

@@ -1,7 +1,6 @@
 // Lines of text with labels, as a classifier learns them.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,9 +32,5 @@ std::vector<index_t> encode(const text::Tokenizer& words, const std::string& tex
 std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
                                        const std::string& file, const Names& names,
                                        index_t max_words);
-
-/// Moves a share of the lines, chosen at random, out of `lines`.
-std::vector<text::LabelledText> hold_out(std::vector<text::LabelledText>& lines, double share,
-                                         std::uint64_t seed);
 
 }  // namespace tessera::examples

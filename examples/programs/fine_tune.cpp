@@ -21,18 +21,14 @@ void check_pair(bool pair, const std::string& task) {
 }
 
 /// Throws unless the options fit each other and the model can be saved when it is trained.
-void check(const examples::Program& program, const examples::FineTuneOptions& o) {
+void check(const examples::FineTuneOptions& o) {
   require(!o.model.empty() && !o.train.empty() && !o.save.empty(), kFineTune,
           "needs --model DIR, --train FILE and --save DIR");
-  require(o.valid.empty() || o.valid_share == 0, kFineTune,
-          "--valid and --valid-share must not be given together");
-  require(!o.valid.empty() || o.valid_share > 0 || program.options.patience == 0, kFineTune,
-          "--patience needs held-out examples; give --valid FILE or --valid-share");
   if (o.task != "auto") check_pair(o.pair, o.task);
 }
 
 void run(const examples::Program& program, const examples::FineTuneOptions& o) {
-  check(program, o);
+  check(o);
   manual_seed(program.options.seed);
   const std::string task = o.task == "auto" ? examples::guessed_task(o.train, o.pair) : o.task;
   if (task == "classification") return examples::learn_classes(program, o);
@@ -59,7 +55,7 @@ int main(int argc, char** argv) {
            {"auto", "classification", "regression", "tokens", "pairs"})
       .kept();
   program.add("--pair", o.pair, "input lines of label<TAB>text<TAB>text");
-  program.add_held_out(o.valid, o.valid_share);
+  program.add_held_out();
   program.add("--head-lr", o.head_lr, "peak learning rate of the new head", {0, 1e9}).kept();
   program
       .add("--layer-decay", o.layer_decay, "learning rate of a layer relative to the layer above",

@@ -8,11 +8,9 @@
 #include "examples/programs/text_pairs.h"
 #include "examples/programs/training.h"
 #include "models/text/text_file.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/parse_number.h"
-#include "tensor/random.h"
 
 namespace tessera::examples {
 
@@ -78,22 +76,6 @@ std::vector<index_t> TextData::lengths() const {
 
 std::uint64_t TextData::digest() const {
   return digest_of(examples) ^ digest_of(partners) * 5;
-}
-
-TextData hold_out(TextData& data, double share, std::uint64_t seed) {
-  constexpr std::uint64_t kStream = 3;
-  Rng rng(seed, kStream);
-  const std::vector<index_t> order =
-      permutation(std::ssize(data.examples), rng).to_vector<index_t>();
-  const auto count = static_cast<index_t>(share * static_cast<double>(order.size()));
-  TextData held, kept;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    TextData& to = order[i] < count ? held : kept;
-    to.examples.push_back(std::move(data.examples[i]));
-    if (!data.partners.empty()) to.partners.push_back(std::move(data.partners[i]));
-  }
-  data = std::move(kept);
-  return held;
 }
 
 std::string guessed_task(const std::string& file, bool pair) {

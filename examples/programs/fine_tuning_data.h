@@ -30,9 +30,6 @@ struct TextData {
   std::uint64_t digest() const;
 };
 
-/// Moves a share of the examples, chosen at random, out of `data`.
-TextData hold_out(TextData& data, double share, std::uint64_t seed);
-
 /// The task that a file seems to be for: "tokens" if there are empty lines between its lines,
 /// "regression" if its lines begin with numbers that have fractions, else "classification".
 /// **Errors**: also lines that begin with a text each, not with one of a few labels; lines with two

@@ -13,15 +13,16 @@ Files read_files(const Program& program, const FineTuneOptions& o,
                  const std::function<TextData(const std::string& file)>& read) {
   Files files;
   files.train = read(o.train);
-  if (!o.valid.empty()) files.valid = read(o.valid);
+  if (!program.options.valid.empty()) files.valid = read(program.options.valid);
   if (!o.test.empty()) {
     require_same_files(o.test);
     files.test = read(o.test);
   }
-  if (o.valid_share > 0) {
-    files.valid = hold_out(files.train, o.valid_share, program.options.seed);
-    require(!files.valid.empty(), kFineTune, "--valid-share must hold out at least 1 of ",
-            files.train.examples.size(), " examples, got ", o.valid_share);
+  if (program.options.valid_share > 0) {
+    files.valid.examples = hold_out(program, files.train.examples);
+    if (!files.train.partners.empty()) {  // the same ones
+      files.valid.partners = hold_out(program, files.train.partners);
+    }
   }
   return files;
 }

@@ -22,10 +22,9 @@ namespace tessera::examples {
 inline constexpr const char* kFineTune = "fine_tune";
 
 struct FineTuneOptions {
-  std::string model, train, valid, test, save;
+  std::string model, train, test, save;
   std::string task = "auto";
   bool pair = false;
-  double valid_share = 0;
   double head_lr = 1e-3;
   double layer_decay = 0.9;
   std::string freeze = "nothing";

@@ -21,9 +21,10 @@ Program::Program(std::string name, const std::string& description, const Trainin
   add_common_options();
 }
 
-void Program::add_held_out(std::string& file, double& share) {
-  add_input("--valid", file, "file of held-out lines, evaluated after each epoch");
-  add("--valid-share", share, "fraction of --train to hold out instead", {0, 0.9}).kept();
+void Program::add_held_out() {
+  add_input("--valid", options.valid, "file of held-out lines, evaluated after each epoch");
+  add("--valid-share", options.valid_share, "fraction of --train to hold out instead", {0, 0.9})
+      .kept();
   add("--patience", options.patience,
       "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000})
       .kept();
@@ -83,7 +84,15 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
 }
 
 void Program::parsed() {
-  if (options.resume.empty()) return;
+  if (!options.resume.empty()) resume();
+  const bool has_file = !options.valid.empty(), has_share = options.valid_share > 0;
+  require(!has_file || !has_share, name().c_str(),
+          "--valid and --valid-share must not be given together");
+  require(has_file || has_share || options.patience == 0 || !trains_(), name().c_str(),
+          "--patience needs held-out lines; give --valid FILE or --valid-share");
+}
+
+void Program::resume() {
   const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
   from_first([&] {  // all processes get its errors
     if (trains_()) lock_folder(file);

@@ -29,10 +29,14 @@ struct TrainingOptions {
   index_t batch_size = 32;
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
-  double warmup = 0.1;   // the share of the steps in which the learning rate rises
-  double clip = 1;       // the largest norm of the gradient
-  index_t shards = 1;    // parts in which a step's examples are computed
-  index_t patience = 0;  // epochs without a better evaluation; of programs that evaluate
+  double warmup = 0.1;  // the share of the steps in which the learning rate rises
+  double clip = 1;      // the largest norm of the gradient
+  index_t shards = 1;   // parts in which a step's examples are computed
+  // Of programs that evaluate: a file of held-out lines or a share of the training lines, and epochs
+  // without a better evaluation.
+  std::string valid = "";
+  double valid_share = 0;
+  index_t patience = 0;
   std::uint64_t seed = 0;
 
   // Where and how long, which a resumed run may choose anew.
@@ -60,7 +64,7 @@ class Program final : public Command {
           Trains trains = Trains::kNewModel);
 
   /// Adds the options of programs that evaluate: which lines are held out, and --patience.
-  void add_held_out(std::string& file, double& share);
+  void add_held_out();
 
   /// As Command::run, after the checkpoint that --resume names was loaded and the run's options were
   /// taken from it. `trains`: whether these options ask for training, and not only for the answers of
@@ -86,6 +90,7 @@ class Program final : public Command {
   void add_common_options();
   void lock_folder(const std::filesystem::path& checkpoint);
   void parsed() override;
+  void resume();
 
   std::string save_flag_;
   std::function<bool()> trains_;

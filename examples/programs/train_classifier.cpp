@@ -31,8 +31,6 @@ using examples::Names;
 struct ClassifierOptions {
   std::string train;
   std::string test;
-  std::string valid;
-  double valid_share = 0;
   bool predict = false;
   bool probabilities = false;
   std::string tokenizer = "words";
@@ -144,18 +142,11 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
 
 /// The held-out lines that the options ask for; a share of `lines` leaves them.
 std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
-                                               const ClassifierOptions& c,
                                                std::vector<text::LabelledText>& lines) {
-  std::vector<text::LabelledText> valid;
-  if (!c.valid.empty()) valid = text::read_labelled_lines(c.valid);
-  if (c.valid_share > 0) {
-    valid = examples::hold_out(lines, c.valid_share, program.options.seed);
-    require(!valid.empty(), "train_classifier", "--valid-share must hold out at least 1 of ",
-            lines.size(), " lines, got ", c.valid_share);
-  }
-  require(!valid.empty() || program.options.patience == 0, "train_classifier",
-          "--patience needs held-out lines; give --valid FILE or --valid-share");
-  return valid;
+  const examples::TrainingOptions& o = program.options;
+  if (!o.valid.empty()) return text::read_labelled_lines(o.valid);
+  if (o.valid_share > 0) return examples::hold_out(program, lines);
+  return {};
 }
 
 /// Throws unless the options fit each other.
@@ -164,9 +155,8 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
           "needs --train FILE, or --resume DIR of a trained model");
   require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
           "--resume needs --train FILE to continue, or --test FILE or --predict to use the model");
-  require(c.valid.empty() || !c.train.empty(), "train_classifier", "--valid needs --train FILE");
-  require(c.valid.empty() || c.valid_share == 0, "train_classifier",
-          "--valid and --valid-share must not be given together");
+  require(program.options.valid.empty() || !c.train.empty(), "train_classifier",
+          "--valid needs --train FILE");
   require(!c.train.empty() || program.options.report.empty(), "train_classifier",
           "--report needs --train FILE");
   require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
@@ -181,7 +171,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   if (!c.train.empty()) all_lines = text::read_labelled_lines(c.train);
   std::vector<text::LabelledText> lines = all_lines;
   std::vector<text::LabelledText> valid_lines;
-  if (!c.train.empty()) valid_lines = valid_lines_of(program, c, lines);
+  if (!c.train.empty()) valid_lines = valid_lines_of(program, lines);
   const Names names =
       program.resumed ? examples::names_from(*program.resumed) : names_of(lines, all_lines, c);
   Files files;
@@ -195,7 +185,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
   files.train = examples::examples_of(lines, c.train, names, c.max_words);
-  files.valid = examples::examples_of(valid_lines, c.valid, names, c.max_words);
+  files.valid = examples::examples_of(valid_lines, program.options.valid, names, c.max_words);
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
   } else if (!train(program, c, names, files, model)) {
@@ -223,7 +213,7 @@ int main(int argc, char** argv) {
       {.layers = 1, .dropout = 0.3, .epochs = 8, .batch_size = 64, .learning_rate = 1e-3});
   program.add_input("--train", c.train, "training file: lines of label<TAB>text");
   program.add_input("--test", c.test, "test file, evaluated at the end");
-  program.add_held_out(c.valid, c.valid_share);
+  program.add_held_out();
   program.add("--predict", c.predict, "print the class of each line of standard input");
   program.add("--probabilities", c.probabilities,
               "with --predict, print the probability of each class too");

@@ -31,6 +31,9 @@
 #include "nn/training/checkpoint.h"
 #include "nn/training/optim.h"
 #include "nn/training/trainer.h"
+#include "tensor/error.h"
+#include "tensor/random.h"
+#include "tensor/tensor.h"
 
 namespace tessera::examples {
 
@@ -41,6 +44,25 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
 /// **Errors**: std::runtime_error with the file's name: fewer than two labels, between which there is
 /// nothing to choose.
 void require_classes(const std::string& file, const std::vector<std::string>& labels);
+
+/// Moves the share of `all` that --valid-share holds out, chosen at random. **Errors**: none is held out.
+template <class T>
+std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
+  constexpr std::uint64_t kStream = 3;
+  Rng rng(program.options.seed, kStream);
+  const Tensor drawn = permutation(std::ssize(all), rng);
+  const std::vector<index_t> order = drawn.to_vector<index_t>();
+  const double share = program.options.valid_share;
+  const auto count = static_cast<index_t>(share * static_cast<double>(all.size()));
+  require(count > 0, program.name().c_str(), "--valid-share must hold out at least 1 of ",
+          all.size(), " examples, got ", share);
+  std::vector<T> held, kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    (order[i] < count ? held : kept).push_back(std::move(all[i]));
+  }
+  all = std::move(kept);
+  return held;
+}
 
 /// The data of a training.
 struct Lesson {

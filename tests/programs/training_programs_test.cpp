@@ -171,7 +171,7 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   EXPECT_TRUE(
       fails("train_classifier", arguments + "--valid test.tsv", "must not be given together"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--valid-share 0.01",
-                    "must hold out at least 1 of 40 lines"));
+                    "must hold out at least 1 of 40 examples"));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--patience 2", "--patience needs"));
   ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
