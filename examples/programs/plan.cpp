@@ -40,14 +40,15 @@ std::string gigabytes(double bytes) {
   return str_cat(static_cast<std::int64_t>(bytes / 1e9) + 1, " GB");
 }
 
-void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
+void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name,
+                  const PlannedParameter& parameter) {
   const auto found = checkpoint.tensors.find(name);
   if (found == checkpoint.tensors.end()) {
-    fail_file(checkpoint.file, "tensor ", name, ": not found, but its options require it");
+    fail_file(checkpoint.file, "tensor ", name, ": not found, but the options require it");
   }
-  if (!(found->second.shape() == shape)) {
-    fail_file(checkpoint.file, "tensor ", name, ": shape must be ", shape, " by its options, got ",
-              found->second.shape());
+  if (!(found->second.shape() == parameter.shape)) {
+    fail_file(checkpoint.file, "tensor ", name, ": shape must be ", parameter.shape, " by ",
+              listed(parameter.options), ", got ", found->second.shape());
   }
 }
 
@@ -80,7 +81,7 @@ void check_plan(const Program& program, const Plan& plan, bool is_trained) {
     for (index_t i = 0; program.resumed && i < copies; ++i) {
       const std::string layer =
           parameter.layer_prefix.empty() ? std::string() : str_cat(parameter.layer_prefix, i);
-      check_tensor(*program.resumed, str_cat("model.", layer, parameter.name), parameter.shape);
+      check_tensor(*program.resumed, str_cat("model.", layer, parameter.name), parameter);
     }
     const double count = count_of(parameter.shape) * static_cast<double>(copies);
     if (count <= most) continue;

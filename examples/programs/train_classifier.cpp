@@ -70,10 +70,14 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   examples::Plan plan =
       examples::plan_of(program, names.words->size(), str_cat("--min-count ", c.min_count));
   plan.push_back({"classifier.weight", {classes, o.width}, {str_cat("--width ", o.width)}});
+  plan.push_back({"embeddings.position_embeddings.weight",
+                  {c.max_words + 1, o.width},
+                  {str_cat("--max-words ", c.max_words), str_cat("--width ", o.width)}});
   examples::check_plan(program, plan, !c.train.empty());
-  examples::check_positions(program, "--max-words", c.max_words + 1);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
+  tokens.positions = models::Positions::kLearned;  // as BERT's, with its norm
+  tokens.embedding_norm = true;
 
   manual_seed(o.seed);
   return models::SequenceClassifier({.tokens = tokens,
