@@ -4,9 +4,8 @@
 
 #include "bench/case.h"
 #include "bench/registry.h"
-#include "nn/layer_norm.h"
 #include "nn/module.h"
-#include "nn/rms_norm.h"
+#include "nn/norm.h"
 #include "tensor/error.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/random.h"

@@ -6,13 +6,34 @@
 
 namespace tessera::nn {
 
-Norm::Norm(const NormOptions& options) : eps(options.eps), kind(options.kind) {
+namespace {
+
+Shape checked_shape(const NormOptions& options) {
   detail::require_size("Norm", "width", options.width);
-  detail::require_not_negative("Norm", "eps", eps);
-  require_enum("Norm", "kind", kind, NormKind::kRmsNorm);
-  weight = ones({options.width});
-  if (options.bias && kind == NormKind::kLayerNorm) bias = zeros({options.width});
+  require_enum("Norm", "kind", options.kind, NormKind::kRmsNorm);
+  return {options.width};
 }
+
+}  // namespace
+
+Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias)
+    : eps(its_eps), kind(its_kind) {
+  detail::require_normalized_shape(name, shape);
+  detail::require_not_negative(name, "eps", eps);
+  weight = ones(shape);
+  if (has_bias) bias = zeros(shape);
+}
+
+Norm::Norm(const NormOptions& options)
+    : Norm("Norm", checked_shape(options), options.kind, options.eps,
+           options.bias && options.kind == NormKind::kLayerNorm) {}
+
+LayerNorm::LayerNorm(const LayerNormOptions& options)
+    : Norm("LayerNorm", options.normalized_shape, NormKind::kLayerNorm, options.eps, options.bias) {
+}
+
+RmsNorm::RmsNorm(const RmsNormOptions& options)
+    : Norm("RmsNorm", options.normalized_shape, NormKind::kRmsNorm, options.eps, false) {}
 
 Tensor Norm::operator()(const Tensor& x) const {
   return kind == NormKind::kRmsNorm ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);

@@ -1,4 +1,4 @@
-// Layer norm or RMS norm, chosen by an option.
+// Layer normalisation and RMS normalisation.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -17,9 +17,16 @@ struct NormOptions {
   bool bias = true;  // of a layer norm
 };
 
-/// LayerNorm or RmsNorm over the last axis, with the same parameters.
+/// A norm over the last axes, as many as weight has: of its kind,
 ///
-/// **Shapes**: (..., width) -> the same. **Errors**: as theirs; an unknown kind.
+///     y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
+///     y = x / sqrt(mean(x^2) + eps) * weight
+///
+/// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width).
+/// The weight starts as ones, the bias as zeros.
+/// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with other last axes.
+/// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
+/// Square Layer Normalization", 2019.
 struct Norm {
   Tensor weight;
   Tensor bias;  // undefined without bias
@@ -35,6 +42,35 @@ struct Norm {
     visitor("weight", self.weight);
     visitor("bias", self.bias);
   }
+
+ protected:
+  Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias);
+};
+
+struct LayerNormOptions {
+  Shape normalized_shape;
+  double eps = 1e-5;
+  bool bias = true;
+};
+
+/// A Norm of kind kLayerNorm over the axes of normalized_shape.
+/// **Errors**: as Norm; no axis. **Source**: torch.nn.LayerNorm.
+struct LayerNorm : Norm {
+  explicit LayerNorm(const LayerNormOptions& options);
+  explicit LayerNorm(index_t width) : LayerNorm({.normalized_shape = {width}}) {}
+};
+
+struct RmsNormOptions {
+  Shape normalized_shape;
+  double eps = 1e-6;
+};
+
+/// A Norm of kind kRmsNorm over the axes of normalized_shape. torch.nn.RMSNorm's default for eps
+/// depends on the dtype: give its modules' eps here.
+/// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
+struct RmsNorm : Norm {
+  explicit RmsNorm(const RmsNormOptions& options);
+  explicit RmsNorm(index_t width) : RmsNorm({.normalized_shape = {width}}) {}
 };
 
 }  // namespace tessera::nn

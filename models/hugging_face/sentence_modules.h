@@ -8,8 +8,8 @@
 
 #include "models/pooling.h"
 #include "models/tokens.h"
-#include "nn/layer_norm.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
 
 namespace tessera::models {
 

@@ -8,10 +8,9 @@
 
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
-#include "nn/layer_norm.h"
 #include "nn/linear.h"
 #include "nn/module.h"
-#include "nn/rms_norm.h"
+#include "nn/norm.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

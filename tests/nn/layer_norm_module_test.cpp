@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "nn/layer_norm.h"
 #include "nn/module.h"
+#include "nn/norm.h"
 #include "tensor/create.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"

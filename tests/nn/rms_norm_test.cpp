@@ -1,9 +1,8 @@
-#include "nn/rms_norm.h"
+#include "nn/norm.h"
 
 #include <gtest/gtest.h>
 
 #include "nn/feed_forward.h"
-#include "nn/layer_norm.h"
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tests/support/errors.h"

@@ -7,7 +7,7 @@
 #include "examples/course/exercises/check.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
-#include "nn/rms_norm.h"
+#include "nn/norm.h"
 
 namespace tessera::exercises {
 
