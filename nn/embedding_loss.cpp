@@ -1,7 +1,6 @@
 #include "nn/embedding_loss.h"
 
 #include "nn/check.h"
-#include "nn/reduction.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -39,14 +38,14 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   }
   detail::require_not_negative(kOp, "margin", options.margin);
   detail::require_not_negative(kOp, "eps", options.eps);
-  detail::require_reduction(kOp, options.reduction);
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return norm(a - b + options.eps, {-1});
   };
   Tensor far = distance(anchor, negative);
   if (options.swap) far = minimum(far, distance(positive, negative));
   const Tensor losses = relu(distance(anchor, positive) - far + options.margin);
-  return detail::reduced(losses, options.reduction, static_cast<double>(losses.count()));
+  return tessera::detail::reduced(kOp, losses, options.reduction,
+                                  static_cast<double>(losses.count()));
 }
 
 Tensor contrastive(const Tensor& queries, const Tensor& keys, const ContrastiveOptions& options) {
@@ -60,7 +59,7 @@ Tensor contrastive(const Tensor& queries, const Tensor& keys, const ContrastiveO
           "a symmetric loss must have as many keys as queries, got ", queries.size(0),
           " queries and ", keys.size(0), " keys");
   detail::require_positive(kOp, "temperature", options.temperature);
-  detail::require_reduction(kOp, options.reduction);
+  require_enum(kOp, "reduction", options.reduction, Reduction::kNone);
   const Tensor q = options.normalize ? of_length_one(queries) : queries;
   const Tensor k = options.normalize ? of_length_one(keys) : keys;
   const Tensor scores = matmul(q, k.t()) / options.temperature;

@@ -4,127 +4,25 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Cross-entropy and the losses of single elements are one pass over the predictions, which also
-// makes the gradient where one is wanted; the others are made of ops. Losses are summed by the
-// fixed tree of `sum`, so no number of threads changes a bit. Losses of vectors stand in
-// embedding_loss.h.
+// They are ops, in tensor/ops/loss.h; losses of vectors are in embedding_loss.h.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tensor/ops/loss.h"
 
 namespace tessera::nn {
 
-/// How the losses of a batch become one.
-enum class Reduction {
-  kMean,  // a scalar
-  kSum,   // a scalar
-  kNone,  // one loss for each
-};
-
-struct CrossEntropyOptions {
-  Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // the target of rows that do not count
-  double label_smoothing = 0;   // this share of each target is spread over all classes
-  Reduction reduction = Reduction::kMean;
-};
-
-/// The cross-entropy of softmax(x) and target classes. With weights w and smoothing s, for a row of
-/// C scores with target y:
-///
-///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
-///
-/// The mean is the sum of losses over the sum of w_y of the rows that count. Where all are ignored
-/// it is NaN, and the gradients are 0; if it must be 0, use kSum and divide.
-///
-/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
-/// the last axis, as in all of this library; PyTorch, which has them second, expects
-/// logits.transpose(1, 2) for (B, T, C).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that requires a gradient; smoothing outside [0, 1].
-/// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
-/// architecture" (2016), section 7.
-Tensor cross_entropy(const Tensor& x, const Tensor& targets,
-                     const CrossEntropyOptions& options = {});
-
-struct NllOptions {
-  Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // the target of rows that do not count
-  Reduction reduction = Reduction::kMean;
-};
-
-/// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
-/// target y. Of x = log_softmax(scores) it is the cross_entropy of the scores.
-///
-/// The mean is the sum of losses over the sum of w_y of the rows that count: NaN where none does,
-/// with gradients of 0.
-///
-/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that requires a gradient.
-/// **Source**: torch.nn.functional.nll_loss.
-Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
-
-/// As Reduction, and a mean over the first axis only: what the divergence of a batch's rows is.
-enum class KlReduction {
-  kMean,       // the sum divided by the number of elements, as PyTorch's default
-  kBatchMean,  // the sum divided by the size of the first axis
-  kSum,
-  kNone,
-};
-
-struct KlDivOptions {
-  bool log_target = false;  // whether the target holds log-probabilities too
-  KlReduction reduction = KlReduction::kMean;
-};
-
-/// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
-///
-///     loss = t (log t - x), or by log_target exp(t) (t - x); where the probability is 0, 0
-///
-/// Note the order: the prediction comes first, KL(target || prediction).
-///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another
-/// dtype is converted. Both may require a gradient; the target's is 0 where its probability is.
-/// **Errors**: shapes that differ; kBatchMean of a scalar.
-/// **Source**: torch.nn.functional.kl_div.
-Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
-
-struct BceOptions {
-  Tensor weight = {};      // of the losses
-  Tensor pos_weight = {};  // p, of the positive targets
-  Reduction reduction = Reduction::kMean;
-};
-
-/// The binary cross-entropy of sigmoid(x) and targets t in [0, 1]:
-///
-///     loss = -w (p t log sigmoid(x) + (1 - t) log(1 - sigmoid(x)))
-///
-/// computed from exp(-|x|), so that it keeps its digits however far x is from 0. The mean divides
-/// by the number of elements, whatever w.
-///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...); weight and pos_weight
-/// broadcast to it. A target of another dtype is converted.
-/// **Errors**: shapes that do not fit; a target or weight that requires a gradient.
-/// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
-Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
-
-/// The squared error (x - target)^2.
-///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may require a
-/// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
-Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
-
-struct SmoothL1Options {
-  double beta = 1;  // where the parabola ends; 0: the absolute error
-  Reduction reduction = Reduction::kMean;
-};
-
-/// The error that is squared near 0 and absolute beyond, with d = x - target:
-///
-///     loss = d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
-///
-/// **Shapes**: as mse_loss. **Errors**: shapes that differ; a beta that is negative or not finite.
-/// **Source**: torch.nn.functional.smooth_l1_loss; Girshick, "Fast R-CNN" (2015), equation 3.
-Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options = {});
+using tessera::bce_with_logits;
+using tessera::BceOptions;
+using tessera::cross_entropy;
+using tessera::CrossEntropyOptions;
+using tessera::kl_div;
+using tessera::KlDivOptions;
+using tessera::KlReduction;
+using tessera::mse_loss;
+using tessera::nll_loss;
+using tessera::NllOptions;
+using tessera::Reduction;
+using tessera::smooth_l1_loss;
+using tessera::SmoothL1Options;
 
 }  // namespace tessera::nn

@@ -17,4 +17,10 @@ Tensor as_rows(const Tensor& x, const Axes& axes);
 /// The inverse: `rows`, contiguous, as a contiguous tensor of `shape`.
 Tensor from_rows(const Tensor& rows, const Shape& shape, const Axes& axes);
 
+/// The elements of a tensor that an op can do without, as kernels take them.
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
 }  // namespace tessera::detail

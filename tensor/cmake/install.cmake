@@ -63,7 +63,6 @@ set(private
   nn/training/mpi/patience.h
   nn/training/mpi/place.h
   nn/training/multi_tensor.h
-  nn/reduction.h
   tensor/io/elements.h
   tensor/io/npy_header.h
   tensor/io/safetensors_header.h

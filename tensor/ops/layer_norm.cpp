@@ -15,6 +15,8 @@ namespace tessera {
 
 namespace {
 
+using detail::data_or_null;
+
 /// What one element costs, in elementary operations: three passes over the row.
 constexpr index_t kLayerNormCost = 4;
 
@@ -49,11 +51,6 @@ Tensor check_parameter(const char* op, const char* what, const Tensor& parameter
   require(parameter.shape() == shape, op, what, " must have shape ", shape, ", got ",
           parameter.shape());
   return parameter.contiguous();
-}
-
-template <class T>
-const T* data_or_null(const Tensor& parameter) {
-  return parameter.defined() ? parameter.data<T>() : nullptr;
 }
 
 /// What the backward reads: x in rows, and each row's statistics; of RMS norm `rstd` alone.

@@ -12,6 +12,7 @@
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/join.h"
 #include "tensor/ops/layer_norm.h"
+#include "tensor/ops/loss.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/pack_rows.h"
 #include "tensor/ops/packed_weight.h"

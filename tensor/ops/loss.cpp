@@ -1,11 +1,9 @@
-#include "nn/loss.h"
+#include "tensor/ops/loss.h"
 
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "nn/check.h"
-#include "nn/reduction.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -18,10 +16,11 @@
 #include "tensor/ops/unary.h"
 #include "tensor/rows.h"
 
-namespace tessera::nn {
+namespace tessera {
 
 namespace {
 
+using detail::data_or_null;
 using detail::reduced;
 using kernels::PointwiseLoss;
 
@@ -32,11 +31,6 @@ constexpr index_t kPointwiseCost = 16;
 /// The gradient of a loss from `dx`, which holds that for dy = 1.
 Tensor times(const Tensor& dx, const Tensor& dy) {
   return dy.count() == 1 && dy.item() == 1 ? dx : dx * dy;
-}
-
-template <class T>
-const T* data_or_null(const Tensor& x) {
-  return x.defined() ? x.data<T>() : nullptr;
 }
 
 // ---- cross-entropy ----
@@ -101,7 +95,7 @@ void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
 // ---- losses of single elements ----
 
 /// `x` (of whatever dtype) as contiguous elements of the shape and dtype of `like`.
-Tensor operand(const char* op, const char* what, const Tensor& x, const Tensor& like) {
+Tensor elements_like(const char* op, const char* what, const Tensor& x, const Tensor& like) {
   if (!x.defined()) return x;
   const std::string name = str_cat(op, ": ", what);
   require(broadcast_shapes(name.c_str(), x.shape(), like.shape()) == like.shape(), name.c_str(),
@@ -155,7 +149,8 @@ void run_pointwise(const Pointwise& of, double scale, Tensor& losses, Tensor& dx
 
 /// What a loss of single elements has in common with the others: its value, and in `dx`, where
 /// asked, its gradient for dy = 1.
-Tensor pointwise(const Pointwise& of, Reduction reduction, bool with_gradient, Tensor& dx) {
+Tensor pointwise(const char* op, const Pointwise& of, Reduction reduction, bool with_gradient,
+                 Tensor& dx) {
   const Tensor& x = of.operands[0];
   const auto count = static_cast<double>(x.count());
   const double scale = reduction == Reduction::kMean ? 1 / count : 1;
@@ -163,21 +158,20 @@ Tensor pointwise(const Pointwise& of, Reduction reduction, bool with_gradient, T
   if (with_gradient) dx = Tensor::empty(x.shape(), x.dtype());
   visit_floating(x.dtype(),
                  [&](auto kind) { run_pointwise<decltype(kind)>(of, scale, losses, dx); });
-  return reduced(losses, reduction, count);
+  return reduced(op, losses, reduction, count);
 }
 
 /// A loss of the differences x - target, so that the target's gradient is that of x, negated.
 Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x,
                            const Tensor& target, Reduction reduction, double beta = 1) {
   check_pointwise(name, x, target);
-  detail::require_reduction(name, reduction);
   Recording op(name, {&x, &target});
-  const Pointwise of = {
-      loss,
-      {operand(name, "x", x, x), operand(name, "the target", target, x), Tensor(), Tensor()},
-      beta};
+  const Pointwise of = {loss,
+                        {elements_like(name, "x", x, x),
+                         elements_like(name, "the target", target, x), Tensor(), Tensor()},
+                        beta};
   Tensor dx;
-  const Tensor y = pointwise(of, reduction, static_cast<bool>(op), dx);
+  const Tensor y = pointwise(name, of, reduction, static_cast<bool>(op), dx);
   return op.finish(y, [&] {
     return [dx](const Tensor& dy, Gradients& of_inputs) {
       const Tensor gradient = times(dx, dy);
@@ -189,12 +183,24 @@ Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x
 
 }  // namespace
 
+Tensor detail::reduced(const char* op, const Tensor& losses, Reduction reduction, double count) {
+  switch (reduction) {
+    case Reduction::kNone:
+      return losses;
+    case Reduction::kSum:
+      return sum(losses);
+    case Reduction::kMean:
+      return sum(losses) / count;
+  }
+  fail_enum(op, "reduction", reduction);
+}
+
 Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyOptions& options) {
   constexpr const char* kOp = "cross_entropy";
   check_classes(kOp, x, targets, options.weight);
   const double smoothing = options.label_smoothing;
-  detail::require_probability(kOp, "label_smoothing", smoothing);
-  detail::require_reduction(kOp, options.reduction);
+  require(smoothing >= 0 && smoothing <= 1, kOp, "label_smoothing must be in [0, 1], got ",
+          smoothing);
   Recording op(kOp, {&x});
   const index_t classes = x.size(-1);
   const Tensor y = targets.contiguous();
@@ -202,7 +208,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
   const index_t ignored = options.ignore_index;
   auto count = static_cast<double>(count_targets(kOp, y, ignored, classes));
   if (weight.defined() && count > 0) count = weight_of_targets(y, ignored, weight);
-  const Tensor rows = tessera::detail::as_rows(x, {x.rank() - 1});
+  const Tensor rows = detail::as_rows(x, {x.rank() - 1});
   Tensor losses = Tensor::empty(y.shape(), x.dtype());
   Tensor dx = op ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
   visit_floating(x.dtype(), [&](auto kind) {
@@ -222,7 +228,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
         .gradient_scale = static_cast<T>(options.reduction == Reduction::kMean ? 1 / count : 1),
     });
   });
-  return op.finish(reduced(losses, options.reduction, count), [&] {
+  return op.finish(reduced(kOp, losses, options.reduction, count), [&] {
     const bool each = options.reduction == Reduction::kNone;
     return [dx, each](const Tensor& dy, Gradients& of) {
       of.add(0, times(dx, each ? dy.unsqueeze(-1) : dy));
@@ -233,7 +239,6 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets, const CrossEntropyO
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options) {
   constexpr const char* kOp = "nll_loss";
   check_classes(kOp, x, targets, options.weight);
-  detail::require_reduction(kOp, options.reduction);
   const Tensor& weight = options.weight;
   const Tensor y = targets.contiguous();
   const index_t ignored = options.ignore_index;
@@ -247,7 +252,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
     losses = losses * where(counts, weights, 1);
     count = weight_of_targets(y, ignored, weight);
   }
-  return reduced(where(counts, losses, 0), options.reduction, count);
+  return reduced(kOp, where(counts, losses, 0), options.reduction, count);
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
@@ -278,16 +283,16 @@ Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {
   constexpr const char* kOp = "bce_with_logits";
   check_pointwise(kOp, x, target);
-  detail::require_reduction(kOp, options.reduction);
   refuse_gradient("the target or a weight of bce_with_logits",
                   {&target, &options.weight, &options.pos_weight});
   Recording op(kOp, {&x});
-  const Pointwise all = {PointwiseLoss::kBceWithLogits,
-                         {operand(kOp, "x", x, x), operand(kOp, "the target", target, x),
-                          operand(kOp, "weight", options.weight, x),
-                          operand(kOp, "pos_weight", options.pos_weight, x)}};
+  const Pointwise all = {
+      PointwiseLoss::kBceWithLogits,
+      {elements_like(kOp, "x", x, x), elements_like(kOp, "the target", target, x),
+       elements_like(kOp, "weight", options.weight, x),
+       elements_like(kOp, "pos_weight", options.pos_weight, x)}};
   Tensor dx;
-  const Tensor loss = pointwise(all, options.reduction, op.wanted(0), dx);
+  const Tensor loss = pointwise(kOp, all, options.reduction, op.wanted(0), dx);
   return op.finish(
       loss, [&] { return [dx](const Tensor& dy, Gradients& of) { of.add(0, times(dx, dy)); }; });
 }
@@ -298,9 +303,10 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options) {
   const double beta = options.beta;
-  detail::require_not_negative("smooth_l1_loss", "beta", beta);
+  require(beta >= 0 && std::isfinite(beta), "smooth_l1_loss",
+          "beta must be finite and at least 0, got ", beta);
   return loss_of_differences("smooth_l1_loss", PointwiseLoss::kSmoothL1, x, target,
                              options.reduction, beta);
 }
 
-}  // namespace tessera::nn
+}  // namespace tessera
