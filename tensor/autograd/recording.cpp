@@ -9,7 +9,7 @@ namespace tessera {
 bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
   return active_recorder != nullptr &&
          std::any_of(inputs.begin(), inputs.end(),
-                     [](const Tensor* x) { return x->requires_grad(); });
+                     [](const Tensor* x) { return x != nullptr && x->requires_grad(); });
 }
 
 const Tensor& Saved::get() const {
@@ -22,7 +22,7 @@ const Tensor& Saved::get() const {
 
 Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs) : op_(op) {
   if (!wants_gradient(inputs)) return;
-  for (const Tensor* x : inputs) slots_.push_back(x->grad_slot());
+  for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
   recorder_ = std::exchange(active_recorder, nullptr);
 }
 

@@ -43,7 +43,7 @@ class Saved {
 /// made of leaves no trace. Costs one check where no tape is active.
 class Recording {
  public:
-  /// `inputs` may be undefined tensors; their gradients are asked for by their places here.
+  /// `inputs` may be null or undefined; their gradients are asked for by their places here.
   Recording(const char* op, std::initializer_list<const Tensor*> inputs);
   Recording(const char* op, std::span<const Tensor> inputs);
   ~Recording() {

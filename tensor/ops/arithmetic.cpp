@@ -118,10 +118,10 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
   if (dx.wanted(1)) dx.add(1, where(largest ? lt(b, a) : gt(b, a), 0, shared));
 }
 
-/// `kind` computed in `dtype`.
-Tensor differentiable(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b,
-                      DType dtype) {
-  Recording scope(op, {&a, &b});
+/// `kind` of what the operands promote to.
+Tensor promoted(const char* op, BinaryOp kind, const Operand& a, const Operand& b) {
+  const DType dtype = working_dtype(kind, promote(op, a, b));
+  Recording scope(op, {a.tensor(), b.tensor()});
   const Tensor left = a.to(dtype);
   const Tensor right = b.to(dtype);
   return scope.finish(binary(op, kind, left, right), [&] {
@@ -135,83 +135,29 @@ Tensor differentiable(const char* op, BinaryOp kind, const Tensor& a, const Tens
   });
 }
 
-Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
-  detail::require_defined(op, a);
-  detail::require_defined(op, b);
-  return differentiable(op, kind, a, b, working_dtype(kind, promote(a.dtype(), b.dtype())));
-}
-
-Tensor promoted(const char* op, BinaryOp kind, const Tensor& a, Scalar b) {
-  detail::require_defined(op, a);
-  const DType dtype = working_dtype(kind, b.dtype_beside(a.dtype()));
-  return differentiable(op, kind, a, b.to_tensor(dtype), dtype);
-}
-
-Tensor promoted(const char* op, BinaryOp kind, Scalar a, const Tensor& b) {
-  detail::require_defined(op, b);
-  const DType dtype = working_dtype(kind, a.dtype_beside(b.dtype()));
-  return differentiable(op, kind, a.to_tensor(dtype), b, dtype);
-}
-
 }  // namespace
 
-Tensor add(const Tensor& a, const Tensor& b) {
-  return promoted("add", BinaryOp::kAdd, a, b);
-}
-Tensor add(const Tensor& a, Scalar b) {
-  return promoted("add", BinaryOp::kAdd, a, b);
-}
-Tensor add(Scalar a, const Tensor& b) {
+Tensor add(const Operand& a, const Operand& b) {
   return promoted("add", BinaryOp::kAdd, a, b);
 }
 
-Tensor sub(const Tensor& a, const Tensor& b) {
-  return promoted("sub", BinaryOp::kSub, a, b);
-}
-Tensor sub(const Tensor& a, Scalar b) {
-  return promoted("sub", BinaryOp::kSub, a, b);
-}
-Tensor sub(Scalar a, const Tensor& b) {
+Tensor sub(const Operand& a, const Operand& b) {
   return promoted("sub", BinaryOp::kSub, a, b);
 }
 
-Tensor mul(const Tensor& a, const Tensor& b) {
-  return promoted("mul", BinaryOp::kMul, a, b);
-}
-Tensor mul(const Tensor& a, Scalar b) {
-  return promoted("mul", BinaryOp::kMul, a, b);
-}
-Tensor mul(Scalar a, const Tensor& b) {
+Tensor mul(const Operand& a, const Operand& b) {
   return promoted("mul", BinaryOp::kMul, a, b);
 }
 
-Tensor div(const Tensor& a, const Tensor& b) {
-  return promoted("div", BinaryOp::kDiv, a, b);
-}
-Tensor div(const Tensor& a, Scalar b) {
-  return promoted("div", BinaryOp::kDiv, a, b);
-}
-Tensor div(Scalar a, const Tensor& b) {
+Tensor div(const Operand& a, const Operand& b) {
   return promoted("div", BinaryOp::kDiv, a, b);
 }
 
-Tensor maximum(const Tensor& a, const Tensor& b) {
-  return promoted("maximum", BinaryOp::kMaximum, a, b);
-}
-Tensor maximum(const Tensor& a, Scalar b) {
-  return promoted("maximum", BinaryOp::kMaximum, a, b);
-}
-Tensor maximum(Scalar a, const Tensor& b) {
+Tensor maximum(const Operand& a, const Operand& b) {
   return promoted("maximum", BinaryOp::kMaximum, a, b);
 }
 
-Tensor minimum(const Tensor& a, const Tensor& b) {
-  return promoted("minimum", BinaryOp::kMinimum, a, b);
-}
-Tensor minimum(const Tensor& a, Scalar b) {
-  return promoted("minimum", BinaryOp::kMinimum, a, b);
-}
-Tensor minimum(Scalar a, const Tensor& b) {
+Tensor minimum(const Operand& a, const Operand& b) {
   return promoted("minimum", BinaryOp::kMinimum, a, b);
 }
 
@@ -230,8 +176,10 @@ Tensor neg(const Tensor& x) {
   return op.finish(y, [] { return [](const Tensor& dy, Gradients& dx) { dx.add(0, -dy); }; });
 }
 
-Tensor pow(const Tensor& x, Scalar exponent) {
-  detail::require_defined("pow", x);
+namespace {
+
+/// x to the power of a number.
+Tensor power_of_number(const Tensor& x, Scalar exponent) {
   const double e = exponent.value();
   if (!is_floating(x.dtype()) && exponent.is_integral()) {
     require(e >= 0, "pow", "exponent must be at least 0 for an integer tensor, got ", e,
@@ -258,10 +206,8 @@ Tensor pow(const Tensor& x, Scalar exponent) {
   });
 }
 
-namespace {
-
-Tensor power(const Tensor& base, const Tensor& exponent, DType dtype) {
-  Recording op("pow", {&base, &exponent});
+Tensor power(const Operand& base, const Operand& exponent, DType dtype) {
+  Recording op("pow", {base.tensor(), exponent.tensor()});
   if (dtype == kBool) dtype = kInt64;
   const Tensor a = base.to(dtype);
   const Tensor b = exponent.to(dtype);
@@ -276,7 +222,7 @@ Tensor power(const Tensor& base, const Tensor& exponent, DType dtype) {
       if (dx.wanted(0)) dx.add(0, where(eq(e, 0), 0, dy * (e * pow(x, e - 1))));
       if (dx.wanted(1)) {
         const Tensor is_flat = logical_and(eq(x, 0), e >= 0);
-        dx.add(1, where(is_flat, 0, dy * (Tensor(y) * log(x))));
+        dx.add(1, where(is_flat, 0, dy * (y * log(x))));
       }
     };
   });
@@ -284,16 +230,11 @@ Tensor power(const Tensor& base, const Tensor& exponent, DType dtype) {
 
 }  // namespace
 
-Tensor pow(const Tensor& base, const Tensor& exponent) {
-  detail::require_defined("pow", base);
-  detail::require_defined("pow", exponent);
-  return power(base, exponent, promote(base.dtype(), exponent.dtype()));
-}
-
-Tensor pow(Scalar base, const Tensor& exponent) {
-  detail::require_defined("pow", exponent);
-  const DType dtype = base.dtype_beside(exponent.dtype());
-  return power(base.to_tensor(dtype), exponent, dtype);
+Tensor pow(const Operand& base, const Operand& exponent) {
+  const DType dtype = promote("pow", base, exponent);
+  const bool is_of_number = base.tensor() != nullptr && exponent.tensor() == nullptr;
+  return is_of_number ? power_of_number(*base.tensor(), exponent.number())
+                      : power(base, exponent, dtype);
 }
 
 }  // namespace tessera

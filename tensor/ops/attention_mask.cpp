@@ -14,7 +14,8 @@ namespace tessera {
 namespace {
 
 /// `combine(a, b)`, or the one that is there.
-Tensor both(const Tensor& a, const Tensor& b, Tensor (*combine)(const Tensor&, const Tensor&)) {
+template <class Combine>
+Tensor both(const Tensor& a, const Tensor& b, const Combine& combine) {
   if (!a.defined()) return b;
   return b.defined() ? combine(a, b) : a;
 }

@@ -54,60 +54,39 @@ Tensor compare(const char* op, CompareOp kind, const Tensor& a, const Tensor& b)
   });
 }
 
-Tensor promoted(const char* op, CompareOp kind, const Tensor& a, const Tensor& b) {
-  detail::require_defined(op, a);
-  detail::require_defined(op, b);
-  const DType dtype = promote(a.dtype(), b.dtype());
-  return compare(op, kind, a.detach().to(dtype), b.detach().to(dtype));
+/// The operand as a constant.
+Tensor constant(const Operand& x, DType dtype) {
+  return x.tensor() != nullptr ? x.tensor()->detach().to(dtype) : x.to(dtype);
 }
 
-Tensor promoted(const char* op, CompareOp kind, const Tensor& a, Scalar b) {
-  detail::require_defined(op, a);
-  const DType dtype = b.dtype_beside(a.dtype());
-  return compare(op, kind, a.detach().to(dtype), b.to_tensor(dtype));
+Tensor promoted(const char* op, CompareOp kind, const Operand& a, const Operand& b) {
+  const DType dtype = promote(op, a, b);
+  return compare(op, kind, constant(a, dtype), constant(b, dtype));
 }
 
 }  // namespace
 
-Tensor eq(const Tensor& a, const Tensor& b) {
-  return promoted("eq", CompareOp::kEq, a, b);
-}
-Tensor eq(const Tensor& a, Scalar b) {
+Tensor eq(const Operand& a, const Operand& b) {
   return promoted("eq", CompareOp::kEq, a, b);
 }
 
-Tensor ne(const Tensor& a, const Tensor& b) {
-  return promoted("ne", CompareOp::kNe, a, b);
-}
-Tensor ne(const Tensor& a, Scalar b) {
+Tensor ne(const Operand& a, const Operand& b) {
   return promoted("ne", CompareOp::kNe, a, b);
 }
 
-Tensor lt(const Tensor& a, const Tensor& b) {
-  return promoted("lt", CompareOp::kLt, a, b);
-}
-Tensor lt(const Tensor& a, Scalar b) {
+Tensor lt(const Operand& a, const Operand& b) {
   return promoted("lt", CompareOp::kLt, a, b);
 }
 
-Tensor le(const Tensor& a, const Tensor& b) {
-  return promoted("le", CompareOp::kLe, a, b);
-}
-Tensor le(const Tensor& a, Scalar b) {
+Tensor le(const Operand& a, const Operand& b) {
   return promoted("le", CompareOp::kLe, a, b);
 }
 
-Tensor gt(const Tensor& a, const Tensor& b) {
-  return promoted("gt", CompareOp::kGt, a, b);
-}
-Tensor gt(const Tensor& a, Scalar b) {
+Tensor gt(const Operand& a, const Operand& b) {
   return promoted("gt", CompareOp::kGt, a, b);
 }
 
-Tensor ge(const Tensor& a, const Tensor& b) {
-  return promoted("ge", CompareOp::kGe, a, b);
-}
-Tensor ge(const Tensor& a, Scalar b) {
+Tensor ge(const Operand& a, const Operand& b) {
   return promoted("ge", CompareOp::kGe, a, b);
 }
 
@@ -246,9 +225,9 @@ Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a,
   });
 }
 
-Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b,
+Tensor select(const char* op, const Tensor& condition, const Operand& a, const Operand& b,
               DType dtype) {
-  Recording scope(op, {&a, &b});
+  Recording scope(op, {a.tensor(), b.tensor()});
   return scope.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
     return [condition = scope.save(condition)](const Tensor& dy, Gradients& dx) {
       if (dx.wanted(0)) dx.add(0, where(condition, dy, 0));
@@ -259,29 +238,16 @@ Tensor select(const char* op, const Tensor& condition, const Tensor& a, const Te
 
 }  // namespace
 
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  for (const Tensor* x : {&condition, &a, &b}) detail::require_defined("where", *x);
-  const DType dtype = promote(a.dtype(), b.dtype());
-  return select("where", condition, a, b, dtype);
-}
-
-Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
-  for (const Tensor* x : {&condition, &a}) detail::require_defined("where", *x);
-  const DType dtype = b.dtype_beside(a.dtype());
-  return select("where", condition, a, b.to_tensor(dtype), dtype);
-}
-
-Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
-  for (const Tensor* x : {&condition, &b}) detail::require_defined("where", *x);
-  const DType dtype = a.dtype_beside(b.dtype());
-  return select("where", condition, a.to_tensor(dtype), b, dtype);
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  detail::require_defined("where", condition);
+  return select("where", condition, a, b, promote("where", a, b));
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   for (const Tensor* each : {&x, &mask}) detail::require_defined("masked_fill", *each);
-  const bool fits = is_floating(x.dtype()) || value.dtype_beside(x.dtype()) == x.dtype();
+  const bool fits = is_floating(x.dtype()) || value.dtype_with(x.dtype()) == x.dtype();
   require(fits, "masked_fill", "value must fit dtype ", x.dtype(), ", got ", value.value());
-  return select("masked_fill", mask, value.to_tensor(x.dtype()), x, x.dtype());
+  return select("masked_fill", mask, value, x, x.dtype());
 }
 
 }  // namespace tessera

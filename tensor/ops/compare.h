@@ -1,63 +1,33 @@
 // Comparison, logic and selection by masks.
 #pragma once
 
-#include "tensor/ops/scalar.h"
+#include "tensor/ops/operand.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
 
-// Comparisons: bool tensors. Two tensors broadcast and promote, as in arithmetic.h. NaN is unequal
+// Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is unequal
 // to everything and neither less nor greater. There is no operator==, because it could as well mean
 // array_equal. Source: torch, by the same names.
 
-Tensor eq(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, Scalar b);
-Tensor ne(const Tensor& a, const Tensor& b);
-Tensor ne(const Tensor& a, Scalar b);
-Tensor lt(const Tensor& a, const Tensor& b);
-Tensor lt(const Tensor& a, Scalar b);
-Tensor le(const Tensor& a, const Tensor& b);
-Tensor le(const Tensor& a, Scalar b);
-Tensor gt(const Tensor& a, const Tensor& b);
-Tensor gt(const Tensor& a, Scalar b);
-Tensor ge(const Tensor& a, const Tensor& b);
-Tensor ge(const Tensor& a, Scalar b);
+Tensor eq(const Operand& a, const Operand& b);
+Tensor ne(const Operand& a, const Operand& b);
+Tensor lt(const Operand& a, const Operand& b);
+Tensor le(const Operand& a, const Operand& b);
+Tensor gt(const Operand& a, const Operand& b);
+Tensor ge(const Operand& a, const Operand& b);
 
-inline Tensor operator<(const Tensor& a, const Tensor& b) {
+inline Tensor operator<(const Operand& a, const Operand& b) {
   return lt(a, b);
 }
-inline Tensor operator<(const Tensor& a, Scalar b) {
-  return lt(a, b);
-}
-inline Tensor operator<(Scalar a, const Tensor& b) {
-  return gt(b, a);
-}
-inline Tensor operator<=(const Tensor& a, const Tensor& b) {
+inline Tensor operator<=(const Operand& a, const Operand& b) {
   return le(a, b);
 }
-inline Tensor operator<=(const Tensor& a, Scalar b) {
-  return le(a, b);
-}
-inline Tensor operator<=(Scalar a, const Tensor& b) {
-  return ge(b, a);
-}
-inline Tensor operator>(const Tensor& a, const Tensor& b) {
+inline Tensor operator>(const Operand& a, const Operand& b) {
   return gt(a, b);
 }
-inline Tensor operator>(const Tensor& a, Scalar b) {
-  return gt(a, b);
-}
-inline Tensor operator>(Scalar a, const Tensor& b) {
-  return lt(b, a);
-}
-inline Tensor operator>=(const Tensor& a, const Tensor& b) {
+inline Tensor operator>=(const Operand& a, const Operand& b) {
   return ge(a, b);
-}
-inline Tensor operator>=(const Tensor& a, Scalar b) {
-  return ge(a, b);
-}
-inline Tensor operator>=(Scalar a, const Tensor& b) {
-  return le(b, a);
 }
 
 // Logic: of any dtype, where not zero (NaN too) means true. Bool tensors that broadcast.
@@ -94,9 +64,7 @@ bool array_equal(const Tensor& a, const Tensor& b);
 ///
 /// **Shapes**: any three that broadcast. **Errors**: a condition that is not bool.
 /// **Source**: numpy.where.
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
-Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
 
 /// `value` where `mask`, else x, in the dtype of x.
 ///

@@ -93,9 +93,8 @@ Shape padded_shape(const Tensor& x, const std::vector<index_t>& pads) {
 Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value) {
   detail::require_defined("pad", x);
   const Shape shape = padded_shape(x, pads);
-  require(
-      is_floating(x.dtype()) || value.value() == 0 || value.dtype_beside(x.dtype()) == x.dtype(),
-      "pad", "value must fit dtype ", x.dtype(), ", got ", value.value());
+  require(is_floating(x.dtype()) || value.value() == 0 || value.dtype_with(x.dtype()) == x.dtype(),
+          "pad", "value must fit dtype ", x.dtype(), ", got ", value.value());
   Recording op("pad", {&x});
   Tensor y = Tensor::empty(shape, x.dtype());
   y.copy_from(value.to_tensor(x.dtype()));

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tensor/ops/scalar.h"
+#include "tensor/ops/operand.h"
 #include "tensor/tensor.h"
 
 namespace tessera {

@@ -63,7 +63,7 @@ Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor&
   require(source.shape() == shape, kOp, "source must have shape ", shape, " for x ", x.shape(),
           " and ", ids.count(), " ids, got ", source.shape());
   const bool scaled = alpha.value() != 1;
-  require(!scaled || alpha.dtype_beside(x.dtype()) == x.dtype(), kOp, "alpha must fit dtype ",
+  require(!scaled || alpha.dtype_with(x.dtype()) == x.dtype(), kOp, "alpha must fit dtype ",
           x.dtype(), ", got ", alpha.value());
   Recording op(kOp, {&x, &source});
   const Tensor y = x.clone();

@@ -5,7 +5,7 @@
 // A scalar, which has no axis, is refused.
 #pragma once
 
-#include "tensor/ops/scalar.h"
+#include "tensor/ops/operand.h"
 #include "tensor/tensor.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "tensor/ops/scalar.h"
+#include "tensor/ops/operand.h"
 #include "tensor/tensor.h"
 
 namespace tessera {

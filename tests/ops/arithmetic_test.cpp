@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/ops/compare.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
 
@@ -28,9 +29,7 @@ using test::throws;
 
 struct BinaryCase {
   const char* name;
-  Tensor (*op)(const Tensor&, const Tensor&);
-  Tensor (*with_scalar)(const Tensor&, Scalar);
-  Tensor (*scalar_with)(Scalar, const Tensor&);
+  Tensor (*op)(const Operand&, const Operand&);
   double (*oracle)(double, double);
 };
 
@@ -43,12 +42,12 @@ double smaller(double a, double b) {
 }
 
 const std::vector<BinaryCase> kCases = {
-    {"add", add, add, add, [](double a, double b) { return a + b; }},
-    {"sub", sub, sub, sub, [](double a, double b) { return a - b; }},
-    {"mul", mul, mul, mul, [](double a, double b) { return a * b; }},
-    {"div", div, div, div, [](double a, double b) { return a / b; }},
-    {"maximum", maximum, maximum, maximum, larger},
-    {"minimum", minimum, minimum, minimum, smaller},
+    {"add", add, [](double a, double b) { return a + b; }},
+    {"sub", sub, [](double a, double b) { return a - b; }},
+    {"mul", mul, [](double a, double b) { return a * b; }},
+    {"div", div, [](double a, double b) { return a / b; }},
+    {"maximum", maximum, larger},
+    {"minimum", minimum, smaller},
 };
 
 using ArithmeticTest = test::IsaTest;
@@ -97,8 +96,8 @@ TEST_P(ArithmeticTest, ScalarsOnEitherSide) {
       for (const BinaryCase& c : kCases) {
         SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << ", " << x.name);
         const Array values = array(x.tensor);
-        const Tensor right = c.with_scalar(x.tensor, 2.5);
-        const Tensor left = c.scalar_with(2.5, x.tensor);
+        const Tensor right = c.op(x.tensor, 2.5);
+        const Tensor left = c.op(2.5, x.tensor);
         EXPECT_EQ(right.dtype(), dtype == kInt64 ? kFloat32 : dtype);
         EXPECT_EQ(left.dtype(), right.dtype());
         const double error = test::rounding(right.dtype());
@@ -106,8 +105,8 @@ TEST_P(ArithmeticTest, ScalarsOnEitherSide) {
             near(right, test::map(values, [&](double v) { return c.oracle(v, 2.5); }), error));
         EXPECT_TRUE(
             near(left, test::map(values, [&](double v) { return c.oracle(2.5, v); }), error));
-        const bool divides = c.op == static_cast<Tensor (*)(const Tensor&, const Tensor&)>(div);
-        EXPECT_EQ(c.with_scalar(x.tensor, 2).dtype(), divides ? right.dtype() : dtype);
+        const bool divides = c.op == div;
+        EXPECT_EQ(c.op(x.tensor, 2).dtype(), divides ? right.dtype() : dtype);
       }
     }
   }
@@ -200,6 +199,34 @@ TEST(ArithmeticDTypeTest, Operators) {
   EXPECT_TRUE(is(x / 2, {0.5, 1}));
   EXPECT_TRUE(is(2 / x, {2, 1}));
   EXPECT_TRUE(is(-x, {-1, -2}));
+}
+
+template <class T>
+concept Addable = requires(const Tensor& x, T y) {
+  x + y;
+  y + x;
+  x < y;
+  maximum(y, x);
+};
+
+// Each kind of number converts in one way, and what is neither tensor nor number in none.
+TEST(OperandTest, TensorsAndNumbersOfEveryKind) {
+  static_assert(Addable<bool> && Addable<int> && Addable<unsigned> && Addable<index_t>);
+  static_assert(Addable<float> && Addable<double> && Addable<Scalar> && Addable<Tensor>);
+  static_assert(!Addable<const char*> && !Addable<DType> && !Addable<Shape>);
+  static_assert(std::is_same_v<decltype(index_t{2} + 1), index_t>);
+  const Tensor x = tensor({1.0, 2.0});
+  EXPECT_TRUE(same_bits(x + index_t{1}, tensor({2.0, 3.0})));
+  EXPECT_TRUE(same_bits(true + x, tensor({2.0, 3.0})));
+  EXPECT_TRUE(same_bits(x * 0.5F, tensor({0.5, 1.0})));
+  EXPECT_TRUE(same_bits(Scalar(3) - x, tensor({2.0, 1.0})));
+}
+
+TEST(OperandTest, TwoNumbersGiveATensor) {
+  EXPECT_TRUE(same_bits(add(1, 2), tensor(index_t{3})));
+  EXPECT_TRUE(same_bits(maximum(1, 2.5), tensor(2.5F)));
+  EXPECT_TRUE(same_bits(pow(2, 10), tensor(index_t{1024})));
+  EXPECT_EQ(mul(true, false).dtype(), kBool);
 }
 
 TEST_P(ArithmeticTest, NegOfEveryLayout) {

@@ -19,8 +19,8 @@ using test::Tensors;
 using test::values;
 
 TEST(ArithmeticGradients, TwoTensorsThatBroadcast) {
-  using Op = Tensor (*)(const Tensor&, const Tensor&);
-  for (const Op op : {Op{add}, Op{sub}, Op{mul}, Op{div}, Op{maximum}, Op{minimum}}) {
+  using Op = Tensor (*)(const Operand&, const Operand&);
+  for (const Op op : {add, sub, mul, div, maximum, minimum}) {
     const auto f = [&](const Tensors& in) { return op(in[0], in[1]); };
     const Tensor b = values({2, 3, 4}, 5, 0.5, 2);
     EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 4), b}));

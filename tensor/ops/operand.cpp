@@ -1,0 +1,25 @@
+#include "tensor/ops/operand.h"
+
+#include "tensor/ops/map.h"
+
+namespace tessera {
+
+Tensor Scalar::to_tensor(DType dtype) const {
+  Tensor result = Tensor::empty({}, is_integral() ? kInt64 : kFloat64);
+  if (is_integral()) {
+    *result.mutable_data<index_t>() = integer_;
+  } else {
+    *result.mutable_data<double>() = real_;
+  }
+  return result.to(dtype);
+}
+
+DType promote(const char* op, const Operand& a, const Operand& b) {
+  for (const Operand* each : {&a, &b}) {
+    if (each->tensor() != nullptr) detail::require_defined(op, *each->tensor());
+  }
+  if (b.tensor() == nullptr) return b.number().dtype_with(a.dtype());
+  return a.tensor() == nullptr ? a.number().dtype_with(b.dtype()) : promote(a.dtype(), b.dtype());
+}
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+// What element-wise ops take: `2 * x + 1`, `maximum(x, 0)`, `where(mask, x, y)`.
+#pragma once
+
+#include <concepts>
+#include <limits>
+
+#include "tensor/error.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// A C++ number. It never changes the dtype of a floating tensor; with an integer or bool tensor it
+/// counts by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// **Errors**: an unsigned number above the greatest int64.
+/// **Source**: torch.result_type.
+class Scalar {
+ public:
+  template <class T>
+  requires std::integral<T> || std::floating_point<T> Scalar(T value)
+      : real_(static_cast<double>(value)),
+        integer_(std::integral<T> ? static_cast<index_t>(value) : 0),
+        kind_(std::same_as<T, bool> ? kBool
+              : std::integral<T>    ? kInt64
+                                    : kFloat32) {
+    if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(index_t)) {
+      constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
+      require(value <= kMost, "Scalar", "value must fit int64, got ", value);
+    }
+  }
+
+  double value() const { return real_; }
+  bool is_integral() const { return kind_ != kFloat32; }
+  /// The value of an integral scalar, exactly.
+  index_t integer() const { return integer_; }
+  /// kBool, kInt64 or kFloat32.
+  DType dtype() const { return kind_; }
+
+  /// The dtype of a result that mixes this number with a tensor of `dtype`.
+  DType dtype_with(DType dtype) const { return is_floating(dtype) ? dtype : promote(dtype, kind_); }
+
+  /// As a tensor of shape ().
+  Tensor to_tensor(DType dtype) const;
+
+ private:
+  double real_;
+  index_t integer_;
+  DType kind_;
+};
+
+/// A tensor or a number: an argument of an element-wise op. It only refers to the tensor, so an
+/// Operand must not outlive the call.
+class Operand {
+ public:
+  Operand(const Tensor& x) : tensor_(&x) {}
+  /// What refers to a tensor, as Saved does.
+  template <class T>
+  requires requires(const T& x) { x.operator const Tensor&(); }
+  Operand(const T& x) : tensor_(&static_cast<const Tensor&>(x)) {}
+  template <std::convertible_to<Scalar> T>
+  Operand(T number) : number_(number) {}
+
+  /// Null for a number.
+  const Tensor* tensor() const { return tensor_; }
+  /// The number; 0 for a tensor.
+  const Scalar& number() const { return number_; }
+  DType dtype() const { return tensor_ != nullptr ? tensor_->dtype() : number_.dtype(); }
+  /// The tensor, or the number as a tensor of shape ().
+  Tensor to(DType dtype) const {
+    return tensor_ != nullptr ? tensor_->to(dtype) : number_.to_tensor(dtype);
+  }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Scalar number_ = 0;
+};
+
+/// The dtype of a result that mixes a and b: that of the tensors, promoted, which numbers change as
+/// Scalar says. **Errors**: an undefined tensor. **Source**: torch.result_type.
+DType promote(const char* op, const Operand& a, const Operand& b);
+
+}  // namespace tessera
