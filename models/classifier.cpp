@@ -1,6 +1,5 @@
 #include "models/classifier.h"
 
-#include "models/padding.h"
 #include "nn/check.h"
 
 namespace tessera::models {
@@ -45,10 +44,8 @@ TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng
       classifier(options.tokens.encoder.width(), options.classes, rng) {}
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
-  const Tensor encoded = encode(tokens);
-  const Packing packing(tokens.lengths, encoded.size(1));
-  const Tensor x = packing.pack(encoded);
-  return packing.unpack(classifier(dropout(head ? (*head)(x) : x)));
+  const auto [x, packed] = encode.packed(tokens);
+  return packed.unpack(classifier(dropout(head ? (*head)(x) : x)));
 }
 
 }  // namespace tessera::models

@@ -26,27 +26,26 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-/// How the inputs are packed: where a mask of lengths fits them. What does not fit, attention
-/// refuses.
-Packing packing_of(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
+/// How inputs that are not packed yet are: where a mask of lengths fits them. What does not fit,
+/// attention refuses.
+PackedRows own_packing(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;
-  const bool can_pack = lengths.defined() && !inputs.mask.offsets().defined() && !layers.empty() &&
+  const bool can_pack = lengths.defined() && !inputs.packed && !layers.empty() &&
                         layers.front().batch_first && x.defined() && x.rank() == 3 &&
                         lengths.size(0) == x.size(0);
-  if (!can_pack) return {};
-  return {lengths, x.size(1)};
+  return can_pack ? packing_of(lengths, x.size(1)) : PackedRows();
 }
 
-EncoderInputs packed(const EncoderInputs& inputs, const Packing& packing,
-                     const std::vector<EncoderLayer>& layers) {
-  if (!packing) return inputs;
+EncoderInputs packed_inputs(const EncoderInputs& inputs, const PackedRows& packed,
+                            const std::vector<EncoderLayer>& layers) {
+  if (!packed) return inputs;
   const bool turns = std::ranges::any_of(
       layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
   EncoderInputs result = inputs;
-  result.x = packing.pack(inputs.x);
-  result.mask = packing.mask(inputs.mask);
-  if (turns) result.positions = packing.positions(inputs.positions);
+  result.x = packed.pack(inputs.x);
+  result.packed = packed;
+  if (turns) result.positions = pack_positions(packed, inputs.positions);
   return result;
 }
 
@@ -145,28 +144,13 @@ const EncoderLayer& Encoder::layer_at(index_t step) const {
   return layers[order.empty() ? i : static_cast<std::size_t>(order[i])];
 }
 
-/// What the encoder returns, `y` being the last layer's output.
-Tensor Encoder::output_of(const Tensor& y, const Packing& packing) const {
-  return nn::observed("", packing.unpack(norm ? nn::observed("norm", (*norm)(y)) : y));
-}
-
-Tensor Encoder::operator()(const EncoderInputs& inputs) const {
-  const Packing packing = packing_of(inputs, layers);
-  EncoderInputs y = with_bias(packed(inputs, packing, layers));
-  nn::observe("input", y.x);
-  for (index_t i = 0; i < depth(); ++i) {
-    const nn::ObservedPath path("layers", i);
-    y.x = layer_at(i)(y);
-  }
-  return output_of(y.x, packing);
-}
-
-EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
-                                   const AttentionRequest& request) const {
-  const std::vector<index_t> chosen = chosen_layers(request, depth());
+/// The output, and the weights of the layers that a request, if there is one, chooses.
+EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionRequest* request) const {
+  std::vector<index_t> chosen;
+  if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
-  const Packing packing = packing_of(inputs, layers);
-  EncoderInputs y = with_bias(packed(inputs, packing, layers));
+  const PackedRows packed = own_packing(inputs, layers);
+  EncoderInputs y = with_bias(packed_inputs(inputs, packed, layers));
   nn::observe("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const nn::ObservedPath path("layers", i);
@@ -175,14 +159,23 @@ EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
       y.x = layer(y);
       continue;
     }
-    const AttentionResult step = layer.with_weights(y, request);
+    const AttentionResult step = layer.with_weights(y, *request);
     y.x = step.output;
     for (std::size_t n = 0; n < chosen.size(); ++n) {
       if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  const Tensor output = output_of(y.x, packing);
-  return {output, weights};
+  const Tensor output = norm ? nn::observed("norm", (*norm)(y.x)) : y.x;
+  return {nn::observed("", packed.unpack(output)), weights};
+}
+
+Tensor Encoder::operator()(const EncoderInputs& inputs) const {
+  return compute(inputs, nullptr).output;
+}
+
+EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
+                                   const AttentionRequest& request) const {
+  return compute(inputs, &request);
 }
 
 }  // namespace tessera::models

@@ -8,8 +8,6 @@
 
 namespace tessera::models {
 
-class Packing;
-
 /// A stack as data: the options of each layer. A family of models is a function that makes such
 /// options, not a class.
 struct EncoderOptions {
@@ -83,7 +81,7 @@ struct Encoder {
   /// How many layers are applied, and the one applied in a place of the order.
   index_t depth() const;
   const EncoderLayer& layer_at(index_t step) const;
-  Tensor output_of(const Tensor& y, const Packing& packing) const;
+  EncoderTrace compute(const EncoderInputs& inputs, const AttentionRequest* request) const;
 };
 
 }  // namespace tessera::models

@@ -77,7 +77,7 @@ index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first)
   constexpr const char* kRule = "x must have shape (B, T, D) or (T, D), got ";
   require(x.defined(), op, kRule, "an undefined tensor");
   require(x.rank() >= 2, op, kRule, x.shape());
-  if (inputs.mask.offsets().defined()) return inputs.mask.tokens();
+  if (inputs.packed) return inputs.packed.tokens();
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }
 
@@ -120,8 +120,10 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
       *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); });
   // A copy of the layer, of handles that is, so that the original may change or go.
   return tessera::gradient_checkpoint(
-      [layer = *this, mask = inputs.mask, of_mask](std::span<const Tensor> in) {
-        const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1]};
+      [layer = *this, mask = inputs.mask, packed = inputs.packed,
+       of_mask](std::span<const Tensor> in) {
+        const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1],
+                                    packed};
         return layer.compute(same, {}).output;
       },
       read);
@@ -150,7 +152,8 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const EncoderInputs& i
                         .mask = mask_of(inputs),
                         .weights = request,
                         .residual = residual,
-                        .positions = inputs.positions});
+                        .positions = inputs.positions,
+                        .packed = inputs.packed});
   }
   nn::observe(residual.defined() ? "self_attn+residual" : "self_attn", result.output);
   return result;

@@ -82,7 +82,8 @@ nn::Norm make_norm(const EncoderLayerOptions& options);
 struct EncoderInputs {
   Tensor x;  // (B, T, D)
   AttentionMask mask = {};
-  Tensor positions = {};  // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
+  Tensor positions = {};   // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
+  PackedRows packed = {};  // x is (1, N, D), and positions, if given, (1, N)
 };
 
 /// How many queries and keys attention has: those of packed sequences where they are.

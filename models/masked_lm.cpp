@@ -1,6 +1,5 @@
 #include "models/masked_lm.h"
 
-#include "models/padding.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/indexing.h"
@@ -38,10 +37,9 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
 }
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
-  const Tensor x = encode(tokens);
-  if (places.defined()) return score(index_select(x.flatten(0, 1), 0, places));
-  const Packing packing(tokens.lengths, x.size(1));
-  return packing.unpack(score(packing.pack(x)));
+  if (places.defined()) return score(index_select(encode(tokens).flatten(0, 1), 0, places));
+  const auto [x, packed] = encode.packed(tokens);
+  return packed.unpack(score(x));
 }
 
 Tensor MaskedLm::score(const Tensor& encoded) const {

@@ -3,41 +3,23 @@
 #include <algorithm>
 
 #include "tensor/create.h"
-#include "tensor/error.h"
 
 namespace tessera::models {
 
-Packing::Packing(const Tensor& lengths, index_t tokens) : tokens_(tokens) {
-  if (!lengths.defined()) return;
-  const Tensor each = lengths.contiguous();
-  const index_t* const length = each.data<index_t>();
-  const bool all_whole = std::all_of(length, length + each.count(), [=](index_t n) {
-    require(0 <= n && n <= tokens, "Packing", "lengths must be from 0 to ", tokens, ", got ", n);
-    return n == tokens;
-  });
-  if (!all_whole) lengths_ = each;
+PackedRows packing_of(const Tensor& lengths, index_t tokens) {
+  if (!lengths.defined()) return {};
+  const PackedRows packed(lengths, tokens);
+  return packed.rows() == packed.batch() * tokens ? PackedRows() : packed;
 }
 
-Tensor Packing::pack(const Tensor& x) const {
-  return *this ? pack_rows(x, lengths_).unsqueeze(0) : x;
+Tensor pack_numbers(const PackedRows& packed, const Tensor& x) {
+  if (!packed || !x.defined()) return x;
+  return packed.pack(x.expand({packed.batch(), packed.tokens()}));
 }
 
-Tensor Packing::unpack(const Tensor& y) const {
-  return *this ? unpack_rows(y.squeeze(0), lengths_, tokens_) : y;
-}
-
-Tensor Packing::numbers(const Tensor& x) const {
-  if (!*this || !x.defined()) return x;
-  return pack(x.expand({lengths_.count(), tokens_}));
-}
-
-Tensor Packing::positions(const Tensor& given) const {
-  return *this && !given.defined() ? numbers(arange(tokens_)) : numbers(given);
-}
-
-AttentionMask Packing::mask(const AttentionMask& of_padded) const {
-  if (!*this) return of_padded;
-  return of_padded.without_lengths() & packed_mask(lengths_, tokens_);
+Tensor pack_positions(const PackedRows& packed, const Tensor& given) {
+  const bool counted = packed && !given.defined();
+  return pack_numbers(packed, counted ? arange(packed.tokens()) : given);
 }
 
 }  // namespace tessera::models

@@ -17,9 +17,9 @@ namespace {
 constexpr const char* kTokenEncoderOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
-Packing checked_packing(const Tokens& tokens) {
+PackedRows checked_packing(const Tokens& tokens) {
   check_tokens(kTokenEncoderOp, tokens);
-  return {tokens.lengths, tokens.ids.size(1)};
+  return packing_of(tokens.lengths, tokens.ids.size(1));
 }
 
 /// The row of each token and the one in front of it, (B, T); the first has none in front.
@@ -171,18 +171,15 @@ namespace {
 
 /// The embedded tokens, packed before they are looked up.
 Tensor embed(const TokenEncoder::Embeddings& embeddings, const Tokens& tokens,
-             const Packing& packing) {
+             const PackedRows& packed) {
   TokenEncoder::Embeddings::Rows rows = embeddings.rows_of(tokens);
-  for (Tensor* each : {&rows.ids, &rows.types, &rows.pairs}) *each = packing.numbers(*each);
-  rows.positions = packing.positions(rows.positions);
+  for (Tensor* each : {&rows.ids, &rows.types, &rows.pairs}) *each = pack_numbers(packed, *each);
+  rows.positions = pack_positions(packed, rows.positions);
   return embeddings.finished(embeddings.sum_of(rows));
 }
 
-EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const Packing& packing) {
-  EncoderInputs inputs = {x};
-  inputs.mask = packing.mask({});
-  inputs.positions = packing.positions(tokens.positions);
-  return inputs;
+EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows& packed) {
+  return {.x = x, .positions = pack_positions(packed, tokens.positions), .packed = packed};
 }
 
 }  // namespace
@@ -190,23 +187,28 @@ EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const Packing& pa
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
     : embeddings(options, rng), encoder(options.encoder, rng) {}
 
+TokenEncoder::PackedOutput TokenEncoder::packed(const Tokens& tokens) const {
+  const PackedRows packed = checked_packing(tokens);
+  return {encoder(inputs_of(embed(embeddings, tokens, packed), tokens, packed)), packed};
+}
+
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
-  const Packing packing = checked_packing(tokens);
-  return packing.unpack(encoder(inputs_of(embed(embeddings, tokens, packing), tokens, packing)));
+  const PackedOutput y = packed(tokens);
+  return y.packed.unpack(y.x);
 }
 
 Tensor TokenEncoder::from_sum(const Tensor& sum, const Tokens& tokens) const {
-  const Packing packing = checked_packing(tokens);
-  const Tensor x = embeddings.finished(packing.pack(sum));
-  return packing.unpack(encoder(inputs_of(x, tokens, packing)));
+  const PackedRows packed = checked_packing(tokens);
+  const Tensor x = embeddings.finished(packed.pack(sum));
+  return packed.unpack(encoder(inputs_of(x, tokens, packed)));
 }
 
 EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
-  const Packing packing = checked_packing(tokens);
+  const PackedRows packed = checked_packing(tokens);
   EncoderTrace trace =
-      encoder.with_weights(inputs_of(embed(embeddings, tokens, packing), tokens, packing), request);
-  trace.output = packing.unpack(trace.output);
+      encoder.with_weights(inputs_of(embed(embeddings, tokens, packed), tokens, packed), request);
+  trace.output = packed.unpack(trace.output);
   return trace;
 }
 

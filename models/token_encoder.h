@@ -64,6 +64,12 @@ struct TokenEncoderOptions {
 /// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
+  /// The vectors of real tokens, (1, N, D), or all of (B, T, D) if nothing is packed.
+  struct PackedOutput {
+    Tensor x;
+    PackedRows packed;
+  };
+
   struct Embeddings {
     nn::Embedding word;
     std::optional<nn::Embedding> type;
@@ -108,6 +114,9 @@ struct TokenEncoder {
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
+
+  /// The output before it is unpacked, for what follows token by token.
+  PackedOutput packed(const Tokens& tokens) const;
 
   /// The output for another sum in the place of `embeddings.summed(tokens)`.
   Tensor from_sum(const Tensor& sum, const Tokens& tokens) const;

@@ -165,7 +165,7 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
                                project(2, x.value, {})};
   AttentionResult result =
       attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads),
-             x.mask, {.scale = scale, .weights = x.weights});
+             x.mask, {.scale = scale, .weights = x.weights, .packed = x.packed});
   const Tensor heads = observed("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);

@@ -54,6 +54,7 @@ struct AttentionInputs {
   Tensor residual = {};                          // (B, Tq, D), added to the output in the same pass
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // as the queries' in self-attention, else 0, 1, ... if absent
+  PackedRows packed = {};     // inputs are (1, N, D); not with the tokens first
 };
 
 /// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with

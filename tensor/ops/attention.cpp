@@ -11,7 +11,6 @@
 #include "tensor/ops/attention_kernel.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/matmul.h"
-#include "tensor/ops/pack_rows.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera {
@@ -86,10 +85,10 @@ index_t count_of(const std::optional<std::vector<index_t>>& chosen, index_t size
   return chosen ? static_cast<index_t>(chosen->size()) : size;
 }
 
-/// Packed rows are one batch, whose sequences' shapes the masks know.
+/// Packed rows are a batch of one.
 void check_packed(const Operands& x) {
-  if (!x.is_packed()) return;
-  const index_t rows = x.mask.offsets().data<index_t>()[x.mask.offsets().count() - 1];
+  if (!x.packed) return;
+  const index_t rows = x.packed.rows();
   const Shapes shapes = {x.q, x.k, x.v};
   require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, detail::kAttentionOp,
           "q, k and v must have shape (1, H, ", rows, ", d) for packed sequences of ", rows,
@@ -101,21 +100,7 @@ Tensor weights_for(const Operands& x, const AttentionRequest& request) {
   const Shape scores = x.scores();
   const Shape shape = {scores[0], count_of(request.heads, scores[1]),
                        count_of(request.queries, scores[2]), scores[3]};
-  return x.is_packed() ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
-}
-
-/// (B, H, T, width) of packed (1, H, N, width), with zeros where there is no token.
-Tensor unpacked(const Operands& operands, const Tensor& x) {
-  const Tensor& offsets = operands.mask.offsets();
-  const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
-  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths, operands.mask.tokens()).transpose(1, 2);
-}
-
-/// The inverse of `unpacked`.
-Tensor packed(const Operands& operands, const Tensor& x) {
-  const Tensor& offsets = operands.mask.offsets();
-  const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
-  return pack_rows(x.transpose(1, 2), lengths).transpose(0, 1).unsqueeze(0);
+  return x.packed ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
 }
 
 /// The weights before dropout, once more.
@@ -142,11 +127,12 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
     d_scores = weights * d_weights - undropped_weights(x) * along;
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
+  // Weights are those of the padded batch. Sequences are packed along their first axis.
   const auto read = [&](const Tensor& rows) {
-    return finite(x.is_packed() ? unpacked(x, rows) : rows);
+    return finite(x.packed.unpack(rows.transpose(1, 2)).transpose(1, 2));
   };
   const auto add = [&](detail::AttentionInput input, const Tensor& gradient) {
-    dx.add(input, x.is_packed() ? packed(x, gradient) : gradient);
+    dx.add(input, x.packed.pack(gradient.transpose(1, 2)).transpose(1, 2));
   };
   using enum detail::AttentionInput;
   if (dx.wanted(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
@@ -175,6 +161,7 @@ struct SavedOperands {
   SavedMask mask;
   double scale;
   kernels::Dropout dropout;
+  PackedRows packed;
 
   SavedOperands(const Recording& op, const Operands& x)
       : q(op.save(x.q)),
@@ -182,8 +169,9 @@ struct SavedOperands {
         v(op.save(x.v)),
         mask(op, x.mask),
         scale(x.scale),
-        dropout(x.dropout) {}
-  Operands get() const { return {q, k, v, mask.get(), scale, dropout}; }
+        dropout(x.dropout),
+        packed(x.packed) {}
+  Operands get() const { return {q, k, v, mask.get(), scale, dropout, packed}; }
 };
 
 /// The output, and the weights where y has room for them, each recorded for itself.
@@ -223,12 +211,12 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   check_inputs(q, k, v);
   require(std::isfinite(options.scale.value_or(1)), detail::kAttentionOp,
           "scale must be finite, got ", options.scale.value_or(1));
-  require(!mask.offsets().defined() || q.rank() == 4, detail::kAttentionOp,
+  require(!options.packed || q.rank() == 4, detail::kAttentionOp,
           "q, k and v must have 4 axes for packed sequences, got q ", q.shape());
   if (options.weights) {
-    const bool packed = mask.offsets().defined();
-    const Shape padded = {1, packed ? q.size(1) : 0, mask.tokens(), q.size(-1)};
-    detail::check_request(*options.weights, "q", packed ? padded : q.shape(), 4);
+    Shape padded = q.shape();
+    if (options.packed) padded[2] = options.packed.tokens();
+    detail::check_request(*options.weights, "q", padded, 4);
   }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of another dtype are variables of their own: these views and casts record
@@ -240,6 +228,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .mask = with_dtype(mask, q.dtype()),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
       .dropout = detail::dropout_of(detail::kAttentionOp, options.dropout),
+      .packed = options.packed,
   };
   check_packed(x);
   // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the

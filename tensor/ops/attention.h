@@ -6,6 +6,7 @@
 #include "tensor/ops/attention_mask.h"
 #include "tensor/ops/attention_request.h"
 #include "tensor/ops/dropout.h"
+#include "tensor/ops/pack_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -14,6 +15,7 @@ struct AttentionOptions {
   std::optional<double> scale = {};              // 1 / sqrt(d) if absent
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
   DropoutMask dropout = {};                      // of the weights
+  PackedRows packed = {};                        // q, k and v are (1, H, N, d)
 };
 
 struct AttentionResult {
@@ -38,6 +40,10 @@ struct AttentionResult {
 /// dropout. Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the
 /// order chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are
 /// used, and are, bit for bit, the output for V = I.
+/// With packed rows q, k and v hold B sequences one after the other, and a query sees only the keys
+/// of its own sequence. Masks, requested weights and dropout are those of the padded batch: B
+/// sequences of `packed.tokens()` queries and keys, whose positions are counted from each sequence's
+/// first. Weights are zeros where there is no token.
 /// **Errors**: ranks, sizes or dtypes that do not fit; a mask that does not broadcast; a length above
 /// the number of keys; a scale that is not finite; a requested head or query out of range; a
 /// request about heads if q has no axis of heads; a dropout probability outside [0, 1].

@@ -66,7 +66,7 @@ void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
   const AttentionMask& mask = x.mask;
   args.causal = mask.causal();
   args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
-  if (x.is_packed()) args.offsets = mask.offsets().data<index_t>();
+  if (x.packed) args.offsets = x.packed.offsets();
   if (mask.lengths().defined()) {
     check_lengths(mask.lengths(), args.batch, args.keys);
     args.lengths = mask.lengths().data<index_t>();

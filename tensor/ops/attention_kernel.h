@@ -5,6 +5,7 @@
 #include "tensor/kernels/table.h"
 #include "tensor/ops/attention_mask.h"
 #include "tensor/ops/attention_request.h"
+#include "tensor/ops/pack_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -18,12 +19,12 @@ struct AttentionOperands {
   AttentionMask mask;
   double scale;
   kernels::Dropout dropout;
+  PackedRows packed;
 
-  bool is_packed() const { return mask.offsets().defined(); }
   /// (B, H, Tq, Tk).
   Shape scores() const {
-    if (!is_packed()) return {q.size(0), q.size(1), q.size(2), k.size(2)};
-    return {mask.offsets().count() - 1, q.size(1), mask.tokens(), mask.tokens()};
+    if (!packed) return {q.size(0), q.size(1), q.size(2), k.size(2)};
+    return {packed.batch(), q.size(1), packed.tokens(), packed.tokens()};
   }
 };
 

@@ -7,7 +7,6 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
-#include "tensor/ops/pack_rows.h"
 
 namespace tessera {
 
@@ -30,34 +29,19 @@ void require_bool(const char* op, const Tensor& mask) {
   require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
-void require_same_packing(const AttentionMask& a, const AttentionMask& b) {
-  if (!a.offsets().defined() || !b.offsets().defined()) return;
-  const Tensor &x = a.offsets(), &y = b.offsets();
-  require(a.tokens() == b.tokens() && x.count() == y.count() &&
-              std::equal(x.data<index_t>(), x.data<index_t>() + x.count(), y.data<index_t>()),
-          "packed_mask", "both masks must pack the same lengths, got different ones");
-}
-
 }  // namespace
 
 std::vector<Tensor> AttentionMask::tensors() const {
-  return {lengths_, keep_, bias_, offsets_};
+  return {lengths_, keep_, bias_};
 }
 
 AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const {
   AttentionMask result = *this;
-  const std::vector<Tensor*> parts = {&result.lengths_, &result.keep_, &result.bias_,
-                                      &result.offsets_};
+  const std::vector<Tensor*> parts = {&result.lengths_, &result.keep_, &result.bias_};
   require(tensors.size() == parts.size(), "with_tensors", "list must have ", parts.size(),
           " tensors, got ", tensors.size());
   for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = tensors[i];
   return result;
-}
-
-AttentionMask AttentionMask::without_lengths() const {
-  AttentionMask rest = *this;
-  rest.lengths_ = Tensor();
-  return rest;
 }
 
 AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
@@ -69,10 +53,6 @@ AttentionMask operator&(const AttentionMask& a, const AttentionMask& b) {
   result.lengths_ = both(a.lengths_, b.lengths_, minimum);
   result.keep_ = both(a.keep_, b.keep_, logical_and);
   result.bias_ = both(a.bias_, b.bias_, add);
-  require_same_packing(a, b);
-  const AttentionMask& packed = a.offsets_.defined() ? a : b;
-  result.offsets_ = packed.offsets_;
-  result.tokens_ = packed.tokens_;
   return result;
 }
 
@@ -136,24 +116,6 @@ AttentionMask additive_mask(const Tensor& bias) {
   AttentionMask mask;
   mask.bias_ = bias;
   return mask;
-}
-
-AttentionMask packed_mask(const Tensor& lengths, std::optional<index_t> tokens) {
-  AttentionMask mask;
-  mask.offsets_ = row_offsets(lengths);
-  const index_t* const offset = mask.offsets_.data<index_t>();
-  index_t longest = 0;
-  for (index_t b = 0; b + 1 < mask.offsets_.count(); ++b) {
-    longest = std::max(longest, offset[b + 1] - offset[b]);
-  }
-  mask.tokens_ = tokens.value_or(longest);
-  require(longest <= mask.tokens_, "packed_mask", "tokens must be at least the longest length, ",
-          longest, ", got ", mask.tokens_);
-  return mask;
-}
-
-AttentionMask packed_mask(const std::vector<index_t>& lengths, std::optional<index_t> tokens) {
-  return packed_mask(from_vector(lengths), tokens);
 }
 
 }  // namespace tessera

@@ -25,10 +25,6 @@ class AttentionMask {
   const Tensor& lengths() const { return lengths_; }
   const Tensor& keep() const { return keep_; }
   const Tensor& bias() const { return bias_; }
-  /// Where packed sequences begin and end, (B + 1); undefined where they are not packed.
-  const Tensor& offsets() const { return offsets_; }
-  /// The Tq and Tk that packed sequences are counted in.
-  index_t tokens() const { return tokens_; }
 
   /// All its tensors, in one fixed order; undefined where a part is absent. So a backward can keep
   /// and replace them without knowing the parts.
@@ -37,12 +33,9 @@ class AttentionMask {
   /// Errors: another number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
-  /// The other parts of the mask.
-  AttentionMask without_lengths() const;
-
   /// Both masks apply: a key is used where both let it, so the smaller window and the smaller
   /// lengths stay, and additive masks add up.
-  /// Errors: parts whose shapes do not broadcast; sequences packed in two ways.
+  /// Errors: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
   friend AttentionMask causal_mask();
@@ -50,7 +43,6 @@ class AttentionMask {
   friend AttentionMask length_mask(const Tensor& lengths);
   friend AttentionMask keep_mask(const Tensor& keep);
   friend AttentionMask additive_mask(const Tensor& bias);
-  friend AttentionMask packed_mask(const Tensor& lengths, std::optional<index_t> tokens);
 
  private:
   bool causal_ = false;
@@ -58,8 +50,6 @@ class AttentionMask {
   Tensor lengths_;  // (B), int64
   Tensor keep_;     // broadcastable to (B, H, Tq, Tk), bool: true takes part
   Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
-  Tensor offsets_;  // (B + 1), int64: by row_offsets
-  index_t tokens_ = 0;
 };
 
 /// Query i uses keys j <= i, counted from the first of each (top-left aligned where Tq != Tk), as
@@ -100,14 +90,5 @@ AttentionMask ignore_keys_mask(const Tensor& ignore);
 /// as in softmax, unless another mask hides that key.
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: another dtype.
 AttentionMask additive_mask(const Tensor& bias);
-
-/// The sequences of a batch lie packed one after the other, as pack_rows leaves them: q, k and v are
-/// (1, H, N, d), and a query sees only the keys of its own sequence. Other masks, biases, requested
-/// weights and dropout are those of the padded batch, B sequences of `tokens` queries and keys; so
-/// positions are counted from each sequence's first. Weights are zeros where there is no token.
-/// Without `tokens` the longest sequence has that many.
-/// **Shapes**: (B), int64. **Errors**: as row_offsets; a length above `tokens`.
-AttentionMask packed_mask(const Tensor& lengths, std::optional<index_t> tokens = {});
-AttentionMask packed_mask(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
 
 }  // namespace tessera

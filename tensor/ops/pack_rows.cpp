@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/autograd/recording.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
@@ -107,10 +108,6 @@ Tensor unpack(const char* op, const Tensor& x, const Tensor& offsets, index_t to
 
 }  // namespace
 
-Tensor row_offsets(const Tensor& lengths) {
-  return checked_offsets("row_offsets", lengths);
-}
-
 Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
   constexpr const char* kOp = "pack_rows";
   require(x.defined(), kOp, "x must be defined, got an undefined tensor");
@@ -139,6 +136,46 @@ Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
   return op.finish(unpack(kOp, x, offsets, tokens), [&] {
     return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, pack(kOp, dy, offsets)); };
   });
+}
+
+struct PackedRows::Parts {
+  Tensor lengths, offsets;
+  index_t tokens;
+};
+
+PackedRows::PackedRows(const Tensor& lengths, std::optional<index_t> tokens) {
+  constexpr const char* kOp = "pack_rows";
+  const Tensor offsets =
+      tokens ? offsets_within(kOp, lengths, *tokens) : checked_offsets(kOp, lengths);
+  const index_t* const offset = offsets.data<index_t>();
+  index_t longest = 0;
+  for (index_t b = 0; b + 1 < offsets.count(); ++b) {
+    longest = std::max(longest, offset[b + 1] - offset[b]);
+  }
+  parts_ = std::make_shared<const Parts>(Parts{lengths.clone(), offsets, tokens.value_or(longest)});
+}
+
+PackedRows::PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens)
+    : PackedRows(from_vector(lengths), tokens) {}
+
+index_t PackedRows::batch() const {
+  return parts_->lengths.count();
+}
+
+index_t PackedRows::tokens() const {
+  return parts_->tokens;
+}
+
+const index_t* PackedRows::offsets() const {
+  return parts_->offsets.data<index_t>();
+}
+
+Tensor PackedRows::pack(const Tensor& x) const {
+  return parts_ == nullptr ? x : pack_rows(x, parts_->lengths).unsqueeze(0);
+}
+
+Tensor PackedRows::unpack(const Tensor& y) const {
+  return parts_ == nullptr ? y : unpack_rows(y.squeeze(0), parts_->lengths, parts_->tokens);
 }
 
 }  // namespace tessera

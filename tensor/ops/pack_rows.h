@@ -4,8 +4,12 @@
 //   const Tensor y = linear(rows, weight, bias);                // on real tokens only
 //   const Tensor padded = unpack_rows(y, lengths, x.size(1));   // (B, T, F)
 //
-// attention() takes packed rows with a packed_mask(lengths).
+// PackedRows is a batch's packing as a value, which attention() takes as an option.
 #pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -23,11 +27,39 @@ Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 /// **Errors**: as pack_rows; another sum.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
-/// Where each sequence begins among packed rows, and at last where all end: 0, lengths[0],
-/// lengths[0] + lengths[1], ...
+/// How the sequences of a batch lie packed one after the other, as pack_rows leaves them. By default
+/// nothing is packed.
 ///
-/// **Shapes**: (B) int64 -> (B + 1). **Errors**: another rank or dtype, a negative length, a sum that
-/// is no int64.
-Tensor row_offsets(const Tensor& lengths);
+///   const PackedRows packed(lengths, x.size(1));
+///   const Tensor rows = packed.pack(x);            // (B, T, D) -> (1, N, D)
+///   attention(q, k, v, mask, {.packed = packed})   // of (1, H, N, d) made from them
+class PackedRows {
+ public:
+  PackedRows() = default;
+  /// Sequence b has lengths[b] rows and, padded, `tokens`: if absent, as many as the longest.
+  ///
+  /// **Shapes**: (B), int64. **Errors**: another rank or dtype, a negative length or one above
+  /// `tokens`, a sum that is no int64.
+  explicit PackedRows(const Tensor& lengths, std::optional<index_t> tokens = {});
+  explicit PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
+
+  /// Whether rows are packed.
+  explicit operator bool() const { return parts_ != nullptr; }
+  // If so, the number of sequences; the rows of each, padded; and those of all, packed.
+  index_t batch() const;
+  index_t tokens() const;
+  index_t rows() const { return offsets()[batch()]; }
+  /// Where each sequence begins among packed rows, and at last where all end: batch() + 1 numbers.
+  const index_t* offsets() const;
+
+  /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.
+  Tensor pack(const Tensor& x) const;
+  /// unpack_rows of such a batch: (1, N, ...) -> (B, T, ...); y itself if nothing is packed.
+  Tensor unpack(const Tensor& y) const;
+
+ private:
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
+};
 
 }  // namespace tessera

@@ -98,14 +98,16 @@ PackedResults packed(const PackedInputs& x, const Case& c) {
   const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
   Case own = c;
   if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
-  const AttentionMask mask = own.mask.library() & packed_mask(lengths(), kPackedTokens);
+  const AttentionMask mask = own.mask.library();
+  const PackedRows rows(lengths(), kPackedTokens);
   PackedResults y;
   Tape tape;
-  const Tensor out = attention(q, k, v, mask, {.dropout = x.dropout(c)}).output;
+  const Tensor out = attention(q, k, v, mask, {.dropout = x.dropout(c), .packed = rows}).output;
   tape.backward(sum(out * pack(x.d_out)));
   const NoGrad pause;
-  y.weights =
-      attention(q, k, v, mask, {.weights = AttentionRequest{}, .dropout = x.dropout(c)}).weights;
+  y.weights = attention(q, k, v, mask,
+                        {.weights = AttentionRequest{}, .dropout = x.dropout(c), .packed = rows})
+                  .weights;
   y.output = unpack(out);
   y.dq = unpack(q.grad());
   y.dk = unpack(k.grad());
@@ -199,9 +201,10 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
            additive_mask(bias.slice(1, 0, tokens).slice(2, 0, tokens));
   };
   const AttentionOptions options = {.weights = AttentionRequest{.heads = {{1}}}};
+  AttentionOptions of_packed = options;
+  of_packed.packed = PackedRows(kLengths);
   // Here the longest sequence says how many queries and keys there are.
-  const AttentionResult all =
-      attention(pack(x.q), pack(x.k), pack(x.v), mask(129) & packed_mask(kLengths), options);
+  const AttentionResult all = attention(pack(x.q), pack(x.k), pack(x.v), mask(129), of_packed);
   EXPECT_EQ(all.weights.shape(), (Shape{kBatch, 1, 129, 129}));
   const Tensor output = unpack(all.output);
   for (index_t b = 0; b < kBatch; ++b) {
@@ -239,16 +242,16 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
     return Tensors{values({1, 2, 6, 3}, 1), values({1, 2, 6, 3}, 2), values({1, 2, 6, 4}, 3)};
   };
   for (const AttentionMask& mask : {AttentionMask(), causal_mask(), keep_mask(keep)}) {
-    const AttentionMask all = mask & packed_mask(few);
+    const PackedRows rows(few);
     const Function output = [&](const Tensors& x) {
-      return attention(x[0], x[1], x[2], all).output;
+      return attention(x[0], x[1], x[2], mask, {.packed = rows}).output;
     };
     EXPECT_TRUE(gradcheck(output, inputs()));
     const Tensor v = inputs()[2];
     const Function weights = [&](const Tensors& x) {
-      const AttentionOptions options = {.weights = AttentionRequest{},
-                                        .dropout = {.p = 0.2, .key = 5}};
-      return attention(x[0], x[1], v, all, options).weights;
+      const AttentionOptions options = {
+          .weights = AttentionRequest{}, .dropout = {.p = 0.2, .key = 5}, .packed = rows};
+      return attention(x[0], x[1], v, mask, options).weights;
     };
     EXPECT_TRUE(gradcheck(weights, {inputs()[0], inputs()[1]}));
   }
@@ -256,7 +259,8 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
     Tensors x = inputs();
     x.push_back(values(shape, 6));
     const Function biased = [&](const Tensors& in) {
-      return attention(in[0], in[1], in[2], additive_mask(in[3]) & packed_mask(few)).output;
+      return attention(in[0], in[1], in[2], additive_mask(in[3]), {.packed = PackedRows(few)})
+          .output;
     };
     EXPECT_TRUE(gradcheck(biased, x)) << shape;
   }
@@ -264,28 +268,35 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
 
 TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   const Tensor x = zeros({1, 2, 6, 3});
-  const AttentionMask mask = packed_mask({4, 2});
-  const auto attend = [&](const Tensor& q, const AttentionMask& by) { attention(q, q, q, by); };
+  const AttentionOptions packed = {.packed = PackedRows({4, 2})};
+  const auto attend = [&](const Tensor& q, const PackedRows& by) {
+    attention(q, q, q, {}, {.packed = by});
+  };
   EXPECT_TRUE(throws("attention", {"5 tokens", "(1, 2, 6, 3)"}, [&] {
-    attend(x, packed_mask({4, 1}));
+    attend(x, PackedRows({4, 1}));
   }));
-  EXPECT_TRUE(throws("attention", {"4 axes"}, [&] { attend(x.squeeze(0), mask); }));
+  EXPECT_TRUE(throws("attention", {"4 axes"}, [&] { attend(x.squeeze(0), packed.packed); }));
   EXPECT_TRUE(throws("attention", {"6 tokens", "(2, 2, 6, 3)"}, [&] {
-    attend(zeros({2, 2, 6, 3}), mask);
+    attend(zeros({2, 2, 6, 3}), packed.packed);
   }));
   EXPECT_TRUE(throws("attention", {"(B, H, Tq, Tk) = (2, 2, 4, 4)"}, [&] {
-    attend(x, mask & keep_mask(ones({6, 6}, kBool)));
+    attention(x, x, x, keep_mask(ones({6, 6}, kBool)), packed);
   }));
   EXPECT_TRUE(throws("attention", {"query must be in [0, 4), got 4"}, [&] {
-    attention(x, x, x, mask, {.weights = AttentionRequest{.queries = {{4}}}});
+    attention(x, x, x, {},
+              {.weights = AttentionRequest{.queries = {{4}}}, .packed = packed.packed});
   }));
-  EXPECT_EQ((mask & packed_mask({4, 2})).tokens(), 4);
-  EXPECT_TRUE(throws("packed_mask", {"must pack the same lengths"}, [&] {
-    mask& packed_mask({2, 4});
-  }));
-  EXPECT_TRUE(throws("packed_mask", {"longest length, 4", "got 3"}, [] {
-    packed_mask({4, 2}, 3);
-  }));
+  EXPECT_TRUE(throws("pack_rows", {"at most the 3 rows", "got 4"}, [] { PackedRows({4, 2}, 3); }));
+}
+
+// Lengths may be given both ways: they hide what packing leaves out.
+TEST_P(AttentionPackedTest, ALengthMaskChangesNoBit) {
+  const PackedInputs x(kFloat32);
+  const AttentionOptions options = {.packed = PackedRows(lengths(), kPackedTokens)};
+  const auto output = [&](const AttentionMask& mask) {
+    return attention(pack(x.q), pack(x.k), pack(x.v), mask, options).output;
+  };
+  EXPECT_TRUE(same_bits(output(length_mask(kLengths)), output({})));
 }
 
 }  // namespace

@@ -82,8 +82,29 @@ TEST(PackRows, TakesNoRowsAndTheirOffsets) {
   EXPECT_EQ(pack_rows(zeros({2, 4, 3}), none).shape(), (Shape{0, 3}));
   EXPECT_TRUE(same_bits(unpack_rows(zeros({0, 3}), none, 2), zeros({2, 2, 3})));
   EXPECT_EQ(pack_rows(zeros({2, 4, 0}), from_vector<index_t>({4, 1})).shape(), (Shape{5, 0}));
-  EXPECT_TRUE(same_bits(row_offsets(from_vector(kLengths)), tensor({0, 3, 3, 4, 9, 11})));
-  EXPECT_TRUE(same_bits(row_offsets(zeros({0}, kInt64)), tensor({0})));
+  const auto offsets = [](const PackedRows& rows) {
+    return std::vector<index_t>(rows.offsets(), rows.offsets() + rows.batch() + 1);
+  };
+  EXPECT_EQ(offsets(PackedRows(kLengths)), (std::vector<index_t>{0, 3, 3, 4, 9, 11}));
+  EXPECT_EQ(offsets(PackedRows(zeros({0}, kInt64))), std::vector<index_t>{0});
+}
+
+TEST(PackRows, APackingIsAValue) {
+  Tensor lengths = from_vector(kLengths);
+  const PackedRows packed(lengths, kTokens), of_longest(lengths);
+  EXPECT_EQ(packed.tokens(), kTokens);
+  EXPECT_EQ(of_longest.tokens(), 5);
+  EXPECT_EQ(packed.rows(), 11);
+  const Tensor x = random_tensor({5, kTokens, 3}, kFloat32, 1);
+  const Tensor rows = pack_rows(x, lengths);
+  lengths.fill(0);  // which the packing does not see
+  EXPECT_TRUE(same_bits(packed.pack(x), rows.unsqueeze(0)));
+  EXPECT_TRUE(
+      same_bits(packed.unpack(packed.pack(x)), unpack_rows(rows, from_vector(kLengths), kTokens)));
+  const PackedRows none;
+  EXPECT_FALSE(none);
+  EXPECT_TRUE(same_bits(none.pack(x), x));
+  EXPECT_TRUE(same_bits(none.unpack(x), x));
 }
 
 TEST(PackRows, GradientsAgreeWithDifferences) {
@@ -111,8 +132,8 @@ TEST(PackRows, RefusesLengthsThatDoNotFit) {
   EXPECT_TRUE(throws("unpack_rows", {"1 rows", "got 2"}, [&] {
     unpack_rows(zeros({3, 2}), lengths({2, 1}), 1);
   }));
-  EXPECT_TRUE(throws("row_offsets", {"add up to an int64"}, [&] {
-    row_offsets(lengths({index_t{1} << 62, index_t{1} << 62}));
+  EXPECT_TRUE(throws("pack_rows", {"add up to an int64"}, [&] {
+    PackedRows(lengths({index_t{1} << 62, index_t{1} << 62}));
   }));
 }
 
