@@ -157,7 +157,7 @@ TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
   write("lines.txt", "the cat\n");
   const std::string error = run("embed", "--model deberta-v3-base lines.txt").errors;
   EXPECT_TRUE(error.starts_with("embed: deberta-v3-base/config.json: model_type: ")) << error;
-  const std::string page = contents(fs::path(TESSERA_SOURCE_DIR) / "examples/README.md");
+  const std::string page = contents(fs::path(TESSERA_SOURCE_DIR) / "examples/programs/README.md");
   EXPECT_NE(page.find("```text\n" + error + "```"), std::string::npos) << error;
 }
 

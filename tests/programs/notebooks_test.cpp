@@ -133,7 +133,7 @@ std::vector<std::string> shown_in(const std::string& page, const std::string& st
 
 TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
   const std::vector<std::string> blocks =
-      shown_in(read_file(kRoot + "/examples/README.md"), "```text\n");
+      shown_in(read_file(kRoot + "/examples/course/README.md"), "```text\n");
   const std::string output = output_of("000_three_inputs");
   ASSERT_FALSE(blocks.empty());
   EXPECT_GE(blocks[0].size(), 500u);

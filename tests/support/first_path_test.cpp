@@ -1,4 +1,4 @@
-// "Ten files" of examples/README.md: the files exist, and have together as many lines as the page says.
+// "Ten files" of examples/course/README.md: the files exist, and have together as many lines as the page says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace {
 
 std::string text_of(const std::string& path) {
-  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/examples/" + path);
+  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/examples/course/" + path);
   EXPECT_TRUE(in) << path;
   return {std::istreambuf_iterator<char>(in), {}};
 }
