@@ -122,7 +122,7 @@ bench::Work measured(const Options& o, models::Encoder& encoder) {
     const double forward = watch.lap();
     tape.backward(sum.loss);
     const double backward = watch.lap();
-    nn::clip_grad_norm(optimizer, 1, {.scale = 1 / sum.count});
+    nn::clip_grad_norm(optimizer.variables(), 1, {.scale = 1 / sum.count});
     optimizer.step();
     const double update = watch.lap();
     optimizer.zero_grad();

@@ -110,7 +110,8 @@ void loop(const Rows& rows, const Rows& unseen) {
     Tape tape;
     const nn::LossSum sum = rows.loss(model, batch);
     tape.backward(sum.loss);
-    nn::clip_grad_norm(optimizer, 1, {.scale = 1 / sum.count});  // of the mean, at most 1
+    nn::clip_grad_norm(optimizer.variables(), 1,
+                       {.scale = 1 / sum.count});  // of the mean, at most 1
     optimizer.step();
     optimizer.zero_grad();
     total += sum.loss.item();

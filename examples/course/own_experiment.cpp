@@ -53,7 +53,7 @@ int main(int argc, char** argv) try {
   };
   hooks.evaluation = [](const auto& r) { std::cout << "held out: " << r.totals.mean() << '\n'; };
   trainer.run(hooks);
-  nn::load_trained(trainer.state(), model);
+  nn::load_trained(trainer.weights(), model);
   std::cout << "right: " << nn::evaluate(model, examples(9000, 1000)).accuracy() << std::endl;
   return std::cout ? 0 : 2;
 } catch (const std::exception& error) {

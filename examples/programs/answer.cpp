@@ -95,9 +95,8 @@ void answer(Options& o) {
   examples::CommandProgress progress("windows", 0);
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   const auto own = examples::own_share(questions);
-  o.answering.task.first = own.begin;
-  o.answering.task.name = [&](index_t number) {
-    return o.pair ? examples::line_name(o.file)(number) : examples::input_name(o.file);
+  o.answering.task.name = [&, line = examples::line_name(o.file, own.begin)](index_t number) {
+    return o.pair ? line(number) : examples::input_name(o.file);
   };
   const auto results = model(own.items, o.answering);
   progress.clear();

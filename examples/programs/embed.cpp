@@ -89,9 +89,7 @@ Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std:
   const auto own = examples::own_share(lines);
   examples::CommandProgress progress("lines", std::ssize(lines));
   models::SentenceOptions how = line_options(model, options);
-  how.name = [name = examples::line_name(options.model.file), begin = own.begin](index_t i) {
-    return name(begin + i);
-  };
+  how.name = examples::line_name(options.model.file, own.begin);
   how.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
   return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
 }

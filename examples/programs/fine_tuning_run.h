@@ -16,6 +16,7 @@
 #include "examples/programs/training.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/save_folder.h"
+#include "nn/training/shared_evaluation.h"
 
 namespace tessera::examples {
 
@@ -164,7 +165,7 @@ void run_task(const Program& program, const FineTuneOptions& o, const Task& task
   std::cout << "saved " << o.save << std::endl;
   if (!files.test.empty()) {
     const nn::LossTotals totals =
-        nn::evaluate(model, examples_of(files.test, task.loss), {.processes = &processes()});
+        nn::evaluate(processes(), model, examples_of(files.test, task.loss));
     std::cout << "test " << said(task, totals) << std::endl;
   }
   write_attention(attention, learner, encoder, files);

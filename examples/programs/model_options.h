@@ -65,22 +65,21 @@ AttentionFile attention_file(const ModelOptions& options, const Task& task) {
   return {options.attention, task.model.encode.encoder, options.model};
 }
 
-/// The names in errors of the lines, counted from 0, of a file or standard input.
-inline models::TextName line_name(const std::string& file) {
-  return
-      [input = input_name(file)](index_t number) { return str_cat(input, ": line ", number + 1); };
+/// The names in errors of the lines of a file or standard input from line `first` on, counted from 0.
+inline models::TextName line_name(const std::string& file, index_t first = 0) {
+  return [input = input_name(file), first](index_t number) {
+    return str_cat(input, ": line ", first + number + 1);
+  };
 }
 
-/// `first` is the number of the first text among those of all processes, as errors name them.
-/// `progress` must live as long as the result.
+/// For texts that are the lines from `first` on. `progress` must live as long as the result.
 inline models::TaskOptions task_options(const ModelOptions& options, CommandProgress& progress,
                                         index_t first) {
   return {.max_length = options.max_length,
           .batch_size = options.batch_size,
           .special_in_text = !options.plain_text,
           .progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); },
-          .first = first,
-          .name = line_name(options.file)};
+          .name = line_name(options.file, first)};
 }
 
 }  // namespace tessera::examples

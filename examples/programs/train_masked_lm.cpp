@@ -240,7 +240,7 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   if (!train(program, text, model)) return;
 
   const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
-  const double loss = nn::evaluate(model, all, {.processes = &examples::processes()}).mean();
+  const double loss = nn::evaluate(examples::processes(), model, all).mean();
   nn::eval(model);
   const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "

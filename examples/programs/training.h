@@ -101,7 +101,7 @@ class Training {
   /// Gives the model the weights to use: the best ones, if they are known.
   template <class Model>
   void take_trained(Model& model) const {
-    nn::load_trained(trainer_->state(), model);
+    nn::load_trained(trainer_->weights(), model);
   }
 
   /// Whether --report asks for a page.

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "models/hugging_face/finite.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
@@ -98,7 +97,7 @@ void for_each_batch(
   const std::vector<index_t> order = longest_first(encodings);
   if (order.empty()) return;
   require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
-          "encoding ", options.first + order.back(), " must have at least 1 token, got none");
+          text_name(options.name, order.back()), " must have at least 1 token, got none");
 
   const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;

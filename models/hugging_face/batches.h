@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 
+#include "models/hugging_face/finite.h"
 #include "models/text/tokenizer.h"
 #include "models/tokens.h"
 
@@ -19,7 +20,7 @@ struct TextBatchOptions {
   index_t pad = 0;          // stands after a sequence's end
   bool feed_types = true;  // whether the model reads token types; they are left out where all are 0
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
-  index_t first = 0;                  // the number of the first encoding, in errors
+  TextName name = {};                 // what errors call an encoding; empty: "text 3"
   std::filesystem::path folder = {};  // of the model, in which a NotFinite looks for its reason
 };
 

@@ -12,11 +12,15 @@ namespace tessera::models {
 
 namespace fs = std::filesystem;
 
+std::string text_name(const TextName& name, index_t number) {
+  return name ? name(number) : str_cat("text ", number);
+}
+
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number) {
   const auto found = std::ranges::find_if(outputs, [](float x) { return !std::isfinite(x); });
   if (found == outputs.end()) return;
-  throw NotFinite(str_cat(name ? name(number) : str_cat("text ", number),
-                          ": the model's output must be finite, got ", *found));
+  throw NotFinite(
+      str_cat(text_name(name, number), ": the model's output must be finite, got ", *found));
 }
 
 void require_finite_weights(const fs::path& folder) {

@@ -20,8 +20,10 @@ class NotFinite : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite. Without
-/// `name` the text is called "text 3" by its number.
+/// `name(number)`; without a name, "text 3".
+std::string text_name(const TextName& name, index_t number);
+
+/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite.
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,

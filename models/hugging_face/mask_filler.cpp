@@ -99,8 +99,8 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
-    require(!places[n].empty(), kMaskFillerOp, "text ",
-            options.task.first + static_cast<index_t>(n), " must have a ", mask(),
+    require(!places[n].empty(), kMaskFillerOp,
+            text_name(options.task.name, static_cast<index_t>(n)), " must have a ", mask(),
             ", got none in its ", encodings[n].ids.size(), " tokens");
   }
   std::vector<std::vector<Blank>> results(texts.size());
@@ -109,9 +109,8 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
                    const Tensor encoded = model.encode(tokens);
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto n = static_cast<std::size_t>(chosen[i]);
-                     results[n] =
-                         fill_text(*this, encodings[n], options.task.first + chosen[i], places[n],
-                                   encoded.select(0, static_cast<index_t>(i)), options);
+                     results[n] = fill_text(*this, encodings[n], chosen[i], places[n],
+                                            encoded.select(0, static_cast<index_t>(i)), options);
                    }
                  });
   return results;

@@ -23,8 +23,8 @@ void check(const AnsweringOptions& options) {
   require(options.stride >= 0, kAnswererOp, "stride must be at least 0, got ", options.stride);
 }
 
-/// A question with all of its context, a part in each window. Errors name it by its number.
-std::vector<text::Encoding> windows_of(const Question& question, index_t number,
+/// A question with all of its context, a part in each window.
+std::vector<text::Encoding> windows_of(const Question& question, const std::string& name,
                                        const TextReader& reader, const AnsweringOptions& options) {
   const text::Tokenizer& tokenizer = *reader.tokenizer;
   text::EncodeOptions encode = reader.encode_options(options.task);
@@ -40,7 +40,7 @@ std::vector<text::Encoding> windows_of(const Question& question, index_t number,
   const index_t added = std::ranges::count_if(
       tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
-  require(room >= 1, kAnswererOp, "question ", number, " must leave room for its context in ",
+  require(room >= 1, kAnswererOp, "the question of ", name, " must leave room for its context in ",
           encode.max_length, " tokens, got ", asked, " tokens and ", added, " special ones");
   encode.stride = std::min(options.stride, encode.max_length / 2);
   if (encode.stride >= room) encode.stride = room / 2;
@@ -100,11 +100,12 @@ class Collected {
 std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
     std::span<const Question> questions, const AnsweringOptions& options) const {
   check(options);
+  const auto name = [&](index_t i) { return text_name(options.task.name, i); };
   std::vector<text::Encoding> windows;
   std::vector<std::size_t> question_of;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     for (text::Encoding& window :
-         windows_of(questions[i], options.task.first + static_cast<index_t>(i), reader, options)) {
+         windows_of(questions[i], name(static_cast<index_t>(i)), reader, options)) {
       windows.push_back(std::move(window));
       question_of.push_back(i);
     }
@@ -112,20 +113,20 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   // Several spans of tokens may widen to the same words.
   const index_t count = std::min<index_t>(options.count, 1000) * 2 + 10;
   std::vector<WindowAnswers> found(windows.size());
-  for_each_batch(
-      windows, reader.batch_options(options.task),
-      [&](const Tokens& tokens, std::span<const index_t> chosen) {
-        const std::vector<float> scores = model(tokens).to_vector<float>();
-        const std::size_t row = scores.size() / chosen.size();
-        for (std::size_t i = 0; i < chosen.size(); ++i) {
-          const auto n = static_cast<std::size_t>(chosen[i]);
-          const auto own = std::span(scores).subspan(i * row, row);
-          require_finite_outputs(own, options.task.name,
-                                 options.task.first + static_cast<index_t>(question_of[n]));
-          found[n] =
-              answers_in(windows[n], own, {.count = count, .max_tokens = options.max_tokens});
-        }
-      });
+  TextBatchOptions batches = reader.batch_options(options.task);
+  batches.name = [&](index_t window) {
+    return name(static_cast<index_t>(question_of[static_cast<std::size_t>(window)]));
+  };
+  for_each_batch(windows, batches, [&](const Tokens& tokens, std::span<const index_t> chosen) {
+    const std::vector<float> scores = model(tokens).to_vector<float>();
+    const std::size_t row = scores.size() / chosen.size();
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto n = static_cast<std::size_t>(chosen[i]);
+      const auto own = std::span(scores).subspan(i * row, row);
+      require_finite_outputs(own, batches.name, chosen[i]);
+      found[n] = answers_in(windows[n], own, {.count = count, .max_tokens = options.max_tokens});
+    }
+  });
   std::vector<Collected> collected;
   for (const Question& question : questions) collected.emplace_back(question.context);
   for (std::size_t n = 0; n < windows.size(); ++n) {
@@ -139,7 +140,7 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
 std::vector<text::Encoding> QuestionAnswerer::windows(const Question& question,
                                                       const AnsweringOptions& options) const {
   check(options);
-  return windows_of(question, 0, reader, options);
+  return windows_of(question, text_name(options.task.name, 0), reader, options);
 }
 
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {

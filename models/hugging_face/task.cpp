@@ -26,7 +26,7 @@ TextBatchOptions TextReader::batch_options(const TaskOptions& options) const {
           .pad = tokenizer->special().pad.value_or(0),
           .feed_types = feeds_types,
           .progress = options.progress,
-          .first = options.first,
+          .name = options.name,
           .folder = folder};
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "models/hugging_face/batches.h"
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
 
@@ -18,7 +17,6 @@ struct TaskOptions {
   index_t batch_size = 32;      // of texts computed together; changes no bit
   bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
-  index_t first = 0;   // the number of the first text, from which errors count
   TextName name = {};  // what errors call a text; empty: "text 3"
 };
 

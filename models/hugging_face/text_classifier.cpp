@@ -27,7 +27,7 @@ Tensor logits_of(const SequenceClassifier& model, const TextReader& reader, Enco
                    const std::vector<float> scores = model(tokens).to_vector<float>();
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto row = std::span(scores).subspan(i * columns, columns);
-                     require_finite_outputs(row, options.name, options.first + chosen[i]);
+                     require_finite_outputs(row, options.name, chosen[i]);
                      std::ranges::copy(row, rows + chosen[i] * classes);
                    }
                  });

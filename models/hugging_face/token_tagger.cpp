@@ -42,7 +42,7 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
                    for (std::size_t i = 0; i < chosen.size(); ++i) {
                      const auto n = static_cast<std::size_t>(chosen[i]);
                      const auto own = std::span(scores).subspan(i * row, row);
-                     require_finite_outputs(own, options.name, options.first + chosen[i]);
+                     require_finite_outputs(own, options.name, chosen[i]);
                      results[n] = group_tags(scored_tokens(*reader.tokenizer, texts[n],
                                                            encodings[n], own, labels.size()),
                                              labels, grouping);

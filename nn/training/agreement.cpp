@@ -38,4 +38,24 @@ std::string arithmetic_text() {
                                 : "products are rounded before they are added";
 }
 
+NamedTexts facts_of_run(const Checkpoint& facts, const Checkpoint& state) {
+  Checkpoint all{.tensors = {}, .values = facts.values};
+  for (const auto& [name, tensor] : facts.tensors) {
+    all.set("digest of the " + name, digest_of(tensor.to_vector<index_t>()));
+  }
+  for (const char* const group : {"model", "average", "best"}) {
+    all.add(group, description_of(state.group(group).tensors));
+  }
+  NamedTexts texts = {{"version", version_text()},
+                      {"arithmetic", arithmetic_text()},
+                      {"step", state.text("scheduler.step")}};
+  texts.insert(texts.end(), all.values.begin(), all.values.end());
+  for (const char* const group : {"best", "sampler", "trainer"}) {
+    std::string values;
+    for (const auto& [name, value] : state.group(group).values) values += name + ' ' + value + ' ';
+    texts.emplace_back(str_cat("state of ", group), values);
+  }
+  return texts;
+}
+
 }  // namespace tessera::nn

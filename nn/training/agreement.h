@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nn/training/checkpoint.h"
+#include "nn/training/communicator.h"
 
 namespace tessera::nn {
 
@@ -21,5 +22,10 @@ std::string version_text();
 /// How products of matrices round: once for a product and a sum, or twice. Instruction sets of one
 /// kind have the same bits, those of the other kind others.
 std::string arithmetic_text();
+
+/// What processes compare before a trainer's run: its options and the tensors of its examples, and its
+/// state without the optimiser's. The most important facts come first, because an error names the
+/// first that differs.
+NamedTexts facts_of_run(const Checkpoint& facts, const Checkpoint& state);
 
 }  // namespace tessera::nn

@@ -1,7 +1,9 @@
 // Gradients cut back to a largest norm, against steps that are too wide.
 #pragma once
 
-#include "nn/training/optimizer.h"
+#include <functional>
+
+#include "nn/training/parameters.h"
 
 namespace tessera::nn {
 
@@ -12,7 +14,7 @@ struct ClipOptions {
 
 /// Multiplies all gradients by `scale`, and by max_norm / (norm + 1e-6) where that is below 1.
 /// Returns their norm between the two: the root of the sum of the squares of all their elements,
-/// summed in double and in a fixed order.
+/// summed in double and in a fixed order. Allocates nothing after the first time.
 ///
 /// Parameters without a gradient are passed over. As in PyTorch, a norm of inf makes gradients 0
 /// (those that are inf become NaN) and a norm of NaN makes all of them NaN, unless
@@ -23,11 +25,25 @@ struct ClipOptions {
 /// recurrent neural networks" (2013), algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,
                       const ClipOptions& options = {});
-/// The same over all groups of an optimiser. Allocates nothing after the first time.
-///
-/// If processes share it, all of them call this together. Each reads and scales only the
-/// elements of its own chunks; all return the norm of the whole gradient, with the bits that it has in one
-/// process. **Errors**: as above, and processes that have gradients of other parameters.
-double clip_grad_norm(const Optimizer& optimizer, double max_norm, const ClipOptions& options = {});
+
+namespace detail {
+
+/// Squares are summed in blocks of this many elements of one gradient, then block by block in
+/// order: no number of threads changes the sum.
+inline constexpr index_t kNormBlock = 16384;
+
+inline index_t norm_blocks(index_t elements) {
+  return (elements + kNormBlock - 1) / kNormBlock;
+}
+
+/// The sum of the squares of all gradients, from the sums of blocks in order.
+double total_of(const Tensor& squares);
+
+/// As above, where these gradients may be a part of all: `total` gets the sum of the squares of
+/// each of their blocks, float64, and returns that of all gradients.
+double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options,
+                      const std::function<double(const Tensor& squares)>& total);
+
+}  // namespace detail
 
 }  // namespace tessera::nn

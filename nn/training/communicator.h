@@ -1,7 +1,6 @@
 // The processes that train together, as one of them sees the others.
 //
-// A trainer, an evaluation and an optimiser use only this interface. One process is its trivial
-// case, OneProcess; nn/training/mpi has that of mpirun.
+// One process is its trivial case, OneProcess; nn/training/mpi has that of mpirun.
 //
 //   nn::TrainerOptions options = {.shards = 8, .processes = &processes};
 //

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "nn/training/communicator.h"
 #include "nn/training/shards.h"
 
 namespace tessera::nn {
@@ -49,11 +48,14 @@ class EvalScope {
 struct EvaluationOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same
-  // Who shares the batches; each process gets the sums of all. nullptr: this is the only process.
-  Communicator* processes = nullptr;
 };
 
 namespace detail {
+
+/// The totals of each batch, or of every `step`th from `first` on, of a model that is in eval mode.
+std::vector<LossTotals> totals_of_batches(const Examples& examples,
+                                          const EvaluationOptions& options, index_t first = 0,
+                                          index_t step = 1);
 
 /// As nn::evaluate, of a model that is in eval mode.
 LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
@@ -62,8 +64,7 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 /// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
 /// meanwhile; the thread's generator continues afterwards as if nothing had been drawn.
-/// **Errors**: as BatchSampler; those of the loss function, which come to all processes; processes
-/// with other options or lengths.
+/// **Errors**: as BatchSampler; those of the loss function.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
   const EvalScope scope(model);

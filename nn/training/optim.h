@@ -6,7 +6,7 @@
 //     Tape tape;
 //     Tensor loss = nn::cross_entropy(model(ids), labels);
 //     tape.backward(loss);
-//     nn::clip_grad_norm(optimizer, 1);
+//     nn::clip_grad_norm(optimizer.variables(), 1);
 //     optimizer.step();
 //     optimizer.zero_grad();
 //   }
@@ -15,7 +15,9 @@
 // set_requires_grad, convert and the tying of weights.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "nn/training/optimizer.h"
@@ -34,13 +36,14 @@ struct SgdOptions {
 
 struct SgdRule final : Rule {
   using Options = SgdOptions;
-  Options options;
+  Options numbers;
 
-  explicit SgdRule(const Options& o) : options(o) {}
+  explicit SgdRule(const Options& options) : numbers(options) {}
   const char* name() const override { return "SGD"; }
   std::vector<const char*> kept() const override;
-  void for_each_option(const Visit& visit) override;
-  std::string conflict() const override;
+  std::string wrong() const override;
+  Checkpoint options() const override;
+  std::unique_ptr<Rule> with(const Checkpoint& state) const override;
   void update(const Stretch& stretch) const override;
 };
 
@@ -74,36 +77,27 @@ struct AdamWOptions {
 };
 
 /// Both: they keep the same and differ in where weights decay.
-struct MomentsRule : Rule {
-  double beta1, beta2, eps;
-  bool is_decoupled;
+template <class AnyOptions>
+struct MomentsRule final : Rule {
+  using Options = AnyOptions;
+  static constexpr bool kIsDecoupled = std::is_same_v<Options, AdamWOptions>;
+  Options numbers;
 
-  template <class Options>
-  MomentsRule(const Options& o, bool decoupled)
-      : beta1(o.beta1), beta2(o.beta2), eps(o.eps), is_decoupled(decoupled) {}
+  explicit MomentsRule(const Options& options) : numbers(options) {}
+  const char* name() const override { return kIsDecoupled ? "AdamW" : "Adam"; }
   std::vector<const char*> kept() const override { return {"exp_avg", "exp_avg_sq"}; }
-  void for_each_option(const Visit& visit) override;
+  std::string wrong() const override;
+  Checkpoint options() const override;
+  std::unique_ptr<Rule> with(const Checkpoint& state) const override;
   Checkpoint mark() const override;
   void update(const Stretch& stretch) const override;
 };
 
-struct AdamRule final : MomentsRule {
-  using Options = AdamOptions;
-  explicit AdamRule(const Options& options) : MomentsRule(options, false) {}
-  const char* name() const override { return "Adam"; }
-};
-
-struct AdamWRule final : MomentsRule {
-  using Options = AdamWOptions;
-  explicit AdamWRule(const Options& options) : MomentsRule(options, true) {}
-  const char* name() const override { return "AdamW"; }
-};
-
 /// **Source**: torch.optim.Adam; Kingma and Ba, "Adam" (2015), algorithm 1.
-using Adam = OptimizerOf<AdamRule>;
+using Adam = OptimizerOf<MomentsRule<AdamOptions>>;
 
 /// **Source**: torch.optim.AdamW; Loshchilov and Hutter, "Decoupled weight decay regularization"
 /// (2019), algorithm 2.
-using AdamW = OptimizerOf<AdamWRule>;
+using AdamW = OptimizerOf<MomentsRule<AdamWOptions>>;
 
 }  // namespace tessera::nn

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nn/training/multi_tensor.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/io/file.h"
@@ -23,18 +24,8 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.offset() < a.offset() + a.count();
 }
 
-/// What is wrong with `value` as the option called `what`; empty: nothing.
-std::string wrong_number(const std::string& what, double value, Rule::Range range) {
-  const bool is_free = range == Rule::Range::kFinite;
-  const bool is_small = range == Rule::Range::kBelow1;
-  const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
-  if (fits && std::isfinite(value)) return {};
-  const char* const rule = is_free ? "finite" : is_small ? "in [0, 1)" : "finite and at least 0";
-  return str_cat(what, " must be ", rule, ", got ", value);
-}
-
 void check_number(const char* op, const char* what, double value) {
-  const std::string wrong = wrong_number(what, value, Rule::Range::kAtLeast0);
+  const std::string wrong = wrong_number({{what, value, Range::kAtLeast0}});
   require(wrong.empty(), op, wrong);
 }
 
@@ -53,6 +44,18 @@ Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
 
 }  // namespace
 
+std::string wrong_number(std::initializer_list<NamedNumber> numbers) {
+  for (const auto& [name, value, range] : numbers) {
+    const bool is_free = range == Range::kFinite;
+    const bool is_small = range == Range::kBelow1;
+    const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
+    if (fits && std::isfinite(value)) continue;
+    const char* const rule = is_free ? "finite" : is_small ? "in [0, 1)" : "finite and at least 0";
+    return str_cat(name, " must be ", rule, ", got ", value);
+  }
+  return {};
+}
+
 std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
   ParameterGroup matrices;
   ParameterGroup others{.parameters = {}, .weight_decay = 0};
@@ -66,50 +69,60 @@ std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
                      double weight_decay)
-    : rule_(std::move(rule)), name_(rule_->name()), kept_(rule_->kept()) {
-  require(rule_->kept().size() <= std::tuple_size_v<decltype(Stretch::kept)>, name_,
-          "a rule must keep at most ", std::tuple_size_v<decltype(Stretch::kept)>,
-          " tensors for each parameter, got ", rule_->kept().size());
-  rule_->for_each_option([&](const char* option, double& value, Rule::Range range) {
-    const std::string wrong = wrong_number(option, value, range);
-    require(wrong.empty(), name_, wrong);
-  });
-  const std::string conflict = rule_->conflict();
-  require(conflict.empty(), name_, conflict);
-  for (ParameterGroup& group : groups) add_group(std::move(group), lr, weight_decay);
-  require(!steps_.empty(), name_,
-          "at least 1 parameter must require a gradient, got none; call "
-          "nn::set_requires_grad(model) first");
+    : rule_(std::move(rule)), name_(rule_->name()), kept_names_(rule_->kept()) {
+  constexpr std::size_t kMost = std::tuple_size_v<decltype(Stretch::kept)>;
+  require(kept_names_.size() <= kMost, name_, "a rule must keep at most ", kMost,
+          " tensors for each parameter, got ", kept_names_.size());
+  const std::string wrong = rule_->wrong();
+  require(wrong.empty(), name_, wrong);
+  std::vector<Group> all;
+  for (ParameterGroup& group : groups) {
+    const double rate = group.lr.value_or(lr);
+    const double decay = group.weight_decay.value_or(weight_decay);
+    check_number(name_, "lr", rate);
+    check_number(name_, "weight_decay", decay);
+    all.push_back({std::move(group.parameters), rate, rate, decay});
+  }
+  take(std::move(all));
 }
 
-void Optimizer::check_parameter(const Parameter& parameter) const {
+void Optimizer::take(std::vector<Group> groups) {
+  Parameters variables;
+  for (const Group& group : groups) {
+    for (const Parameter& parameter : group.parameters) {
+      check_parameter(parameter, variables);
+      variables.push_back(parameter);
+    }
+  }
+  require(!variables.empty(), name_,
+          "at least 1 parameter must require a gradient, got none; call "
+          "nn::set_requires_grad(model) first");
+  groups_ = std::move(groups);
+  variables_ = std::move(variables);
+  kept_.assign(variables_.size(), {});
+  steps_.assign(variables_.size(), 0);
+}
+
+void Optimizer::check_parameter(const Parameter& parameter, const Parameters& before) const {
   const auto& [name, tensor] = parameter;
   require(tensor.defined() && tensor.requires_grad(), name_, name,
           " must require a gradient; call nn::set_requires_grad(model) first");
   require(tensor.is_contiguous(), name_, name, " must be contiguous, got shape ", tensor.shape(),
           " and strides ", tensor.strides());
-  for (const Group& group : groups_) {
-    for (const Parameter& other : group.parameters) {
-      require(other.tensor.grad_slot() != tensor.grad_slot() && other.name != name, name_, name,
-              " must appear once, got it first as ", other.name);
-      require(!overlap(other.tensor, tensor), name_, name, " and ", other.name,
-              " must not share memory as two variables; tie weights after set_requires_grad");
-    }
+  for (const Parameter& other : before) {
+    require(other.tensor.grad_slot() != tensor.grad_slot() && other.name != name, name_, name,
+            " must appear once, got it first as ", other.name);
+    require(!overlap(other.tensor, tensor), name_, name, " and ", other.name,
+            " must not share memory as two variables; tie weights after set_requires_grad");
   }
 }
 
-void Optimizer::add_group(ParameterGroup group, double lr, double weight_decay) {
-  const double rate = group.lr.value_or(lr);
-  const double decay = group.weight_decay.value_or(weight_decay);
-  check_number(name_, "lr", rate);
-  check_number(name_, "weight_decay", decay);
-  groups_.push_back({.parameters = {}, .lr = rate, .initial_lr = rate, .weight_decay = decay});
-  for (Parameter& parameter : group.parameters) {
-    check_parameter(parameter);
-    kept_.add(parameter);
-    steps_.push_back(0);
-    groups_.back().parameters.push_back(std::move(parameter));
-  }
+void Optimizer::set_parameters(std::vector<Parameters> groups) {
+  require(groups.size() == groups_.size(), "set_parameters", "there must be ", groups_.size(),
+          " groups, got ", groups.size());
+  std::vector<Group> all = groups_;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].parameters = std::move(groups[i]);
+  take(std::move(all));
 }
 
 void Optimizer::zero_grad() {
@@ -131,8 +144,18 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 
 // ---- the step ----
 
+/// Makes what is kept of each parameter, where there is none yet.
+void Optimizer::allocate() {
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const Tensor& like = variables_[i].tensor;
+    while (kept_[i].size() < kept_names_.size()) {
+      kept_[i].push_back(zeros(like.shape(), like.dtype()));
+    }
+  }
+}
+
 void Optimizer::collect() {
-  kept_.allocate();
+  allocate();
   pieces_.clear();
   index_t first = 0;
   std::size_t number = 0;
@@ -141,39 +164,39 @@ void Optimizer::collect() {
       const std::size_t i = number++;
       const Tensor& gradient = tensor.grad_slot()->gradient;
       if (!gradient.defined()) continue;
-      const Stretch whole{.dtype = tensor.dtype(),
-                          .count = tensor.count(),
-                          .weights = detail::elements_of(tensor),
-                          .gradient = gradient.untyped_data(),
-                          .kept = {},
-                          .steps = steps_[i],
-                          .lr = group.lr,
-                          .weight_decay = group.weight_decay};
-      for (auto& part : kept_.parts_of(static_cast<index_t>(i))) {
-        Stretch stretch = part_of(whole, part.begin, part.begin + part.count);
-        std::ranges::transform(part.tensors, stretch.kept.begin(), detail::elements_of);
-        pieces_.push_back({first, part.count, stretch});
-        first += part.count;
-      }
+      Stretch stretch{.dtype = tensor.dtype(),
+                      .count = tensor.count(),
+                      .weights = detail::elements_of(tensor),
+                      .gradient = gradient.untyped_data(),
+                      .kept = {},
+                      .steps = steps_[i],
+                      .lr = group.lr,
+                      .weight_decay = group.weight_decay};
+      std::ranges::transform(kept_[i], stretch.kept.begin(), detail::elements_of);
+      pieces_.push_back({first, stretch.count, stretch});
+      first += stretch.count;
     }
   }
 }
 
+void detail::require_current(const char* op, const Parameter& parameter) {
+  require(!parameter.tensor.grad_slot()->is_replaced, op, parameter.name,
+          " was converted or frozen after this optimiser was made; make the optimiser after "
+          "nn::convert or nn::thaw, or, to change a copy only, freeze or convert "
+          "nn::clone(module)");
+}
+
 void Optimizer::check_step() const {
   const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
-  for (const Group& group : groups_) {
-    for (const auto& [name, tensor] : group.parameters) {
-      require(!tensor.grad_slot()->is_replaced, name_, name,
-              " was converted or frozen after this optimiser was made; make the optimiser after "
-              "nn::convert or nn::thaw, or, to change a copy only, freeze or convert "
-              "nn::clone(module)");
-      const Tensor& gradient = tensor.grad_slot()->gradient;
-      require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
-              " must be contiguous, got strides ", gradient.strides());
-      require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
-              ": a tape has recorded ops that may read it again; call step after ",
-              "tape.backward(loss), or after the tape's scope");
-    }
+  for (const Parameter& variable : variables_) {
+    detail::require_current(name_, variable);
+    const auto& [name, tensor] = variable;
+    const Tensor& gradient = tensor.grad_slot()->gradient;
+    require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
+            " must be contiguous, got strides ", gradient.strides());
+    require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
+            ": a tape has recorded ops that may read it again; call step after ",
+            "tape.backward(loss), or after the tape's scope");
   }
 }
 
@@ -185,7 +208,7 @@ void Optimizer::step() {
     rule_->update(part_of(piece.stretch, begin, end));
   });
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (variables()[i].tensor.grad_slot()->gradient.defined()) ++steps_[i];
+    if (variables_[i].tensor.grad_slot()->gradient.defined()) ++steps_[i];
   }
 }
 
@@ -202,28 +225,41 @@ void Optimizer::for_each_group_number(const F& f) const {
 }
 
 Checkpoint Optimizer::settings() const {
-  Checkpoint settings = rule_->mark();
-  rule_->for_each_option(
-      [&](const char* option, double& value, Rule::Range) { settings.set(option, value); });
+  Checkpoint settings = rule_->options();
+  settings.values.merge(rule_->mark().values);
   for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
     settings.set(name, groups_[i].*number);
   });
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    settings.set(variables()[i].name + ".step", steps_[i]);
+    settings.set(variables_[i].name + ".step", steps_[i]);
   }
   return settings;
 }
 
+std::string Optimizer::name_of_kept(std::size_t variable, std::size_t kept) const {
+  return variables_[variable].name + '.' + kept_names_[kept];
+}
+
 Checkpoint Optimizer::state() const {
   Checkpoint state = settings();
-  kept_.add_to(state);
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const Tensor& like = variables_[i].tensor;
+    for (std::size_t k = 0; k < kept_names_.size(); ++k) {
+      state.tensors.emplace(name_of_kept(i, k), kept_[i].empty()
+                                                    ? zeros({}, like.dtype()).expand(like.shape())
+                                                    : kept_[i][k]);
+    }
+  }
   return state;
 }
 
 void Optimizer::check_state(const Checkpoint& state) const {
-  Checkpoint wanted = settings();
-  kept_.add_shapes_to(wanted);
-  state.check_names(kLoad, wanted);
+  rule_of(state);
+}
+
+/// The rule with the options of a state that fits.
+std::unique_ptr<Rule> Optimizer::rule_of(const Checkpoint& state) const {
+  state.check_names(kLoad, this->state());
   for (const auto& [name, value] : rule_->mark().values) {
     if (state.text(name) == value) continue;
     state.refuse(kLoad, "the state must be that of ", name_,
@@ -231,55 +267,29 @@ void Optimizer::check_state(const Checkpoint& state) const {
                  printable(state.text(name)));
   }
   for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
-    const std::string wrong = wrong_number(name, state.number(name), Rule::Range::kAtLeast0);
+    const std::string wrong = wrong_number({{name, state.number(name), Range::kAtLeast0}});
     if (!wrong.empty()) state.refuse(kLoad, wrong);
   });
-  for (const Parameter& parameter : variables()) state.count(kLoad, parameter.name + ".step");
-  check_options(state);
-}
-
-void Optimizer::check_options(const Checkpoint& state) const {
-  rule_->for_each_option([&](const char* option, double&, Rule::Range range) {
-    const std::string wrong = wrong_number(option, state.number(option), range);
-    if (!wrong.empty()) state.refuse(kLoad, wrong);
-  });
-  // A rule knows what is wrong with its own options alone: it tries them.
-  const Checkpoint before = settings();
-  set_options(state);
-  const std::string conflict = rule_->conflict();
-  set_options(before);
-  if (!conflict.empty()) state.refuse(kLoad, conflict);
-}
-
-void Optimizer::set_options(const Checkpoint& state) const {
-  rule_->for_each_option(
-      [&](const char* option, double& value, Rule::Range) { value = state.number(option); });
+  for (const Parameter& variable : variables_) state.count(kLoad, variable.name + ".step");
+  std::unique_ptr<Rule> rule = rule_->with(state);
+  const std::string wrong = rule->wrong();
+  if (!wrong.empty()) state.refuse(kLoad, wrong);
+  return rule;
 }
 
 void Optimizer::load_state(const Checkpoint& state) {
-  check_state(state);
-  set_options(state);
+  std::unique_ptr<Rule> rule = rule_of(state);
+  allocate();
+  rule_ = std::move(rule);
   for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
     groups_[i].*number = state.number(name);
   });
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i] = state.count(kLoad, variables()[i].name + ".step");
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    steps_[i] = state.count(kLoad, variables_[i].name + ".step");
+    for (std::size_t k = 0; k < kept_names_.size(); ++k) {
+      kept_[i][k].copy_from(state.tensors.at(name_of_kept(i, k)).detach());
+    }
   }
-  kept_.load(state);
-}
-
-// ---- many processes ----
-
-void Optimizer::share(Communicator& processes) {
-  if (processes.size() == 1 && kept_.processes() == nullptr) return;
-  constexpr const char* kOp = "share";
-  NamedTexts facts = {{"the optimiser", name_}};
-  for (const auto& [name, tensor] : variables()) {
-    facts.emplace_back("parameter " + name, str_cat(tensor.dtype(), ' ', tensor.shape()));
-  }
-  for (const auto& [name, value] : settings().values) facts.emplace_back(name, value);
-  require_agreement(processes, kOp, facts);
-  kept_.share(kOp, processes);
 }
 
 }  // namespace tessera::nn

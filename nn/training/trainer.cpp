@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "nn/check.h"
-#include "nn/training/agreement.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/exchange.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 
@@ -59,7 +59,6 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
                  const TrainerOptions& options, Examples held_out)
     : model_(std::move(model)),
       optimizer_(&optimizer),
-      processes_(options.processes != nullptr ? options.processes : &alone_),
       train_(std::move(train)),
       options_(checked(options)),
       held_out_(std::move(held_out)),
@@ -69,15 +68,11 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
       best_(model_.parameters, {.patience = options.patience, .keep_weights = options.keep_best}) {
   check_examples();
   check_optimizer();
-  check_processes();
-  for (const Parameter& variable : optimizer_->variables()) {
+  if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
+  team_ = make_team(options_.processes, optimizer, options_.shards);
+  for (const Parameter& variable : team_->variables()) {
     numbers_.emplace(variable.tensor.grad_slot().get(), numbers_.size());
   }
-  if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
-  if (processes_->size() == 1) return;
-  optimizer_->share(*processes_);
-  exchange_ = std::make_unique<Exchange>(*processes_, optimizer_->variables(), optimizer_->chunks(),
-                                         options_.shards);
 }
 
 Trainer::~Trainer() = default;
@@ -105,21 +100,10 @@ void Trainer::check_optimizer() const {
   }
 }
 
-void Trainer::check_processes() const {
-  const Communicator* const sharers = optimizer_->processes();
-  require(sharers == nullptr || processes_->size() > 1, kTrainerOp,
-          "the trainer must have the processes that share the optimiser, ",
-          sharers == nullptr ? 1 : sharers->size(), ", got 1; pass them as options.processes");
-  require(processes_->size() <= options_.shards, kTrainerOp,
-          "processes must be at most as many as shards, ", options_.shards, ", got ",
-          processes_->size(), "; use ", processes_->size(),
-          " or more shards, which gives different bits, or fewer processes");
-}
-
-/// The facts that must be the same on all ranks: names and texts.
-NamedTexts Trainer::facts() const {
+/// What must be the same in all processes of a team, beside the state.
+Checkpoint Trainer::facts() const {
   Checkpoint facts = settings();
-  facts.add("optimizer", optimizer_->settings());
+  facts.add("optimizer", team_->whole(optimizer_->settings()));
   facts.set("steps in all", total_steps_);
   facts.set("decay", static_cast<int>(options_.decay));
   facts.set("warmup", options_.warmup);
@@ -129,37 +113,21 @@ NamedTexts Trainer::facts() const {
   facts.set("patience", options_.patience);
   facts.set("best_by", static_cast<int>(options_.best_by));
   facts.set("keep_best", options_.keep_best);
-  facts.set("digest of the examples' lengths", digest_of(train_.lengths));
-  facts.set("digest of the held-out examples' lengths", digest_of(held_out_.lengths));
-  const Checkpoint state = state_but_optimizer();
-  for (const char* const group : {"model", "average", "best"}) {
-    facts.add(group, description_of(state.group(group).tensors));
-  }
-  // The most important facts come first, because an error names the first that differs.
-  NamedTexts texts = {
-      {"version", version_text()}, {"arithmetic", arithmetic_text()}, {"step", str_cat(step())}};
-  texts.insert(texts.end(), facts.values.begin(), facts.values.end());
-  for (const char* const group : {"best", "sampler", "trainer"}) {
-    std::string values;
-    for (const auto& [name, value] : state.group(group).values) values += name + ' ' + value + ' ';
-    texts.emplace_back(str_cat("state of ", group), values);
-  }
-  return texts;
+  facts.tensors["examples' lengths"] = from_vector(train_.lengths);
+  facts.tensors["held-out examples' lengths"] = from_vector(held_out_.lengths);
+  return facts;
 }
 
 // ---- a step ----
 
-/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished them;
-/// after the last shard of this process they are complete here, and go to the others while it goes on.
-void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees,
-                      bool is_last) {
-  const Parameters& variables = optimizer_->variables();
+/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished them.
+void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees) {
+  const Parameters& variables = team_->variables();
   std::vector<bool> is_taken(variables.size(), false);
   const auto take = [&](std::size_t i) {
     Tensor& slot = variables[i].tensor.grad_slot()->gradient;
-    trees.gradients[i].add(shard, std::exchange(slot, Tensor()));
     is_taken[i] = true;
-    if (is_last && exchange_) exchange_->send(i, trees.gradients[i].parts());
+    trees.add_gradient(i, shard, std::exchange(slot, Tensor()));
   };
   LossTotals totals;
   if (!examples.empty()) {
@@ -183,33 +151,11 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
   trees.totals.add(shard, totals);
 }
 
-/// The sums of the whole batch. Here alone shards meet, and processes: who computes which is decided
-/// here.
+/// The sums of the whole batch. Here alone shards meet: the team decides who computes which.
 BatchSums Trainer::sum_of(std::span<const index_t> batch) {
-  BatchTrees trees(options_.shards, optimizer_->variables().size());
-  const Share own = share_of(options_.shards, *processes_);
-  const auto compute_own = [&] {
-    for (index_t shard = own.begin; shard < own.end; ++shard) {
-      compute(shard_of(batch, options_.shards, shard), shard, trees, shard + 1 == own.end);
-    }
-  };
-  if (!exchange_) {
-    compute_own();
-    return sums_of(std::move(trees));
-  }
-  exchange_->begin();
-  std::string error;
-  try {
-    compute_own();
-  } catch (const ProcessLost&) {
-    throw;
-  } catch (const std::exception& failure) {
-    error = failure.what();  // the others wait for what this process sends, and for its error
-    if (error.empty()) error = "the loss function threw an exception without a text";
-  } catch (...) {
-    error = "the loss function threw an exception that is not a std::exception";
-  }
-  return exchange_->finish(std::move(trees), error);
+  return team_->sum([&](index_t shard, BatchTrees& trees) {
+    compute(shard_of(batch, options_.shards, shard), shard, trees);
+  });
 }
 
 /// Moves the weights; returns the norm of the gradient.
@@ -219,12 +165,21 @@ double Trainer::update(BatchSums sums) {
     variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
   }
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
-  const double norm = clip_grad_norm(*optimizer_, options_.clip, {.scale = 1 / targets});
+  const double norm =
+      detail::clip_grad_norm(variables, options_.clip, {.scale = 1 / targets},
+                             [&](const Tensor& squares) { return team_->total(squares); });
   check_finite("norm of the gradient", norm);
   optimizer_->step();
   optimizer_->zero_grad();
-  if (exchange_) exchange_->share_weights();
+  team_->share_weights();
   return norm;
+}
+
+void Trainer::forget_gradients() {
+  for (const Parameter& variable : team_->variables()) {
+    variable.tensor.grad_slot()->gradient = Tensor();
+  }
+  optimizer_->zero_grad();
 }
 
 StepReport Trainer::advance() {
@@ -240,7 +195,7 @@ StepReport Trainer::advance() {
     report.gradient_norm = update(std::move(sums));
   } catch (...) {
     sampler_.set_state(place);
-    optimizer_->zero_grad();
+    forget_gradients();
     throw;
   }
   if (average_) average_->update();
@@ -266,9 +221,8 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   if (average_) averages.emplace(*average_);
   const EvalScope scope = model_.eval();
   EvaluationReport report{.step = step(),
-                          .totals = detail::evaluate(held_out_, {.batch_size = options_.batch_size,
-                                                                 .seed = options_.seed,
-                                                                 .processes = processes_}),
+                          .totals = team_->evaluate(held_out_, {.batch_size = options_.batch_size,
+                                                                .seed = options_.seed}),
                           .is_best = false};
   const double score =
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
@@ -277,23 +231,19 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
-/// Whether one of the processes was asked to stop. All call it at once, so all see the same.
-bool Trainer::is_asked_to_stop() const {
-  if (!exchange_) return stop_;
-  const std::vector<std::string> asked = processes_->all_gather(stop_ ? "1" : "0");
-  return std::find(asked.begin(), asked.end(), "1") != asked.end();
-}
-
 RunEnd Trainer::run(const TrainerHooks& hooks) {
   stop_ = false;
-  optimizer_->zero_grad();
-  try {
-    if (exchange_) require_agreement(*processes_, kTrainerOp, facts());
-    return run_steps(hooks);
-  } catch (const ProcessLost& lost) {
-    throw ProcessLost(str_cat(kTrainerOp, ": ", lost.what(), "; the run ends in step ",
-                              std::min(step() + 1, total_steps_), " of ", total_steps_));
-  }
+  forget_gradients();
+  RunEnd end{};
+  team_->run({.body = [&] { end = run_steps(hooks); },
+              .facts = [&] { return facts(); },
+              .state = [&] { return state_but_optimizer(); },
+              .place =
+                  [&] {
+                    return str_cat("in step ", std::min(step() + 1, total_steps_), " of ",
+                                   total_steps_);
+                  }});
+  return end;
 }
 
 RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
@@ -308,12 +258,12 @@ RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
     const std::optional<EvaluationReport> evaluation = evaluate_if_due();
     const bool ends_epoch = sampler_.position() == 0;
     const bool ends = step() == total_steps_;
-    const bool saves = is_asked_to_stop() || ends_epoch || evaluation || ends;
+    const bool saves = team_->any(stop_) || ends_epoch || evaluation || ends;
     if (hooks.save && saves) hooks.save();
     if (hooks.evaluation && evaluation) hooks.evaluation(*evaluation);
     if (hooks.epoch && ends_epoch) hooks.epoch({report.epoch, epoch_totals_, evaluation});
     // The hooks may have asked for it too.
-    if (saves && !ends && is_asked_to_stop()) return RunEnd::kStopped;
+    if (saves && !ends && team_->any(stop_)) return RunEnd::kStopped;
   }
   return step() < total_steps_ ? RunEnd::kPatience : RunEnd::kFinished;
 }
@@ -337,22 +287,26 @@ Checkpoint Trainer::state_but_optimizer() const {
   trainer.set("count", epoch_totals_.count);
   trainer.set("correct", epoch_totals_.correct);
   trainer.set("evaluated", evaluated_);
-  Checkpoint state;
-  state.add("model", model_.state())
+  return weights()
       .add("scheduler", scheduler_.state())
       .add("sampler", sampler_.state())
-      .add("trainer", trainer)
-      .add("best", best_.state());
-  if (average_) state.add("average", average_->state());
-  return state;
+      .add("trainer", trainer);
+}
+
+Checkpoint Trainer::weights() const {
+  Checkpoint weights;
+  weights.add("model", model_.state()).add("best", best_.state());
+  if (average_) weights.add("average", average_->state());
+  return weights;
 }
 
 Checkpoint Trainer::state() const {
-  return state_but_optimizer().add("optimizer", optimizer_->state());
+  return state_but_optimizer().add("optimizer", team_->whole(optimizer_->state()));
 }
 
 void Trainer::load_state(const Checkpoint& state) {
-  optimizer_->check_state(state.group("optimizer"));
+  const Checkpoint optimizer = team_->own(state.group("optimizer"));
+  optimizer_->check_state(optimizer);
   Checkpoint before = state_but_optimizer();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
   try {
@@ -361,7 +315,7 @@ void Trainer::load_state(const Checkpoint& state) {
     take_over(before);
     throw;
   }
-  optimizer_->load_state(state.group("optimizer"));
+  optimizer_->load_state(optimizer);
   scheduler_.load_state(state.group("scheduler"));  // again: its rates, not those of the state
 }
 

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "nn/training/batch_sampler.h"
-#include "nn/training/communicator.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
 #include "nn/training/lr_scheduler.h"
@@ -31,7 +30,8 @@
 
 namespace tessera::nn {
 
-class Exchange;
+class Communicator;
+class Team;
 struct BatchSums;
 struct BatchTrees;
 
@@ -102,10 +102,11 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// the shard; afterwards it is as it was.
 /// Several processes share the work where `options.processes` says so. Each has a trainer of its own,
 /// with the same weights, examples, optimiser and options; all call the functions of theirs in the
-/// same order, and get the same results. The optimiser is shared from then on (Optimizer::share).
-/// **Errors**: an optimiser of other parameters, or one that other processes share than the options
-/// name; options out of range; more processes than shards;
-/// patience or evaluations without held-out examples; as BatchSampler.
+/// same order, and get the same results. From then on the optimiser has this process's chunks as
+/// parameters, views of the model's: it keeps what its rule needs of them, and of nothing else.
+/// **Errors**: an optimiser of other parameters; options out of range; more processes than shards;
+/// processes that disagree on the optimiser; patience or evaluations without held-out examples; as
+/// BatchSampler.
 class Trainer {
  public:
   template <class M>
@@ -144,6 +145,8 @@ class Trainer {
   /// trainer, and, where they are kept, average and best. Its tensors share memory with those.
   /// Several processes call it together; the optimiser's tensors are only in that of rank 0.
   Checkpoint state() const;
+  /// The part of the state that load_trained reads. A process calls it without the others.
+  Checkpoint weights() const;
   /// Continues from such a state; the rest of it is ignored. Epochs, steps, schedule, patience
   /// and the like may be others than before.
   /// **Errors**: a state that does not fit, or of a run with another seed, batch size or number of
@@ -170,14 +173,13 @@ class Trainer {
           Examples held_out);
   void check_examples() const;
   void check_optimizer() const;
-  void check_processes() const;
-  NamedTexts facts() const;
-  void compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees, bool is_last);
+  Checkpoint facts() const;
+  void compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees);
   BatchSums sum_of(std::span<const index_t> batch);
   double update(BatchSums sums);
   StepReport advance();
   RunEnd run_steps(const TrainerHooks& hooks);
-  bool is_asked_to_stop() const;
+  void forget_gradients();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   Checkpoint settings() const;
@@ -186,8 +188,6 @@ class Trainer {
 
   AnyModel model_;
   Optimizer* optimizer_;
-  OneProcess alone_;
-  Communicator* processes_;
   Examples train_;
   TrainerOptions options_;
   Examples held_out_;
@@ -199,8 +199,8 @@ class Trainer {
   LossTotals epoch_totals_;
   index_t evaluated_ = 0;  // the step of the last evaluation
   std::atomic<bool> stop_ = false;
-  std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the optimiser's variables
-  std::unique_ptr<Exchange> exchange_;                        // of several processes
+  std::unique_ptr<Team> team_;
+  std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the team's variables
 };
 
 /// Gives the model the weights to use of a run's state: those of the best evaluation where they are

@@ -56,6 +56,7 @@ set(private
   nn/check.h
   nn/differences.h
   nn/training/agreement.h
+  nn/training/chunks.h
   nn/training/exchange.h
   nn/training/messages.h
   nn/training/mpi/farewell.h
@@ -63,6 +64,8 @@ set(private
   nn/training/mpi/patience.h
   nn/training/mpi/place.h
   nn/training/multi_tensor.h
+  nn/training/owned_chunks.h
+  nn/training/team.h
   tensor/io/elements.h
   tensor/io/npy_header.h
   tensor/io/safetensors_header.h

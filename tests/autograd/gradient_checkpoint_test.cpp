@@ -121,7 +121,7 @@ std::vector<Named> train(bool checkpointed) {
     Tape tape;
     const Tensor loss = mean(square(encoder(x, length_mask({7, 5, 1, 3})) - x));
     tape.backward(loss);
-    nn::clip_grad_norm(optimizer, 0.5);
+    nn::clip_grad_norm(optimizer.variables(), 0.5);
     optimizer.step();
     optimizer.zero_grad();
     found.push_back({str_cat("loss ", step), loss.detach()});

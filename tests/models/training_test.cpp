@@ -85,7 +85,7 @@ Trained train_full(DType dtype) {
         nn::cross_entropy(net(golden().array("x").select(0, step).to(dtype)),
                           golden().array("y").select(0, step), {.label_smoothing = 0.1});
     tape.backward(loss);
-    run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
+    run.norms.push_back(nn::clip_grad_norm(optimizer.variables(), 0.5));
     optimizer.step();
     optimizer.zero_grad();
     run.losses.push_back(loss.item());
@@ -164,7 +164,7 @@ Trained train_encoder(const std::string& norm, DType dtype) {
     const Tensor loss = nn::cross_entropy(model({part("tokens"), part("lengths")}), part("labels"),
                                           {.label_smoothing = 0.1});
     tape.backward(loss);
-    run.norms.push_back(nn::clip_grad_norm(optimizer, 1));
+    run.norms.push_back(nn::clip_grad_norm(optimizer.variables(), 1));
     optimizer.step();
     optimizer.zero_grad();
     run.losses.push_back(loss.item());
@@ -201,7 +201,7 @@ Trained train_wide() {
     const Tensor loss =
         nn::cross_entropy(model({x, lengths}), y, {.label_smoothing = step % 2 == 0 ? 0.1 : 0.0});
     tape.backward(loss);
-    run.norms.push_back(nn::clip_grad_norm(optimizer, 0.5));
+    run.norms.push_back(nn::clip_grad_norm(optimizer.variables(), 0.5));
     optimizer.step();
     optimizer.zero_grad();
     run.losses.push_back(loss.item());

@@ -126,7 +126,7 @@ TEST(Allocation, AnOptimizerAllocatesNothingAfterItsFirstStep) {
   Tape tape;
   tape.backward(sum(linear(randn({3, 64}))));
   const auto step = [&] {
-    nn::clip_grad_norm(optimizer, 0.5);
+    nn::clip_grad_norm(optimizer.variables(), 0.5);
     optimizer.step();
     scheduler.step();
   };

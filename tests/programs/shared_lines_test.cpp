@@ -138,9 +138,9 @@ TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
   };
   says(2, "tokenize", with_model("bert", "--decode < ../7_numbers.txt"),
        "tokenize: rank 1: standard input: line 6: must hold the numbers of tokens, got 'x'");
-  // The blank of text 3, counted from 0, is cut off. The second of three processes has 2 and 3.
+  // The blank of line 4 is cut off. The second of three processes has lines 3 and 4.
   says(3, "fill_mask", with_model("bert", "--max-length 5 ../7_long.txt"),
-       "text 3 must have a [MASK], got none in its 5 tokens");
+       "7_long.txt: line 4 must have a [MASK], got none in its 5 tokens");
   says(2, "answer", "--model none --question 'who is it' ../7.txt",
        "--question must run in one process, got 2; several");
   // Each process in a folder of its own, as if on a host of its own.

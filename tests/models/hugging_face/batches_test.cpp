@@ -125,7 +125,7 @@ TEST_F(BatchesTest, Errors) {
   for_each_batch({}, {}, nothing);
   EXPECT_TRUE(throws("for_each_batch", {"batch_size", "0"},
                      [&] { for_each_batch(encodings, {.batch_size = 0}, nothing); }));
-  EXPECT_TRUE(throws("for_each_batch", {"encoding 1 must have at least 1 token"},
+  EXPECT_TRUE(throws("for_each_batch", {"text 1 must have at least 1 token"},
                      [&] { for_each_batch(encodings, {}, nothing); }));
   for (const int threads : {1, 3}) {
     set_thread_count(threads);

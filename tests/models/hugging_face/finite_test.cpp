@@ -37,8 +37,7 @@ const std::vector<std::string> kSpoiledTexts = {"the old river [MASK]", "the cat
 /// Calls `check(run)` for each task, where `run` reads the texts.
 template <class Check>
 void for_each_task(EditedFolder& folder, const Check& check) {
-  const TaskOptions options = {.first = 10,
-                               .name = [](index_t number) { return str_cat("line ", number + 1); }};
+  const TaskOptions options = {.name = [](index_t i) { return str_cat("line ", i + 11); }};
   for_both(load_mask_filler(folder.path()),
            [&](const MaskFiller& task) { check([&] { task(kSpoiledTexts, {.task = options}); }); });
   const auto all = folder.tensors;

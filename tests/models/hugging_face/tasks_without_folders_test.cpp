@@ -221,7 +221,8 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
   ASSERT_EQ(none[0].size(), 1U);
   EXPECT_EQ(none[0][0].text, "");
   const std::vector<Question> long_one = {{"in", "rio"}, {"in in in in in in in in in", "rio"}};
-  EXPECT_TRUE(throws("QuestionAnswerer", {"question 1", "leave room", "12 tokens, got 9 tokens"},
+  EXPECT_TRUE(throws("QuestionAnswerer",
+                     {"the question of text 1", "leave room", "12 tokens, got 9 tokens"},
                      [&] { model(long_one); }));
   const std::vector<Question> just = {{"in in in in in in in in", "rio law in rio"}};
   EXPECT_EQ(model(just).at(0).size(), 1U);  // a window holds one token of it
@@ -268,8 +269,9 @@ TEST(MaskFiller, FillsEachBlank) {
   const Filling& first = results[1][1].fillings.at(0);
   EXPECT_EQ(first.score, static_cast<double>(want[static_cast<std::size_t>(first.id)]));
   EXPECT_TRUE(throws("MaskFiller", {"text 0 must have a [MASK]"}, [&] { model(kFourTexts); }));
-  EXPECT_TRUE(throws("MaskFiller", {"text 7 must have a [MASK]"},
-                     [&] { model(kFourTexts, {.task = {.first = 7}}); }));
+  EXPECT_TRUE(throws("MaskFiller", {"text 7 must have a [MASK]"}, [&] {
+    model(kFourTexts, {.task = {.name = [](index_t i) { return str_cat("text ", i + 7); }}});
+  }));
   EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model(texts, {.count = 0}); }));
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,20 @@ struct SignRule final : nn::Rule {
   using Options = SignOptions;
   double beta;
 
-  explicit SignRule(const Options& options) : beta(options.beta) {}
+  explicit SignRule(const Options& o) : beta(o.beta) {}
   const char* name() const override { return "Sign"; }
   std::vector<const char*> kept() const override { return {"mean"}; }
-  void for_each_option(const Visit& visit) override { visit("beta", beta, Range::kBelow1); }
-  std::string conflict() const override { return beta == 0.25 ? "no quarters" : ""; }
+  std::string wrong() const override {
+    return beta == 0.25 ? "no quarters" : nn::wrong_number({{"beta", beta, nn::Range::kBelow1}});
+  }
+  nn::Checkpoint options() const override {
+    nn::Checkpoint options;
+    options.set("beta", beta);
+    return options;
+  }
+  std::unique_ptr<Rule> with(const nn::Checkpoint& state) const override {
+    return std::make_unique<SignRule>(SignOptions{.beta = state.number("beta")});
+  }
   void update(const nn::Stretch& s) const override {
     for (index_t i = 0; i < s.count; ++i) {
       float& m = s.kept_as<float>(0)[i];

@@ -133,14 +133,26 @@ TEST(ProcessesErrors, AreNoMoreThanShards) {
   }
 }
 
-TEST(ProcessesErrors, AnOptimizerThatIsSharedTrainsNothingAlone) {
+TEST(ProcessesErrors, AnOptimizerOfChunksTrainsNothingAlone) {
   const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
     Trial run(sharded(&processes));
     Trainer alone(run.net, run.optimizer, run.train.examples(run.net), sharded(nullptr));
   });
   for (const std::string& error : errors) {
-    EXPECT_NE(error.find("the processes that share the optimiser, 2, got 1"), std::string::npos)
+    EXPECT_NE(error.find("the optimiser must hold variables of the model only, got first."),
+              std::string::npos)
         << error;
+  }
+}
+
+TEST(ProcessesErrors, AModelThatWasConvertedLearnsNothing) {
+  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+    Trial run(sharded(&processes));
+    convert(run.net, kFloat64);
+    run.trainer.run();
+  });
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(error.starts_with("rank 0: AdamW: first.weight was converted")) << error;
   }
 }
 
@@ -206,7 +218,7 @@ TEST(ProcessesErrors, ThatEvaluateOtherExamplesAreRefused) {
   const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
     test::Net net;
     const test::Points points(processes.rank() == 0 ? 50 : 30, 3);
-    evaluate(net, points.examples(net), {.batch_size = 10, .processes = &processes});
+    evaluate(processes, net, points.examples(net), {.batch_size = 10});
   });
   for (const std::string& error : errors) {
     EXPECT_NE(error.find("digest of the examples' lengths"), std::string::npos) << error;

@@ -83,7 +83,7 @@ TEST(Trainer, AStepIsItsDefinition) {
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         parameters[i].tensor.grad_slot()->gradient = sums.gradients[i];
       }
-      nn::clip_grad_norm(want.optimizer, 0.5, {.scale = 1 / sums.totals.count});
+      nn::clip_grad_norm(want.optimizer.variables(), 0.5, {.scale = 1 / sums.totals.count});
       want.optimizer.step();
       want.optimizer.zero_grad();
       scheduler.step();

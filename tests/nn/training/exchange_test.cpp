@@ -1,8 +1,8 @@
-// An optimiser that processes share has the bits of one that nobody shares: weights, norms, states.
+// An optimiser of one process's chunks has the bits of one of whole parameters: weights, norms, states.
+#include "nn/training/exchange.h"
+
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +21,7 @@ namespace {
 
 using nn::Chunk;
 using nn::Communicator;
+using nn::Exchange;
 using nn::Optimizer;
 using nn::Parameter;
 using nn::ParameterGroup;
@@ -90,7 +91,7 @@ nn::Checkpoint copy(nn::Checkpoint state) {
   return ::testing::AssertionSuccess();
 }
 
-/// A run that nobody shares: what was before and after each step, and the norms.
+/// A run of one process: what was before and after each step, and the norms.
 struct Reference {
   std::vector<std::vector<Tensor>> weights, gradients;
   std::vector<double> norms;
@@ -106,7 +107,7 @@ struct Reference {
         optimizer->variables()[i].tensor.grad_slot()->gradient =
             gradient.defined() ? gradient.clone() : Tensor();
       }
-      norms.push_back(nn::clip_grad_norm(*optimizer, kLargest, kClip));
+      norms.push_back(nn::clip_grad_norm(optimizer->variables(), kLargest, kClip));
       optimizer->step();
       weights.push_back(copies(optimizer->variables()));
       if (step + 1 == kSaved) saved = copy(optimizer->state());
@@ -114,21 +115,6 @@ struct Reference {
     last = copy(optimizer->state());
   }
 };
-
-/// Gives each parameter its gradient, of which only the own chunks are numbers.
-void give_own_gradients(const Optimizer& optimizer, const std::vector<Tensor>& gradients,
-                        index_t rank) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Tensor& x = optimizer.variables()[i].tensor;
-    x.grad_slot()->gradient = gradients[i].defined() ? full(x.shape(), nan, x.dtype()) : Tensor();
-  }
-  for (const Chunk& chunk : optimizer.chunks()) {
-    const auto i = static_cast<std::size_t>(chunk.parameter);
-    if (chunk.owner != rank || !gradients[i].defined()) continue;
-    part(optimizer.variables()[i].tensor.grad(), chunk).copy_from(part(gradients[i], chunk));
-  }
-}
 
 std::vector<std::uint64_t> versions(const Parameters& parameters) {
   std::vector<std::uint64_t> result;
@@ -138,30 +124,51 @@ std::vector<std::uint64_t> versions(const Parameters& parameters) {
   return result;
 }
 
-/// One step of a shared optimiser. Afterwards the weights are whole, as an exchange leaves them.
-void step(Optimizer& optimizer, const Reference& want, index_t number, index_t rank) {
+std::vector<Chunk> chunks_of(const Parameters& parameters, index_t processes) {
+  std::vector<index_t> counts;
+  for (const Parameter& parameter : parameters) counts.push_back(parameter.tensor.count());
+  return nn::cut_into_chunks(counts, processes);
+}
+
+/// One step, for which one of the shards has the whole gradient.
+void step(Exchange& exchange, Optimizer& optimizer, const Reference& want, index_t number,
+          const Communicator& processes) {
   const auto at = static_cast<std::size_t>(number);
-  const Parameters& variables = optimizer.variables();
-  give_own_gradients(optimizer, want.gradients[at], rank);
-  EXPECT_EQ(nn::clip_grad_norm(optimizer, kLargest, kClip), want.norms[at]);
+  const std::vector<Tensor>& gradients = want.gradients[at];
+  nn::BatchSums sums = exchange.sum([&](index_t shard, nn::BatchTrees& trees) {
+    const bool gives = shard == number % processes.size();
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const bool has = gives && gradients[i].defined();
+      trees.add_gradient(i, shard, has ? gradients[i].clone() : Tensor());
+    }
+    trees.totals.add(shard, {});
+  });
+  const Parameters& own = optimizer.variables();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i].tensor.grad_slot()->gradient = sums.gradients.at(i);
+  }
+  const auto total = [&](const Tensor& squares) { return exchange.total(squares); };
+  EXPECT_EQ(nn::detail::clip_grad_norm(own, kLargest, kClip, total), want.norms[at]);
+  const Parameters& variables = exchange.variables();
   const std::vector<std::uint64_t> before = versions(variables);
   optimizer.step();
   optimizer.zero_grad();
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    EXPECT_EQ(versions(variables)[i] > before[i], want.gradients[at][i].defined());
-  }
-  for (const Chunk& chunk : optimizer.chunks()) {
+  for (const Chunk& chunk : chunks_of(variables, processes.size())) {
     const auto i = static_cast<std::size_t>(chunk.parameter);
-    const Tensor got = part(variables[i].tensor, chunk);
-    const auto& expected = want.weights[at + (chunk.owner == rank ? 1 : 0)];
-    EXPECT_TRUE(same_bits(got, part(expected[i], chunk))) << variables[i].name << chunk.begin;
-    Tensor(got).copy_from(part(want.weights[at + 1][i], chunk));
+    const auto& expected = want.weights[at + (chunk.owner == processes.rank() ? 1 : 0)];
+    EXPECT_TRUE(same_bits(part(variables[i].tensor, chunk), part(expected[i], chunk)))
+        << variables[i].name << chunk.begin;
+  }
+  exchange.share_weights();
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    EXPECT_TRUE(same_bits(variables[i].tensor.detach(), want.weights[at + 1][i]));
+    EXPECT_EQ(versions(variables)[i] > before[i], gradients[i].defined()) << variables[i].name;
   }
 }
 
 /// Steps [begin, end) as this many processes, from `state` if there is one; the state after them.
 nn::Checkpoint run(const Make& make, const Reference& want, index_t size, index_t begin,
-                   index_t end, const nn::Checkpoint* state, bool shares_late) {
+                   index_t end, const nn::Checkpoint* state, bool loads_first) {
   nn::Checkpoint result;
   const auto body = [&](Communicator& processes) {
     const auto optimizer = make(groups());
@@ -169,26 +176,26 @@ nn::Checkpoint run(const Make& make, const Reference& want, index_t size, index_
       Tensor weights = optimizer->variables()[i].tensor.detach();
       weights.copy_from(want.weights[static_cast<std::size_t>(begin)][i]);
     }
-    if (!shares_late) optimizer->share(processes);
-    if (state != nullptr) optimizer->load_state(*state);
-    if (shares_late) optimizer->share(processes);
-    for (index_t i = begin; i < end; ++i) step(*optimizer, want, i, processes.rank());
-    const nn::Checkpoint whole = optimizer->state();
+    if (loads_first) optimizer->load_state(*state);
+    Exchange exchange(processes, *optimizer, size);
+    if (state != nullptr && !loads_first) optimizer->load_state(exchange.own(*state));
+    for (index_t i = begin; i < end; ++i) step(exchange, *optimizer, want, i, processes);
+    const nn::Checkpoint whole = exchange.whole(optimizer->state());
     if (processes.rank() == 0) {
       result = whole;
     } else {
-      EXPECT_TRUE(same(whole, optimizer->settings()));  // which has no tensors
+      EXPECT_TRUE(same(whole, exchange.whole(optimizer->settings())));  // which has no tensors
     }
   };
   run_processes(size, body, {.delivery = Delivery::kRandom, .threads = size == 2 ? 2 : 1});
   return result;
 }
 
-TEST(OptimizerShare, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
+TEST(Exchange, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
   struct Case {
     const char* algorithm;
     index_t begins, ends;  // processes of the first and of the resumed run
-    bool shares_late;      // after it has loaded the state, which is what a whole one does
+    bool loads_first;      // the whole state, before it has chunks
   };
   const std::vector<Case> cases = {
       {"sgd", 7, 2, false},         {"sgd_nesterov", 2, 3, true}, {"adam_decay", 3, 7, false},
@@ -196,36 +203,41 @@ TEST(OptimizerShare, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
   };
   const std::map<std::string, Make> makers = algorithms();
   std::map<std::string, Reference> references;
-  for (const auto& [algorithm, begins, ends, shares_late] : cases) {
+  for (const auto& [algorithm, begins, ends, loads_first] : cases) {
     SCOPED_TRACE(str_cat(algorithm, ", ", begins, " processes, then ", ends));
     const Make& make = makers.at(algorithm);
     const Reference& want = references.try_emplace(algorithm, make).first->second;
     const nn::Checkpoint saved = run(make, want, begins, 0, kSaved, nullptr, false);
     EXPECT_TRUE(same(saved, want.saved));
-    const nn::Checkpoint last = run(make, want, ends, kSaved, kSteps, &saved, shares_late);
+    const nn::Checkpoint last = run(make, want, ends, kSaved, kSteps, &saved, loads_first);
     EXPECT_TRUE(same(last, want.last));
   }
 }
 
-TEST(OptimizerShare, EachProcessKeepsItsPartOfTheMemory) {
-  const auto make = [] {
-    return nn::AdamW(one_group(variable(zeros({20 * nn::kChunkElements + 5}))));
-  };
-  nn::AdamW whole = make();
-  EXPECT_EQ(whole.kept_bytes(), 0);
-  whole.load_state(whole.state());
-  const index_t bytes = whole.kept_bytes();
-  EXPECT_EQ(bytes, 2 * 4 * whole.variables()[0].tensor.count());
+/// The memory of what is kept, from which states are made.
+index_t bytes_of(const nn::Checkpoint& state) {
+  index_t bytes = 0;
+  for (const auto& [name, tensor] : state.tensors) {
+    bytes += tensor.count() * item_size(tensor.dtype());
+  }
+  return bytes;
+}
+
+TEST(Exchange, EachProcessKeepsItsPartOfTheMemory) {
+  const index_t count = 20 * nn::kChunkElements + 5;
+  const auto make = [&] { return nn::AdamW(one_group(variable(zeros({count})))); };
+  const index_t bytes = 2 * 4 * count;
   for (const index_t size : {2, 3, 7}) {
     run_processes(size, [&](Communicator& processes) {
       nn::AdamW optimizer = make();
-      EXPECT_EQ(optimizer.kept_bytes(), 0);
-      optimizer.share(processes);
-      const index_t kept = optimizer.kept_bytes();
+      const Exchange exchange(processes, optimizer, size);
+      const index_t kept = bytes_of(optimizer.state());
       EXPECT_LE(kept, bytes / size + 2 * 4 * nn::kChunkElements);
-      optimizer.variables()[0].tensor.grad_slot()->gradient = zeros({20 * nn::kChunkElements + 5});
+      for (const Parameter& view : optimizer.variables()) {
+        view.tensor.grad_slot()->gradient = zeros({view.tensor.count()});
+      }
       optimizer.step();
-      EXPECT_EQ(optimizer.kept_bytes(), kept);
+      EXPECT_EQ(bytes_of(optimizer.state()), kept);
       index_t total = 0;
       for (const std::string& one : processes.all_gather(str_cat(kept))) total += std::stoll(one);
       EXPECT_EQ(total, bytes);
@@ -233,42 +245,62 @@ TEST(OptimizerShare, EachProcessKeepsItsPartOfTheMemory) {
   }
 }
 
-TEST(OptimizerShare, OneProcessAloneChangesNothing) {
+TEST(Exchange, AnOptimizerHasNoMemoryBeforeItsFirstStep) {
+  const index_t count = 20 * nn::kChunkElements;
+  nn::AdamW optimizer(one_group(variable(zeros({count}))));
+  const index_t before = memory_stats().in_use;
+  const nn::Checkpoint state = optimizer.state();
+  EXPECT_EQ(bytes_of(state), 2 * 4 * count);
+  EXPECT_LT(memory_stats().in_use - before, 4 * count);
+  optimizer.load_state(state);
+  EXPECT_GE(memory_stats().in_use - before, 2 * 4 * count);
+}
+
+TEST(Exchange, OneProcessAloneChangesNothing) {
   nn::OneProcess alone;
   const Tensor w = variable(ones({3}));
   nn::Adam optimizer(one_group(w));
   const nn::Checkpoint before = optimizer.state();
-  optimizer.share(alone);
-  EXPECT_EQ(optimizer.processes(), nullptr);
-  EXPECT_TRUE(optimizer.chunks().empty());
-  EXPECT_TRUE(same(optimizer.state(), before));
+  for (Communicator* const processes :
+       {static_cast<Communicator*>(&alone), (Communicator*)nullptr}) {
+    const auto team = nn::make_team(processes, optimizer, 5);
+    EXPECT_EQ(optimizer.variables()[0].tensor.grad_slot(), w.grad_slot());
+    EXPECT_TRUE(same(team->whole(optimizer.state()), before));
+    EXPECT_TRUE(same(team->own(before), before));
+  }
   EXPECT_EQ(before.tensors.at("w.exp_avg").to_vector<float>(), std::vector<float>(3));
 }
 
-TEST(OptimizerShare, TakesOverAnotherCommunicatorOfTheSameGroup) {
-  nn::OneProcess alone;
+TEST(Exchange, GivesTheOptimizerViewsOfItsOwnChunks) {
   run_processes(2, [&](Communicator& processes) {
-    const Tensor w = variable(ones({3}));
-    nn::SGD optimizer(one_group(w), {.momentum = 0.5});
-    optimizer.share(processes);
-    const std::vector<Chunk> chunks = optimizer.chunks();
-    EXPECT_EQ(chunks, (std::vector<Chunk>{{0, 0, 3, 0}}));
-    optimizer.share(processes);
-    EXPECT_EQ(optimizer.chunks(), chunks);
-    const std::string rank = str_cat("rank ", processes.rank(), " of 2");
-    EXPECT_TRUE(throws("share", {"must keep its processes", rank, "got rank 0 of 1"},
-                       [&] { optimizer.share(alone); }));
-    EXPECT_EQ(optimizer.processes(), &processes);
+    const index_t count = 2 * nn::kChunkElements + 3;
+    const Tensor v = variable(ones({3})), w = variable(ones({count, 1}));
+    nn::SGD optimizer({{.parameters = {{"v", v}}}, {.parameters = {{"w", w}}, .lr = 2.0}},
+                      {.momentum = 0.5});
+    const Exchange exchange(processes, optimizer, 2);
+    std::vector<std::string> names;
+    for (const Parameter& view : optimizer.variables()) names.push_back(view.name);
+    const bool is_first = processes.rank() == 0;
+    EXPECT_EQ(names, is_first
+                         ? (std::vector<std::string>{"v[0:3]", "w[65536:131072]"})
+                         : (std::vector<std::string>{"v[0:0]", "w[0:65536]", "w[131072:131075]"}));
+    EXPECT_EQ(optimizer.groups()[1].lr, 2);
+    EXPECT_EQ(optimizer.groups()[1].parameters[0].tensor.storage(), w.storage());
+    EXPECT_EQ(exchange.variables()[1].tensor.grad_slot(), w.grad_slot());
+    // No other trainer can have them: their names differ between processes.
+    EXPECT_TRUE(throws("Trainer", {"all ranks must run the same program", "v[0:3]", "v[0:0]"},
+                       [&] { Exchange(processes, optimizer, 2); }));
   });
 }
 
-TEST(OptimizerShare, RefusesProcessesThatDisagree) {
+TEST(Exchange, RefusesProcessesThatDisagree) {
   run_processes(2, [](Communicator& processes) {
     const bool is_first = processes.rank() == 0;
     const Tensor w = variable(ones({3}));
     const auto fails = [&](const std::string& difference, Optimizer&& optimizer) {
-      const auto result = throws("share", {difference}, [&] { optimizer.share(processes); });
-      EXPECT_EQ(optimizer.processes(), nullptr);
+      const auto result =
+          throws("Trainer", {difference}, [&] { Exchange(processes, optimizer, 2); });
+      EXPECT_EQ(optimizer.variables()[0].name, "w");
       return result;
     };
     EXPECT_TRUE(
@@ -286,40 +318,37 @@ TEST(OptimizerShare, RefusesProcessesThatDisagree) {
     } else {
       EXPECT_TRUE(fails(rules, nn::SGD(one_group(w))));
     }
-    nn::SGD optimizer(Parameters{{"v", variable(ones({2}))}, {"w", w}});
-    optimizer.share(processes);
-    give_gradient(w, ones({3}));
-    if (is_first) give_gradient(optimizer.variables()[0].tensor, ones({2}));
-    EXPECT_TRUE(throws("clip_grad_norm",
-                       {"a gradient of v or none", "one on rank 0 and none on rank 1"},
-                       [&] { nn::clip_grad_norm(optimizer, 1); }));
-    EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{1, 1, 1}));
   });
 }
 
-TEST(OptimizerShare, AStateThatDoesNotFitChangesNothing) {
+TEST(Exchange, AStateThatDoesNotFitChangesNothing) {
   run_processes(3, [](Communicator& processes) {
     const Tensor w = variable(ones({2, 50000}));
     nn::AdamW optimizer(one_group(w));
-    optimizer.share(processes);
-    w.grad_slot()->gradient = ones({2, 50000});
+    const Exchange exchange(processes, optimizer, 3);
+    for (const Parameter& view : optimizer.variables()) {
+      view.tensor.grad_slot()->gradient = ones({view.tensor.count()});
+    }
     optimizer.step();
-    const nn::Checkpoint before = optimizer.state();
+    const nn::Checkpoint before = exchange.whole(optimizer.state());
     const auto fails = [&](const std::vector<std::string>& parts, const auto& change) {
-      nn::Checkpoint state = optimizer.settings();
+      nn::Checkpoint state = exchange.whole(optimizer.settings());
       for (const char* const name : {"w.exp_avg", "w.exp_avg_sq"}) {
         state.tensors[name] = full({2, 50000}, 9);
       }
       state.set("beta1", 0.5);
       change(state);
-      const auto result = throws("load_state", parts, [&] { optimizer.load_state(state); });
-      EXPECT_TRUE(same(optimizer.state(), before));
+      const auto result =
+          throws("load_state", parts, [&] { optimizer.load_state(exchange.own(state)); });
+      EXPECT_TRUE(same(exchange.whole(optimizer.state()), before));
       return result;
     };
     EXPECT_TRUE(fails({"missing: w.exp_avg_sq"},
                       [](nn::Checkpoint& state) { state.tensors.erase("w.exp_avg_sq"); }));
     EXPECT_TRUE(fails({"w.exp_avg must have shape (2, 50000), got (100000,)"},
                       [](nn::Checkpoint& state) { state.tensors["w.exp_avg"] = zeros({100000}); }));
+    EXPECT_TRUE(
+        fails({"missing: w.step"}, [](nn::Checkpoint& state) { state.values.erase("w.step"); }));
     EXPECT_TRUE(fails({"eps must be finite and at least 0, got -1"},
                       [](nn::Checkpoint& state) { state.values["eps"] = "-1"; }));
   });

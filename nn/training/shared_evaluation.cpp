@@ -1,0 +1,38 @@
+#include "nn/training/shared_evaluation.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/training/agreement.h"
+#include "nn/training/messages.h"
+
+namespace tessera::nn::detail {
+
+LossTotals evaluate(Communicator& processes, const Examples& examples,
+                    const EvaluationOptions& options) {
+  require_agreement(
+      processes, "evaluate",
+      {{"batch_size", std::to_string(options.batch_size)},
+       {"seed", std::to_string(options.seed)},
+       {"digest of the examples' lengths", std::to_string(digest_of(examples.lengths))}});
+  // By turns, because the longest batches come last.
+  const std::vector<std::string> all = all_gather_results(processes, [&] {
+    std::string mine;
+    for (const LossTotals& totals :
+         totals_of_batches(examples, options, processes.rank(), processes.size())) {
+      append(mine, totals);
+    }
+    return mine;
+  });
+  std::vector<std::string_view> left(all.begin(), all.end());
+  LossTotals totals;
+  // Each process has as many as the one before it, or one less: the first that lacks one ends it.
+  for (std::size_t i = 0;; ++i) {
+    std::string_view& of_process = left[i % left.size()];
+    if (of_process.empty()) return totals;
+    totals.add(take<LossTotals>(of_process));
+  }
+}
+
+}  // namespace tessera::nn::detail
