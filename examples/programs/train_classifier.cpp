@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
   for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
   examples::Program program(
       "train_classifier", "Trains a text classifier on lines of label<TAB>text.",
-      {.layers = 1, .dropout = 0.3, .epochs = 8, .batch_size = 64, .learning_rate = 1e-3});
+      {.layers = 1, .dropout = 0.3, .epochs = 4, .batch_size = 64, .learning_rate = 1e-3});
   program.add_input("--train", c.train, "training file: lines of label<TAB>text");
   program.add_input("--test", c.test, "test file, evaluated at the end");
   program.add_held_out();
