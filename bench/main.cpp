@@ -12,6 +12,7 @@
 #include "bench/selection.h"
 #include "examples/programs/command.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/kernels/parallel.h"
 
 namespace {
@@ -82,7 +83,7 @@ void write_files(const Options& options, bench::Run run) {
   if (options.settings.peaks) {
     run.bandwidths = bench::level_bandwidths(options.settings.seconds / 2);
   }
-  bench::write_text(options.json, bench::to_json(run));
+  write_text(options.json, bench::to_json(run));
 }
 
 void run_cases(const Options& options, const bench::EngineFlags& flags) {

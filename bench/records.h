@@ -21,7 +21,4 @@ struct Run {
 /// known or not finite is left out.
 std::string to_json(const Run& run);
 
-/// Writes text as a file, whole or not at all. **Errors**: as write_file.
-void write_text(const std::string& path, const std::string& text);
-
 }  // namespace tessera::bench

@@ -12,6 +12,7 @@
 #include "examples/programs/command.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace {
 
@@ -37,10 +38,10 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
   const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
   const std::string readme =
       out.readme.empty() ? "" : results::with_tables(text_of(out.readme), all, out.readme);
-  if (!html.empty()) pages::write_text(out.html, html);
-  if (!out.json.empty()) pages::write_text(out.json, json);
-  if (!svg.empty()) pages::write_text(out.svg, svg);
-  if (!readme.empty()) pages::write_text(out.readme, readme);
+  if (!html.empty()) write_text(out.html, html);
+  if (!out.json.empty()) write_text(out.json, json);
+  if (!svg.empty()) write_text(out.svg, svg);
+  if (!readme.empty()) write_text(out.readme, readme);
   std::cout << all.cases.size() << " cases\n";
   for (const std::string* path : {&out.html, &out.json, &out.svg, &out.readme}) {
     if (!path->empty()) std::cout << "wrote " << *path << '\n';

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tensor/error.h"
-#include "tensor/io/json_writer.h"
 #include "tensor/parse_number.h"
 
 namespace tessera::results {
@@ -72,18 +71,6 @@ Results results_of(const Json& document, const std::string& file) {
           document};
 }
 
-std::string joined(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ",\n") + item;
-  return text;
-}
-
-std::string written(const Json& json) {
-  std::string text;
-  write_json(json, text);
-  return text;
-}
-
 }  // namespace
 
 Results read_results(const std::filesystem::path& path) {
@@ -96,7 +83,7 @@ Results parse_results(std::string_view text, const std::string& file) {
 
 std::string merged(const std::vector<Results>& files) {
   require(!files.empty(), "merged", "needs at least 1 file, got 0");
-  std::vector<std::string> order;
+  std::vector<JsonText> order;
   std::map<std::tuple<std::string, std::string, index_t>, std::pair<double, std::size_t>> seen;
   const Results* first = nullptr;
   const Results* levels = nullptr;
@@ -106,23 +93,27 @@ std::string merged(const std::vector<Results>& files) {
     std::size_t i = 0;
     for (const Json& item : results.document.at("cases").items()) {
       if (item.has("failure")) {
-        order.push_back(written(item));
+        order.emplace_back(item);
         continue;
       }
       const Result& result = results.cases[i++];
       const auto [place, is_new] =
           seen.try_emplace({result.name, result.by, result.threads}, result.best_s, order.size());
       if (is_new) {
-        order.push_back(written(item));
+        order.emplace_back(item);
       } else if (result.best_s < place->second.first) {
         place->second.first = result.best_s;
-        order[place->second.second] = written(item);
+        order[place->second.second] = item;
       }
     }
   }
-  return str_cat("{\"machine\":", first != nullptr ? written(first->machine) : "{}",
-                 ",\n\"cases\":[\n", joined(order), "\n],\n\"bandwidth\":",
-                 levels != nullptr ? written(levels->document.at("bandwidth")) : "[]", "}\n");
+  return JsonObject(JsonLayout{.between = ",\n"})
+             .add("machine", first != nullptr ? JsonText(first->machine) : JsonObject())
+             .add("cases", json_list(order, std::identity(), {"\n", ",\n", "\n"}))
+             .add("bandwidth",
+                  levels != nullptr ? JsonText(levels->document.at("bandwidth")) : JsonList())
+             .text() +
+         "\n";
 }
 
 std::optional<double> size_in(const std::string& name, const std::string& key) {

@@ -126,7 +126,7 @@ std::string svg_picture(const std::string& description, const std::vector<Panel>
 void write_picture(const std::filesystem::path& folder, const std::string& name,
                    const std::string& description, const std::vector<Panel>& panels) {
   const std::string text = svg_picture(description, panels);
-  write_file(folder / name, {std::as_bytes(std::span(text))});
+  write_text(folder / name, text);
   std::printf("wrote %s\n", (folder / name).c_str());
 }
 

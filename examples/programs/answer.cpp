@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
+#include "tensor/io/json.h"
 #include "tensor/printable.h"
 
 namespace {
@@ -49,15 +49,13 @@ std::vector<models::Question> questions_of(const Options& o) {
 }
 
 std::string json_of(const std::vector<models::Answer>& answers) {
-  return "{\"answers\":" +
-         examples::json_list(answers,
-                             [](const models::Answer& answer) {
-                               return str_cat("{\"text\":", json_quoted(answer.text),
-                                              ",\"score\":", examples::json_number(answer.score),
-                                              ",\"begin\":", answer.bytes.begin,
-                                              ",\"end\":", answer.bytes.end, '}');
-                             }) +
-         '}';
+  const auto one = [](const models::Answer& answer) {
+    return JsonObject({{"text", answer.text},
+                       {"score", answer.score},
+                       {"begin", answer.bytes.begin},
+                       {"end", answer.bytes.end}});
+  };
+  return JsonObject({{"answers", json_list(answers, one)}}).text();
 }
 
 void print(std::ostream& out, const std::vector<models::Answer>& answers, const Options& o) {

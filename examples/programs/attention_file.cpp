@@ -137,7 +137,7 @@ void AttentionFile::write(index_t count, const TokensOf& tokens_of,
                                                : str_cat("mean of ", layer.size(0), " heads");
   const std::string title =
       "Attention: layer " + numbered(view.layers, text.weights.size() - 1) + ", " + heads;
-  pages::write_text(file_, pages::attention_svg(mean(layer, {0}), text.tokens, title));
+  write_text(file_, pages::attention_svg(mean(layer, {0}), text.tokens, title));
 }
 
 void AttentionFile::write(index_t count, const text::Tokenizer& tokenizer,

@@ -11,12 +11,12 @@
 
 #include "examples/programs/command.h"
 #include "examples/programs/console.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/io/json.h"
 #include "tensor/printable.h"
 
 namespace {
@@ -24,13 +24,10 @@ namespace {
 using namespace tessera;
 
 std::string json_of(std::span<const models::ClassScore> classes) {
-  return "{\"classes\":" +
-         examples::json_list(classes,
-                             [](const models::ClassScore& each) {
-                               return "{\"label\":" + json_quoted(each.label) +
-                                      ",\"score\":" + examples::json_number(each.score) + '}';
-                             }) +
-         '}';
+  const auto one = [](const models::ClassScore& each) {
+    return JsonObject({{"label", each.label}, {"score", each.score}});
+  };
+  return JsonObject({{"classes", json_list(classes, one)}}).text();
 }
 
 void print(std::ostream& out, const std::vector<std::vector<models::ClassScore>>& results,

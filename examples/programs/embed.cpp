@@ -14,13 +14,13 @@
 
 #include "examples/programs/command.h"
 #include "examples/programs/console.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/scored_lines.h"
 #include "examples/programs/shared_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
+#include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 
 namespace {
@@ -144,9 +144,9 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
 void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto row = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
-    std::cout << str_cat("{\"line\":", i + 1, ",\"text\":", json_quoted(lines[i]),
-                         ",\"vector\":", examples::json_list(row, examples::json_number<float>),
-                         "}\n");
+    std::cout
+        << JsonObject({{"line", i + 1}, {"text", lines[i]}, {"vector", json_list(row)}}).text()
+        << '\n';
   }
 }
 

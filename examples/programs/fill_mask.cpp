@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/shared_lines.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json.h"
 #include "tensor/printable.h"
 
 namespace {
@@ -32,23 +32,18 @@ void print_rows(std::ostream& out, const std::vector<models::Blank>& blanks) {
 }
 
 std::string json_of(const std::vector<models::Blank>& blanks) {
-  using examples::json_list;
-  return "{\"blanks\":" +
-         json_list(blanks,
-                   [](const models::Blank& blank) {
-                     return str_cat("{\"begin\":", blank.bytes.begin, ",\"end\":", blank.bytes.end,
-                                    ",\"fillings\":") +
-                            json_list(blank.fillings,
-                                      [](const models::Filling& filling) {
-                                        return str_cat("{\"id\":", filling.id,
-                                                       ",\"token\":", json_quoted(filling.token),
-                                                       ",\"text\":", json_quoted(filling.text),
-                                                       ",\"score\":",
-                                                       examples::json_number(filling.score), '}');
-                                      }) +
-                            '}';
-                   }) +
-         '}';
+  const auto filled = [](const models::Filling& filling) {
+    return JsonObject({{"id", filling.id},
+                       {"token", filling.token},
+                       {"text", filling.text},
+                       {"score", filling.score}});
+  };
+  const auto one = [&](const models::Blank& blank) {
+    return JsonObject({{"begin", blank.bytes.begin},
+                       {"end", blank.bytes.end},
+                       {"fillings", json_list(blank.fillings, filled)}});
+  };
+  return JsonObject({{"blanks", json_list(blanks, one)}}).text();
 }
 
 /// **Errors**: a line without a blank.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/json_text.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
@@ -55,21 +54,17 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
 }
 
 std::string json_of(const std::string& file, const SafetensorsFile& opened) {
-  using examples::json_list;
-  const auto number = [](index_t value) { return std::to_string(value); };
-  std::string metadata;
-  for (const auto& [key, value] : opened.metadata()) {
-    metadata += (metadata.empty() ? "" : ",") + json_quoted(key) + ':' + json_quoted(value);
-  }
-  return "{\"file\":" + json_quoted(file) + ",\"metadata\":{" + metadata + "},\"tensors\":" +
-         json_list(opened.stored(),
-                   [&](const StoredTensor& tensor) {
-                     return "{\"name\":" + json_quoted(tensor.name) +
-                            ",\"dtype\":" + json_quoted(tensor.dtype) +
-                            ",\"shape\":" + json_list(tensor.shape, number) +
-                            ",\"bytes\":" + number(tensor.bytes) + '}';
-                   }) +
-         '}';
+  JsonObject metadata;
+  for (const auto& [key, value] : opened.metadata()) metadata.add(key, value);
+  const auto one = [](const StoredTensor& tensor) {
+    return JsonObject({{"name", tensor.name},
+                       {"dtype", tensor.dtype},
+                       {"shape", json_list(tensor.shape)},
+                       {"bytes", tensor.bytes}});
+  };
+  return JsonObject(
+             {{"file", file}, {"metadata", metadata}, {"tensors", json_list(opened.stored(), one)}})
+      .text();
 }
 
 }  // namespace

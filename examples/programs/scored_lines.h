@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "examples/programs/console.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/progress.h"
 #include "tensor/error.h"
+#include "tensor/io/json.h"
 
 namespace tessera::examples {
 
@@ -19,8 +19,7 @@ template <class Score>
 void print_scored_line(const std::vector<std::string>& lines, std::size_t i, Score score,
                        bool json) {
   if (json) {
-    std::cout << str_cat("{\"line\":", i + 1, ",\"score\":", json_number(score),
-                         ",\"text\":", json_quoted(lines[i]), "}\n");
+    std::cout << JsonObject({{"line", i + 1}, {"score", score}, {"text", lines[i]}}).text() << '\n';
   } else {
     std::cout << fixed(score, 4) << '\t' << i + 1 << '\t' << escaped_line(lines[i]) << '\n';
   }

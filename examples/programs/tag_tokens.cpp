@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/shared_lines.h"
 #include "models/hugging_face/token_tagger.h"
+#include "tensor/io/json.h"
 #include "tensor/printable.h"
 
 namespace {
@@ -20,16 +20,14 @@ namespace {
 using namespace tessera;
 
 std::string json_of(const std::vector<models::Tag>& tags, const std::string& line) {
-  return "{\"tags\":" +
-         examples::json_list(tags,
-                             [&](const models::Tag& tag) {
-                               return str_cat(
-                                   "{\"label\":", json_quoted(tag.label),
-                                   ",\"score\":", examples::json_number(tag.score),
-                                   ",\"begin\":", tag.bytes.begin, ",\"end\":", tag.bytes.end,
-                                   ",\"text\":", json_quoted(text::text_at(line, tag.bytes)), '}');
-                             }) +
-         '}';
+  const auto one = [&](const models::Tag& tag) {
+    return JsonObject({{"label", tag.label},
+                       {"score", tag.score},
+                       {"begin", tag.bytes.begin},
+                       {"end", tag.bytes.end},
+                       {"text", text::text_at(line, tag.bytes)}});
+  };
+  return JsonObject({{"tags", json_list(tags, one)}}).text();
 }
 
 /// The tags of a line and, unless it is an object of JSON, its number.

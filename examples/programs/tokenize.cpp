@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "examples/programs/json_text.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/same_files.h"
 #include "examples/programs/shared_lines.h"
@@ -21,6 +20,7 @@
 #include "models/text/tokenizers.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json.h"
 #include "tensor/parse_number.h"
 #include "tensor/printable.h"
 
@@ -57,21 +57,19 @@ void print_table(std::ostream& out, const text::Tokenizer& tokenizer,
 }
 
 std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
-  using examples::json_list;
-  const auto number = [](index_t value) { return std::to_string(value); };
-  return "{\"ids\":" + json_list(encoding.ids, number) + ",\"tokens\":" +
-         json_list(encoding.ids, [&](index_t id) { return json_quoted(tokenizer.token(id)); }) +
-         ",\"offsets\":" +
-         json_list(encoding.offsets,
-                   [](const text::Span& bytes) {
-                     return str_cat('[', bytes.begin, ',', bytes.end, ']');
-                   }) +
-         ",\"types\":" + json_list(encoding.types, number) + ",\"texts\":" +
-         json_list(encoding.texts,
-                   [](index_t text) {
-                     return text == text::kNoText ? std::string("null") : std::to_string(text);
-                   }) +
-         '}';
+  const auto token = [&](index_t id) { return tokenizer.token(id); };
+  const auto offset = [](const text::Span& bytes) {
+    return JsonList().add(bytes.begin).add(bytes.end);
+  };
+  const auto place = [](index_t number) {
+    return number == text::kNoText ? std::nullopt : std::optional(number);
+  };
+  return JsonObject({{"ids", json_list(encoding.ids)},
+                     {"tokens", json_list(encoding.ids, token)},
+                     {"offsets", json_list(encoding.offsets, offset)},
+                     {"types", json_list(encoding.types)},
+                     {"texts", json_list(encoding.texts, place)}})
+      .text();
 }
 
 /// Encodes some lines at a time, on all threads, and prints them.

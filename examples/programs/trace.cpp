@@ -137,7 +137,7 @@ void write_trace(const std::string& file, const Trace& trace) {
     }
     text += row.back() + '\n';
   }
-  write_file(file, {std::as_bytes(std::span(text))});
+  write_text(file, text);
 }
 
 Trace read_trace(const std::string& file) {

@@ -85,9 +85,9 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
 std::string config_text(const ModelFolder& from, const SavedModel& model) {
   const std::string name =
       std::string(from.family->classes) + std::string(model.task.empty() ? "Model" : model.task);
-  JsonChanges changes = {{"architectures", "[" + json_quoted(name) + "]"}};
+  JsonMembers changes = {{"architectures", JsonList().add(name)}};
   for (const char* key : {"torch_dtype", "dtype"}) {
-    if (from.config.has(key)) changes.emplace_back(key, "\"float32\"");
+    if (from.config.has(key)) changes.emplace_back(key, "float32");
   }
   changes.insert(changes.end(), model.config.begin(), model.config.end());
   return edited(from.config, changes);

@@ -19,7 +19,7 @@ struct SavedModel {
   std::string_view task;             // "ForSequenceClassification"; empty: only the encoder
   nn::StateDict parameters;          // by our names
   std::vector<Rename> renames = {};  // of them, as for load_weights
-  JsonChanges config = {};           // further changes to config.json
+  JsonMembers config = {};           // further changes to config.json
 };
 
 /// Writes config.json, model.safetensors and the tokenizer's files of a model that was opened

@@ -83,7 +83,7 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
   require(!labels.empty(), op, "labels must not be empty");
   std::set<std::string_view> seen;
   for (const std::string& label : labels) {
-    json_quoted(label, op);  // which checks that it is UTF-8
+    JsonText(label, op);  // which checks that it is UTF-8
     require(seen.insert(label).second, op, "labels must be different, got ", printable(label),
             " twice");
   }

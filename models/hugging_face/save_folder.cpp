@@ -13,6 +13,7 @@
 #include "models/hugging_face/new_folder.h"
 #include "nn/state_dict.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/io/safetensors.h"
 
 namespace tessera::models {
@@ -22,50 +23,51 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The changes that give a config these labels; none if it has them.
-JsonChanges label_changes(const Json& config, const std::vector<std::string>& labels,
+JsonMembers label_changes(const Json& config, const std::vector<std::string>& labels,
                           const Tensor& classifier) {
   require(classifier.size(0) == std::ssize(labels), kSaveFolderOp, "number of labels must be ",
           classifier.size(0), ", the rows of classifier.weight, got ", labels.size());
-  JsonChanges names, numbers;
+  JsonMembers names, numbers;
   std::map<std::string_view, std::size_t> places;  // labels may share a name, but not a key
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const std::string number = std::to_string(i);
-    names.emplace_back(number, json_quoted(labels[i], kSaveFolderOp));
+    names.emplace_back(std::to_string(i), JsonText(labels[i], kSaveFolderOp));
     const auto [place, is_new] = places.emplace(labels[i], numbers.size());
     if (is_new) {
-      numbers.emplace_back(labels[i], number);
+      numbers.emplace_back(labels[i], i);
     } else {
-      numbers[place->second].second = number;
+      numbers[place->second].second = i;
     }
   }
-  JsonChanges changes = {{"id2label", json_value(names)}, {"label2id", json_value(numbers)}};
+  JsonMembers changes = {{"id2label", JsonObject(kObjectInLine).add(names)},
+                         {"label2id", JsonObject(kObjectInLine).add(numbers)}};
   if (config.has("num_labels")) {
-    changes.emplace_back("num_labels", std::to_string(labels.size()));
+    changes.emplace_back("num_labels", labels.size());
   }
   return changes;
 }
 
 /// The problem_type that makes transformers' text classification score so, where the config's does
 /// not: for a new head it is that of another model.
-void add_scoring(const Json& config, const TextClassifier& task, JsonChanges& changes) {
+void add_scoring(const Json& config, const TextClassifier& task, JsonMembers& changes) {
   if (text_scoring(config, std::ssize(task.labels)) == task.scoring) return;
-  changes.emplace_back("problem_type", task.scoring == Scoring::kNone ? "\"regression\""
+  changes.emplace_back("problem_type", task.scoring == Scoring::kNone ? "regression"
                                        : task.scoring == Scoring::kSigmoid
-                                           ? "\"multi_label_classification\""
-                                           : "\"single_label_classification\"");
+                                           ? "multi_label_classification"
+                                           : "single_label_classification");
 }
 
 /// The same for a CrossEncoder, which has a key of its own.
-void add_scoring(const Json& config, const CrossEncoder& task, JsonChanges& changes) {
+void add_scoring(const Json& config, const CrossEncoder& task, JsonMembers& changes) {
   if (pair_scoring(config, std::ssize(task.labels)) == task.scoring) return;
-  const char* const type = task.scoring == Scoring::kNone ? "\"torch.nn.modules.linear.Identity\""
+  const char* const type = task.scoring == Scoring::kNone ? "torch.nn.modules.linear.Identity"
                            : task.scoring == Scoring::kSigmoid
-                               ? "\"torch.nn.modules.activation.Sigmoid\""
-                               : "\"torch.nn.modules.activation.Softmax\"";
+                               ? "torch.nn.modules.activation.Sigmoid"
+                               : "torch.nn.modules.activation.Softmax";
   const auto settings = config.find("sentence_transformers");
+  const JsonMembers changed = {{"activation_fn", type}};
   changes.emplace_back("sentence_transformers", settings
-                                                    ? edited(*settings, {{"activation_fn", type}})
-                                                    : json_value({{"activation_fn", type}}));
+                                                    ? JsonText::written(edited(*settings, changed))
+                                                    : JsonObject(kObjectInLine).add(changed));
 }
 
 void finish(NewFolder& folder, const SaveOptions& options) {
@@ -89,7 +91,7 @@ template <class Task>
 void save_classifier(const fs::path& to, const fs::path& from, const Task& task,
                      const SaveOptions& options) {
   const ModelFolder folder(from);
-  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  JsonMembers config = label_changes(folder.config, task.labels, task.model.classifier.weight);
   add_scoring(folder.config, task, config);
   const SavedModel model = {.task = "ForSequenceClassification",
                             .parameters = nn::state_dict(task.model),
@@ -123,7 +125,7 @@ void save_folder(const fs::path& to, const fs::path& from, const CrossEncoder& t
 void save_folder(const fs::path& to, const fs::path& from, const TokenTagger& task,
                  const SaveOptions& options) {
   const ModelFolder folder(from);
-  JsonChanges config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  JsonMembers config = label_changes(folder.config, task.labels, task.model.classifier.weight);
   save(to, folder,
        {.task = "ForTokenClassification",
         .parameters = nn::state_dict(task.model),
@@ -160,23 +162,22 @@ class ModuleList {
  public:
   /// The name of the next module's folder, unless `path` says another.
   std::string add(const std::string& kind, const std::string& path) {
-    rows_.push_back(json_value({{"idx", std::to_string(rows_.size())},
-                                {"name", json_quoted(std::to_string(rows_.size()))},
-                                {"path", json_quoted(path)},
-                                {"type", json_quoted("sentence_transformers.models." + kind)}}));
+    rows_.add(JsonObject(kObjectInLine)
+                  .add("idx", count_)
+                  .add("name", std::to_string(count_))
+                  .add("path", path)
+                  .add("type", "sentence_transformers.models." + kind));
+    ++count_;
     return path;
   }
   std::string add(const std::string& kind) {
-    return add(kind, std::to_string(rows_.size()) + '_' + kind);
+    return add(kind, std::to_string(count_) + '_' + kind);
   }
-  std::string text() const {
-    std::string text = "[";
-    for (const std::string& row : rows_) text += (text.size() > 1 ? ",\n  " : "\n  ") + row;
-    return text + "\n]\n";
-  }
+  std::string text() const { return rows_.text() + '\n'; }
 
  private:
-  std::vector<std::string> rows_;
+  JsonList rows_{kJsonLines};
+  index_t count_ = 0;
 };
 
 /// The encoder with its pooling, or the table, and the tokenizer. Returns the folder that has them.

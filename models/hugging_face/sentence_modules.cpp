@@ -266,15 +266,15 @@ index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModu
 
 namespace {
 
-JsonChanges switched_on(const std::vector<Pooling>& modes) {
-  JsonChanges values;
+JsonMembers switched_on(const std::vector<Pooling>& modes) {
+  JsonMembers values;
   std::size_t next = 0;
   for (const Switch& mode : kSwitches) {
     const bool on = next < modes.size() && modes[next].name == mode.pooling.name;
-    values.emplace_back(mode.key, on ? "true" : "false");
+    values.emplace_back(mode.key, on);
     if (on) ++next;
   }
-  return next == modes.size() ? values : JsonChanges{};
+  return next == modes.size() ? values : JsonMembers{};
 }
 
 void write_dense(const Path& folder, const Dense& dense) {
@@ -284,11 +284,10 @@ void write_dense(const Path& folder, const Dense& dense) {
   const nn::Linear& linear = dense.linear;
   std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
   if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
-  write_text(folder / "config.json",
-             json_object({{"in_features", std::to_string(linear.weight.size(1))},
-                          {"out_features", std::to_string(linear.weight.size(0))},
-                          {"bias", linear.bias.defined() ? "true" : "false"},
-                          {"activation_function", json_quoted(found->type)}}));
+  write_text(folder / "config.json", file_of({{"in_features", linear.weight.size(1)},
+                                              {"out_features", linear.weight.size(0)},
+                                              {"bias", linear.bias.defined()},
+                                              {"activation_function", found->type}}));
   save_safetensors(folder / "model.safetensors", tensors);
 }
 
@@ -296,8 +295,7 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
   require(norm.bias.defined() && norm.eps == nn::LayerNorm(1).eps, "save_folder",
           "LayerNorm must have a bias and eps ", nn::LayerNorm(1).eps,
           ", as in sentence-transformers");
-  write_text(folder / "config.json",
-             json_object({{"dimension", std::to_string(norm.weight.size(0))}}));
+  write_text(folder / "config.json", file_of({{"dimension", norm.weight.size(0)}}));
   save_safetensors(folder / "model.safetensors",
                    {{"norm.weight", norm.weight}, {"norm.bias", norm.bias}});
 }
@@ -305,17 +303,16 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
 }  // namespace
 
 void write_pooling(const Path& folder, const SentencePooling& pooling, index_t width) {
-  JsonChanges values = switched_on(pooling.modes);
+  JsonMembers values = switched_on(pooling.modes);
   if (values.empty()) {  // an order that only newer files can say
-    std::vector<std::string> names;
-    for (const Pooling& mode : pooling.modes) names.emplace_back(mode.name);
-    values = {{"embedding_dimension", std::to_string(width)},
-              {"pooling_mode", json_list(names, "save_folder")}};
+    const auto name = [](const Pooling& mode) { return JsonText(mode.name, "save_folder"); };
+    values = {{"embedding_dimension", width},
+              {"pooling_mode", json_list(pooling.modes, name, kListInLine)}};
   } else {
-    values.insert(values.begin(), {"word_embedding_dimension", std::to_string(width)});
+    values.insert(values.begin(), {"word_embedding_dimension", width});
   }
-  values.emplace_back("include_prompt", pooling.include_prompt ? "true" : "false");
-  write_text(folder / "config.json", json_object(values));
+  values.emplace_back("include_prompt", pooling.include_prompt);
+  write_text(folder / "config.json", file_of(values));
 }
 
 const char* kind_of(const SentenceModule& module) {

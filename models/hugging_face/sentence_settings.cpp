@@ -5,6 +5,7 @@
 #include "models/hugging_face/json_edit.h"
 #include "models/text/unicode.h"
 #include "models/text/utf8.h"
+#include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
 namespace tessera::models {
@@ -72,25 +73,22 @@ SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_
 
 void write_sentence_settings(const Path& to, const Path& encoder_to,
                              const SentenceSettings& settings, const Path& from) {
-  JsonChanges prompts;
+  JsonMembers prompts;
   for (const auto& [name, text] : settings.prompts) {
-    prompts.emplace_back(name, json_quoted(text, "save_folder"));
+    prompts.emplace_back(name, JsonText(text, "save_folder"));
   }
-  const JsonChanges changes = {
-      {"prompts", json_value(prompts)},
-      {"default_prompt_name",
-       settings.default_prompt ? json_quoted(*settings.default_prompt, "save_folder") : "null"},
-      {"similarity_fn_name",
-       json_quoted(kSimilarities[static_cast<std::size_t>(settings.similarity)])},
+  const JsonMembers changes = {
+      {"prompts", JsonObject(kObjectInLine).add(prompts)},
+      {"default_prompt_name", settings.default_prompt},
+      {"similarity_fn_name", kSimilarities[static_cast<std::size_t>(settings.similarity)]},
   };
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);
-  write_text(to / file, old ? edited(*old, changes) : json_object(changes));
-  write_text(
-      encoder_to / "sentence_bert_config.json",
-      json_object({{"max_seq_length", settings.max_length > 0 ? std::to_string(settings.max_length)
-                                                              : std::string("null")},
-                   {"do_lower_case", settings.lower_case ? "true" : "false"}}));
+  write_text(to / file, old ? edited(*old, changes) : file_of(changes));
+  write_text(encoder_to / "sentence_bert_config.json",
+             file_of({{"max_seq_length",
+                       settings.max_length > 0 ? std::optional(settings.max_length) : std::nullopt},
+                      {"do_lower_case", settings.lower_case}}));
 }
 
 std::string cleaned(std::string_view text, bool lower_case) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <span>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -75,7 +74,7 @@ std::string escape(std::string_view text) {
 std::string json_text(std::string_view text) {
   const std::string valid =
       by_character(text, [](std::string_view character) { return character; });
-  return by_character(json_quoted(valid), [](std::string_view character) {
+  return by_character(JsonText(valid).text(), [](std::string_view character) {
     return character == "<" ? std::string_view("\\u003c") : character;
   });
 }
@@ -101,10 +100,6 @@ std::string page_html(const Page& page) {
 
 void write_page(const std::filesystem::path& path, const Page& page) {
   write_text(path, page_html(page));
-}
-
-void write_text(const std::filesystem::path& path, std::string_view text) {
-  write_file(path, {std::as_bytes(std::span(text.data(), text.size()))});
 }
 
 }  // namespace tessera::pages

@@ -32,9 +32,6 @@ std::string page_html(const Page& page);
 /// **Errors**: as page_html() and write_file().
 void write_page(const std::filesystem::path& path, const Page& page);
 
-/// Writes `text` as the file `path`, whole or not at all. **Errors**: as write_file().
-void write_text(const std::filesystem::path& path, std::string_view text);
-
 /// Plain text as it stands in HTML, XML and attributes in quotes: & < > " ' become entities. What is
 /// not UTF-8, or no character of XML, becomes U+FFFD.
 std::string escape(std::string_view text);

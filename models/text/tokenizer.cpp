@@ -301,8 +301,7 @@ std::string Tokenizer::decode_text(std::span<const index_t> ids) const {
 }
 
 void Tokenizer::save(const std::filesystem::path& path) const {
-  const std::string text = to_text();
-  write_file(path, {std::as_bytes(std::span(text))});
+  write_text(path, to_text());
 }
 
 }  // namespace tessera::text

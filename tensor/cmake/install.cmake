@@ -42,7 +42,6 @@ set(private
   models/text/pipeline/word_pre_tokenizers.h
   models/text/unicode_tables.h
   tensor/io/json_document.h
-  tensor/io/json_writer.h
   tensor/io/locked_file.h
   models/hugging_face/config.h
   models/hugging_face/families/families.h

@@ -74,6 +74,10 @@ inline void write_file(const std::filesystem::path& path,
                        std::initializer_list<std::span<const std::byte>> parts) {
   write_file(path, std::span(parts.begin(), parts.size()));
 }
+/// The same for a file of text.
+inline void write_text(const std::filesystem::path& path, std::string_view text) {
+  write_file(path, {std::as_bytes(std::span(text))});
+}
 
 /// Throws the errors that write_file has before it writes: makes its temporary file and removes the file
 /// again. For programs that write after long work. Also an error: `path` is a folder.

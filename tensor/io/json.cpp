@@ -248,12 +248,4 @@ std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimit
   return read_json(path, limits);
 }
 
-std::string json_quoted(std::string_view text, const char* op) {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    fail(op, "text must be UTF-8, got ", printable(text));
-  }
-}
-
 }  // namespace tessera

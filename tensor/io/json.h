@@ -1,4 +1,4 @@
-// JSON from untrusted files: read once, checked, and looked up by key.
+// JSON from untrusted files, read once, checked and looked up by key; and JSON text for files of ours.
 //
 //   const Json config = read_json("model/config.json");
 //   const index_t layers = config.integer("num_hidden_layers", {1, 1000});
@@ -8,21 +8,31 @@
 // A value of a wrong type or range is an error that names the file and the place:
 //
 //   model/config.json: num_hidden_layers: must be an integer from 1 to 1000, got the text 'six'
+//
+// Text is made of values:
+//
+//   JsonObject({{"label", name}, {"score", 0.5f}, {"bytes", json_list(offsets)}}).text()
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "tensor/error.h"
 #include "tensor/kernels/types.h"
 
-// Exported, though json.cpp is compiled as hidden.
+// Exported, though the sources that define it are compiled as hidden.
 #pragma GCC visibility push(default)
 
 namespace tessera {
@@ -160,9 +170,100 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {})
 /// The same, nothing if there is no such file.
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-/// `text` in quotes, as JSON has it. **Errors**: std::invalid_argument in the name of `op`: it is
-/// not UTF-8.
-std::string json_quoted(std::string_view text, const char* op = "json_quoted");
+/// The white space and signs around and between the values of a list or an object.
+struct JsonLayout {
+  std::string_view before = "";
+  std::string_view between = ",";
+  std::string_view after = "";
+  std::string_view colon = ":";
+};
+/// One value per line.
+inline constexpr JsonLayout kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
+
+class JsonList;
+class JsonObject;
+
+/// A value as JSON text.
+class JsonText {
+ public:
+  /// A value that was read, without white space. Numbers keep their values, not their digits, and
+  /// 1.0 does not become the integer 1.
+  JsonText(const Json& json);
+  /// Text in quotes. **Errors**: std::invalid_argument in the name of `op`: it is not UTF-8.
+  JsonText(std::string_view text, const char* op = "json");
+  JsonText(const std::string& text) : JsonText(std::string_view(text)) {}
+  JsonText(const char* text) : JsonText(std::string_view(text)) {}
+  /// The shortest number that reads as the same value; null for what JSON has no number for.
+  template <class T>
+  requires std::is_arithmetic_v<T> JsonText(T value) : text_(number(value)) {}
+  JsonText(JsonList list);
+  JsonText(JsonObject object);
+  /// null, also for what is absent.
+  JsonText(std::nullptr_t) : text_("null") {}
+  template <class T>
+  JsonText(const std::optional<T>& value) : text_(value ? JsonText(*value).text_ : "null") {}
+  /// What is JSON already.
+  static JsonText written(std::string json);
+
+  const std::string& text() const& { return text_; }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  JsonText() = default;
+  static std::string number(bool value) { return value ? "true" : "false"; }
+  static std::string number(std::integral auto value) { return std::to_string(value); }
+  static std::string number(float value);
+  static std::string number(double value);
+
+  std::string text_;
+};
+
+/// A list that grows: `JsonList().add(1).add("a")` is [1,"a"].
+class JsonList {
+ public:
+  explicit JsonList(const JsonLayout& layout = {}) : layout_(layout) {}
+  JsonList& add(const JsonText& value);
+  JsonText closed() const&;
+  JsonText closed() &&;
+  std::string text() const& { return closed().text(); }
+  std::string text() && { return std::move(*this).closed().text(); }
+
+ private:
+  JsonLayout layout_;
+  std::string text_ = "[";
+};
+/// The list of `value(item)` for each item.
+template <class Items, class Value = std::identity>
+JsonList json_list(const Items& items, const Value& value = {}, const JsonLayout& layout = {}) {
+  JsonList list(layout);
+  for (const auto& item : items) list.add(value(item));
+  return list;
+}
+
+/// Keys and their values.
+using JsonMembers = std::vector<std::pair<std::string, JsonText>>;
+
+/// An object that grows: `JsonObject({{"a", 1}}).add("b", true)` is {"a":1,"b":true}.
+class JsonObject {
+ public:
+  explicit JsonObject(const JsonLayout& layout = {}) : layout_(layout) {}
+  JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) {
+    for (const auto& [key, value] : members) add(key, value);
+  }
+  JsonObject& add(std::string_view key, const JsonText& value);
+  JsonObject& add(const JsonMembers& members);
+  JsonText closed() const&;
+  JsonText closed() &&;
+  std::string text() const& { return closed().text(); }
+  std::string text() && { return std::move(*this).closed().text(); }
+
+ private:
+  JsonLayout layout_;
+  std::string text_ = "{";
+};
+
+inline JsonText::JsonText(JsonList list) : JsonText(std::move(list).closed()) {}
+inline JsonText::JsonText(JsonObject object) : JsonText(std::move(object).closed()) {}
 
 }  // namespace tessera
 

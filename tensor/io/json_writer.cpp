@@ -1,7 +1,13 @@
-#include "tensor/io/json_writer.h"
-
+// Values to JSON text.
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tensor/error.h"
+#include "tensor/io/json.h"
+#include "tensor/printable.h"
 
 namespace tessera {
 
@@ -10,8 +16,15 @@ namespace {
 template <class T>
 std::string digits_of(T value) {
   std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  return {digits.data(), end};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+std::string quoted(std::string_view text, const char* op = "json") {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail(op, "text must be UTF-8, got ", printable(text));
+  }
 }
 
 /// What is no integer in the file becomes none: some readers tell 1.0 from 1.
@@ -20,9 +33,7 @@ std::string number_text(double value) {
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
-}  // namespace
-
-void write_json(const Json& json, std::string& out) {
+void append(const Json& json, std::string& out) {
   switch (json.kind()) {
     case Json::Kind::kNull:
       out += "null";
@@ -37,7 +48,7 @@ void write_json(const Json& json, std::string& out) {
       out += number_text(json.number());
       return;
     case Json::Kind::kText:
-      out += json_quoted(json.text());
+      out += quoted(json.text());
       return;
     case Json::Kind::kList:
     case Json::Kind::kObject:
@@ -48,10 +59,65 @@ void write_json(const Json& json, std::string& out) {
   for (const Json& value : json.items()) {
     if (!first) out += ',';
     first = false;
-    if (json.is_object()) (out += json_quoted(value.key())) += ':';
-    write_json(value, out);
+    if (json.is_object()) (out += quoted(value.key())) += ':';
+    append(value, out);
   }
   out += json.is_list() ? ']' : '}';
+}
+
+/// Begins the next value of a list or an object.
+void add_sign(std::string& text, const JsonLayout& layout) {
+  text += text.size() == 1 ? layout.before : layout.between;
+}
+
+}  // namespace
+
+JsonText::JsonText(const Json& json) {
+  append(json, text_);
+}
+JsonText::JsonText(std::string_view text, const char* op) : text_(quoted(text, op)) {}
+
+JsonText JsonText::written(std::string json) {
+  JsonText text;
+  text.text_ = std::move(json);
+  return text;
+}
+
+std::string JsonText::number(float value) {
+  return std::isfinite(value) ? digits_of(value) : "null";
+}
+std::string JsonText::number(double value) {
+  return std::isfinite(value) ? digits_of(value) : "null";
+}
+
+JsonList& JsonList::add(const JsonText& value) {
+  add_sign(text_, layout_);
+  text_ += value.text();
+  return *this;
+}
+JsonText JsonList::closed() const& {
+  return JsonList(*this);
+}
+JsonText JsonList::closed() && {
+  (text_ += layout_.after) += ']';
+  return JsonText::written(std::move(text_));
+}
+
+JsonObject& JsonObject::add(std::string_view key, const JsonText& value) {
+  add_sign(text_, layout_);
+  ((text_ += quoted(key)) += layout_.colon) += value.text();
+  return *this;
+}
+JsonObject& JsonObject::add(const JsonMembers& members) {
+  for (const auto& [key, value] : members) add(key, value);
+  return *this;
+}
+JsonText JsonObject::closed() const& {
+  return JsonObject(*this);
+}
+JsonText JsonObject::closed() && {
+  (text_ += layout_.after) += '}';
+  return JsonText::written(std::move(text_));
 }
 
 }  // namespace tessera

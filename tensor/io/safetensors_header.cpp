@@ -56,6 +56,7 @@ index_t count_values(const SafetensorsHeader& header) {
 void check_name(const std::string& name) {
   require(!name.empty() && name.size() <= kMaxName, kSaveOp, "name must have 1 to ", kMaxName,
           " bytes, got ", name.size(), " in ", printable(name));
+  JsonText(name, kSaveOp);  // which checks that it is UTF-8
 }
 
 }  // namespace
@@ -83,32 +84,24 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   require(count_values(header) <= kMaxValues, kSaveOp,
           "number of values in the header must be at most ", kMaxValues, ", got ",
           header.entries.size(), " tensors and ", header.metadata.size(), " texts");
-  std::string text = "{";
-  const auto add_key = [&](const std::string& key) {
-    if (text.back() != '{') text += ',';
-    text += json_quoted(key, kSaveOp) + ':';
-  };
+  JsonObject object;
   if (!header.metadata.empty()) {
-    add_key(std::string(kMetadata));
-    text += '{';
+    JsonObject texts;
     for (const auto& [key, value] : header.metadata) {
       check_name(key);
-      add_key(key);
-      text += json_quoted(value, kSaveOp);
+      texts.add(key, JsonText(value, kSaveOp));
     }
-    text += '}';
+    object.add(kMetadata, texts);
   }
   for (const SafetensorsEntry& entry : header.entries) {
     check_name(entry.name);
     require(entry.name != kMetadata, kSaveOp, "name of a tensor must not be ", kMetadata);
-    add_key(entry.name);
-    text += str_cat(R"({"dtype":")", entry.dtype, R"(","shape":[)");
-    for (index_t axis = 0; axis < entry.shape.size(); ++axis) {
-      text += str_cat(axis == 0 ? "" : ",", entry.shape[axis]);
-    }
-    text += str_cat(R"(],"data_offsets":[)", entry.begin, ',', entry.end, "]}");
+    object.add(entry.name,
+               JsonObject({{"dtype", entry.dtype},
+                           {"shape", json_list(entry.shape)},
+                           {"data_offsets", JsonList().add(entry.begin).add(entry.end)}}));
   }
-  return text += '}';
+  return object.text();
 }
 
 }  // namespace tessera

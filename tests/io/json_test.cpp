@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -169,8 +172,27 @@ TEST(Json, ReadsFiles) {
 
 TEST(Json, QuotesText) {
   const std::string text = "a\"b\\\n\x01\xc3\xa9";
-  EXPECT_EQ(parse(json_quoted(text)).text(), text);
-  EXPECT_THROW(json_quoted("\xff"), std::invalid_argument);
+  EXPECT_EQ(JsonText(text).text(), R"("a\"b\\\n\u0001é")");
+  EXPECT_EQ(parse(JsonText(text).text()).text(), text);
+  EXPECT_TRUE(
+      test::throws("save", {"text must be UTF-8, got '\\xff'"}, [] { JsonText("\xff", "save"); }));
+}
+
+TEST(Json, WritesValues) {
+  EXPECT_EQ(JsonObject({{"a", true}, {"b", 3}, {"c", "d"}, {"e", std::optional<int>()}}).text(),
+            R"({"a":true,"b":3,"c":"d","e":null})");
+  EXPECT_EQ(json_list(std::vector{0.1f, 1.0f, 1e-7f, INFINITY}).text(), "[0.1,1,1e-07,null]");
+  EXPECT_EQ(json_list(std::vector{0.1}, std::identity(), kJsonLines).text(), "[\n  0.1\n]");
+  const JsonObject nested = {{"list", JsonList().add(1).add("x")}, {"none", JsonObject()}};
+  EXPECT_EQ(nested.text(), R"({"list":[1,"x"],"none":{}})");
+  EXPECT_EQ(JsonObject(kJsonLines).add("a", nested).add("b", "c").text(),
+            "{\n  \"a\": {\"list\":[1,\"x\"],\"none\":{}},\n  \"b\": \"c\"\n}");
+}
+
+TEST(Json, WritesWhatItRead) {
+  const std::string text =
+      R"({"layers":12,"eps":1e-12,"one":1.0,"big":1e+22,"name":"bért\n","on":[true,null,[],{}]})";
+  EXPECT_EQ(JsonText(parse(text)).text(), text);
 }
 
 }  // namespace

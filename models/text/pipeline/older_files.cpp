@@ -9,7 +9,6 @@
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/io/json_writer.h"
 
 namespace tessera::text {
 
@@ -53,15 +52,19 @@ bool flag(const std::optional<Json>& config, std::string_view key, bool otherwis
 
 /// "added_tokens": the special ones, and those of added_tokens_decoder,
 /// {"50264": {"content": ...}}.
-std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
-                         const std::optional<Json>& config) {
-  std::map<index_t, std::string> added;
+JsonList added_tokens(const Numbers& numbers, const SpecialNames& names,
+                      const std::optional<Json>& config) {
+  std::map<index_t, JsonObject> added;
   for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
     const auto id = numbers.find(name);
     if (!id) continue;
-    added[*id] = str_cat(R"({"id":)", *id, R"(,"content":)", json_quoted(name),
-                         R"(,"single_word":false,"lstrip":)", name == "<mask>" ? "true" : "false",
-                         R"(,"rstrip":false,"normalized":false,"special":true})");
+    added[*id] = JsonObject({{"id", *id},
+                             {"content", name},
+                             {"single_word", false},
+                             {"lstrip", name == "<mask>"},
+                             {"rstrip", false},
+                             {"normalized", false},
+                             {"special", true}});
   }
   const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
   if (more) {
@@ -71,49 +74,50 @@ std::string added_tokens(const Numbers& numbers, const SpecialNames& names,
           key.find_first_not_of("0123456789") != std::string_view::npos) {
         token.fail("the key must be a number of at most 9 digits, got ", printable(key));
       }
-      std::string text;
-      write_json(token, text);
-      if (text.size() < 3 || text[0] != '{') {
+      if (!token.is_object() || token.size() == 0) {
         token.fail("must be an object with keys, got ", token.described());
       }
       const auto id = static_cast<index_t>(std::stol(std::string(key)));
-      added[id] = str_cat(R"({"id":)", id, ",", std::string_view(text).substr(1));
+      JsonObject& own = added[id] = JsonObject({{"id", id}});
+      for (const Json& value : token.items()) own.add(value.key(), value);
     }
   }
-  std::string list;
-  for (const auto& [id, token] : added) list += (list.empty() ? "" : ",") + token;
-  return "[" + list + "]";
+  return json_list(added, [](const auto& token) { return token.second; });
 }
 
-/// Appends {token: number, ...}.
-void add_vocabulary(const Numbers& numbers, std::string& out) {
+JsonObject vocabulary_of(const Numbers& numbers) {
   const TokenList& tokens = numbers.tokens();
-  char mark = '{';
+  JsonObject vocabulary;
   for (index_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].empty()) continue;
-    out += std::exchange(mark, ',');
-    (out += json_quoted(tokens[id])) += ':';
-    out += std::to_string(id);
+    if (!tokens[id].empty()) vocabulary.add(tokens[id], id);
   }
-  if (mark == '{') out += mark;
-  out += '}';
+  return vocabulary;
 }
 
-/// ["[SEP]", 102]. Errors: the vocabulary does not have it.
-std::string token_json(const Numbers& numbers, const std::string& name, const std::string& file) {
+/// Errors: the vocabulary does not have it.
+index_t number_of(const Numbers& numbers, const std::string& name, const std::string& file) {
   const auto id = numbers.find(name);
   if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
-  return str_cat("[", json_quoted(name), ",", *id, "]");
+  return *id;
 }
 
 /// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
-std::string processor_json(const Numbers& numbers, const SpecialNames& names, bool prefix_space,
-                           const std::string& file) {
+JsonObject processor_of(const Numbers& numbers, const SpecialNames& names, bool prefix_space,
+                        const std::string& file) {
+  const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
+    return JsonList().add(name).add(number_of(numbers, name, file));
+  };
   const bool is_roberta = names.sep.starts_with('<');
-  return str_cat(
-      R"({"type":")", is_roberta ? "RobertaProcessing" : "BertProcessing", R"(","sep":)",
-      token_json(numbers, names.sep, file), R"(,"cls":)", token_json(numbers, names.cls, file),
-      R"(,"trim_offsets":true,"add_prefix_space":)", prefix_space ? "true" : "false", "}");
+  return {{"type", is_roberta ? "RobertaProcessing" : "BertProcessing"},
+          {"sep", token(names.sep)},
+          {"cls", token(names.cls)},
+          {"trim_offsets", true},
+          {"add_prefix_space", prefix_space}};
+}
+
+/// A step of the type ByteLevel.
+JsonObject byte_level(bool trims, bool prefix_space) {
+  return {{"type", "ByteLevel"}, {"trim_offsets", trims}, {"add_prefix_space", prefix_space}};
 }
 
 /// The tokens of vocab.txt: lines, whose places are their numbers.
@@ -135,29 +139,31 @@ Numbers numbers_of_lines(std::string_view text, const std::string& file) {
   return numbers;
 }
 
-std::string word_piece_json(const fs::path& vocabulary, const std::optional<Json>& config,
-                            const TokenizerConfig& named) {
+JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& config,
+                      const TokenizerConfig& named) {
   const std::string file = vocabulary.string();
   const Numbers numbers = numbers_of_lines(read_text(vocabulary), file);
   const SpecialNames names = names_of(numbers, named);
-  token_json(numbers, names.unknown, file);
-  const bool lower = flag(config, "do_lower_case", true);
+  number_of(numbers, names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
-  std::string json = str_cat(
-      R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
-      R"(,"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
-      flag(config, "tokenize_chinese_chars", true) ? "true" : "false", R"(,"strip_accents":)",
-      !accents             ? "null"
-      : accents->boolean() ? "true"
-                           : "false",
-      R"(,"lowercase":)", lower ? "true" : "false",
-      R"(},"pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":)",
-      processor_json(numbers, names, false, file),
-      R"(,"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},)",
-      R"("model":{"type":"WordPiece","unk_token":)", json_quoted(names.unknown),
-      R"(,"continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":)");
-  add_vocabulary(numbers, json);
-  return json += "}}";
+  JsonObject normalizer = {
+      {"type", "BertNormalizer"},
+      {"clean_text", true},
+      {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true)},
+      {"strip_accents", accents ? std::optional(accents->boolean()) : std::nullopt},
+      {"lowercase", flag(config, "do_lower_case", true)}};
+  JsonObject model = {{"type", "WordPiece"},
+                      {"unk_token", names.unknown},
+                      {"continuing_subword_prefix", "##"},
+                      {"max_input_chars_per_word", 100}};
+  model.add("vocab", vocabulary_of(numbers));
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(numbers, names, config)},
+          {"normalizer", std::move(normalizer)},
+          {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
+          {"post_processor", processor_of(numbers, names, false, file)},
+          {"decoder", JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})},
+          {"model", std::move(model)}};
 }
 
 /// The tokens of vocab.json. **Errors**: a number that two of them have.
@@ -178,42 +184,36 @@ Numbers numbers_of_json(const Json& list) {
   return numbers;
 }
 
-/// Appends the lines of merges.txt as a list.
-void add_merges(const fs::path& file, std::string& out) {
+/// The lines of merges.txt.
+JsonList merges_of(const fs::path& file) {
   const std::string text = read_text(file);
-  char mark = '[';
+  JsonList merges;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (line.empty() || line.starts_with("#version")) continue;
-    out += std::exchange(mark, ',');
-    out += json_quoted(line);
+    if (!line.empty() && !line.starts_with("#version")) merges.add(line);
   }
-  if (mark == '[') out += mark;
-  out += ']';
+  return merges;
 }
 
-std::string byte_pair_json(const fs::path& vocabulary, const fs::path& merges,
-                           const std::optional<Json>& config, const TokenizerConfig& named) {
+JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
+                     const std::optional<Json>& config, const TokenizerConfig& named) {
   const Numbers numbers = numbers_of_json(read_json(vocabulary).as_object());
   const SpecialNames names = names_of(numbers, named);
-  const bool prefix_space = flag(config, "add_prefix_space", false);
-  const char* const space = prefix_space ? "true" : "false";
+  const bool space = flag(config, "add_prefix_space", false);
   const bool has_ends = numbers.contains(names.cls) && numbers.contains(names.sep);
-  std::string json = str_cat(
-      R"({"version":"1.0","added_tokens":)", added_tokens(numbers, names, config),
-      R"(,"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,)",
-      R"("add_prefix_space":)", space, R"(},"post_processor":)",
-      has_ends
-          ? processor_json(numbers, names, prefix_space, vocabulary.string())
-          : str_cat(R"({"type":"ByteLevel","trim_offsets":false,"add_prefix_space":)", space, "}"),
-      R"(,"decoder":{"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)", space,
-      R"(},"model":{"type":"BPE","unk_token":)",
-      numbers.contains(names.unknown) ? json_quoted(names.unknown) : "null", R"(,"vocab":)");
-  add_vocabulary(numbers, json);
-  json += R"(,"merges":)";
-  add_merges(merges, json);
-  return json += "}}";
+  const bool has_unknown = numbers.contains(names.unknown);
+  JsonObject model = {{"type", "BPE"},
+                      {"unk_token", has_unknown ? JsonText(names.unknown) : nullptr}};
+  model.add("vocab", vocabulary_of(numbers)).add("merges", merges_of(merges));
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(numbers, names, config)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", byte_level(true, space)},
+          {"post_processor", has_ends ? processor_of(numbers, names, space, vocabulary.string())
+                                      : byte_level(false, space)},
+          {"decoder", byte_level(true, space)},
+          {"model", std::move(model)}};
 }
 
 }  // namespace
@@ -222,11 +222,11 @@ std::optional<std::string> older_tokenizer_json(const fs::path& folder,
                                                 const std::optional<Json>& config,
                                                 const TokenizerConfig& names) {
   if (const fs::path text = folder / "vocab.txt"; fs::exists(text)) {
-    return word_piece_json(text, config, names);
+    return word_piece(text, config, names).text();
   }
   const fs::path list = folder / "vocab.json";
   if (!fs::exists(list)) return std::nullopt;
-  return byte_pair_json(list, folder / "merges.txt", config, names);
+  return byte_pair(list, folder / "merges.txt", config, names).text();
 }
 
 }  // namespace tessera::text

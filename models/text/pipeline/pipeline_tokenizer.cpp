@@ -13,7 +13,6 @@
 #include "models/text/pipeline/space_trimmer.h"
 #include "models/text/pipeline/subword_model.h"
 #include "tensor/io/file.h"
-#include "tensor/io/json_writer.h"
 
 namespace tessera::text {
 
@@ -310,22 +309,19 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string PipelineTokenizer::to_text() const {
-  std::string out = R"({"version":"1.0","truncation":null,"padding":null)";
-  const auto add = [&](std::string_view key, const std::optional<Json>& value,
-                       std::string_view otherwise) {
-    ((out += ",\"") += key) += "\":";
-    if (value) {
-      write_json(*value, out);
-    } else {
-      out += otherwise;
-    }
-  };
-  add("added_tokens", steps_->json.find("added_tokens"), "[]");
-  add("normalizer", steps_->normalizer_json, "null");
-  for (const char* const key : {"pre_tokenizer", "post_processor", "decoder", "model"}) {
-    add(key, steps_->json.find(key), "null");
-  }
-  return out += "}\n";
+  const auto part = [&](const char* key) { return steps_->json.find(key); };
+  const auto added = part("added_tokens");
+  return JsonObject({{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added ? JsonText(*added) : JsonList()},
+                     {"normalizer", steps_->normalizer_json},
+                     {"pre_tokenizer", part("pre_tokenizer")},
+                     {"post_processor", part("post_processor")},
+                     {"decoder", part("decoder")},
+                     {"model", part("model")}})
+             .text() +
+         "\n";
 }
 
 }  // namespace tessera::text

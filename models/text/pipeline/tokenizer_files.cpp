@@ -70,19 +70,18 @@ std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
       {{"lowercase", "do_lower_case"},
        {"handle_chinese_chars", "tokenize_chinese_chars"},
        {"strip_accents", "strip_accents"}}};
-  std::string text = R"({"type":"BertNormalizer","clean_text":)";
-  text += normalizer->boolean("clean_text", true) ? "true" : "false";
+  JsonObject chosen = {{"type", "BertNormalizer"},
+                       {"clean_text", normalizer->boolean("clean_text", true)}};
   bool differs = false;
   for (const auto& [ours, theirs] : kKeys) {
     const std::optional<Json> own = normalizer->find(ours);
     const std::optional<Json> named = config.find(theirs);
-    const std::optional<Json> chosen = named ? named : own;
+    const std::optional<Json> value = named ? named : own;
     differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    ((text += ",\"") += ours) += "\":";
-    text += !chosen ? "null" : chosen->boolean() ? "true" : "false";
+    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
   }
   if (!differs) return std::nullopt;
-  return parse_json(text + "}", normalizer->place());
+  return parse_json(chosen.text(), normalizer->place());
 }
 
 TokenizerConfig config_of(const std::optional<Json>& config, const std::optional<Json>& map) {

@@ -35,20 +35,19 @@ constexpr const char* kBertTemplate = R"({
 constexpr const char* kByteLevel =
     R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
 
-/// The parts of a tokenizer.json, each as JSON.
+/// The parts of a tokenizer.json.
 struct PipelineParts {
-  std::string normalizer;
-  std::string pre_tokenizer;
-  std::string post_processor;
-  std::string decoder;
+  JsonText normalizer;
+  JsonText pre_tokenizer;
+  JsonText post_processor;
+  JsonText decoder;
 };
 
 WordCounts count_words(std::span<const std::string> texts, const PipelineParts& parts) {
-  std::unique_ptr<Normalizer> normalizer;
-  if (parts.normalizer != "null") {
-    normalizer = read_normalizer(parse_json(parts.normalizer, "normalizer"));
-  }
-  const auto pre_tokenizer = read_pre_tokenizer(parse_json(parts.pre_tokenizer, "pre_tokenizer"));
+  const Json written = parse_json(parts.normalizer.text(), "normalizer");
+  const auto normalizer = written.is_null() ? nullptr : read_normalizer(written);
+  const auto pre_tokenizer =
+      read_pre_tokenizer(parse_json(parts.pre_tokenizer.text(), "pre_tokenizer"));
   WordCounts counts;
   for (const std::string& text : texts) {
     if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
@@ -66,70 +65,73 @@ WordCounts count_words(std::span<const std::string> texts, const PipelineParts& 
   return counts;
 }
 
-std::string added_tokens() {
-  std::string json;
+JsonList added_tokens() {
+  JsonList list;
   for (std::size_t id = 0; id < kSpecial.size(); ++id) {
-    json += str_cat(id == 0 ? "" : ",\n    ", R"({"id": )", id, R"(, "content": ")", kSpecial[id],
-                    R"(", "single_word": false, "lstrip": false, "rstrip": false, )",
-                    R"("normalized": false, "special": true})");
+    list.add(JsonObject({{"id", id},
+                         {"content", kSpecial[id]},
+                         {"single_word", false},
+                         {"lstrip", false},
+                         {"rstrip", false},
+                         {"normalized", false},
+                         {"special", true}}));
   }
-  return json;
+  return list;
 }
 
-std::string vocabulary_json(const std::vector<std::string>& tokens) {
-  std::string json;
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    json += str_cat(id == 0 ? "" : ",\n      ", json_quoted(tokens[id]), ": ", id);
-  }
-  return json;
+JsonObject vocabulary(const std::vector<std::string>& tokens) {
+  JsonObject numbers;
+  for (std::size_t id = 0; id < tokens.size(); ++id) numbers.add(tokens[id], id);
+  return numbers;
 }
 
-std::string merges_json(const Merges& merges) {
-  std::string json;
-  for (const auto& [left, right] : merges) {
-    json += str_cat(json.empty() ? "" : ",\n      ", '[', json_quoted(left), ", ",
-                    json_quoted(right), ']');
-  }
-  return json;
-}
-
-std::string tokenizer_json(const PipelineParts& parts, const std::string& model) {
-  return str_cat("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n",
-                 "  \"added_tokens\": [", added_tokens(),
-                 "],\n  \"normalizer\": ", parts.normalizer,
-                 ",\n  \"pre_tokenizer\": ", parts.pre_tokenizer,
-                 ",\n  \"post_processor\": ", parts.post_processor,
-                 ",\n  \"decoder\": ", parts.decoder, ",\n  \"model\": {", model, "}\n}\n");
+std::string tokenizer_json(const PipelineParts& parts, const JsonObject& model) {
+  return JsonObject({{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added_tokens()},
+                     {"normalizer", parts.normalizer},
+                     {"pre_tokenizer", parts.pre_tokenizer},
+                     {"post_processor", parts.post_processor},
+                     {"decoder", parts.decoder},
+                     {"model", model}})
+      .text();
 }
 
 }  // namespace
 
 std::string train_word_piece(std::span<const std::string> texts, const TokenizerTraining& options) {
   const PipelineParts parts = {
-      .normalizer = str_cat(R"({"type": "BertNormalizer", "clean_text": true, )",
-                            R"("handle_chinese_chars": true, "strip_accents": null, "lowercase": )",
-                            options.lower_case ? "true" : "false", '}'),
-      .pre_tokenizer = R"({"type": "BertPreTokenizer"})",
-      .post_processor = kBertTemplate,
-      .decoder = R"({"type": "WordPiece", "prefix": "##", "cleanup": true})"};
+      .normalizer = JsonObject({{"type", "BertNormalizer"},
+                                {"clean_text", true},
+                                {"handle_chinese_chars", true},
+                                {"strip_accents", nullptr},
+                                {"lowercase", options.lower_case}}),
+      .pre_tokenizer = JsonObject({{"type", "BertPreTokenizer"}}),
+      .post_processor = JsonText::written(kBertTemplate),
+      .decoder = JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})};
   const LearnedSubwords learned =
       learn_subwords(count_words(texts, parts), {.vocabulary_size = options.vocabulary_size,
                                                  .min_count = options.min_count,
                                                  .special = kSpecial,
                                                  .most_characters = options.most_characters,
                                                  .prefix = "##"});
-  return tokenizer_json(
-      parts, str_cat(R"("type": "WordPiece", "unk_token": "[UNK]", )",
-                     R"("continuing_subword_prefix": "##", "max_input_chars_per_word": 100,)",
-                     "\n    \"vocab\": {", vocabulary_json(learned.tokens), '}'));
+  return tokenizer_json(parts, JsonObject({{"type", "WordPiece"},
+                                           {"unk_token", "[UNK]"},
+                                           {"continuing_subword_prefix", "##"},
+                                           {"max_input_chars_per_word", 100},
+                                           {"vocab", vocabulary(learned.tokens)}}));
 }
 
 std::string train_byte_pair(std::span<const std::string> texts, const TokenizerTraining& options) {
-  const PipelineParts parts = {.normalizer = "null",
-                               .pre_tokenizer = kByteLevel,
-                               .post_processor = str_cat(R"({"type": "Sequence", "processors": [)",
-                                                         kByteLevel, ", ", kBertTemplate, "]}"),
-                               .decoder = kByteLevel};
+  const JsonText byte_level = JsonText::written(kByteLevel);
+  const JsonText around = JsonText::written(kBertTemplate);
+  const PipelineParts parts = {
+      .normalizer = nullptr,
+      .pre_tokenizer = byte_level,
+      .post_processor = JsonObject(
+          {{"type", "Sequence"}, {"processors", JsonList().add(byte_level).add(around)}}),
+      .decoder = byte_level};
   SubwordLearning learning = {.vocabulary_size = options.vocabulary_size,
                               .min_count = options.min_count,
                               .special = kSpecial};
@@ -137,12 +139,17 @@ std::string train_byte_pair(std::span<const std::string> texts, const TokenizerT
     learning.alphabet.emplace_back(character_of_byte(static_cast<unsigned char>(byte)));
   }
   const LearnedSubwords learned = learn_subwords(count_words(texts, parts), learning);
-  return tokenizer_json(
-      parts, str_cat(R"("type": "BPE", "dropout": null, "unk_token": null, )",
-                     R"("continuing_subword_prefix": null, "end_of_word_suffix": null, )",
-                     R"("fuse_unk": false, "byte_fallback": false, "ignore_merges": false,)",
-                     "\n    \"vocab\": {", vocabulary_json(learned.tokens), "},\n    \"merges\": [",
-                     merges_json(learned.merges), ']'));
+  const auto merge = [](const auto& pair) { return JsonList().add(pair.first).add(pair.second); };
+  return tokenizer_json(parts, JsonObject({{"type", "BPE"},
+                                           {"dropout", nullptr},
+                                           {"unk_token", nullptr},
+                                           {"continuing_subword_prefix", nullptr},
+                                           {"end_of_word_suffix", nullptr},
+                                           {"fuse_unk", false},
+                                           {"byte_fallback", false},
+                                           {"ignore_merges", false},
+                                           {"vocab", vocabulary(learned.tokens)},
+                                           {"merges", json_list(learned.merges, merge)}}));
 }
 
 }  // namespace tessera::text

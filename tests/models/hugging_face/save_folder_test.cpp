@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "tensor/io/json_writer.h"
 #include "tests/support/errors.h"
 #include "tests/support/pretrained.h"
 
@@ -121,9 +120,8 @@ Shapes of_task(const Shapes& all, const HeadNames& names, const std::string& hea
 }
 
 std::string json_at(const Json& object, const std::string& key) {
-  std::string text;
-  if (const auto value = object.find(key)) write_json(*value, text);
-  return text;
+  const auto value = object.find(key);
+  return value ? JsonText(*value).text() : "";
 }
 
 /// Checks that the saved config.json has all that `from` has, but for what is said here.
@@ -379,10 +377,8 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       std::filesystem::copy(folders() / name, from.path(),
                             std::filesystem::copy_options::recursive);
       for (const Json& file : one.at("files").items()) {
-        std::string text;
         std::filesystem::remove(from.path() / file.key());
-        if (!file.is_null()) write_json(file, text);
-        if (!file.is_null()) from.write(std::string(file.key()), text);
+        if (!file.is_null()) from.write(std::string(file.key()), JsonText(file).text());
       }
       const SentenceEncoder model = load_sentence_encoder(from.path());
       const Path once = scratch.path() / "once", twice = scratch.path() / "twice";

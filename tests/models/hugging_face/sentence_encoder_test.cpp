@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tensor/io/json.h"
-#include "tensor/io/json_writer.h"
 #include "tensor/io/npz.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/errors.h"
@@ -83,9 +82,7 @@ TEST_F(SentenceEncoderTest, AgreesWithTorch) {
       SCOPED_TRACE(std::string(name) + " " + one.text("name"));
       ScratchFolder scratch(name);
       for (const Json& file : one.at("files").items()) {
-        std::string text;
-        if (!file.is_null()) write_json(file, text);
-        scratch.put(std::string(file.key()), text);
+        scratch.put(std::string(file.key()), file.is_null() ? "" : JsonText(file).text());
       }
       const SentenceEncoder model = load_sentence_encoder(scratch.path());
       const SentenceOptions options = options_of(one.at("options"));

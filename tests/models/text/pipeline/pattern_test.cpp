@@ -14,7 +14,7 @@ namespace {
 using test::expect_refused;
 
 Pattern pattern(const std::string& expression) {
-  return Pattern(parse_json("{\"Regex\": " + json_quoted(expression) + "}", "t.json"));
+  return Pattern(parse_json(JsonObject({{"Regex", expression}}).text(), "t.json"));
 }
 
 /// The matches in `text`, with a bar after each.

@@ -121,7 +121,7 @@ TEST_P(Reference, AgreesOnEveryCase) {
     const std::string wrong = check(*tokenizer, one);
     if (!wrong.empty() && ++failures <= kShown) {
       std::string texts;
-      for (const Json& text : one.at("s").items()) texts += " " + json_quoted(text.text());
+      for (const Json& text : one.at("s").items()) texts += " " + JsonText(text).text();
       ADD_FAILURE() << "case " << count << texts << wrong;
     }
     ++count;
