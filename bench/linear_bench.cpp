@@ -50,7 +50,7 @@ constexpr index_t kSamples = 1000;
 
 /// Row i of x times row j of the weight, and the bias.
 double affine(const Tensor& x, const nn::Linear& layer, index_t i, index_t j) {
-  return dot(x, layer.weight.t(), i, j) + layer.bias.item_at({j});
+  return dot(x, layer.weight->t(), i, j) + layer.bias.item_at({j});
 }
 
 Case linear_case(const Layer& s) {
@@ -69,6 +69,7 @@ Case linear_case(const Layer& s) {
 Case gated_case(const Layer& s) {
   const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
   const nn::Linear layer = s.make();
+  const Weight weight = Weight::gated(layer.weight);
   const index_t half = s.n / 2;
   const auto error = [=](const Tensor& y) {
     const auto expected = [&](index_t e) {
@@ -78,8 +79,7 @@ Case gated_case(const Layer& s) {
     };
     return sampled_error(y, kSamples, expected, product_tolerance(1));
   };
-  return {[=] { return gated_linear(x, layer.weight, layer.bias, s.activation, &layer.packed); },
-          error};
+  return {[=, bias = layer.bias] { return gated_linear(x, weight, bias, s.activation); }, error};
 }
 
 Work linear_work(Parameters& p) {

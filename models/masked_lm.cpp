@@ -33,7 +33,7 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
     : encode(options.tokens, rng),
       transform(make_transform(options, encode.embeddings.word.weight.size(1), rng)) {
   if (options.bias) bias = zeros({options.tokens.vocabulary_size});
-  if (!options.tied) decoder = encode.embeddings.word.weight.clone();
+  if (!options.tied) decoder = encode.embeddings.word.weight->clone();
 }
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
@@ -43,8 +43,8 @@ Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
 }
 
 Tensor MaskedLm::score(const Tensor& encoded) const {
-  const Tensor& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
-  return linear(transform(encoded), weight, bias, {.packed = &packed_decoder});
+  const Weight& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
+  return linear(transform(encoded), weight, bias);
 }
 
 }  // namespace tessera::models

@@ -57,8 +57,7 @@ struct MaskedLm {
   TokenEncoder encode;
   Transform transform;
   Tensor bias;     // undefined without one
-  Tensor decoder;  // (V, E); undefined where the embedding is in its place
-  PackedWeight packed_decoder;
+  Weight decoder;  // (V, E); undefined where the embedding is in its place
 
   explicit MaskedLm(const MaskedLmOptions& options, Rng& rng = default_rng());
 
@@ -73,9 +72,7 @@ struct MaskedLm {
     TokenEncoder::visit(self.encode, visitor);
     visitor("cls.predictions.transform", self.transform);
     visitor("cls.predictions.bias", self.bias);
-    visitor("cls.predictions.decoder.weight",
-            nn::Weight(self.decoder, self.packed_decoder, PanelOrder::kPlain,
-                       &self.encode.embeddings.word.weight));
+    visitor("cls.predictions.decoder.weight", self.decoder);
   }
 };
 

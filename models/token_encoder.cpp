@@ -155,7 +155,7 @@ TokenEncoder::Embeddings::Rows TokenEncoder::Embeddings::rows_of(const Tokens& t
 
 Tensor TokenEncoder::Embeddings::sum_of(const Rows& rows) const {
   Tensor x = word(rows.ids);
-  if (type) x = x + (rows.types.defined() ? (*type)(rows.types) : type->weight.select(0, 0));
+  if (type) x = x + (rows.types.defined() ? (*type)(rows.types) : type->weight->select(0, 0));
   if (pair) x = x + (*pair)(rows.pairs);
   if (sinusoidal) x = (*sinusoidal)(x, rows.positions);
   if (learned) x = (*learned)(x, rows.positions);

@@ -125,21 +125,17 @@ RotaryColumns MultiHeadAttention::turned(index_t heads, const Tensor& x,
 /// The projection number `part` of x: 0 queries, 1 keys, 2 values.
 Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& positions) const {
   const index_t e = embed_dim();
-  const auto rows = [&](const Tensor& all) {
-    return all.defined() ? all.slice(0, part * e, (part + 1) * e) : all;
-  };
-  const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
-  const Tensor weight = in_proj_weight.defined() ? rows(in_proj_weight) : separate[part];
+  const index_t begin = part * e;
+  const index_t end = begin + e;
+  const Weight* const separate[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
+  const WeightView weight =
+      in_proj_weight.defined() ? in_proj_weight.rows(begin, end) : WeightView(*separate[part]);
+  const Tensor bias = in_proj_bias.defined() ? in_proj_bias.slice(0, begin, end) : Tensor();
   constexpr const char* kNames[] = {"query", "key", "value"};
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " must have width ",
           weight.size(1), ", got shape ", x.shape());
-  // Frozen panels of all three projections hold each alone.
-  const bool is_constant = in_proj_weight.defined() && packed_in_proj.is_constant(in_proj_weight);
-  const PackedWeight& packed =
-      is_constant ? packed_in_proj : packed_parts[static_cast<std::size_t>(part)];
-  return linear(
-      x, weight, rows(in_proj_bias),
-      {.packed = &packed, .rotary = part < 2 ? turned(num_heads, x, positions) : RotaryColumns{}});
+  return linear(x, weight, bias,
+                {.rotary = part < 2 ? turned(num_heads, x, positions) : RotaryColumns{}});
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
@@ -149,8 +145,7 @@ std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
   const Tensor qkv =
-      linear(x, in_proj_weight, in_proj_bias,
-             {.packed = &packed_in_proj, .rotary = turned(2 * num_heads, x, positions)});
+      linear(x, in_proj_weight, in_proj_bias, {.rotary = turned(2 * num_heads, x, positions)});
   observe(rotary ? "in_proj+rotary" : "in_proj", qkv);
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }

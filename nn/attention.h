@@ -71,17 +71,15 @@ struct AttentionInputs {
 /// **Errors**: sizes below 1; heads that do not divide embed_dim; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
-  Tensor in_proj_weight;
-  Tensor q_proj_weight, k_proj_weight, v_proj_weight;
+  Weight in_proj_weight;
+  Weight q_proj_weight, k_proj_weight, v_proj_weight;
   Tensor in_proj_bias;
   Linear out_proj;
   ScaledDotProductAttention attend;
   index_t num_heads;
   bool batch_first;
   std::optional<double> scale;
-  std::optional<Rotary> rotary;              // copies share its table, so modules of one kind can
-  PackedWeight packed_in_proj;               // of all three projections
-  std::array<PackedWeight, 3> packed_parts;  // of each separately, for cross-attention
+  std::optional<Rotary> rotary;  // copies share its table, so modules of one kind can
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
 
@@ -91,10 +89,10 @@ struct MultiHeadAttention {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
-    visitor("in_proj_weight", Weight(self.in_proj_weight, self.packed_in_proj));
-    visitor("q_proj_weight", Weight(self.q_proj_weight, self.packed_parts[0]));
-    visitor("k_proj_weight", Weight(self.k_proj_weight, self.packed_parts[1]));
-    visitor("v_proj_weight", Weight(self.v_proj_weight, self.packed_parts[2]));
+    visitor("in_proj_weight", self.in_proj_weight);
+    visitor("q_proj_weight", self.q_proj_weight);
+    visitor("k_proj_weight", self.k_proj_weight);
+    visitor("v_proj_weight", self.v_proj_weight);
     visitor("in_proj_bias", self.in_proj_bias);
     visitor("out_proj", self.out_proj);
     visitor("attend", self.attend);

@@ -13,20 +13,20 @@ Embedding::Embedding(const EmbeddingOptions& options, Rng& rng) {
   detail::require_size("Embedding", "num_embeddings", options.num_embeddings);
   detail::require_size("Embedding", "embedding_dim", options.embedding_dim);
   detail::require_not_negative("Embedding", "std", options.std);
-  weight = normal({options.num_embeddings, options.embedding_dim}, options.std, rng);
+  weight = Weight::table(normal({options.num_embeddings, options.embedding_dim}, options.std, rng));
   if (options.padding_index) {
     const index_t rows = options.num_embeddings;
     const index_t index = *options.padding_index;
     require(-rows <= index && index < rows, "Embedding", "padding_index must be from ", -rows,
             " to ", rows - 1, ", got ", index);
     padding_index = index < 0 ? index + rows : index;
-    if (!rng.is_blank()) weight.select(0, *padding_index).fill(0);
+    if (!rng.is_blank()) weight->select(0, *padding_index).fill(0);
   }
 }
 
 Tensor Embedding::operator()(const Tensor& ids) const {
   const Tensor y = embedding(weight, ids);
-  if (!padding_index || !wants_gradient({&weight})) return y;
+  if (!padding_index || !wants_gradient({&*weight})) return y;
   return where(eq(ids, *padding_index).unsqueeze(-1), y.detach(), y);
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "tensor/ops/weight.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
 
@@ -22,7 +23,7 @@ struct EmbeddingOptions {
 /// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
-  Tensor weight;
+  Weight weight;
   std::optional<index_t> padding_index;
 
   explicit Embedding(const EmbeddingOptions& options, Rng& rng = default_rng());

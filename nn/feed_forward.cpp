@@ -30,13 +30,12 @@ FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
               rng),
       activation(options.activation),
       gated(options.gated) {
-  if (gated) linear1.order = PanelOrder::kGated;
+  if (gated) linear1.weight = Weight::gated(linear1.weight);
 }
 
 Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
   const Tensor hidden =
-      gated ? gated_linear(x, linear1.weight, linear1.bias, activation, &linear1.packed)
-            : linear1(x, activation);
+      gated ? gated_linear(x, linear1.weight, linear1.bias, activation) : linear1(x, activation);
   observe("linear1+activation", hidden);
   return observed(residual.defined() ? "linear2+residual" : "linear2",
                   linear2(dropout(hidden), Activation::kNone, residual));

@@ -15,30 +15,21 @@ namespace detail {
 
 /// A module's parameters, as freezing sees them.
 struct FoundWeights {
-  using Found = Weight<Tensor, PackedWeight>;
-  std::vector<std::pair<std::string, Found>> weights;  // only multiplied by
-  std::vector<Tensor> others;                          // read in another way
-};
-
-/// Gathers them from a walk.
-struct WeightFinder {
-  static constexpr bool kTakesWeights = true;
-  FoundWeights* found;
-
-  template <class Part>
-  void operator()(const std::string& name, Part& part) const {
-    if constexpr (std::same_as<Part, FoundWeights::Found>) {
-      found->weights.emplace_back(name, part);
-    } else if constexpr (std::same_as<Part, Tensor>) {
-      if (part.defined()) found->others.push_back(part);
-    }
-  }
+  std::vector<std::pair<std::string, Weight*>> weights;  // that are there
+  std::vector<Tensor> others;                            // the other parameters
 };
 
 template <class M>
 FoundWeights find_weights(M& module) {
   FoundWeights found;
-  walk(module, "", WeightFinder{&found});
+  walk(module, "", [&](const std::string& name, auto& part) {
+    using Part = std::remove_reference_t<decltype(part)>;
+    if constexpr (std::same_as<Part, Weight>) {
+      if (part.defined()) found.weights.emplace_back(name, &part);
+    } else if constexpr (std::same_as<Part, Tensor>) {
+      if (part.defined()) found.others.push_back(part);
+    }
+  });
   return found;
 }
 
@@ -47,14 +38,14 @@ void thaw(const FoundWeights& found);
 
 }  // namespace detail
 
-/// Packs every matrix that the module multiplies by, in `format`, for good: the parameters keep
-/// their names and shapes, but their elements are given up. So a weight is held once, not next to
-/// its packed copy, and by kBFloat16 in half the bytes, which few rows read in little more than
-/// half the time; the weights are rounded to three digits, sums are float32's.
+/// Replaces every Weight of the module by its panels in `format`: the parameters keep their names and
+/// shapes, but their elements are given up. So a weight is held once, not next to its packed copy,
+/// and by kBFloat16 in half the bytes, which few rows read in little more than half the time; the
+/// weights are rounded to three digits, sums are float32's.
 ///
 /// The module computes as before, to the bit with kExact, by any instruction set, and so do copies,
 /// which share the panels. A matrix that is also read in another way, as an embedding that is tied to
-/// an output, keeps its elements and is only packed in the format. No bias, norm or embedding
+/// an output, keeps its elements; only its panels have the format. No bias, norm or embedding
 /// changes. A parameter that is assigned anew is an ordinary one. To freeze again changes the format.
 ///
 /// All uses of the elements are errors from here on: training, gradients that pass the module,

@@ -13,8 +13,7 @@ Linear::Linear(const LinearOptions& options, Rng& rng) {
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation, const Tensor& residual) const {
-  return linear(x, weight, bias,
-                {.activation = activation, .residual = residual, .packed = &packed});
+  return linear(x, weight, bias, {.activation = activation, .residual = residual});
 }
 
 }  // namespace tessera::nn

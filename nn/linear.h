@@ -19,10 +19,8 @@ struct LinearOptions {
 /// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1 or that do not fit.
 /// **Source**: torch.nn.Linear.
 struct Linear {
-  Tensor weight;
-  Tensor bias;                            // undefined without bias
-  PackedWeight packed;                    // of `weight`, made again when it changes
-  PanelOrder order = PanelOrder::kPlain;  // how it is packed when frozen: kGated for gated_linear
+  Weight weight;
+  Tensor bias;  // undefined without bias
 
   explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
   Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())
@@ -34,7 +32,7 @@ struct Linear {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
-    visitor("weight", Weight(self.weight, self.packed, self.order));
+    visitor("weight", self.weight);
     visitor("bias", self.bias);
   }
 };

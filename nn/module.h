@@ -4,7 +4,8 @@
 // parameters, state dicts, counting, train and eval, conversion, copies, printing.
 //
 //   struct Linear {
-//     Tensor weight, bias;
+//     Weight weight;
+//     Tensor bias;
 //     Tensor operator()(const Tensor& x) const;
 //
 //     template <class Self, class Visitor>
@@ -16,8 +17,8 @@
 //   static_assert(nn::Module<Linear>);
 //
 // `Self` is the module or const module, so one function serves readers and writers. A member is a
-// Tensor (a parameter; an undefined one is absent), a Buffer (a constant), a module, or an optional
-// or a vector of these. Names are PyTorch's, so that state dicts load as they are.
+// Tensor or a Weight (a parameter; an undefined one is absent), a Buffer (a constant), a module, or an
+// optional or a vector of these. Names are PyTorch's, so that state dicts load as they are.
 //
 // Copying a module copies handles: the copy shares the parameters. clone(module) has its own.
 #pragma once
@@ -38,7 +39,8 @@ namespace tessera::nn {
 template <class M>
 index_t parameter_count(const M& module) {
   index_t count = 0;
-  for_each_parameter(module, [&](const std::string&, const Tensor& p) { count += p.count(); });
+  const auto add = [&](const std::string&, const auto& p) { count += p.count(); };
+  for_each_parameter(module, add, add);
   return count;
 }
 
@@ -68,7 +70,12 @@ void eval(M& module) {
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
-    for_each_parameter(module, [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); });
+    const auto set = [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); };
+    if (wanted) {
+      for_each_parameter(module, set);
+    } else {
+      for_each_parameter(module, set, detail::kSkipFrozen);
+    }
   }
 }
 
@@ -76,7 +83,8 @@ void set_requires_grad(M& module, bool wanted = true) {
 template <class M>
 void zero_grad(M& module) {
   if constexpr (detail::may_change<M>()) {
-    for_each_parameter(module, [](const std::string&, Tensor& p) { p.zero_grad(); });
+    for_each_parameter(
+        module, [](const std::string&, Tensor& p) { p.zero_grad(); }, detail::kSkipFrozen);
   }
 }
 
@@ -130,10 +138,10 @@ template <class M>
 M clone(const M& module) {
   M copy = module;
   detail::Replacements cloned;
-  for_each_parameter(copy, [&](const std::string&, Tensor& parameter) {
-    // What a frozen module multiplies by never changes, so its clone shares it.
-    cloned.replace(parameter, [](const Tensor& p) { return p.has_elements() ? p.clone() : p; });
-  });
+  const auto replace = [&](const std::string&, Tensor& parameter) {
+    cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
+  };
+  for_each_parameter(copy, replace, detail::kSkipFrozen);  // frozen weights never change
   return copy;
 }
 

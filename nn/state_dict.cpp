@@ -49,8 +49,6 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   LoadPlan plan;
   Differences differences;
   for (const auto& [name, tensor] : wanted) {
-    require(tensor.has_elements(), "load_state_dict", name,
-            " has no elements to load into: the model was frozen; call nn::thaw(model) first");
     const auto found = given.find(options.prefix + name);
     if (found == given.end()) {
       plan.report.missing.push_back(name);
@@ -77,19 +75,21 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   return plan;
 }
 
-std::string describe(const StateDict& state) {
+std::string describe(const std::map<std::string, Shape>& shapes) {
   std::size_t width = 5;
   index_t total = 0;
-  for (const auto& [name, tensor] : state) {
+  for (const auto& [name, shape] : shapes) {
     width = std::max(width, name.size());
-    total += tensor.count();
+    total += element_count("summary", shape);
   }
   std::ostringstream out;
   const auto line = [&](const std::string& name, const std::string& shape, index_t count) {
     out << std::left << std::setw(static_cast<int>(width) + 2) << name << std::setw(16) << shape
         << std::right << std::setw(12) << count << '\n';
   };
-  for (const auto& [name, tensor] : state) line(name, str_cat(tensor.shape()), tensor.count());
+  for (const auto& [name, shape] : shapes) {
+    line(name, str_cat(shape), element_count("summary", shape));
+  }
   line("total", "", total);
   return out.str();
 }

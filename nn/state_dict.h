@@ -76,12 +76,15 @@ LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions&
 }
 
 /// A table of names, shapes and counts, for people to read.
-std::string describe(const StateDict& state);
+std::string describe(const std::map<std::string, Shape>& shapes);
 
 /// A table of the module's parameters: names, shapes and counts, and their total.
 template <class M>
 std::string summary(const M& module) {
-  return describe(state_dict(module));
+  std::map<std::string, Shape> shapes;
+  const auto add = [&](const std::string& name, const auto& p) { shapes.emplace(name, p.shape()); };
+  for_each_parameter(module, add, add);
+  return describe(shapes);
 }
 
 }  // namespace tessera::nn

@@ -10,25 +10,11 @@
 #include <vector>
 
 #include "nn/buffer.h"
-#include "tensor/ops/packed_weight.h"
+#include "tensor/error.h"
+#include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
-
-/// A parameter that inputs are multiplied by, as `visit` names it: its values, and what keeps them
-/// packed. Visitors get only the values of a module, unless they take weights, as
-/// freeze() does.
-template <class Values, class Packed>
-struct Weight {
-  Values& values;
-  Packed& packed;
-  PanelOrder order;    // in which the module multiplies by it
-  const Tensor* tied;  // what it multiplies by where the values are undefined, if anything
-
-  Weight(Values& its_values, Packed& its_panels, PanelOrder its_order = PanelOrder::kPlain,
-         const Tensor* tied_to = nullptr)
-      : values(its_values), packed(its_panels), order(its_order), tied(tied_to) {}
-};
 
 namespace detail {
 
@@ -50,16 +36,11 @@ template <class T>
 inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) {
   *p, p.get();
 };
-template <class T>
-inline constexpr bool is_weight = false;
-template <class Values, class Packed>
-inline constexpr bool is_weight<Weight<Values, Packed>> = true;
-template <class F>
-concept TakesWeights = requires {
-  requires F::kTakesWeights;
-};
 template <class>
 inline constexpr bool never = false;
+
+/// For what passes over weights without elements.
+inline constexpr auto kSkipFrozen = [](const std::string&, const Weight&) {};
 
 inline std::string join_names(const std::string& name, std::string_view part) {
   return name.empty() ? std::string(part) : name + "." + std::string(part);
@@ -81,20 +62,14 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for each module, Tensor and Buffer among a module (or other member) and
-/// its parts, itself included, in the order in which they are named. An `f` that takes weights gets
-/// a Weight where others get its values.
+/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer among a module (or other member)
+/// and its parts, itself included, in the order in which they are named.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;
-  if constexpr (std::same_as<Plain, Tensor> || std::same_as<Plain, Buffer>) {
+  if constexpr (std::same_as<Plain, Tensor> || std::same_as<Plain, Weight> ||
+                std::same_as<Plain, Buffer>) {
     f(name, member);
-  } else if constexpr (detail::is_weight<Plain>) {
-    if constexpr (detail::TakesWeights<F>) {
-      f(name, member);
-    } else {
-      f(name, member.values);
-    }
   } else if constexpr (detail::is_optional<Plain>) {
     if (member) walk(*member, name, f);
   } else if constexpr (detail::is_vector<Plain>) {
@@ -120,13 +95,30 @@ void walk(Member& member, const std::string& name, const F& f) {
   }
 }
 
-/// Calls `f(name, parameter)` for each parameter that is there.
+/// Calls `f(name, tensor)` for each parameter that is there, and `frozen(name, weight)` for each
+/// weight without elements.
+template <class M, class F, class Frozen>
+void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
+  walk(module, "", [&](const std::string& name, auto& part) {
+    using Part = std::remove_cvref_t<decltype(part)>;
+    if constexpr (std::same_as<Part, Tensor>) {
+      if (part.defined()) f(name, part);
+    } else if constexpr (std::same_as<Part, Weight>) {
+      if (part.is_frozen()) {
+        frozen(name, part);
+      } else if (part.defined()) {
+        f(name, *part);
+      }
+    }
+  });
+}
+
+/// Calls `f(name, tensor)` for each parameter that is there. **Errors**: a frozen weight.
 template <class M, class F>
 void for_each_parameter(M& module, const F& f) {
-  walk(module, "", [&](const std::string& name, auto& part) {
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(part)>, Tensor>) {
-      if (part.defined()) f(name, part);
-    }
+  for_each_parameter(module, f, [](const std::string& name, const Weight& weight) {
+    fail(name.c_str(), "elements must be there, got a frozen weight of shape ", weight.shape(),
+         "; call nn::thaw(model) first");
   });
 }
 

@@ -99,18 +99,6 @@ struct DeferredBlock : Block {
   Storage memory;
 };
 
-/// It has no memory.
-struct EmptyBlock : Block {
-  explicit EmptyBlock(std::string reason) : why(std::move(reason)) {}
-
-  static std::byte* make_data(Block& block) {
-    fail("storage",
-         "tensor must have its elements, got none: ", static_cast<EmptyBlock&>(block).why);
-  }
-
-  std::string why;
-};
-
 template <class AnyBlock>
 constexpr BlockKind kKind = {[](Block& block) noexcept { delete static_cast<AnyBlock*>(&block); },
                              AnyBlock::make_data};
@@ -264,10 +252,6 @@ Storage Storage::deferred(std::function<Storage()> make) {
   return Storage(new_block<DeferredBlock>(std::move(make)));
 }
 
-Storage Storage::without_memory(std::string why) {
-  return Storage(new_block<EmptyBlock>(std::move(why)));
-}
-
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
   if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
 }
@@ -292,10 +276,6 @@ Storage::~Storage() {
 Storage::Block& Storage::block() const {
   require(block_ != nullptr, "storage", "tensor must be defined, got an undefined one");
   return *block_;
-}
-
-bool Storage::has_memory() const {
-  return block_ != nullptr && block_->kind != &kKind<EmptyBlock>;
 }
 
 std::byte* Storage::data() const {

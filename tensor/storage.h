@@ -34,9 +34,8 @@ index_t machine_memory();
 /// Every writer bumps the version; code that caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
-/// Three kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as
-/// a mapped file; one whose memory is made when it is first asked for; and one without memory, for a
-/// tensor that gave its elements up.
+/// Two kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as a
+/// mapped file, and one whose memory is made when it is first asked for.
 ///
 /// Handles may be copied and dropped on any thread. The contents are not initialised.
 class Storage {
@@ -51,19 +50,13 @@ class Storage {
   /// that call it wait. `make` returns storage that nobody else holds. What it throws, data() throws,
   /// and the next call tries again.
   static Storage deferred(std::function<Storage()> make);
-  /// A block whose data() throws `why`.
-  static Storage without_memory(std::string why);
 
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept;
   Storage& operator=(Storage other) noexcept;
   ~Storage();
 
-  /// Whether there are contents, which data() gives or will make.
-  bool has_memory() const;
-
-  // Errors: no block, which a default handle, and so an undefined tensor, has; data() of a block
-  // without memory.
+  // Errors: no block, which a default handle, and so an undefined tensor, has.
   std::byte* data() const;
   std::uint64_t version() const;
   void bump_version() const;

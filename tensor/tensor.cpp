@@ -39,10 +39,6 @@ Tensor Tensor::of_storage(Storage storage, const Shape& shape, DType dtype) {
   return result;
 }
 
-Tensor Tensor::without_elements(const Shape& shape, DType dtype, std::string why) {
-  return of_storage(Storage::without_memory(std::move(why)), shape, dtype);
-}
-
 void Tensor::fail_undefined(const char* op) {
   fail(op, "tensor must be defined, got an undefined one");
 }
@@ -219,7 +215,6 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
   require(is_floating(dtype_), "set_requires_grad", "dtype must be floating, got ", dtype_);
   require(!slot_ || slot_->recording == 0, "set_requires_grad",
           "tensor must not be computed under a tape; call detach() first");
-  if (wanted) storage_.data();  // throws where there are no elements
   if (!wanted) slot_ = nullptr;
   if (wanted && !slot_) {
     slot_ = std::make_shared<GradSlot>(GradSlot{.shape = shape_, .dtype = dtype_});

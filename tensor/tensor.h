@@ -34,13 +34,8 @@ class Tensor {
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   /// The elements, row-major, at the beginning of `storage`, whose size is the caller's care.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
-  /// A tensor with a shape and a dtype, of which no element can be read or written: that is an
-  /// error with the text `why`, such as "they were given up when the model was frozen".
-  static Tensor without_elements(const Shape& shape, DType dtype, std::string why);
 
   bool defined() const { return static_cast<bool>(storage_); }
-  /// False of an undefined tensor and of one that was made without_elements, or a view of it.
-  bool has_elements() const { return storage_.has_memory(); }
   const Shape& shape() const { return shape_; }
   const Strides& strides() const { return strides_; }
   index_t offset() const { return offset_; }

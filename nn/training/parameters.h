@@ -26,13 +26,14 @@ using Parameters = std::vector<Parameter>;
 template <class M>
 Parameters parameters(const M& module) {
   Parameters result;
-  for_each_parameter(module, [&](const std::string& name, const Tensor& tensor) {
+  const auto add = [&](const std::string& name, const Tensor& tensor) {
     const auto is_same = [&](const Parameter& other) {
       return other.tensor.grad_slot() == tensor.grad_slot();
     };
     if (!tensor.requires_grad() || std::any_of(result.begin(), result.end(), is_same)) return;
     result.push_back({name, tensor});
-  });
+  };
+  for_each_parameter(module, add, detail::kSkipFrozen);
   return result;
 }
 

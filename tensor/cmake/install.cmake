@@ -73,6 +73,7 @@ set(private
   tensor/number_format.h
   tensor/parse_number.h
   tensor/ops/attention_kernel.h
+  tensor/ops/bfloat16_panels.h
   tensor/ops/lookup.h
   tensor/ops/map.h
   tensor/ops/panels.h

@@ -9,32 +9,30 @@ namespace tessera {
 
 namespace {
 
-void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void check(const Tensor& x, const WeightView& weight, const Tensor& bias) {
   constexpr const char* kOp = "gated_linear";
   require(x.defined() && weight.defined(), kOp,
           "x and weight must be defined, got an undefined tensor");
-  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp,
+  require(weight.shape.size() == 2 && x.rank() >= 1 && x.size(-1) == weight.shape[1], kOp,
           "x and weight must have shapes (..., in) and (2 out, in), got ", x.shape(), " and ",
-          weight.shape());
-  require(weight.size(0) % 2 == 0, kOp, "weight must have an even number of rows, got ",
-          weight.shape());
-  require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), kOp,
-          "x and weight must have the same floating dtype, got ", x.dtype(), " and ",
-          weight.dtype());
+          weight.shape);
+  require(weight.shape[0] % 2 == 0, kOp, "weight must have an even number of rows, got ",
+          weight.shape);
+  require(is_floating(x.dtype()) && x.dtype() == weight.dtype, kOp,
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ", weight.dtype);
   if (!bias.defined()) return;
-  require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp, "bias must be ",
-          x.dtype(), ' ', Shape{weight.size(0)}, " for weight ", weight.shape(), ", got ",
+  require(bias.shape() == Shape{weight.shape[0]} && bias.dtype() == x.dtype(), kOp, "bias must be ",
+          x.dtype(), ' ', Shape{weight.shape[0]}, " for weight ", weight.shape, ", got ",
           bias.dtype(), ' ', bias.shape());
 }
 
 /// The output into `out`, and both halves before the activation into `halves` if it is defined.
 template <class T>
-void run(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation,
-         const PackedWeight* packed, Tensor& out, Tensor& halves) {
-  const WeightPanels panels =
-      packed != nullptr ? packed->panels(weight, PanelOrder::kGated) : WeightPanels();
-  const Tensor rows = detail::rows_for(panels, x);
-  kernels::GemmArgs<T> args = detail::gemm_args<T>(rows, weight, panels, out);
+void run(const Tensor& x, const WeightView& weight, const Tensor& bias, Activation activation,
+         Tensor& out, Tensor& halves) {
+  const detail::Factor factor = weight.factor(detail::PanelOrder::kGated);
+  const Tensor rows = detail::left_of(factor, x);
+  kernels::GemmArgs<T> args = detail::gemm_args<T>(rows, factor, out);
   args.gated = true;
   args.activation = activation;
   if (halves.defined()) args.activated = halves.mutable_data<T>();
@@ -85,26 +83,26 @@ void gated_linear_backward(const GatedSaved& saved, const Tensor& dy, Gradients&
 
 }  // namespace
 
-Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    Activation activation, const PackedWeight* packed) {
+Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                    Activation activation) {
   check(x, weight, bias);
   require_enum("gated_linear", "activation", activation, Activation::kSilu);
-  Recording op("gated_linear", {&x, &weight, &bias});
-  detail::check_frozen("gated_linear", op, weight, packed);
+  Recording op("gated_linear", {&x, &weight.elements, &bias});
+  detail::check_frozen("gated_linear", op, weight);
   Shape shape = x.shape();
-  shape.back() = weight.size(0) / 2;
+  shape.back() = weight.shape[0] / 2;
   Tensor out = Tensor::empty(shape, x.dtype());
   Tensor rows = detail::as_matrix(out);
-  Tensor halves = op ? Tensor::empty({rows.size(0), weight.size(0)}, x.dtype()) : Tensor();
+  Tensor halves = op ? Tensor::empty({rows.size(0), weight.shape[0]}, x.dtype()) : Tensor();
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
-      run<decltype(kind)>(detail::as_matrix(x), weight, bias, activation, packed, rows, halves);
+      run<decltype(kind)>(detail::as_matrix(x), weight, bias, activation, rows, halves);
     });
   }
   return op.finish(out, [&] {
     GatedSaved saved;
     if (op.wanted(1)) saved.x = op.save(x);
-    if (op.wanted(0)) saved.weight = op.save(weight);
+    if (op.wanted(0)) saved.weight = op.save(weight.elements);
     saved.halves = op.save(halves);
     saved.activation = activation;
     return [saved](const Tensor& dy, Gradients& dx) { gated_linear_backward(saved, dy, dx); };

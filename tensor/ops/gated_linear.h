@@ -1,7 +1,7 @@
 // The first half of a gated feed-forward network.
 #pragma once
 
-#include "tensor/ops/packed_weight.h"
+#include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -18,10 +18,11 @@ namespace tessera {
 /// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then
 /// w3) have it. Where it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
 /// exchange the halves of weight and bias.
-/// `packed` keeps the weight packed; null packs it in each call.
+/// `weight` is a Weight::gated, which is packed until it changes, or a Tensor, which is read in place
+/// by each call, as are weights for linear().
 /// **Errors**: an odd number of rows, sizes or dtypes that do not fit, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
-Tensor gated_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    Activation activation, const PackedWeight* packed = nullptr);
+Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                    Activation activation);
 
 }  // namespace tessera

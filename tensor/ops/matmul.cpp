@@ -152,25 +152,24 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+void check_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                   const Tensor& residual) {
   constexpr const char* kOp = "linear";
   require(x.defined() && weight.defined(), kOp,
           "x and weight must be defined, got an undefined tensor");
-  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), kOp,
+  require(weight.shape.size() == 2 && x.rank() >= 1 && x.size(-1) == weight.shape[1], kOp,
           "x and weight must have shapes (..., in) and (out, in), got ", x.shape(), " and ",
-          weight.shape());
-  require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), kOp,
-          "x and weight must have the same floating dtype, got ", x.dtype(), " and ",
-          weight.dtype());
+          weight.shape);
+  require(is_floating(x.dtype()) && x.dtype() == weight.dtype, kOp,
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ", weight.dtype);
   if (bias.defined()) {
-    require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), kOp,
-            "bias must be ", x.dtype(), ' ', Shape{weight.size(0)}, " for weight ", weight.shape(),
+    require(bias.shape() == Shape{weight.shape[0]} && bias.dtype() == x.dtype(), kOp,
+            "bias must be ", x.dtype(), ' ', Shape{weight.shape[0]}, " for weight ", weight.shape,
             ", got ", bias.dtype(), ' ', bias.shape());
   }
   if (residual.defined()) {
     Shape wanted = x.shape();
-    wanted.back() = weight.size(0);
+    wanted.back() = weight.shape[0];
     require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, "residual must be ",
             x.dtype(), ' ', wanted, " like the output, got ", residual.dtype(), ' ',
             residual.shape());
@@ -178,14 +177,15 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 /// How the epilogue turns heads of the output of x (..., T, K); a default Turn if it does not.
-detail::Turn check_rotary(const Tensor& x, const Tensor& weight, const LinearEpilogue& epilogue) {
+detail::Turn check_rotary(const Tensor& x, const WeightView& weight,
+                          const LinearEpilogue& epilogue) {
   constexpr const char* kOp = "linear";
   const auto& [rotation, heads, width] = epilogue.rotary;
   if (!rotation.table.defined()) return {};
   require(epilogue.activation == Activation::kNone && !epilogue.residual.defined(), kOp,
           "rotary must not be combined with an activation or a residual");
-  require(heads >= 1 && width >= 1 && width <= weight.size(0) / heads, kOp,
-          "rotary heads must fit an output of width ", weight.size(0), ", got ", heads,
+  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kOp,
+          "rotary heads must fit an output of width ", weight.shape[0], ", got ", heads,
           " of width ", width);
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
@@ -194,13 +194,12 @@ detail::Turn check_rotary(const Tensor& x, const Tensor& weight, const LinearEpi
 }
 
 template <class T>
-void run_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+void run_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                 const LinearEpilogue& epilogue, const detail::Turn& turn, Tensor& out,
                 Tensor& activated) {
-  const WeightPanels panels =
-      epilogue.packed != nullptr ? epilogue.packed->panels(weight) : WeightPanels();
-  const Tensor rows = detail::rows_for(panels, x);
-  kernels::GemmArgs<T> args = gemm_args<T>(rows, weight, panels, out);
+  const detail::Factor factor = weight.factor(detail::PanelOrder::kPlain);
+  const Tensor rows = detail::left_of(factor, x);
+  kernels::GemmArgs<T> args = gemm_args<T>(rows, factor, out);
   args.activation = epilogue.activation;
   if (activated.defined()) args.activated = activated.mutable_data<T>();
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
@@ -270,16 +269,16 @@ void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) 
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
               const LinearEpilogue& epilogue) {
   const Tensor& residual = epilogue.residual;
   check_linear(x, weight, bias, residual);
   require_enum("linear", "activation", epilogue.activation, Activation::kSilu);
   const detail::Turn turn = check_rotary(x, weight, epilogue);
-  Recording op("linear", {&x, &weight, &bias, &residual});
-  detail::check_frozen("linear", op, weight, epilogue.packed);
+  Recording op("linear", {&x, &weight.elements, &bias, &residual});
+  detail::check_frozen("linear", op, weight);
   Shape shape = x.shape();
-  shape.back() = weight.size(0);
+  shape.back() = weight.shape[0];
   Tensor out = Tensor::empty(shape, x.dtype());
   Tensor rows = as_matrix(out);
   // The gradient of an activation reads its argument; of ReLU, its result does as well.
@@ -294,7 +293,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return op.finish(out, [&] {
     LinearSaved saved;
     if (op.wanted(1)) saved.x = op.save(x);
-    if (op.wanted(0)) saved.weight = op.save(weight);
+    if (op.wanted(0)) saved.weight = op.save(weight.elements);
     saved.activation = epilogue.activation;
     if (is_active) saved.activated = op.save(reads_result ? out : activated);
     if (turn) saved.turn = detail::SavedTurn(op, turn);

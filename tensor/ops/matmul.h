@@ -1,8 +1,8 @@
 // Matrix products.
 #pragma once
 
-#include "tensor/ops/packed_weight.h"
 #include "tensor/ops/rotary.h"
+#include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -27,8 +27,7 @@ Tensor outer(const Tensor& a, const Tensor& b);
 /// The operations after the product of a linear layer, while each tile of it is still in the cache.
 struct LinearEpilogue {
   Activation activation = Activation::kNone;
-  Tensor residual = {};                  // (..., N), added last; undefined for none
-  const PackedWeight* packed = nullptr;  // keeps the weight packed; null packs it in each call
+  Tensor residual = {};       // (..., N), added last; undefined for none
   RotaryColumns rotary = {};  // heads of the output that turn; without activation and residual
 };
 
@@ -37,9 +36,11 @@ struct LinearEpilogue {
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N). Where
 /// heads turn, x is (..., T, K).
+/// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which is read
+/// in place by each call.
 /// **Errors**: sizes or dtypes that do not fit; an unknown activation; those of rotary().
 /// **Source**: torch.nn.functional.linear.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
 }  // namespace tessera

@@ -16,7 +16,6 @@
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/operand.h"
 #include "tensor/ops/pack_rows.h"
-#include "tensor/ops/packed_weight.h"
 #include "tensor/ops/positions.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/ops/reduce.h"
@@ -26,3 +25,4 @@
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/sort.h"
 #include "tensor/ops/unary.h"
+#include "tensor/ops/weight.h"

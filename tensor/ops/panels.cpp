@@ -1,20 +1,15 @@
 #include "tensor/ops/panels.h"
 
+#include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
+#include "tensor/ops/bfloat16_panels.h"
 
 namespace tessera::detail {
 
 namespace {
 
-/// Elements of panels, as T.
 template <class T>
-T* elements(const Storage& memory) {
-  return reinterpret_cast<T*>(memory.data());
-}
-
-template <class T>
-PanelMemory make(const Tensor& weight, PanelOrder order) {
+PanelMemory pack(const Tensor& weight, PanelOrder order) {
   const auto& kernel = kernels::table().of<T>();
   const bool gated = order == PanelOrder::kGated;
   const index_t n = gated ? weight.size(0) / 2 : weight.size(0);
@@ -24,71 +19,81 @@ PanelMemory make(const Tensor& weight, PanelOrder order) {
   PanelMemory made = {Storage::allocate(bytes), bytes};
   const auto pack_b = gated ? kernel.pack_gated_b : kernel.pack_b;
   pack_b(k, n, weight.data<T>(), weight.strides()[1], weight.strides()[0],
-         elements<T>(made.memory));
+         reinterpret_cast<T*>(made.memory.data()));
   return made;
 }
 
-/// The same panels with elements of half the size, two to a word, as kernels/bfloat16.h has them.
-PanelMemory halve(const PanelMemory& whole) {
-  const index_t lanes = kernels::table().vector_bytes / static_cast<index_t>(sizeof(float));
-  PanelMemory halves = {Storage::allocate(whole.bytes / 2), whole.bytes / 2};
-  const auto* const from = elements<const float>(whole.memory);
-  auto* const to = elements<std::uint32_t>(halves.memory);
-  const index_t rows = halves.bytes / static_cast<index_t>(sizeof(float)) / lanes;
-  kernels::parallel_for(rows, 4 * lanes, [&](index_t begin, index_t end) {
-    for (index_t row = begin; row < end; ++row) {
-      for (index_t i = 0; i < lanes; ++i) {
-        const float* const first = from + 2 * row * lanes + i;
-        to[row * lanes + i] = to_bfloat16(first[0]) | std::uint32_t{to_bfloat16(first[lanes])}
-                                                          << 16;
-      }
-    }
-  });
-  return halves;
-}
+/// The elements themselves.
+template <class T>
+class ExactPanels final : public Panels {
+ public:
+  ExactPanels(const Tensor& weight, PanelOrder order)
+      : Panels(weight.shape(), order, WeightFormat::kExact),
+        memory_(pack<T>(weight, order).memory) {}
 
-/// Where a row of the weight lies: the panel, which of its two vectors, the lane.
-struct Place {
-  index_t panel, vector, lane;
-};
-
-Place place_of(const PanelLayout& layout, index_t row) {
-  const index_t lanes = layout.width() / 2;
-  if (layout.order == PanelOrder::kPlain) {
-    return {row / layout.width(), row % layout.width() / lanes, row % lanes};
+  Tensor values(index_t begin, index_t end) const override {
+    const T* const from = elements();
+    return read<T>(begin, end, [&, lanes = this->lanes<T>()](const Place& place, index_t p) {
+      return from[(2 * (place.panel * shape()[1] + p) + place.vector) * lanes + place.lane];
+    });
   }
-  const index_t half = layout.shape[0] / 2;
-  return {row % half / lanes, row / half, row % half % lanes};
-}
+
+  using Panels::give;
+  void give(kernels::GemmArgs<T>& args, index_t first) const override {
+    args.packed_b = elements() + first * shape()[1];
+  }
+
+ private:
+  const T* elements() const { return reinterpret_cast<const T*>(memory_.data()); }
+
+  Storage memory_;
+};
 
 }  // namespace
 
-PanelMemory make_panels(const Tensor& weight, PanelOrder order, WeightFormat format) {
-  PanelMemory made = visit_floating(weight.dtype(),
-                                    [&](auto kind) { return make<decltype(kind)>(weight, order); });
-  return format == WeightFormat::kBFloat16 ? halve(made) : made;
+Panels::Panels(const Shape& shape, PanelOrder order, WeightFormat format)
+    : shape_(shape), order_(order), format_(format), table_(&kernels::table()) {}
+
+bool Panels::is_current() const {
+  return table_ == &kernels::table();
 }
 
-Tensor read_panels(const Storage& panels, const PanelLayout& layout, index_t begin, index_t end) {
-  const index_t k = layout.shape[1];
-  const index_t lanes = layout.width() / 2;
-  Tensor weight = Tensor::empty({end - begin, k});
-  auto* const to = weight.mutable_data<float>();
-  const auto* const floats = elements<const float>(panels);
-  const auto* const words = elements<const std::uint32_t>(panels);
-  kernels::parallel_for(end - begin, 2 * k, [&](index_t first, index_t last) {
-    for (index_t i = first; i < last; ++i) {
-      const auto [panel, vector, lane] = place_of(layout, begin + i);
-      for (index_t p = 0; p < k; ++p) {
-        const index_t vectors = panel * k + p;
-        to[i * k + p] = layout.format == WeightFormat::kExact
-                            ? floats[(2 * vectors + vector) * lanes + lane]
-                            : from_bfloat16(static_cast<std::uint16_t>(
-                                  words[vectors * lanes + lane] >> 16 * vector));
-      }
-    }
+void Panels::give(kernels::GemmArgs<float>&, index_t) const {
+  fail("panels", "the product must be float64, got float32");
+}
+
+void Panels::give(kernels::GemmArgs<double>&, index_t) const {
+  fail("panels", "the product must be float32, got float64");
+}
+
+Panels::Place Panels::place_of(index_t row, index_t lanes) const {
+  if (order_ == PanelOrder::kPlain) {
+    return {row / (2 * lanes), row % (2 * lanes) / lanes, row % lanes};
+  }
+  const index_t half = shape_[0] / 2;
+  return {row % half / lanes, row / half, row % half % lanes};
+}
+
+index_t panel_width(DType dtype) {
+  return 2 * kernels::table().vector_bytes / item_size(dtype);
+}
+
+PanelMemory pack_elements(const Tensor& weight, PanelOrder order) {
+  return visit_floating(weight.dtype(),
+                        [&](auto kind) { return pack<decltype(kind)>(weight, order); });
+}
+
+std::shared_ptr<const Panels> make_panels(const Tensor& weight, PanelOrder order,
+                                          WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kExact:
+      break;
+    case WeightFormat::kBFloat16:
+      return make_bfloat16_panels(weight, order);
+  }
+  return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const Panels> {
+    return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);
   });
-  return weight;
 }
 
 }  // namespace tessera::detail

@@ -1,47 +1,94 @@
-// A weight's panels as memory: made, and read back. Private to the ops.
+// A weight's panels: made, handed to the kernels, and read back. Private to the ops.
+//
+// A format of panels is a class in a file of its own, as bfloat16_panels.cpp, and a case in
+// make_panels.
 #pragma once
 
-#include <bit>
-#include <cstdint>
+#include <memory>
 
+#include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/packed_weight.h"
+#include "tensor/ops/weight.h"
+#include "tensor/tensor.h"
 
 namespace tessera::detail {
 
-/// The nearest bfloat16, of two equally near ones the even one. NaN stays NaN, and is quiet; what is
-/// nearer to 2^128 than to the largest number becomes infinite.
-inline std::uint16_t to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  constexpr std::uint32_t kQuiet = 0x00400000U;
-  const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
-  const std::uint32_t rounded = bits + 0x7fffU + (bits >> 16 & 1U);
-  return static_cast<std::uint16_t>((is_nan ? bits | kQuiet : rounded) >> 16);
-}
+/// weight^T as the kernels of one instruction set read it. Panels never change.
+class Panels {
+ public:
+  virtual ~Panels() = default;
+  Panels(const Panels&) = delete;
+  Panels& operator=(const Panels&) = delete;
 
-inline float from_bfloat16(std::uint16_t x) {
-  return std::bit_cast<float>(std::uint32_t{x} << 16);
-}
+  /// Of the weight, (out, in).
+  const Shape& shape() const { return shape_; }
+  WeightFormat format() const { return format_; }
+  /// Whether they are for the instruction set in use.
+  bool is_current() const;
 
-/// What panels are of, and for whom.
-struct PanelLayout {
-  Shape shape;  // of the weight, (out, in)
-  PanelOrder order = PanelOrder::kPlain;
-  WeightFormat format = WeightFormat::kExact;
-  const kernels::KernelTable* table = nullptr;
+  /// Rows [begin, end) of the weight: exact, or as the format rounded them.
+  virtual Tensor values(index_t begin, index_t end) const = 0;
+  /// `x`, or a copy in a layout that products by these panels can read.
+  virtual Tensor operand(const Tensor& x) const { return x; }
+  /// Lets a product read the weight from row `first` on, where a panel begins.
+  virtual void give(kernels::GemmArgs<float>& args, index_t first) const;
+  virtual void give(kernels::GemmArgs<double>& args, index_t first) const;
 
-  /// The columns of a panel of float32.
-  index_t width() const { return 2 * table->vector_bytes / static_cast<index_t>(sizeof(float)); }
+ protected:
+  Panels(const Shape& shape, PanelOrder order, WeightFormat format);
+
+  /// Where a row of the weight lies: the panel, which of its two vectors, the lane.
+  struct Place {
+    index_t panel, vector, lane;
+  };
+  Place place_of(index_t row, index_t lanes) const;
+
+  template <class T>
+  index_t lanes() const {
+    return table_->vector_bytes / static_cast<index_t>(sizeof(T));
+  }
+
+  /// Rows [begin, end), of which `element(place, p)` is the one in column p.
+  template <class T, class F>
+  Tensor read(index_t begin, index_t end, const F& element) const {
+    const index_t k = shape_[1];
+    Tensor rows = Tensor::empty({end - begin, k}, dtype_of<T>);
+    T* const to = rows.mutable_data<T>();
+    kernels::parallel_for(end - begin, 2 * k, [&](index_t first, index_t last) {
+      for (index_t i = first; i < last; ++i) {
+        const Place place = place_of(begin + i, lanes<T>());
+        for (index_t p = 0; p < k; ++p) to[i * k + p] = element(place, p);
+      }
+    });
+    return rows;
+  }
+
+ private:
+  Shape shape_;
+  PanelOrder order_;
+  WeightFormat format_;
+  const kernels::KernelTable* table_;
 };
 
-/// The panels of weight^T for the instruction set in use, and their size in bytes.
+/// The panels of a matrix for the instruction set in use.
+std::shared_ptr<const Panels> make_panels(const Tensor& weight, PanelOrder order,
+                                          WeightFormat format);
+
+/// The rows of a weight in one panel.
+index_t panel_width(DType dtype);
+
+/// The elements of weight^T in panels, and their size in bytes.
 struct PanelMemory {
   Storage memory;
   index_t bytes = 0;
 };
-PanelMemory make_panels(const Tensor& weight, PanelOrder order, WeightFormat format);
+PanelMemory pack_elements(const Tensor& weight, PanelOrder order);
 
-/// Rows [begin, end) of the float32 weight that `panels` were made of: exact, or as it was rounded.
-Tensor read_panels(const Storage& panels, const PanelLayout& layout, index_t begin, index_t end);
+/// The weight as one product reads it: panels from a row on, or elements.
+struct Factor {
+  std::shared_ptr<const Panels> panels = {};
+  index_t first_row = 0;
+  Tensor elements = {};  // (out, in), if there are no panels
+};
 
 }  // namespace tessera::detail

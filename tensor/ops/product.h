@@ -1,14 +1,11 @@
 // The common part of ops that call gemm. Private to the ops.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/ops/packed_weight.h"
+#include "tensor/ops/panels.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -48,35 +45,25 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const Tensor& b, Tensor& out) {
   return args;
 }
 
-/// x as panels multiply it: for those of bfloat16 its rows or its columns are contiguous.
-inline Tensor rows_for(const WeightPanels& panels, const Tensor& x) {
-  const bool is_fit =
-      panels.format == WeightFormat::kExact || x.strides()[0] == 1 || x.strides()[1] == 1;
-  return is_fit ? x : x.contiguous();
-}
-
-/// x weight^T, by the weight's panels where there are any: then its elements are not read, and may
-/// not be there.
+/// x weight^T; `x` is what `left_of` made of it.
 template <class T>
-kernels::GemmArgs<T> gemm_args(const Tensor& x, const Tensor& weight, const WeightPanels& panels,
-                               Tensor& out) {
-  if (!panels) return gemm_args<T>(x, weight.t(), out);
+kernels::GemmArgs<T> gemm_args(const Tensor& x, const Factor& weight, Tensor& out) {
+  if (!weight.panels) return gemm_args<T>(x, weight.elements.t(), out);
   kernels::GemmArgs<T> args = gemm_args<T>(x, out);
-  const std::byte* const first = panels.memory.data() + panels.offset;
-  if (panels.format == WeightFormat::kBFloat16) {
-    args.packed_halves = reinterpret_cast<const std::uint32_t*>(first);
-  } else {
-    args.packed_b = reinterpret_cast<const T*>(first);
-  }
+  weight.panels->give(args, weight.first_row);
   return args;
 }
 
-/// Throws where a gradient would have to pass a weight that gave its elements up or is rounded.
-inline void check_frozen(const char* op, const Recording& recording, const Tensor& weight,
-                         const PackedWeight* packed) {
+/// x, or a copy that can be multiplied by the weight.
+inline Tensor left_of(const Factor& weight, const Tensor& x) {
+  return weight.panels ? weight.panels->operand(x) : x;
+}
+
+/// Throws where a gradient would have to pass a weight that is frozen or rounded.
+inline void check_frozen(const char* op, const Recording& recording, const WeightView& weight) {
   const bool passes = recording.wanted(0) || recording.wanted(1);
-  require(!passes || packed == nullptr || !packed->is_constant(weight), op, "weight ",
-          weight.shape(), " must not be frozen if a gradient is required; call thaw() first");
+  require(!passes || !weight.is_constant(), op, "weight ", weight.shape,
+          " must not be frozen if a gradient is required; call thaw() first");
 }
 
 /// One product, cut among all threads.

@@ -123,11 +123,11 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
     Tape tape;
     tape.backward(masked_loss(model));
   }
-  const Tensor both = model.encode.embeddings.word.weight.grad();
+  const Tensor both = model.encode.embeddings.word.weight->grad();
 
   MaskedLm twin = make_masked_lm();
   nn::convert(twin, kFloat64);
-  const Tensor table = twin.encode.embeddings.word.weight.clone();
+  const Tensor table = twin.encode.embeddings.word.weight->clone();
   const Tensor input = table.clone().set_requires_grad();
   const Tensor output = table.clone().set_requires_grad();
   const Tensor places = text::places_of(kHidden);

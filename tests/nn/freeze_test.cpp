@@ -12,7 +12,8 @@
 #include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
-#include "tensor/ops/panels.h"
+#include "tensor/ops/bfloat16_panels.h"
+#include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
@@ -22,7 +23,8 @@ namespace {
 
 using namespace test;
 
-constexpr auto kGivenUp = "the weight is frozen; call thaw() first";
+const std::vector<std::string> kGivenUp = {"elements must be there",
+                                           "frozen weight of shape (4, 8)"};
 
 /// One of everything that multiplies by a weight.
 struct Model {
@@ -90,27 +92,23 @@ TEST_P(FreezeTest, GivesTheBitsThatItGave) {
     EXPECT_TRUE(same_bits(model(kIds), before));
     EXPECT_EQ(summary(model), table);
     EXPECT_EQ(parameter_count(model), count);
-    EXPECT_FALSE(model.plain.linear1.weight.has_elements());
-    EXPECT_TRUE(model.table.weight.has_elements());
-    EXPECT_TRUE(model.output.weight.storage() == model.table.weight.storage());
-    EXPECT_TRUE(model.pair[0].weight.storage() == model.pair[1].weight.storage());
+    EXPECT_TRUE(model.plain.linear1.weight.is_frozen());
+    EXPECT_FALSE(model.table.weight.is_frozen());
+    EXPECT_TRUE(model.output.weight->storage() == model.table.weight->storage());
+    EXPECT_TRUE(model.pair[0].weight.is_same(model.pair[1].weight));
 
     const Model copy = model;
-    set_weight_packing(false);  // frozen panels are the weight
     EXPECT_TRUE(same_bits(copy(kIds), before));
     EXPECT_TRUE(same_bits(clone(model)(kIds), before));
-    set_weight_packing(true);
     thaw(model);
     EXPECT_TRUE(same_bits(model(kIds), before));
     EXPECT_TRUE(same_bits(copy(kIds), before)) << "a copy stays frozen";
-    for_each_parameter(model, [](const std::string& name, const Tensor& parameter) {
-      EXPECT_TRUE(parameter.has_elements()) << name;
-    });
+    EXPECT_NO_THROW(for_each_parameter(model, [](const std::string&, const Tensor&) {}));
     const auto want = state_dict(Model(width));
     for (const auto& [name, tensor] : state_dict(model)) {
       EXPECT_TRUE(name == "output.weight" || same_bits(tensor, want.at(name))) << name;
     }
-    EXPECT_TRUE(model.pair[0].weight.storage() == model.pair[1].weight.storage());
+    EXPECT_TRUE(model.pair[0].weight->storage() == model.pair[1].weight->storage());
   }
 }
 
@@ -131,9 +129,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     EXPECT_TRUE(same_bits(Model(model)(kIds), want));
     Model assigned(width, Rng(6));
     assigned = model;
-    set_weight_packing(false);  // the table's panels are no cache either: they round_weight
     EXPECT_TRUE(same_bits(assigned(kIds), want));
-    set_weight_packing(true);
     freeze(model);  // in another format: what the weights have become, and the table as it is
     EXPECT_TRUE(same_bits(model.plain(x), rounded.plain(x)));
     EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x)));
@@ -164,7 +160,6 @@ TEST(Freeze, ServesAnotherInstructionSet) {
 TEST(Freeze, HoldsAWeightOnce) {
   constexpr index_t kElements = index_t{512} * 640;
   release_cached_memory();
-  const index_t packed = packed_weight_bytes();
   const index_t empty = memory_stats().in_use;
   Linear layer({.in_features = 512, .out_features = 640, .bias = false});
   layer(zeros({1, 512}));
@@ -175,11 +170,11 @@ TEST(Freeze, HoldsAWeightOnce) {
     EXPECT_EQ(memory_stats().cached, 0) << "what was given up went to the system";
     const Linear copy = layer;
     copy(zeros({1, 512}));
-    EXPECT_EQ(packed_weight_bytes() - packed, size * kElements);
+    EXPECT_GE(memory_stats().in_use - empty, size * kElements);
     EXPECT_LE(memory_stats().in_use - empty, size * kElements * 5 / 4);
   }
   layer = Linear(3, 4);
-  EXPECT_EQ(packed_weight_bytes(), packed);
+  EXPECT_LE(memory_stats().in_use - empty, 2 * 512);
 }
 
 TEST(Freeze, WhatNeedsElementsSaysThatTheyAreGone) {
@@ -187,14 +182,20 @@ TEST(Freeze, WhatNeedsElementsSaysThatTheyAreGone) {
   const StateDict state = state_dict(Linear(8, 4));
   const Tensor x = ones({2, 8});
   freeze(layer);
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.data<float>(); }));
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.clone(); }));
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { layer.weight.fill(1); }));
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { set_requires_grad(layer); }));
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { convert(layer, kFloat64); }));
-  EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { linear(x, layer.weight); }));
-  EXPECT_TRUE(throws("load_state_dict", {"weight", "the model was frozen"},
-                     [&] { load_state_dict(layer, state); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->data<float>(); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->clone(); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->fill(1); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { set_requires_grad(layer); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { convert(layer, kFloat64); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { matmul(x, layer.weight); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { state_dict(layer); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { load_state_dict(layer, state); }));
+  EXPECT_TRUE(same_bits(linear(x, layer.weight, layer.bias), layer(x)));
+  layer.bias.set_requires_grad();  // the rest may learn
+  EXPECT_EQ(parameters(layer).size(), 1U);
+  zero_grad(layer);
+  set_requires_grad(layer, false);
+  EXPECT_FALSE(layer.bias.requires_grad());
 }
 
 TEST(Freeze, NoGradientPasses) {
@@ -224,18 +225,14 @@ TEST(Freeze, NoGradientPassesRoundedPanelsOfAWeightThatStays) {
 }
 
 TEST(Freeze, PanelsServeWholeRowsAlone) {
-  Linear layer({.in_features = 8, .out_features = 8, .bias = false});
+  Linear layer({.in_features = 8, .out_features = 4, .bias = false});
   freeze(layer);
-  const Tensor x = ones({2, 8});
-  const auto by_panels = [&](const Tensor& in, const Tensor& weight) {
-    linear(in, weight, {}, {.packed = &layer.packed});
-  };
-  EXPECT_NO_THROW(by_panels(x, layer.weight.slice(0, 3, 5)));
-  for (const Tensor& other : {layer.weight.t(), layer.weight.slice(0, {}, {}, 2)}) {
-    EXPECT_TRUE(throws("storage", {kGivenUp}, [&] { by_panels(x, other); }));
-  }
-  EXPECT_TRUE(throws("storage", {kGivenUp},
-                     [&] { by_panels(x.slice(1, 0, 4), layer.weight.slice(1, 0, 4)); }));
+  EXPECT_NO_THROW(linear(ones({2, 8}), layer.weight.rows(1, 3)));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->t(); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->slice(0, {}, {}, 2); }));
+  EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->slice(1, 0, 4); }));
+  EXPECT_TRUE(throws("rows", {"(4, 8)", "3 to 5"}, [&] { layer.weight.rows(3, 5); }));
+  EXPECT_TRUE(throws("rows", {"3 to 2"}, [&] { layer.weight.rows(3, 2); }));
 }
 
 TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
@@ -243,11 +240,11 @@ TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
   Linear layer(8, 4);
   freeze(layer, WeightFormat::kBFloat16);
   layer.weight = random_tensor({4, 8}, kFloat32, 3);
-  EXPECT_TRUE(same_bits(layer(x), linear(x, layer.weight, layer.bias)));
+  EXPECT_TRUE(same_bits(layer(x), linear(x, *layer.weight, layer.bias)));
   set_requires_grad(layer);
   Tape tape;
   tape.backward(sum(layer(x)));
-  EXPECT_TRUE(layer.weight.grad().defined());
+  EXPECT_TRUE(layer.weight->grad().defined());
 }
 
 TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
@@ -259,7 +256,7 @@ TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
   EXPECT_NO_THROW(optimizer.step());
   freeze(layer);
   thaw(layer);
-  EXPECT_FALSE(layer.weight.requires_grad());
+  EXPECT_FALSE(layer.weight->requires_grad());
   EXPECT_TRUE(throws("SGD", {"weight was converted or frozen"}, [&] { optimizer.step(); }));
 }
 
@@ -268,7 +265,7 @@ TEST(Freeze, TakesFloat32MatricesOnly) {
   convert(model.gated, kFloat64);
   EXPECT_TRUE(
       throws("freeze", {"gated.linear1.weight", "float64", "(384, 64)"}, [&] { freeze(model); }));
-  EXPECT_TRUE(model.self_attention.in_proj_weight.has_elements()) << "nothing is changed";
+  EXPECT_FALSE(model.self_attention.in_proj_weight.is_frozen()) << "nothing is changed";
 }
 
 }  // namespace

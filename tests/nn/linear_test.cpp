@@ -69,7 +69,7 @@ TEST(Linear, StartsUniform) {
   manual_seed(5);
   const Linear layer(100, 400);
   const double bound = 0.1;
-  for (const Tensor& parameter : {layer.weight, layer.bias}) {
+  for (const Tensor& parameter : {*layer.weight, layer.bias}) {
     double least = 1;
     double largest = -1;
     double square = 0;

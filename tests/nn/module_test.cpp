@@ -71,7 +71,7 @@ TEST(Module, LoadingCopiesAndConverts) {
   for (auto& [name, tensor] : state) tensor = tensor.to(kFloat64);
   const Tensor before = to.first.weight;
   load_state_dict(to, state);
-  EXPECT_TRUE(before.storage() == to.first.weight.storage());  // in place: other handles see it
+  EXPECT_TRUE(before.storage() == to.first.weight->storage());  // in place: other handles see it
   for (const auto& [name, tensor] : state_dict(to)) {
     EXPECT_EQ(tensor.dtype(), kFloat32) << name;
     EXPECT_TRUE(same_bits(tensor, state_dict(from).at(name))) << name;
@@ -186,12 +186,12 @@ static_assert(!Module<Tensor> && !Module<int> && !Module<std::vector<Linear>>);
 TEST(Module, ConvertKeepsWhatIsTied) {
   Tied module;
   convert(module, kFloat64);
-  EXPECT_TRUE(module.first.weight.storage() == module.second.weight.storage());
+  EXPECT_TRUE(module.first.weight->storage() == module.second.weight->storage());
   set_requires_grad(module);
   module.second.weight = module.first.weight;
   convert(module, kFloat32);
-  EXPECT_EQ(module.first.weight.grad_slot(), module.second.weight.grad_slot());
-  EXPECT_TRUE(module.first.weight.requires_grad());
+  EXPECT_EQ(module.first.weight->grad_slot(), module.second.weight->grad_slot());
+  EXPECT_TRUE(module.first.weight->requires_grad());
   EXPECT_TRUE(throws("convert", {"int64"}, [&] { convert(module, kInt64); }));
 }
 
@@ -202,7 +202,7 @@ TEST(Module, ACloneHasParametersOfItsOwn) {
   Tape tape;
   tape.backward(sum(module.first(ones({1, 3}))));
   const Tied copy = clone(module);
-  EXPECT_FALSE(copy.first.weight.grad().defined());
+  EXPECT_FALSE(copy.first.weight->grad().defined());
   for (const auto& [name, tensor] : state_dict(copy)) {
     const Tensor original = state_dict(module).at(name);
     EXPECT_TRUE(same_bits(tensor.detach(), original.detach())) << name;
@@ -210,9 +210,9 @@ TEST(Module, ACloneHasParametersOfItsOwn) {
     EXPECT_FALSE(tensor.storage() == original.storage()) << name;
     EXPECT_TRUE(!tensor.requires_grad() || tensor.grad_slot() != original.grad_slot()) << name;
   }
-  EXPECT_TRUE(copy.first.weight.storage() == copy.second.weight.storage());
-  module.first.weight.detach().fill(7);
-  EXPECT_NE(copy.first.weight.detach().item_at({0, 0}), 7);
+  EXPECT_TRUE(copy.first.weight->storage() == copy.second.weight->storage());
+  module.first.weight->detach().fill(7);
+  EXPECT_NE(copy.first.weight->detach().item_at({0, 0}), 7);
 }
 
 TEST(Module, ACloneTrainsOrNotAsTheModule) {

@@ -100,7 +100,7 @@ TEST_P(MultiHeadAttentionTest, TurnsQueriesAndKeysByTheirPositions) {
         const Tensor separate[] = {attend.q_proj_weight, attend.k_proj_weight,
                                    attend.v_proj_weight};
         const Tensor weight = attend.in_proj_weight.defined()
-                                  ? attend.in_proj_weight.slice(0, 12 * part, 12 * (part + 1))
+                                  ? attend.in_proj_weight->slice(0, 12 * part, 12 * (part + 1))
                                   : separate[part];
         const Tensor bias = attend.in_proj_bias.slice(0, 12 * part, 12 * (part + 1));
         return linear(in, weight, bias).unflatten(2, {3, 4});

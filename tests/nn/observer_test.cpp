@@ -80,7 +80,7 @@ TEST(Observer, LooksOnWhileATapeRecords) {
     const auto gradient = [&] {
       Tape tape;
       tape.backward(sum(encoder(kInput)));
-      const Tensor found = encoder.layers[0].feed_forward.linear1.weight.grad().clone();
+      const Tensor found = encoder.layers[0].feed_forward.linear1.weight->grad().clone();
       zero_grad(encoder);
       return found;
     };

@@ -53,7 +53,6 @@ TEST_P(GatedLinearTest, AgreesWithTheDefinition) {
 }
 
 TEST_P(GatedLinearTest, HasTheBitsOfTheSeparateOps) {
-  const PackedWeight packed;
   for (const auto& [name, activation] : kActivations) {
     for (DType dtype : {kFloat32, kFloat64}) {
       SCOPED_TRACE(str_cat(name, ", ", dtype));
@@ -62,11 +61,12 @@ TEST_P(GatedLinearTest, HasTheBitsOfTheSeparateOps) {
         const Tensor x = random_tensor({2, 13, 400}, dtype, 1);
         const Tensor want = separate(x, weight, bias.tensor, activation);
         EXPECT_TRUE(same_bits(gated_linear(x, weight, bias.tensor, activation), want));
-        EXPECT_TRUE(same_bits(gated_linear(x, weight, bias.tensor, activation, &packed), want));
+        EXPECT_TRUE(
+            same_bits(gated_linear(x, Weight::gated(weight), bias.tensor, activation), want));
       }
       for (const Layout& layout : layouts_of(weight)) {
         const Tensor x = random_tensor({3, 400}, dtype, 1);
-        EXPECT_TRUE(same_bits(gated_linear(x, layout.tensor, {}, activation, &packed),
+        EXPECT_TRUE(same_bits(gated_linear(x, Weight::gated(layout.tensor), {}, activation),
                               separate(x, weight, {}, activation)))
             << layout.name;
       }
@@ -106,11 +106,10 @@ TEST_P(GatedLinearTest, GradientsHaveTheBitsOfTheSeparateOps) {
 
 TEST_P(GatedLinearTest, NeitherThreadsNorTheBatchNorATapeChangeTheBits) {
   const Tensor x = random_tensor({67, 300}, kFloat32, 1);
-  const Tensor weight = random_tensor({262, 300}, kFloat32, 2);
+  const Weight weight = Weight::gated(random_tensor({262, 300}, kFloat32, 2));
   const Tensor bias = random_tensor({262}, kFloat32, 3);
-  const PackedWeight packed;
   const auto run = [&](const Tensor& rows) {
-    return gated_linear(rows, weight, bias, Activation::kGelu, &packed);
+    return gated_linear(rows, weight, bias, Activation::kGelu);
   };
   set_thread_count(1);
   const Tensor want = run(x);
@@ -129,20 +128,17 @@ TEST_P(GatedLinearTest, NeitherThreadsNorTheBatchNorATapeChangeTheBits) {
   EXPECT_TRUE(same_bits(run(variable).detach(), want));
 }
 
-TEST_P(GatedLinearTest, OnePackServesOneOrderOfPanels) {
+TEST_P(GatedLinearTest, AWeightServesTheOtherProductToo) {
   const Tensor x = random_tensor({5, 12}, kFloat32, 1);
-  Tensor weight = random_tensor({14, 12}, kFloat32, 2);
-  const PackedWeight packed;
-  for (int turn = 0; turn < 2; ++turn) {
-    EXPECT_TRUE(same_bits(gated_linear(x, weight, {}, Activation::kSilu, &packed),
-                          gated_linear(x, weight, {}, Activation::kSilu)));
-    EXPECT_TRUE(same_bits(linear(x, weight, {}, {.packed = &packed}), linear(x, weight)));
-    weight.fill(turn + 2);  // another version
+  const Tensor elements = random_tensor({14, 12}, kFloat32, 2);
+  for (Weight weight : {Weight(elements), Weight::gated(elements)}) {
+    for (int turn = 0; turn < 2; ++turn) {
+      EXPECT_TRUE(same_bits(gated_linear(x, weight, {}, Activation::kSilu),
+                            gated_linear(x, *weight, {}, Activation::kSilu)));
+      EXPECT_TRUE(same_bits(linear(x, weight), linear(x, *weight)));
+      weight->fill(turn + 2);  // another version
+    }
   }
-  set_weight_packing(false);
-  EXPECT_TRUE(same_bits(gated_linear(x, weight, {}, Activation::kSilu, &packed),
-                        gated_linear(x, weight, {}, Activation::kSilu)));
-  set_weight_packing(true);
 }
 
 TEST_P(GatedLinearTest, AgreesWithPyTorch) {

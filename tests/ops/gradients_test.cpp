@@ -149,14 +149,12 @@ TEST(ProductGradients, LinearWithEveryEpilogue) {
       const Tensor b = values({5}, 16);
       EXPECT_TRUE(gradcheck(
           [&](const Tensors& in) {
-            return linear(in[0], in[1], in[2],
-                          {.activation = activation, .residual = in[3], .packed = nullptr});
+            return linear(in[0], in[1], in[2], {.activation = activation, .residual = in[3]});
           },
           {x, w, b, values(out, 17)}));
       EXPECT_TRUE(gradcheck(
           [&](const Tensors& in) {
-            return linear(in[0], in[1], {},
-                          {.activation = activation, .residual = {}, .packed = nullptr});
+            return linear(in[0], in[1], {}, {.activation = activation, .residual = {}});
           },
           {x, w}));
     }
@@ -342,8 +340,7 @@ TEST(Recording, ChangesNoBit) {
   using enum Activation;
   for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh, kSilu}) {
     const auto forward = [&] {
-      const Tensor y =
-          linear(x, w, b, {.activation = activation, .residual = r, .packed = nullptr});
+      const Tensor y = linear(x, w, b, {.activation = activation, .residual = r});
       return softmax(layer_norm(y, scale, b));
     };
     const Tensor plain = forward();

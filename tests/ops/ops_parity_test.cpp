@@ -114,7 +114,7 @@ ParityFunctions all_functions(const Tensor& table) {
   f["embedding_padding"] = [=](const ParityOperands& o) {
     nn::Embedding module({.num_embeddings = 11, .embedding_dim = 6, .padding_index = 3});
     for (index_t row = 0; row < 11; ++row) {
-      if (row != 3) module.weight.select(0, row).copy_from(table.select(0, row));
+      if (row != 3) module.weight->select(0, row).copy_from(table.select(0, row));
     }
     return module(o["ids"]);
   };

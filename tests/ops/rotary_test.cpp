@@ -235,7 +235,6 @@ TEST(RotaryGradients, OfTheProduct) {
 TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
   const Tensor weight = random_tensor({3 * 36, 36}, kFloat32, 2);
   const Tensor bias = random_tensor({3 * 36}, kFloat32, 3);
-  const PackedWeight packed;
   for (const index_t heads : {2, 4, 6}) {
     for (const Shape& shape :
          {Shape{2, 131, 36}, Shape{1, 1, 36}, Shape{7, 36}, Shape{2, 2, 3, 36}}) {
@@ -255,7 +254,7 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
           for (Tensor* each : {&in, &w, &b}) each->set_requires_grad();
           Tape tape;
           y[fused] = fused == 0 ? turned_after(in, w, b, columns)
-                                : linear(in, w, b, {.packed = &packed, .rotary = columns});
+                                : linear(in, Weight(w), b, {.rotary = columns});
           EXPECT_TRUE(
               same_bits(y[fused].detach(), linear(x.tensor, weight, bias, {.rotary = columns})));
           tape.backward(y[fused], dy.expand(y[fused].shape()));

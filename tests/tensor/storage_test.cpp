@@ -79,7 +79,6 @@ TEST(StorageTest, BorrowsMemoryUntilTheLastHandleGoes) {
   Storage a = Storage::borrow({memory, memory->data() + 4}, 90);
   EXPECT_EQ(memory_stats().in_use, before.in_use);
   EXPECT_EQ(memory_stats().borrowed, before.borrowed + 90);
-  EXPECT_TRUE(a.has_memory());
   EXPECT_EQ(a.data(), memory->data() + 4);
   EXPECT_TRUE(a.is_unique());
   const std::uint64_t version = a.version();
@@ -103,7 +102,6 @@ TEST(StorageTest, NoVersionIsSeenTwice) {
     const Storage borrowed = Storage::borrow(memory, 1);
     borrowed.bump_version();
     EXPECT_TRUE(versions.insert(borrowed.version()).second);
-    EXPECT_TRUE(versions.insert(Storage::without_memory("").version()).second);
   }
 }
 
@@ -120,7 +118,6 @@ TEST(StorageTest, DeferredIsMadeOnceAndWhenItIsRead) {
   const MemoryStats before = memory_stats();
   Storage storage = Storage::deferred(make);
   const std::uint64_t version = storage.version();
-  EXPECT_TRUE(storage.has_memory());
   EXPECT_TRUE(storage.is_unique());
   EXPECT_EQ(memory_stats().in_use, before.in_use);
   EXPECT_EQ(made, 0);
@@ -137,22 +134,6 @@ TEST(StorageTest, DeferredIsMadeOnceAndWhenItIsRead) {
   EXPECT_GE(memory_stats().in_use, before.in_use + (1 << 16));
   storage = Storage();
   EXPECT_EQ(memory_stats().in_use, before.in_use);
-}
-
-TEST(StorageTest, WithoutMemorySaysWhy) {
-  const MemoryStats before = memory_stats();
-  const Storage storage = Storage::without_memory("they were given up");
-  EXPECT_TRUE(static_cast<bool>(storage));
-  EXPECT_FALSE(storage.has_memory());
-  EXPECT_EQ(memory_stats().in_use, before.in_use);
-  storage.bump_version();
-  try {
-    storage.data();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "storage: tensor must have its elements, got none: they were given up");
-  }
 }
 
 TEST(StorageTest, RecyclesByRoundedSize) {

@@ -121,31 +121,6 @@ TEST(TensorTest, WhatAsksForATensorDoesNotNeedOne) {
   none.zero_grad();
 }
 
-TEST(TensorTest, WithoutElementsHasAllButThose) {
-  Tensor x = Tensor::without_elements({2, 3}, kFloat32, "they were given up");
-  EXPECT_TRUE(x.defined());
-  EXPECT_FALSE(x.has_elements());
-  EXPECT_TRUE(zeros({2}).has_elements());
-  EXPECT_FALSE(Tensor().has_elements());
-  EXPECT_EQ(x.shape(), Shape({2, 3}));
-  EXPECT_EQ(x.dtype(), kFloat32);
-  EXPECT_EQ(x.count(), 6);
-  EXPECT_EQ(x.t().slice(0, 1).shape(), Shape({2, 2}));
-  EXPECT_FALSE(x.t().has_elements());
-  const auto says_why = [](const auto& read) {
-    return throws("storage", {"must have its elements", "they were given up"}, read);
-  };
-  EXPECT_TRUE(says_why([&] { x.data<float>(); }));
-  EXPECT_TRUE(says_why([&] { x.mutable_data<float>(); }));
-  EXPECT_TRUE(says_why([&] { x.clone(); }));
-  EXPECT_TRUE(says_why([&] { x.t().contiguous(); }));
-  EXPECT_TRUE(says_why([&] { x.to(kFloat64); }));
-  EXPECT_TRUE(says_why([&] { x.item_at({0, 0}); }));
-  EXPECT_TRUE(says_why([&] { x.fill(1); }));
-  EXPECT_TRUE(says_why([&] { x.copy_from(zeros({2, 3})); }));
-  EXPECT_TRUE(says_why([&] { zeros({2, 3}).copy_from(x); }));
-}
-
 TEST(TensorTest, MemoryThatIsNotThereIsNamed) {
   constexpr index_t kMany = index_t{1} << 24;
   try {

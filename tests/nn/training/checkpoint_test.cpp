@@ -32,9 +32,9 @@ TEST(SaveModule, RoundTripsToTheBitUnderPyTorchsNames) {
   save_module(folder.path() / "model.safetensors", original);
   EXPECT_TRUE(
       load_safetensors(folder.path() / "model.safetensors").tensors.contains("linear1.weight"));
-  const std::uint64_t version = copy.linear1.weight.storage().version();
+  const std::uint64_t version = copy.linear1.weight->storage().version();
   load_module(folder.path() / "model.safetensors", copy);
-  EXPECT_GT(copy.linear1.weight.storage().version(), version);  // packed copies are stale now
+  EXPECT_GT(copy.linear1.weight->storage().version(), version);  // packed copies are stale now
   for (const auto& [name, wanted] : state_dict(original)) {
     EXPECT_EQ(state_dict(copy).at(name).to_vector<float>(), wanted.to_vector<float>()) << name;
   }
@@ -48,20 +48,20 @@ TEST(LoadModule, ConvertsDtypes) {
   Linear target(2, 1);
   load_module(folder.path() / "m", target);
   EXPECT_EQ(target.weight.dtype(), kFloat32);
-  EXPECT_EQ(target.weight.to_vector<float>(), source.weight.to(kFloat32).to_vector<float>());
+  EXPECT_EQ(target.weight->to_vector<float>(), source.weight->to(kFloat32).to_vector<float>());
 }
 
 TEST(LoadModule, ListsEverythingThatDiffersAndChangesNothing) {
   const TemporaryFolder folder;
   Linear target(2, 3);
-  target.weight.fill(1);
+  target.weight->fill(1);
   save_safetensors(folder.path() / "m", {{"weight", zeros({3, 5})}, {"scale", zeros({1})}});
   const std::string error = file_error([&] { load_module(folder.path() / "m", target); });
   EXPECT_EQ(error, (folder.path() / "m").string() +
                        ": the tensors do not fit the module:\n  missing: bias (3,)\n"
                        "  weight must have shape (3, 2), got (3, 5)\n"
                        "  unexpected: scale (1,)");
-  EXPECT_EQ(target.weight.to_vector<float>(), ones({3, 2}).to_vector<float>());
+  EXPECT_EQ(target.weight->to_vector<float>(), ones({3, 2}).to_vector<float>());
 }
 
 TEST(Checkpoint, ReturnsValuesToTheBit) {
@@ -138,7 +138,7 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
 
   Linear copy(2, 2);
   load_group(loaded, "model", copy);
-  EXPECT_EQ(copy.weight.to_vector<float>(), linear.weight.to_vector<float>());
+  EXPECT_EQ(copy.weight->to_vector<float>(), linear.weight->to_vector<float>());
   EXPECT_NE(file_error([&] {
               load_group(loaded, "mode", copy);
             }).find("c: mode: the tensors do not fit the module:"),
@@ -191,7 +191,7 @@ TEST(LoadGroup, TakesAPrefixAndReportsWhatItDoesNotTouch) {
       load_group(checkpoint, "model", copy, {.prefix = "part.", .strict = false});
   EXPECT_EQ(report.missing, std::vector<std::string>{"bias"});
   EXPECT_EQ(report.left_over, std::vector<std::string>{"head"});
-  EXPECT_EQ(copy.weight.to_vector<float>(), linear.weight.to_vector<float>());
+  EXPECT_EQ(copy.weight->to_vector<float>(), linear.weight->to_vector<float>());
 }
 
 TEST(LoadCheckpoint, RefusesOtherFiles) {

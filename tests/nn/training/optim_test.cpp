@@ -206,11 +206,11 @@ TEST(Optimizer, MayStepWhileATapeIsInScopeButNotBetweenForwardAndBackward) {
   Tape tape;
   tape.backward(sum(linear(x)));
   optimizer.step();
-  const Tensor before = linear.weight.detach().clone();
+  const Tensor before = linear.weight->detach().clone();
   const Tensor loss = sum(linear(x));
   EXPECT_TRUE(throws("SGD", {"cannot change weight", "call step after tape.backward(loss)"},
                      [&] { optimizer.step(); }));
-  EXPECT_TRUE(same_bits(linear.weight.detach(), before));
+  EXPECT_TRUE(same_bits(linear.weight->detach(), before));
   tape.backward(loss);
   optimizer.step();
 }
@@ -228,10 +228,10 @@ TEST(Optimizer, AStepAfterConvertSaysWhatWasConverted) {
   train_once(kFloat32);
   nn::convert(pair.second, kFloat64);
   nn::convert(pair.first, kFloat64);
-  const Tensor before = pair.first.weight.detach().clone();
+  const Tensor before = pair.first.weight->detach().clone();
   EXPECT_TRUE(throws("SGD", {"first.weight was converted", "make the optimiser after"},
                      [&] { train_once(kFloat64); }));
-  EXPECT_TRUE(same_bits(pair.first.weight.detach(), before));
+  EXPECT_TRUE(same_bits(pair.first.weight->detach(), before));
   nn::SGD(pair).step();
 }
 

@@ -82,7 +82,7 @@ struct TokenNet {
     const Tensor x = table(from_vector(ids).reshape({rows, kTokens}));
     Tensor y = encoder(x, length_mask(from_vector(lengths)));
     if (std::ranges::any_of(chosen, [](index_t i) { return i % 6 == 5; })) y = y + rare(y);
-    const Tensor scores = matmul(y, table.weight.transpose(0, 1));
+    const Tensor scores = matmul(y, table.weight->transpose(0, 1));
     return summed_cross_entropy(scores.reshape({rows * kTokens, kVocabulary}),
                                 from_vector(targets));
   }

@@ -103,7 +103,7 @@ TEST(Trainer, ShardsGiveTheGradientOfTheWholeBatchButForRounding) {
     Trial run(options);
     run.net.dropout.p = 0;
     run.trainer.run();
-    return run.net.first.weight.detach().clone();
+    return run.net.first.weight->detach().clone();
   };
   const Tensor whole = end(1);
   for (const index_t shards : {2, 3, 8}) {
@@ -121,7 +121,7 @@ TEST(Trainer, LearnsAndLeavesTheGeneratorAlone) {
   EXPECT_EQ(train.count, 40);
   EXPECT_GT(train.accuracy(), 0.9);
   EXPECT_TRUE(run.net.dropout.training);
-  EXPECT_FALSE(run.net.first.weight.grad().defined());
+  EXPECT_FALSE(run.net.first.weight->grad().defined());
 }
 
 TEST(Trainer, GroupsFollowTheirOwnRates) {
@@ -131,8 +131,8 @@ TEST(Trainer, GroupsFollowTheirOwnRates) {
           {.parameters = {{"a", base.net.first.weight}, {"b", base.net.first.bias}}, .lr = 0.0},
           {.parameters = {{"c", base.net.second.weight}, {"d", base.net.second.bias}}}},
       {.lr = 0.5});
-  const Tensor first = base.net.first.weight.detach().clone();
-  const Tensor second = base.net.second.weight.detach().clone();
+  const Tensor first = base.net.first.weight->detach().clone();
+  const Tensor second = base.net.second.weight->detach().clone();
   nn::TrainerOptions options = Trial::options();
   nn::Trainer trainer(base.net, optimizer, base.train.examples(base.net), options);
   trainer.run({.step = [&](const nn::StepReport& report) {
@@ -141,8 +141,8 @@ TEST(Trainer, GroupsFollowTheirOwnRates) {
     EXPECT_DOUBLE_EQ(optimizer.groups()[1].lr, 0.5 * std::min(left, up));
     EXPECT_EQ(report.lr, 0);
   }});
-  EXPECT_TRUE(same_bits(base.net.first.weight.detach(), first));
-  EXPECT_FALSE(same_bits(base.net.second.weight.detach(), second));
+  EXPECT_TRUE(same_bits(base.net.first.weight->detach(), first));
+  EXPECT_FALSE(same_bits(base.net.second.weight->detach(), second));
 }
 
 TEST(Trainer, FrozenPartsStayAndAreSaved) {
@@ -150,7 +150,7 @@ TEST(Trainer, FrozenPartsStayAndAreSaved) {
   nn::set_requires_grad(base.net.first, false);
   nn::AdamW optimizer(base.net);
   nn::Trainer trainer(base.net, optimizer, base.train.examples(base.net), {.epochs = 1});
-  const Tensor first = base.net.first.weight.clone();
+  const Tensor first = base.net.first.weight->clone();
   trainer.run();
   EXPECT_TRUE(same_bits(base.net.first.weight, first));
   EXPECT_TRUE(trainer.state().tensors.contains("model.first.weight"));
@@ -347,7 +347,7 @@ TEST(LoadTrained, TakesTheBestThenTheAveragesThenTheLast) {
     run.trainer.run();
     Net net(9);
     nn::load_trained(run.trainer.state(), net);
-    return std::pair(net.first.weight.detach().clone(), copy_of(run.trainer.state()));
+    return std::pair(net.first.weight->detach().clone(), copy_of(run.trainer.state()));
   };
   nn::TrainerOptions options = Trial::options();
   const auto [last, plain] = loaded(options, false);
