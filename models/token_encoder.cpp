@@ -1,7 +1,6 @@
 #include "models/token_encoder.h"
 
 #include <cmath>
-#include <cstdint>
 #include <vector>
 
 #include "models/padding.h"
@@ -20,23 +19,6 @@ constexpr double kLearnedStd = 0.02;
 PackedRows checked_packing(const Tokens& tokens) {
   check_tokens(kTokenEncoderOp, tokens);
   return packing_of(tokens.lengths, tokens.ids.size(1));
-}
-
-/// The row of each token and the one in front of it, (B, T); the first has none in front.
-Tensor pair_rows(const Tensor& ids, index_t rows) {
-  const std::vector<index_t> numbers = ids.to_vector<index_t>();
-  const auto length = static_cast<std::size_t>(ids.size(-1));
-  std::vector<index_t> result;
-  result.reserve(numbers.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto before = i % length == 0 ? 0 : static_cast<std::uint64_t>(numbers[i - 1]) + 1;
-    std::uint64_t hash = before * 0x9E3779B97F4A7C15ULL;
-    hash = (hash ^ (hash >> 32)) + static_cast<std::uint64_t>(numbers[i]);
-    hash *= 0xD6E8FEB86659FD93ULL;
-    hash ^= hash >> 32;
-    result.push_back(static_cast<index_t>(hash % static_cast<std::uint64_t>(rows)));
-  }
-  return from_vector(result, ids.shape());
 }
 
 /// RoBERTa's positions, (B, T): the padding token's own number for it, and for each other token
@@ -68,7 +50,7 @@ index_t position_rows(const TokenEncoderOptions& options) {
 
 double start_of_words(const TokenEncoderOptions& options) {
   if (options.positions != Positions::kSinusoidal) return kLearnedStd;
-  return options.embedding_scale / std::sqrt(static_cast<double>(embedding_width(options)));
+  return 1 / std::sqrt(static_cast<double>(embedding_width(options)));
 }
 
 nn::Norm norm_of_embeddings(const TokenEncoderOptions& options) {
@@ -90,12 +72,8 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
           "padding_id must be from 0 to ", options.vocabulary_size - 1, ", got ", padding);
   require(!options.padding_id || options.positions == Positions::kLearned, kTokenEncoderOp,
           "padding_id needs learned positions, got positions of a different kind");
-  nn::detail::require_count(kTokenEncoderOp, "pair_rows", options.pair_rows);
   nn::detail::require_count(kTokenEncoderOp, "token_types", options.token_types);
   nn::detail::require_probability(kTokenEncoderOp, "dropout", options.dropout);
-  if (options.positions == Positions::kSinusoidal) {
-    nn::detail::require_positive(kTokenEncoderOp, "embedding_scale", options.embedding_scale);
-  }
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
     require(layer.batch_first, kTokenEncoderOp,
             "the encoder's layers must have batch_first, got false");
@@ -132,51 +110,29 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
             .num_embeddings = options.token_types, .embedding_dim = width, .std = kLearnedStd},
         rng);
   }
-  if (options.pair_rows > 0) {
-    pair.emplace(options.pair_rows, width, rng);
-    pair->weight = zeros_like(pair->weight);
-  }
   if (options.embedding_norm) norm.emplace(norm_of_embeddings(options));
   if (options.embedding_width) projection.emplace(width, options.encoder.width(), rng);
 }
 
-TokenEncoder::Embeddings::Rows TokenEncoder::Embeddings::rows_of(const Tokens& tokens) const {
+Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRows& packed) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
           "types need a table with token_types of at least 1, got token_types 0");
-  Rows rows = {
-      .ids = tokens.ids, .types = tokens.types, .pairs = {}, .positions = tokens.positions};
-  if (pair) rows.pairs = pair_rows(tokens.ids, pair->weight.size(0));
-  if (padding_id && !tokens.positions.defined()) {
-    rows.positions =
+  Tensor positions = tokens.positions;
+  if (padding_id && !positions.defined()) {
+    positions =
         counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
   }
-  return rows;
-}
-
-Tensor TokenEncoder::Embeddings::sum_of(const Rows& rows) const {
-  Tensor x = word(rows.ids);
-  if (type) x = x + (rows.types.defined() ? (*type)(rows.types) : type->weight->select(0, 0));
-  if (pair) x = x + (*pair)(rows.pairs);
-  if (sinusoidal) x = (*sinusoidal)(x, rows.positions);
-  if (learned) x = (*learned)(x, rows.positions);
-  return x;
-}
-
-Tensor TokenEncoder::Embeddings::finished(const Tensor& sum) const {
-  const Tensor x = dropout(norm ? (*norm)(sum) : sum);
+  positions = pack_positions(packed, positions);
+  const Tensor types = pack_numbers(packed, tokens.types);
+  Tensor x = word(pack_numbers(packed, tokens.ids));
+  if (type) x = x + (types.defined() ? (*type)(types) : type->weight->select(0, 0));
+  if (sinusoidal) x = (*sinusoidal)(x, positions);
+  if (learned) x = (*learned)(x, positions);
+  x = dropout(norm ? (*norm)(x) : x);
   return projection ? (*projection)(x) : x;
 }
 
 namespace {
-
-/// The embedded tokens, packed before they are looked up.
-Tensor embed(const TokenEncoder::Embeddings& embeddings, const Tokens& tokens,
-             const PackedRows& packed) {
-  TokenEncoder::Embeddings::Rows rows = embeddings.rows_of(tokens);
-  for (Tensor* each : {&rows.ids, &rows.types, &rows.pairs}) *each = pack_numbers(packed, *each);
-  rows.positions = pack_positions(packed, rows.positions);
-  return embeddings.finished(embeddings.sum_of(rows));
-}
 
 EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows& packed) {
   return {.x = x, .positions = pack_positions(packed, tokens.positions), .packed = packed};
@@ -189,7 +145,7 @@ TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
 
 TokenEncoder::PackedOutput TokenEncoder::packed(const Tokens& tokens) const {
   const PackedRows packed = checked_packing(tokens);
-  return {encoder(inputs_of(embed(embeddings, tokens, packed), tokens, packed)), packed};
+  return {encoder(inputs_of(embeddings(tokens, packed), tokens, packed)), packed};
 }
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
@@ -197,17 +153,11 @@ Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   return y.packed.unpack(y.x);
 }
 
-Tensor TokenEncoder::from_sum(const Tensor& sum, const Tokens& tokens) const {
-  const PackedRows packed = checked_packing(tokens);
-  const Tensor x = embeddings.finished(packed.pack(sum));
-  return packed.unpack(encoder(inputs_of(x, tokens, packed)));
-}
-
 EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
                                         const AttentionRequest& request) const {
   const PackedRows packed = checked_packing(tokens);
   EncoderTrace trace =
-      encoder.with_weights(inputs_of(embed(embeddings, tokens, packed), tokens, packed), request);
+      encoder.with_weights(inputs_of(embeddings(tokens, packed), tokens, packed), request);
   trace.output = packed.unpack(trace.output);
   return trace;
 }

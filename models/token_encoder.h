@@ -26,42 +26,31 @@ struct TokenEncoderOptions {
   std::optional<index_t> padding_id = {};       // learned positions count all tokens but this one
   std::optional<index_t> embedding_width = {};  // of the tables, if not the encoder's
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
-  index_t pair_rows = 0;        // of a table for pairs of neighbours; 0: no table
-  double embedding_scale = 1;   // of the initial embeddings, relative to the sines
   double dropout = 0.1;         // of the embedded tokens
   bool embedding_norm = false;  // a norm before that dropout, of the last layer's kind
 };
 
 /// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`.
 ///
-/// With sinusoidal positions the embedding starts as N(0, s^2 / D), s being `embedding_scale`, and
-/// is multiplied by sqrt(D) where it is read, so that with s = 1 it is as large as the sines and,
-/// tied to an output layer, gives scores of variance 1. A smaller s is for few examples: the random
-/// start of rare words, which training hardly changes, disturbs less. Otherwise all tables start as
-/// N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
+/// With sinusoidal positions the embedding starts as N(0, 1 / D), and is multiplied by sqrt(D) where
+/// it is read, so that it is as large as the sines and, tied to an output layer, gives scores of
+/// variance 1. Otherwise all tables start as N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
 /// dropout. With an `embedding_width` tables and norm have that width, and a linear layer after the
 /// dropout makes it the encoder's.
 ///
 /// With a `padding_id` p and learned positions, those that are not given depend on ids: p for each
 /// token p, and for the others p + 1, p + 2, ... So p + 1 rows come before those for max_tokens.
 ///
-/// With `pair_rows` the embedding of a token and the one in front of it is added to the token's own:
-/// `pair_embedding[hash(ids[t - 1], ids[t])]`, of a table that starts with zeros and in which some
-/// pairs share a row. From few examples attention learns less of a pair than such a row.
-///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
-/// embeddings.token_type_embeddings.weight (types, D), embeddings.pair_embeddings.weight
-/// (pair_rows, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and
-/// .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D),
+/// embeddings.token_type_embeddings.weight (types, D), embeddings.position_embeddings.weight (P, D),
+/// embeddings.LayerNorm.weight and .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D),
 /// encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
 /// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; negative pair_rows; a
-/// padding_id outside [0, V), or one without learned positions; an
-/// embedding_scale that is not finite and above 0, with sinusoidal positions.
-/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; for pairs
-/// Joulin et al., "Bag of tricks for efficient text classification", 2016, section 2.1; Lan et al.,
+/// table of them; an encoder with batch_first = false; a padding_id outside [0, V), or one without
+/// learned positions.
+/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
   /// The vectors of real tokens, (1, N, D), or all of (B, T, D) if nothing is packed.
@@ -73,7 +62,6 @@ struct TokenEncoder {
   struct Embeddings {
     nn::Embedding word;
     std::optional<nn::Embedding> type;
-    std::optional<nn::Embedding> pair;
     std::optional<nn::PositionalEncoding> sinusoidal;
     std::optional<nn::LearnedPositionalEncoding> learned;
     std::optional<nn::Norm> norm;
@@ -82,23 +70,13 @@ struct TokenEncoder {
     std::optional<index_t> padding_id;
 
     Embeddings(const TokenEncoderOptions& options, Rng& rng);
-    /// The rows that the tokens have in each table, (B, T) or (T); undefined: as Tokens says.
-    struct Rows {
-      Tensor ids, types, pairs, positions;
-    };
-    Rows rows_of(const Tokens& tokens) const;
-    /// Only the sum of these rows, before its norm and the dropout.
-    Tensor sum_of(const Rows& rows) const;
-    Tensor summed(const Tokens& tokens) const { return sum_of(rows_of(tokens)); }
-    /// The vectors that the encoder reads, made of that sum.
-    Tensor finished(const Tensor& sum) const;
-    Tensor operator()(const Tokens& tokens) const { return finished(summed(tokens)); }
+    /// The vectors that the encoder reads, (B, T, D), or (1, N, D) of packed tokens.
+    Tensor operator()(const Tokens& tokens, const PackedRows& packed = {}) const;
 
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {
       visitor("word_embeddings", self.word);
       visitor("token_type_embeddings", self.type);
-      visitor("pair_embeddings", self.pair);
       visitor("position_embeddings", self.sinusoidal);
       visitor("position_embeddings", self.learned);
       visitor("LayerNorm", self.norm);
@@ -117,9 +95,6 @@ struct TokenEncoder {
 
   /// The output before it is unpacked, for what follows token by token.
   PackedOutput packed(const Tokens& tokens) const;
-
-  /// The output for another sum in the place of `embeddings.summed(tokens)`.
-  Tensor from_sum(const Tensor& sum, const Tokens& tokens) const;
 
   /// The output together with the attention weights requested, of every layer unless it chooses.
   EncoderTrace with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;

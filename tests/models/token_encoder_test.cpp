@@ -164,7 +164,10 @@ TEST(TokenEncoder, EmbeddingsMayHaveAWidthOfTheirOwn) {
     EXPECT_EQ(state.at("embeddings.token_type_embeddings.weight").shape(), (Shape{2, 4}));
     EXPECT_EQ(state.at("embeddings.LayerNorm.weight").shape(), (Shape{4}));
     EXPECT_EQ(state.at("embeddings.projection.weight").shape(), (Shape{6, 4}));
-    const Tensor sum = model.embeddings.summed({.ids = kIds});
+    TokenEncoder::Embeddings tables = model.embeddings;
+    tables.norm.reset();
+    tables.projection.reset();
+    const Tensor sum = tables({.ids = kIds});
     EXPECT_EQ(sum.shape(), (Shape{2, 5, 4}));
     const Tensor x = (*model.embeddings.projection)((*model.embeddings.norm)(sum));
     EXPECT_TRUE(same_bits(model(kIds), model.encoder(x)));
@@ -194,34 +197,8 @@ TEST(TokenEncoder, StartsAsItSays) {
     return std::sqrt(sum / static_cast<double>(x.count()));
   };
   EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.25, 0.005);
-  options.embedding_scale = 0.4;
-  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.1, 0.002);
   options.positions = Positions::kLearned;
   EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.02, 0.0004);
-}
-
-TEST(TokenEncoder, AddsARowForEachPairOfNeighbours) {
-  TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
-  options.pair_rows = 1000;
-  TokenEncoder::Embeddings embeddings(options, default_rng());
-  EXPECT_EQ(max(abs(embeddings.pair->weight)).item(), 0);  // nothing before it has learned
-
-  embeddings.pair->weight = randn(embeddings.pair->weight.shape());
-  TokenEncoder::Embeddings words = embeddings;
-  words.pair.reset();
-  const auto added = [&](const Tensor& ids) {
-    return embeddings.summed({.ids = ids}) - words.summed({.ids = ids});
-  };
-  const auto distance = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item(); };
-  const Tensor x = added(tensor({{5, 6, 5, 6}, {6, 6, 5, 5}}));
-  const auto at = [&](index_t b, index_t t) { return x.select(0, b).select(0, t); };
-  EXPECT_LT(distance(at(0, 1), at(0, 3)), 1e-5);  // (5, 6)
-  EXPECT_LT(distance(at(0, 2), at(1, 2)), 1e-5);  // (6, 5)
-  EXPECT_GT(distance(at(0, 1), at(0, 2)), 0.1);   // the order counts
-  EXPECT_GT(distance(at(0, 1), at(1, 1)), 0.1);   // and the token in front
-  EXPECT_GT(distance(at(0, 0), at(0, 2)), 0.1);   // where there is none, too
-  EXPECT_GT(distance(at(1, 0), at(1, 1)), 0.1);   // a text knows nothing of the one above it
-  EXPECT_LT(distance(at(0, 0), added(tensor({{5}})).select(0, 0).select(0, 0)), 1e-5);
 }
 
 TEST(TokenEncoder, ParametersHaveTheirNames) {
@@ -235,9 +212,6 @@ TEST(TokenEncoder, ParametersHaveTheirNames) {
                        "encoder.norm.weight", "encoder.norm.bias"}));
   EXPECT_TRUE(nn::state_dict(make(Positions::kSinusoidal, false, 1))
                   .contains("encoder.layers.0.self_attn.in_proj_weight"));
-  TokenEncoderOptions pairs = tiny_tokens(Positions::kSinusoidal);
-  pairs.pair_rows = 7;
-  EXPECT_EQ(nn::state_dict(TokenEncoder(pairs)).at("embeddings.pair_embeddings.weight").size(0), 7);
 }
 
 TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
@@ -264,19 +238,10 @@ TEST(TokenEncoder, Errors) {
       throws("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, with({}, zeros({5, 2}, kInt64))));
   EXPECT_TRUE(throws("TokenEncoder", {"positions", "float32"}, with({}, zeros({5}))));
   EXPECT_TRUE(throws("embedding", {"9"}, with({}, full({5}, 9, kInt64))));
-  for (double scale : {0.0, -1.0, std::nan("")}) {
-    TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal);
-    options.embedding_scale = scale;
-    EXPECT_TRUE(
-        throws("TokenEncoder", {"embedding_scale", "above 0"}, [&] { TokenEncoder{options}; }));
-  }
   EXPECT_TRUE(throws("embedding", {"11"}, [&] { model(tensor({{11}})); }));
   EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
     model(zeros({1, 10}, kInt64));
   }));
-  TokenEncoderOptions negative = tiny_tokens(Positions::kLearned);
-  negative.pair_rows = -1;
-  EXPECT_TRUE(throws("TokenEncoder", {"pair_rows", "-1"}, [&] { TokenEncoder{negative}; }));
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
   options.encoder.layers.back().batch_first = false;
   EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));
