@@ -138,44 +138,26 @@ Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
   });
 }
 
-struct PackedRows::Parts {
-  Tensor lengths, offsets;
-  index_t tokens;
-};
-
 PackedRows::PackedRows(const Tensor& lengths, std::optional<index_t> tokens) {
   constexpr const char* kOp = "pack_rows";
-  const Tensor offsets =
-      tokens ? offsets_within(kOp, lengths, *tokens) : checked_offsets(kOp, lengths);
-  const index_t* const offset = offsets.data<index_t>();
+  offsets_ = tokens ? offsets_within(kOp, lengths, *tokens) : checked_offsets(kOp, lengths);
+  lengths_ = lengths.clone();
   index_t longest = 0;
-  for (index_t b = 0; b + 1 < offsets.count(); ++b) {
-    longest = std::max(longest, offset[b + 1] - offset[b]);
+  for (index_t b = 0; b < batch(); ++b) {
+    longest = std::max(longest, offsets()[b + 1] - offsets()[b]);
   }
-  parts_ = std::make_shared<const Parts>(Parts{lengths.clone(), offsets, tokens.value_or(longest)});
+  tokens_ = tokens.value_or(longest);
 }
 
 PackedRows::PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens)
     : PackedRows(from_vector(lengths), tokens) {}
 
-index_t PackedRows::batch() const {
-  return parts_->lengths.count();
-}
-
-index_t PackedRows::tokens() const {
-  return parts_->tokens;
-}
-
-const index_t* PackedRows::offsets() const {
-  return parts_->offsets.data<index_t>();
-}
-
 Tensor PackedRows::pack(const Tensor& x) const {
-  return parts_ == nullptr ? x : pack_rows(x, parts_->lengths).unsqueeze(0);
+  return *this ? pack_rows(x, lengths_).unsqueeze(0) : x;
 }
 
 Tensor PackedRows::unpack(const Tensor& y) const {
-  return parts_ == nullptr ? y : unpack_rows(y.squeeze(0), parts_->lengths, parts_->tokens);
+  return *this ? unpack_rows(y.squeeze(0), lengths_, tokens_) : y;
 }
 
 }  // namespace tessera

@@ -7,7 +7,6 @@
 // PackedRows is a batch's packing as a value, which attention() takes as an option.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -44,13 +43,13 @@ class PackedRows {
   explicit PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
 
   /// Whether rows are packed.
-  explicit operator bool() const { return parts_ != nullptr; }
+  explicit operator bool() const { return offsets_.defined(); }
   // If so, the number of sequences; the rows of each, padded; and those of all, packed.
-  index_t batch() const;
-  index_t tokens() const;
+  index_t batch() const { return lengths_.count(); }
+  index_t tokens() const { return tokens_; }
   index_t rows() const { return offsets()[batch()]; }
   /// Where each sequence begins among packed rows, and at last where all end: batch() + 1 numbers.
-  const index_t* offsets() const;
+  const index_t* offsets() const { return offsets_.data<index_t>(); }
 
   /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.
   Tensor pack(const Tensor& x) const;
@@ -58,8 +57,8 @@ class PackedRows {
   Tensor unpack(const Tensor& y) const;
 
  private:
-  struct Parts;
-  std::shared_ptr<const Parts> parts_;
+  Tensor lengths_, offsets_;
+  index_t tokens_ = 0;
 };
 
 }  // namespace tessera
