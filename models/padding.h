@@ -1,5 +1,4 @@
-// How a padded batch is computed without its padding: packed where it enters, and unpacked where it
-// leaves.
+// Computes a padded batch without its padding: pack the input, unpack the output.
 //
 //   const PackedRows packed = packing_of(lengths, x.size(1));
 //   return packed.unpack(token_wise(packed.pack(x)));
@@ -10,13 +9,15 @@
 
 namespace tessera::models {
 
-/// The packing of a batch (B, T, ...) in which a sequence is shorter than T; of any other, none.
-/// Undefined lengths are T each. **Errors**: a length outside 0 .. T.
+/// The packing of a batch (B, T, ...) if a sequence is shorter than T, else no packing. Undefined
+/// lengths are T each. **Errors**: a length outside 0 .. T.
 PackedRows packing_of(const Tensor& lengths, index_t tokens);
 
-/// A number per token, (B, T) or (T) -> (1, N); undefined ones stay so.
+/// Packs one number per token, (B, T) or (T) -> (1, N). Returns x itself if nothing is packed or x
+/// is undefined.
 Tensor pack_numbers(const PackedRows& packed, const Tensor& x);
-/// The position of each token, 0, 1, ... in each sequence if undefined.
+/// As pack_numbers, for positions; undefined positions of packed tokens are 0, 1, ... in each
+/// sequence.
 Tensor pack_positions(const PackedRows& packed, const Tensor& given);
 
 }  // namespace tessera::models

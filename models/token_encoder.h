@@ -1,4 +1,4 @@
-// From token numbers to one vector a token: what all models of text have in common.
+// From token numbers to one vector per token: the common part of all models of text.
 #pragma once
 
 #include <optional>
@@ -32,26 +32,28 @@ struct TokenEncoderOptions {
 
 /// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`.
 ///
-/// With sinusoidal positions the embedding starts as N(0, 1 / D), and is multiplied by sqrt(D) where
-/// it is read, so that it is as large as the sines and, tied to an output layer, gives scores of
-/// variance 1. Otherwise all tables start as N(0, 0.02^2), that of types always. With `embedding_norm` the sum is normalised before the
-/// dropout. With an `embedding_width` tables and norm have that width, and a linear layer after the
-/// dropout makes it the encoder's.
+/// With sinusoidal positions the embedding starts as N(0, 1 / D), and lookups multiply it by
+/// sqrt(D). So it is as large as the sines and, tied to an output layer, gives scores of variance
+/// 1. All other tables start as N(0, 0.02^2), and so does the embedding without sinusoidal
+/// positions. With `embedding_norm` the sum is normalised before the dropout. With an
+/// `embedding_width` tables and norm have that width, and a linear layer after the dropout maps it
+/// to the encoder's.
 ///
-/// With a `padding_id` p and learned positions, those that are not given depend on ids: p for each
-/// token p, and for the others p + 1, p + 2, ... So p + 1 rows come before those for max_tokens.
+/// With a `padding_id` p and learned positions, positions that are not given depend on ids: p for
+/// each token p, and p + 1, p + 2, ... for the other tokens. So the table has p + 1 + max_tokens
+/// rows.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
 /// Parameters are called embeddings.word_embeddings.weight (V, D),
-/// embeddings.token_type_embeddings.weight (types, D), embeddings.position_embeddings.weight (P, D),
-/// embeddings.LayerNorm.weight and .bias (D) as BERT's, embeddings.projection.weight (D, width) and .bias (D),
-/// encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
+/// embeddings.token_type_embeddings.weight (types, D), embeddings.position_embeddings.weight
+/// (P, D), embeddings.LayerNorm.weight and .bias (D) as BERT's, embeddings.projection.weight
+/// (D, width) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
 /// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
-/// their tables; more tokens than max_tokens where positions are not given; types where there is no
-/// table of them; an encoder with batch_first = false; a padding_id outside [0, V), or one without
+/// their tables; more tokens than max_tokens if positions are not given; types without a table of
+/// types; an encoder with batch_first = false; a padding_id outside [0, V), or one without
 /// learned positions.
-/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et al.,
-/// "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
+/// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
+/// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
   /// The vectors of real tokens, (1, N, D), or all of (B, T, D) if nothing is packed.
   struct PackedOutput {
@@ -93,7 +95,7 @@ struct TokenEncoder {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The output before it is unpacked, for what follows token by token.
+  /// The output before it is unpacked, for layers that compute token by token.
   PackedOutput packed(const Tokens& tokens) const;
 
   /// The output together with the attention weights requested, of every layer unless it chooses.

@@ -54,7 +54,7 @@ struct AttentionInputs {
   Tensor residual = {};                          // (B, Tq, D), added to the output in the same pass
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // as the queries' in self-attention, else 0, 1, ... if absent
-  PackedRows packed = {};     // inputs are (1, N, D); not with the tokens first
+  PackedRows packed = {};     // inputs are (1, N, D); only with batch_first
 };
 
 /// Heads of attention side by side: `concat(head_1, ..., head_H) W_O`, where head_h attends with
@@ -63,11 +63,11 @@ struct AttentionInputs {
 /// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D);
 /// without the batch axis too. With batch_first = false the first two axes are exchanged.
 /// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v, or
-/// q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) where the widths differ;
+/// q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
 /// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They start as PyTorch's: Xavier
 /// uniform projections (in_proj_weight as one matrix), zero biases.
-/// Weights are (B, H, Tq, Tk), or what the request makes of them; none are the fast path. Without
-/// key and value the three projections are one product.
+/// Weights are (B, H, Tq, Tk), or the selection that the request names; a call without a request is
+/// faster. Without key and value the three projections are one product.
 /// **Errors**: sizes below 1; heads that do not divide embed_dim; inputs or masks that do not fit.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {

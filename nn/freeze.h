@@ -1,4 +1,4 @@
-// Models for inference only: packed weights replace the weights.
+// Freezes models for inference: panels replace the elements of weights.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@ namespace detail {
 
 /// A module's parameters, as freezing sees them.
 struct FoundWeights {
-  std::vector<std::pair<std::string, Weight*>> weights;  // that are there
+  std::vector<std::pair<std::string, Weight*>> weights;  // those that are defined
   std::vector<Tensor> others;                            // the other parameters
 };
 
@@ -38,28 +38,27 @@ void thaw(const FoundWeights& found);
 
 }  // namespace detail
 
-/// Replaces every Weight of the module by its panels in `format`: the parameters keep their names and
-/// shapes, but their elements are given up. So a weight is held once, not next to its packed copy,
-/// and by kBFloat16 in half the bytes, which few rows read in little more than half the time; the
-/// weights are rounded to three digits, sums are float32's.
+/// Replaces the elements of every Weight of the module by panels in `format`; names and shapes
+/// stay. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact, and a
+/// product of few rows takes little more than half the time; it rounds weights to three digits, and
+/// sums are float32.
 ///
-/// The module computes as before, to the bit with kExact, by any instruction set, and so do copies,
-/// which share the panels. A matrix that is also read in another way, as an embedding that is tied to
-/// an output, keeps its elements; only its panels have the format. No bias, norm or embedding
-/// changes. A parameter that is assigned anew is an ordinary one. To freeze again changes the format.
+/// With kExact the module computes the same bits as before, on any instruction set. Copies share
+/// the panels. A matrix whose elements are read too, such as an embedding that is tied to an
+/// output, keeps its elements; only its panels have the format. Biases, norms and embeddings do not
+/// change. A parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
-/// All uses of the elements are errors from here on: training, gradients that pass the module,
-/// saving, loading, conversion. Weights are variables no longer, nor after thaw(): an optimiser
-/// that holds them refuses its next step, and to train one copy and freeze another, freeze
-/// clone(module). No other thread may use the module while it freezes.
+/// Until thaw(), each use of the elements is an error: training, gradients that pass the module,
+/// saving, loading, conversion. The weights are no longer variables, and thaw() does not make them
+/// variables again: an optimiser that holds them refuses its next step. To train one copy and
+/// freeze another, freeze clone(module). No other thread may use the module while it freezes.
 /// **Errors**: an unknown format; a matrix that is not float32. Then nothing is changed.
 template <class M>
 void freeze(M& module, WeightFormat format = WeightFormat::kExact) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), format);
 }
 
-/// Gives a frozen module's parameters their elements back: those they had, or, after kBFloat16, the
-/// rounded ones.
+/// Restores the elements of a frozen module's parameters; after kBFloat16 they are rounded.
 template <class M>
 void thaw(M& module) {
   if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));

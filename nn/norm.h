@@ -17,14 +17,14 @@ struct NormOptions {
   bool bias = true;  // of a layer norm
 };
 
-/// A norm over the last axes, as many as weight has: of its kind,
+/// A norm over the last axes of x, as many as the weight has:
 ///
-///     y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
-///     y = x / sqrt(mean(x^2) + eps) * weight
+///     kLayerNorm    y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
+///     kRmsNorm      y = x / sqrt(mean(x^2) + eps) * weight
 ///
 /// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width).
 /// The weight starts as ones, the bias as zeros.
-/// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with other last axes.
+/// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with different last axes.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
 /// Square Layer Normalization", 2019.
 struct Norm {
@@ -65,8 +65,8 @@ struct RmsNormOptions {
   double eps = 1e-6;
 };
 
-/// A Norm of kind kRmsNorm over the axes of normalized_shape. torch.nn.RMSNorm's default for eps
-/// depends on the dtype: give its modules' eps here.
+/// A Norm of kind kRmsNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
+/// depends on the dtype: for its weights, set the eps of its module.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
   explicit RmsNorm(const RmsNormOptions& options);

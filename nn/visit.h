@@ -39,7 +39,7 @@ inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) 
 template <class>
 inline constexpr bool never = false;
 
-/// For what passes over weights without elements.
+/// For visitors that skip frozen weights.
 inline constexpr auto kSkipFrozen = [](const std::string&, const Weight&) {};
 
 inline std::string join_names(const std::string& name, std::string_view part) {

@@ -19,8 +19,8 @@ struct ClipOptions {
 /// Parameters without a gradient are passed over. As in PyTorch, a norm of inf makes gradients 0
 /// (those that are inf become NaN) and a norm of NaN makes all of them NaN, unless
 /// `error_if_nonfinite`.
-/// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with `error_if_nonfinite`, a norm that is inf or NaN, and then
-/// nothing is changed.
+/// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with
+/// `error_if_nonfinite`, a norm that is inf or NaN. Then nothing is changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
 /// recurrent neural networks" (2013), algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,
@@ -39,7 +39,7 @@ inline index_t norm_blocks(index_t elements) {
 /// The sum of the squares of all gradients, from the sums of blocks in order.
 double total_of(const Tensor& squares);
 
-/// As above, where these gradients may be a part of all: `total` gets the sum of the squares of
+/// As above, if these gradients may be a part of all: `total` gets the sum of the squares of
 /// each of their blocks, float64, and returns that of all gradients.
 double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options,
                       const std::function<double(const Tensor& squares)>& total);

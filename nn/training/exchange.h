@@ -11,8 +11,8 @@
 //
 //     n_p (N - N_p)  elements of gradients    and    (P - 1) N_p  elements of new weights,
 //
-// 2 N (P - 1) / P where there are P shards, or a power of two of them and of processes; beside them go
-// three short all_gathers: of losses and of what failed, of the norm's parts, of who asks to stop.
+// 2 N (P - 1) / P if there are P shards, or if P and the number of shards are powers of two. A step
+// also has three short all_gathers: of losses and errors, of the norm's parts, of requests to stop.
 //
 // **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 // Models" (2020), section 5, for owners of parts of the optimiser's state.
@@ -33,8 +33,8 @@ namespace tessera::nn {
 
 /// The team of several processes, each of which has one for the same optimiser and shards.
 ///
-/// It puts views of the own chunks (owned_chunks.h) in the place of the optimiser's parameters. So
-/// the optimiser keeps the moments of these alone, and moves only these.
+/// It replaces the optimiser's parameters by views of the own chunks (owned_chunks.h). So the
+/// optimiser keeps the moments of only these chunks, and moves only these.
 /// **Errors**: more processes than shards; processes that disagree on the optimiser, its parameters
 /// or settings; more chunks than Communicator::kMostTags / 2. Then nothing is changed.
 class Exchange final : public Team {
@@ -42,7 +42,7 @@ class Exchange final : public Team {
   /// The optimiser and `processes` must outlive it.
   Exchange(Communicator& processes, Optimizer& optimizer, index_t shards);
 
-  /// Refuses processes that disagree; a ProcessLost says where.
+  /// Refuses processes that disagree; adds the step to a ProcessLost.
   void run(const Run& run) override;
   /// Each process computes its share of the shards. A gradient leaves when the last of these has
   /// added it. **Errors**: std::runtime_error with the first error of any process, the same at all.

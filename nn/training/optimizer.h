@@ -1,5 +1,5 @@
-// The common form of all optimisers: parameters in groups, what is kept of each, states, and a rule
-// that says how a weight moves. The rules themselves, SGD, Adam and AdamW, are in optim.h.
+// The common form of all optimisers: parameters in groups, the tensors kept for each, states, and a
+// rule that updates weights. The rules SGD, Adam and AdamW are in optim.h.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct Stretch {
   index_t count;
   void* weights;
   const void* gradient;
-  std::array<void*, 2> kept;  // what the rule keeps, in the order of Rule::kept
-  index_t steps;              // that this parameter has made before
+  std::array<void*, 2> kept;  // of the rule's tensors, in the order of Rule::kept
+  index_t steps;              // earlier steps of this parameter
   double lr, weight_decay;    // of its group
 
   template <class T>
@@ -40,14 +40,14 @@ struct Stretch {
 /// The numbers that are allowed for an option.
 enum class Range { kAtLeast0, kBelow1, kFinite };
 
-/// An option, as errors name it.
+/// An option with its name in errors.
 struct NamedNumber {
   std::string name;
   double value;
   Range range;
 };
 
-/// What is wrong with the first number that is outside its range; empty: nothing.
+/// The error of the first number that is outside its range; empty if there is none.
 std::string wrong_number(std::initializer_list<NamedNumber> numbers);
 
 /// One algorithm and its options, plain numbers. To add an optimiser, write one such struct, with a
@@ -57,19 +57,19 @@ struct Rule {
 
   /// The name in errors: "AdamW".
   virtual const char* name() const = 0;
-  /// The names of the tensors of a parameter's shape that are kept of each, zeros at first; no
-  /// more than two.
+  /// The names of the tensors that the rule keeps for each parameter, at most two. They have the
+  /// parameter's shape, and are zeros at first.
   virtual std::vector<const char*> kept() const = 0;
-  /// What is wrong with the options; empty: nothing.
+  /// The error in the options; empty if there is none.
   virtual std::string wrong() const = 0;
   /// The options by their names in states; without lr and weight_decay, which belong to groups.
   virtual Checkpoint options() const = 0;
   /// The rule with the options of a state, which `wrong` has yet to check.
   virtual std::unique_ptr<Rule> with(const Checkpoint& state) const = 0;
-  /// What tells a state from those of rules that keep tensors of the same names.
+  /// Values that distinguish a state from those of rules that keep tensors of the same names.
   virtual Checkpoint mark() const { return {}; }
-  /// Moves weights. Called by several threads at once, for stretches that do not overlap; an
-  /// element's new value depends on nothing but that element, so that no bit depends on threads.
+  /// Updates weights. Several threads call it at once, for stretches that do not overlap. An
+  /// element's new value must depend only on that element, so that no bit depends on threads.
   virtual void update(const Stretch& stretch) const = 0;
 };
 
@@ -106,22 +106,24 @@ class Optimizer {
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
 
-  /// Puts these parameters in the place of its own, group by group, as if it had been made of them:
-  /// it has made no step, and keeps nothing of them yet. Rates and options stay.
-  /// **Errors**: as when it was made; a different number of groups. Then nothing is changed.
+  /// Replaces the parameters, group by group. The optimiser is then as newly made from them,
+  /// without steps or kept tensors; rates and options stay.
+  /// **Errors**: as the constructor; a different number of groups. Then nothing is changed.
   void set_parameters(std::vector<Parameters> groups);
 
-  /// Everything a later run needs to continue as this one would: the settings, and for each parameter
-  /// NAME what the rule keeps of it, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
+  /// Everything that a later run needs to continue this one: the settings, and for each parameter
+  /// NAME the tensors that the rule keeps, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
   /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
-  /// optimiser: store or clone them before the next one. Before it they are zeros without memory.
+  /// optimiser: store or clone them before the next step. Before the first step they are zeros
+  /// without memory.
   Checkpoint state() const;
   /// The values of a state without its tensors: for each parameter NAME.step; for each group
   /// group.I.lr, .initial_lr and .weight_decay; and the options.
   Checkpoint settings() const;
-  /// Takes over a state, options included. **Errors**: those of check_state; then nothing is changed.
+  /// Takes over a state, options included. **Errors**: those of check_state; then nothing is
+  /// changed.
   void load_state(const Checkpoint& state);
-  /// **Errors**: a state that does not fit, of which the error lists the differences.
+  /// **Errors**: a state that does not fit; the error lists the differences.
   void check_state(const Checkpoint& state) const;
 
  protected:
@@ -130,7 +132,7 @@ class Optimizer {
   ~Optimizer() = default;
 
  private:
-  /// A stretch, and how many elements those before it have together.
+  /// A stretch, and the number of elements of all stretches before it.
   struct Piece {
     index_t first, count;
     Stretch stretch;
@@ -151,14 +153,14 @@ class Optimizer {
   std::vector<const char*> kept_names_;
   std::vector<Group> groups_;
   Parameters variables_;
-  std::vector<std::vector<Tensor>> kept_;  // of each of `variables`; none before the first step
-  std::vector<index_t> steps_;             // of each of `variables`
+  std::vector<std::vector<Tensor>> kept_;  // of each of `variables_`; none before the first step
+  std::vector<index_t> steps_;             // of each of `variables_`
   std::vector<Piece> pieces_;              // kept between steps for their memory
 };
 
 namespace detail {
 
-/// Throws unless the parameter is still the one that its module has.
+/// Throws if the parameter is no longer the one that its module has.
 void require_current(const char* op, const Parameter& parameter);
 
 }  // namespace detail

@@ -1,10 +1,9 @@
-// The chunks that one process owns as parameters of their own, on which an optimiser works that knows
-// nothing of processes. Private to training.
+// Makes the chunks that one process owns parameters of their own, so that an optimiser needs no
+// code for several processes. Private to training.
 //
 //   parameter          w, of 150,000 elements
 //   its chunks         [0:65536]  [65536:131072]  [131072:150000]
-//   here, of rank 1                w[65536:131072]                    a view; of a parameter of which
-//                                                                     nothing is owned here, w[0:0]
+//   view of rank 1                 w[65536:131072]                    w[0:0] if it owns none of w
 #pragma once
 
 #include <string>
@@ -17,28 +16,29 @@
 
 namespace tessera::nn {
 
-/// The views of an optimiser's parameters that belong to this process, and its states: of the views
-/// here, of whole parameters in checkpoints.
+/// The views of an optimiser's parameters that this process owns. Converts the optimiser's state:
+/// an own state is of the views, and a whole state, as in checkpoints, is of whole parameters.
 class OwnedChunks {
  public:
   /// A variable of its own on a part of a parameter's memory.
   struct View {
     Chunk chunk;
-    Parameter parameter;  // its name is that of the whole with "[begin:end]"
+    Parameter parameter;  // named as the whole parameter, with "[begin:end]"
   };
 
-  /// Of the optimiser's parameters as they are now. `processes` must outlive it.
+  /// Cuts the optimiser's current parameters. `processes` must outlive this object.
   OwnedChunks(const Optimizer& optimizer, Communicator& processes);
 
   /// All chunks of all processes, in the order of parameters and elements.
   const std::vector<Chunk>& chunks() const { return chunks_; }
-  /// Those of this process in the same order, at least one of each parameter, which may be empty.
+  /// The chunks of this process in the same order: at least one of each parameter, if only an empty
+  /// one.
   const std::vector<View>& views() const { return views_; }
-  /// Puts the views in the place of the optimiser's parameters. What it kept of them stays.
+  /// Replaces the optimiser's parameters by the views. Their part of the optimiser's state stays.
   void give_to(Optimizer& optimizer) const;
 
-  /// The whole state or settings of which `own` are those of the views. All processes call it
-  /// together; tensors are only in that of rank 0, which has copies of all.
+  /// The whole state or settings, from those of the views, `own`. All processes call it together;
+  /// only rank 0 gets tensors, copies of all.
   Checkpoint whole(const Checkpoint& own) const;
   /// The part of a whole state that `like`, a state of the views, names.
   /// **Errors**: names or shapes that do not fit.

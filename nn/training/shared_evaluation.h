@@ -1,4 +1,4 @@
-// An evaluation whose batches several processes share.
+// Evaluates a model on several processes, which share the batches.
 //
 //   const nn::LossTotals totals = nn::evaluate(session.processes(), model, {lengths, loss});
 #pragma once
@@ -10,15 +10,16 @@ namespace tessera::nn {
 
 namespace detail {
 
-/// As below, of a model that is in eval mode.
+/// nn::evaluate of several processes, for a model that is in eval mode.
 LossTotals evaluate(Communicator& processes, const Examples& examples,
                     const EvaluationOptions& options);
 
 }  // namespace detail
 
-/// As evaluate(model, examples, options), with the same bits: all processes call it together, each
-/// computes a part of the batches, and all get the sums of all.
-/// **Errors**: those of one process, at all; different options or lengths.
+/// As evaluate(model, examples, options), with the same bits. All processes call it together; each
+/// computes a part of the batches, and all get the sums over all batches.
+/// **Errors**: an error of one process is thrown in all; processes with different options or
+/// lengths.
 template <class M>
 LossTotals evaluate(Communicator& processes, M& model, const Examples& examples,
                     const EvaluationOptions& options = {}) {

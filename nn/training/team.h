@@ -1,5 +1,5 @@
-// The processes that make a trainer's steps. Here: only the trainer's own. Several processes are the
-// subclass Exchange (exchange.h). Private to training.
+// The processes that compute a trainer's steps: Team is one process, and its subclass Exchange
+// (exchange.h) is several. Private to training.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace tessera::nn {
 
-/// The sums of a batch: of its losses, and of the gradients of the optimiser's variables, undefined
-/// where no shard has one.
+/// The sums of a batch: of its losses, and of the gradients of the optimiser's variables. A sum is
+/// undefined if no shard has that gradient.
 struct BatchSums {
   LossTotals totals;
   std::vector<Tensor> gradients;
@@ -24,8 +24,8 @@ struct BatchSums {
 /// The trees of one batch, as far as this process has computed its shards.
 struct BatchTrees {
   ShardTree<LossTotals> totals;
-  std::vector<ShardTree<Tensor>> gradients;          // one of each variable of the model
-  std::function<void(std::size_t variable)> on_add;  // if there is one, add_gradient calls it
+  std::vector<ShardTree<Tensor>> gradients;          // one for each variable of the model
+  std::function<void(std::size_t variable)> on_add;  // if set, add_gradient calls it
 
   BatchTrees(index_t shards, std::size_t variables)
       : totals(shards), gradients(variables, ShardTree<Tensor>(shards)) {}
@@ -38,8 +38,9 @@ struct BatchTrees {
 
 /// A team of one process.
 ///
-/// A step of the trainer is `sum`, then the optimiser's step on the parameters that the optimiser has
-/// now, then `share_weights`. Totals, sums of losses and errors are the same in all processes of a team.
+/// A step of the trainer is `sum`, then the optimiser's step on the parameters that the optimiser
+/// has now, then `share_weights`. Totals, sums of losses and errors are the same in all processes
+/// of a team.
 class Team {
  public:
   /// Computes a shard and adds it to all trees.
@@ -57,16 +58,16 @@ class Team {
   /// A trainer's run.
   struct Run {
     std::function<void()> body;
-    std::function<Checkpoint()> facts;   // its options and examples
-    std::function<Checkpoint()> state;   // that of the trainer, without the optimiser's
-    std::function<std::string()> place;  // how far it has come, for errors
+    std::function<Checkpoint()> facts;   // the trainer's options and examples
+    std::function<Checkpoint()> state;   // the trainer's, without the optimiser's
+    std::function<std::string()> place;  // the step reached, for errors
   };
   virtual void run(const Run& run) { run.body(); }
 
   /// The sums of the batch whose shards `add_shard` computes. **Errors**: those of `add_shard`.
   virtual BatchSums sum(const AddShard& add_shard);
-  /// The sum of the squares of all gradients, from those of the blocks of the optimiser's
-  /// variables (clip_grad.h).
+  /// The sum of the squares of all gradients, from the sums of the squares of the blocks of the
+  /// optimiser's variables (clip_grad.h).
   virtual double total(const Tensor& squares) const;
   /// Called when the optimiser has moved its variables.
   virtual void share_weights() {}
@@ -76,9 +77,9 @@ class Team {
   /// As nn::evaluate, of a model that is in eval mode.
   virtual LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) const;
 
-  /// The whole state, or the whole settings, that `own` is of the optimiser's variables.
+  /// The state or settings of the whole model, from those of the optimiser's variables, `own`.
   virtual Checkpoint whole(const Checkpoint& own) const { return own; }
-  /// The reverse: what the optimiser takes of a whole state. **Errors**: a state that does not fit.
+  /// The reverse: the optimiser's part of a whole state. **Errors**: a state that does not fit.
   virtual Checkpoint own(const Checkpoint& whole) const { return whole; }
 
  protected:

@@ -6,8 +6,8 @@
 //   trainer.run();
 //
 // `loss` is a function from numbers of examples to the SUM of their losses (loss_sum.h). Options,
-// examples and seed determine a run to the last bit: it may be stopped after any step and resumed,
-// and its shards may be computed in any grouping.
+// examples and seed determine a run to the last bit: a run may be stopped after any step and
+// resumed, and its shards may be computed in any grouping.
 #pragma once
 
 #include <atomic>
@@ -40,24 +40,24 @@ enum class BestBy { kLoss, kAccuracy };
 
 struct TrainerOptions {
   index_t epochs = 10;
-  index_t steps = 0;        // in all; 0: as many as the epochs have
-  index_t batch_size = 32;  // examples a step, in all shards together
-  index_t shards = 1;       // parts in which a batch is computed: less memory, other bits
-  std::uint64_t seed = 0;   // of the order of the examples, and of what their losses draw
+  index_t steps = 0;        // in all; 0: the number of steps in the epochs
+  index_t batch_size = 32;  // examples per step, in all shards together
+  index_t shards = 1;       // parts in which a batch is computed: less memory, different bits
+  std::uint64_t seed = 0;   // of the order of the examples and the random numbers of their losses
 
   Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
   double warmup = 0;                               // the share of the steps in which they rise
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: none is kept
 
-  // On held-out examples, with the averages as weights where they are kept:
-  index_t evaluate_every = 0;  // steps between evaluations, one more at the end; 0: one an epoch
-  index_t patience = 0;        // evaluations without a better one before the run ends; 0: no limit
+  // On held-out examples, with the averages as weights if they are kept:
+  index_t evaluate_every = 0;  // steps between evaluations, one more at the end; 0: one per epoch
+  index_t patience = 0;        // evaluations without improvement before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
 
-  // Who shares each step, shard by shard; no more than `shards`, and no bit depends on it. They must
-  // outlive the trainer. nullptr: this is the only process.
+  // The processes that share each step's shards; at most `shards`. No bit depends on their number.
+  // They must outlive the trainer. nullptr: only this process.
   Communicator* processes = nullptr;
 };
 
@@ -82,7 +82,8 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // if one was at its end
 };
 
-/// Called in this order, each when it is due: so what `evaluation` and `epoch` announce is saved.
+/// Called in this order, each when it is due: `evaluation` and `epoch` report results that are
+/// saved.
 struct TrainerHooks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
@@ -93,17 +94,18 @@ struct TrainerHooks {
 /// Why a run ended.
 enum class RunEnd { kFinished, kPatience, kStopped };
 
-/// Trains a model by an optimiser, which must hold all of its variables and no others. Both must
-/// outlive the trainer; nothing else may step the optimiser meanwhile.
+/// Trains a model by an optimiser, which must hold all of the model's variables and no others. Both
+/// must outlive the trainer; only the trainer may step the optimiser meanwhile.
 ///
 /// A step draws a batch, computes each shard under a tape of its own, sums losses and gradients by
 /// one tree, divides them by the number of the batch's targets, clips, and updates. While a
-/// loss is computed the thread's default generator is one that depends only on the seed, the step and
-/// the shard; afterwards it is as it was.
-/// Several processes share the work where `options.processes` says so. Each has a trainer of its own,
-/// with the same weights, examples, optimiser and options; all call the functions of theirs in the
-/// same order, and get the same results. From then on the optimiser has this process's chunks as
-/// parameters, views of the model's: it keeps what its rule needs of them, and of nothing else.
+/// loss is computed, the thread's default generator depends only on the seed, the step and the
+/// shard; afterwards it is as before.
+///
+/// With `options.processes` several processes share the work. Each has a trainer of its own, with
+/// the same weights, examples, optimiser and options; all call their trainer's functions in the
+/// same order, and get the same results. From then on the optimiser's parameters are views of the
+/// chunks that this process owns: the optimiser keeps state only for these chunks.
 /// **Errors**: an optimiser of other parameters; options out of range; more processes than shards;
 /// processes that disagree on the optimiser; patience or evaluations without held-out examples; as
 /// BatchSampler.
@@ -118,20 +120,20 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the end, until patience is over, or until it is stopped; may be called again then.
+  /// Trains to the end, until patience is over, or until stop(); may be called again then.
   /// **Errors**: a loss or a gradient that is not finite; those of the hooks and of the loss
-  /// functions. The step that fails changes nothing, and the next run begins with it; one that
-  /// follows a failed evaluation begins with that.
+  /// functions. A step that fails changes nothing, and the next run begins with that step; after a
+  /// failed evaluation the next run begins with the evaluation.
   ///
-  /// Of several processes: those that disagree about options, examples, weights or arithmetic; then
-  /// nothing was trained. ProcessLost, which says in which step, where one has ended. A loss
-  /// function's error comes to all; that of a hook stays with its process, which must then end, so
-  /// that the others do not wait for it.
+  /// With several processes also: processes that disagree about options, examples, weights or
+  /// arithmetic, before anything is trained; ProcessLost, with the step, if a process has ended. A
+  /// loss function's error is thrown in all processes. A hook's error stays in its process, which
+  /// must then end, so that the others do not wait for it.
   RunEnd run(const TrainerHooks& hooks = {});
 
   /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
-  /// another thread or a signal handler; of several processes one is enough, and all end after the
-  /// same step.
+  /// another thread or a signal handler. With several processes one call is enough: all end after
+  /// the same step.
   void stop() { stop_ = true; }
 
   index_t step() const { return scheduler_.steps(); }
@@ -142,19 +144,19 @@ class Trainer {
   std::optional<index_t> best_step() const { return best_.best_step(); }
 
   /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
-  /// trainer, and, where they are kept, average and best. Its tensors share memory with those.
-  /// Several processes call it together; the optimiser's tensors are only in that of rank 0.
+  /// trainer, and, if they are kept, average and best. The tensors share memory with these.
+  /// Several processes call it together; only rank 0 gets the optimiser's tensors.
   Checkpoint state() const;
-  /// The part of the state that load_trained reads. A process calls it without the others.
+  /// The part of the state that load_trained reads. One process may call it without the others.
   Checkpoint weights() const;
-  /// Continues from such a state; the rest of it is ignored. Epochs, steps, schedule, patience
-  /// and the like may be others than before.
-  /// **Errors**: a state that does not fit, or of a run with another seed, batch size or number of
-  /// shards or examples; then nothing is changed.
+  /// Continues from such a state; other groups in it are ignored. Epochs, steps, schedule and
+  /// patience may differ from before.
+  /// **Errors**: a state that does not fit, or of a run with a different seed, batch size, number
+  /// of shards or number of examples; then nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:
-  /// What the trainer needs of a model of any type.
+  /// The model, without its type.
   struct AnyModel {
     Parameters parameters;
     std::function<EvalScope()> eval;
@@ -203,8 +205,8 @@ class Trainer {
   std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the team's variables
 };
 
-/// Gives the model the weights to use of a run's state: those of the best evaluation where they are
-/// kept, else the averages, else the last ones.
+/// Loads the weights to use from a run's state: those of the best evaluation if they are kept, else
+/// the averages, else the last weights.
 /// **Errors**: as load_group.
 template <class M>
 void load_trained(const Checkpoint& run, M& model) {

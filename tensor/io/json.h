@@ -1,15 +1,15 @@
-// JSON from untrusted files, read once, checked and looked up by key; and JSON text for files of ours.
+// Reads JSON from untrusted files, with checks, by key; and writes JSON text.
 //
 //   const Json config = read_json("model/config.json");
 //   const index_t layers = config.integer("num_hidden_layers", {1, 1000});
-//   const double eps = config.number("layer_norm_eps", 1e-12);      // where it is absent or null
+//   const double eps = config.number("layer_norm_eps", 1e-12);      // if it is absent or null
 //   for (const Json& label : config.at("id2label").items()) use(label.key(), label.text());
 //
 // A value of a wrong type or range is an error that names the file and the place:
 //
 //   model/config.json: num_hidden_layers: must be an integer from 1 to 1000, got the text 'six'
 //
-// Text is made of values:
+// To write JSON text:
 //
 //   JsonObject({{"label", name}, {"score", 0.5f}, {"bytes", json_list(offsets)}}).text()
 #pragma once
@@ -37,23 +37,23 @@
 
 namespace tessera {
 
-/// How much JSON is read at most; beyond it the file is refused. A document takes as much memory as
-/// its text, and 8 bytes a value.
+/// Limits of a JSON document; a file beyond them is refused. A document takes the memory of its
+/// text and 8 bytes per value.
 struct JsonLimits {
   index_t bytes = index_t{1} << 30;  // less than 2 GiB
   index_t depth = 64;                // of lists and objects inside each other
   index_t values = 4'000'000;        // keys count too
 };
-/// For files that describe something, as config.json, and hold no table.
+/// For files without a table, such as config.json.
 inline constexpr JsonLimits kSmallJson = {.bytes = index_t{4} << 20, .values = 500'000};
 
-/// The integers that are right.
+/// The range of valid integers.
 struct JsonRange {
   index_t low = std::numeric_limits<index_t>::min();
   index_t high = std::numeric_limits<index_t>::max();
 };
 
-/// A value in a JSON document, which it keeps alive. Copies are handles.
+/// A value in a JSON document, and a handle that keeps the document alive.
 ///
 /// **Errors** throughout: std::runtime_error that begins with the file's name and the place.
 class Json {
@@ -66,35 +66,35 @@ class Json {
   bool is_list() const { return kind() == Kind::kList; }
   bool is_object() const { return kind() == Kind::kObject; }
 
-  /// The value itself. **Errors**: it is of another kind, or outside the range. A number may be
-  /// written as an integer, an integer not as a number ("2.0").
+  /// The value itself. **Errors**: a value of a different kind, or outside the range. number()
+  /// accepts an integer such as 2; integer() refuses 2.0.
   bool boolean() const;
   index_t integer(JsonRange range = {}) const;
   double number() const;
-  std::string_view text() const;  // as long as any value of the document lives
+  std::string_view text() const;  // valid while any value of the document exists
   Json as_list() const;
   Json as_object() const;
 
-  /// The value of an object's key, nothing if the key is absent or its value null.
+  /// The value of an object's key; nothing if the key is absent or its value is null.
   std::optional<Json> find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }
-  /// The same, but it must be there.
+  /// The value of an object's key. **Errors**: the key is absent or its value is null.
   Json at(std::string_view key) const;
 
-  /// The value of an object's key as what it should be. Where it is absent or null: `otherwise`, or
-  /// an error if that is left out.
+  /// The value of an object's key, of this type. If the key is absent or its value is null:
+  /// `otherwise`, or an error if there is no `otherwise`.
   bool boolean(std::string_view key, std::optional<bool> otherwise = {}) const;
   index_t integer(std::string_view key, JsonRange range = {},
                   std::optional<index_t> otherwise = {}) const;
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object, which are counted.
+  /// The number of values in a list or an object. It takes time in proportion.
   index_t size() const;
 
   class Items;
-  /// The values of a list or an object, in the file's order. A list's `item(i)` walks there: ask
-  /// for many by items().
+  /// The values of a list or an object, in the file's order. `item(i)` walks over the values before
+  /// value i of a list: to read many values, use items().
   Items items() const;
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
@@ -143,8 +143,8 @@ class Json::Items {
     Iterator(const Json& of, std::uint32_t next);
 
     Json at_;
-    std::uint32_t next_;  // where the value or its key stands
-    std::uint32_t keys_;  // 1 in an object: a key stands before each value
+    std::uint32_t next_;  // the node of the value or its key
+    std::uint32_t keys_;  // 1 in an object: a key comes before each value
   };
 
   explicit Items(const Json& of) : of_(of) {}
@@ -157,17 +157,17 @@ class Json::Items {
 
 /// Reads one JSON value, with nothing after it but white space.
 ///
-/// **Errors**: std::runtime_error that begins with `file`: what is not JSON in UTF-8, at its byte;
-/// an object that has a key twice, however it is written; more than the limits allow. Nothing
-/// recurses, whatever the depth.
+/// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
+/// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
+/// Parsing does not recurse, whatever the depth.
 /// **Source**: RFC 8259.
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits = {});
-/// The same, in the text itself, which the document keeps.
+/// As parse_json, without a copy of the text: the document keeps it.
 Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
-/// The same, nothing if there is no such file.
+/// As read_json; nothing if there is no such file.
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// The white space and signs around and between the values of a list or an object.
@@ -186,23 +186,24 @@ class JsonObject;
 /// A value as JSON text.
 class JsonText {
  public:
-  /// A value that was read, without white space. Numbers keep their values, not their digits, and
-  /// 1.0 does not become the integer 1.
+  /// A value that was read, without white space. Numbers keep their values but may change their
+  /// digits; 1.0 does not become the integer 1.
   JsonText(const Json& json);
-  /// Text in quotes. **Errors**: std::invalid_argument in the name of `op`: it is not UTF-8.
+  /// Text in quotes. **Errors**: std::invalid_argument that begins with `op`: text that is not
+  /// UTF-8.
   JsonText(std::string_view text, const char* op = "json");
   JsonText(const std::string& text) : JsonText(std::string_view(text)) {}
   JsonText(const char* text) : JsonText(std::string_view(text)) {}
-  /// The shortest number that reads as the same value; null for what JSON has no number for.
+  /// The shortest number that reads as the same value; null for NaN and infinities.
   template <class T>
   requires std::is_arithmetic_v<T> JsonText(T value) : text_(number(value)) {}
   JsonText(JsonList list);
   JsonText(JsonObject object);
-  /// null, also for what is absent.
+  /// null; an absent optional is null too.
   JsonText(std::nullptr_t) : text_("null") {}
   template <class T>
   JsonText(const std::optional<T>& value) : text_(value ? JsonText(*value).text_ : "null") {}
-  /// What is JSON already.
+  /// Text that is JSON already.
   static JsonText written(std::string json);
 
   const std::string& text() const& { return text_; }

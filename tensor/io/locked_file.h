@@ -1,12 +1,13 @@
-// A lock that shows who is at work on a file or folder. Private.
+// A lock on a file or folder that one process or thread works on. Private.
 #pragma once
 
 #include <filesystem>
 
 namespace tessera::detail {
 
-/// A file or folder, open and locked, unless another process or thread holds its lock. The lock ends
-/// with this object, or with its process if the process is killed: what nobody holds is stale.
+/// A file or folder, open and locked, unless another process or thread holds its lock. The lock
+/// ends with this object, or with its process if that is killed: a file without a lock holder is
+/// stale.
 class LockedFile {
  public:
   /// Opens `path` with these flags of open(2), but not through a symbolic link, and never waits.
@@ -18,12 +19,12 @@ class LockedFile {
   int descriptor() const { return descriptor_; }
   /// The errno of a `path` that cannot be opened; 0 if it is open.
   int error() const { return error_; }
-  /// Whether somebody else holds the lock.
+  /// Whether another process or thread holds the lock.
   bool is_taken() const { return is_taken_; }
-  /// Whether this one holds the lock. File systems without locks have none to hold or to take.
+  /// Whether this object holds the lock; never on a file system without locks, nor is_taken().
   bool is_locked() const { return is_locked_; }
-  /// Whether `path` is open, nobody else holds its lock, and `path` is still its name: its last owner
-  /// may have removed it before the lock was free.
+  /// Whether the file is open, not taken, and `path` is still its name: its last owner may have
+  /// removed the file before the lock was free.
   bool is_ours() const { return is_ours_; }
 
  private:

@@ -34,8 +34,8 @@ struct AttentionResult {
 /// that is not masked makes the whole row NaN, output and weights, as in softmax.
 /// The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; where all keys of a
 /// query, or a key for all queries, are masked they are 0. Requested weights have a gradient too.
-/// Whether weight (b, h, i, j) is dropped depends on these four numbers and the dropout's key
-/// alone: lengths, masks and requests change no draw. The value of a dropped weight is not used,
+/// Whether weight (b, h, i, j) is dropped depends only on these four numbers and the dropout's key:
+/// lengths, masks and requests change no draw. The value of a dropped weight is not used,
 /// NaN or not; in a row that is NaN a dropped weight is NaN too. Requested weights are those after
 /// dropout. Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the
 /// order chosen; averaged over the heads (B, chosen queries, Tk). They are kept while they are

@@ -5,7 +5,7 @@
 //   tape.backward(loss);
 //
 // Cross-entropy and the losses of single elements are one pass over the predictions, which also
-// makes the gradient where one is wanted; the others are made of ops. Losses are summed by the
+// computes the gradient if one is required; the others are made of ops. Losses are summed by the
 // fixed tree of `sum`, so no number of threads changes a bit. nn/loss.h has the same names in nn.
 #pragma once
 
@@ -32,14 +32,14 @@ struct CrossEntropyOptions {
 ///
 ///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that count. Where all are ignored
-/// it is NaN, and the gradients are 0; if it must be 0, use kSum and divide.
+/// The mean is the sum of losses over the sum of w_y of the rows that count. If all rows are
+/// ignored, the mean is NaN and the gradients are 0; for a mean of 0, use kSum and divide.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
 /// the last axis, as in all of this library; PyTorch, which has them second, expects
 /// logits.transpose(1, 2) for (B, T, C).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that requires a gradient; smoothing outside [0, 1].
+/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of a
+/// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
 /// architecture" (2016), section 7.
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
@@ -54,16 +54,16 @@ struct NllOptions {
 /// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
 /// target y. Of x = log_softmax(scores) it is the cross_entropy of the scores.
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that count: NaN where none does,
-/// with gradients of 0.
+/// The mean is the sum of losses over the sum of w_y of the rows that count. If no row
+/// counts, the mean is NaN and the gradients are 0.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of another
-/// shape or dtype, or that requires a gradient.
+/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of a
+/// different shape or dtype, or that requires a gradient.
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
-/// As Reduction, and a mean over the first axis only: what the divergence of a batch's rows is.
+/// As Reduction, and kBatchMean, the mean divergence of a batch's rows.
 enum class KlReduction {
   kMean,       // the sum divided by the number of elements, as PyTorch's default
   kBatchMean,  // the sum divided by the size of the first axis
@@ -78,12 +78,13 @@ struct KlDivOptions {
 
 /// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
 ///
-///     loss = t (log t - x), or by log_target exp(t) (t - x); where the probability is 0, 0
+///     loss = t (log t - x), or by log_target exp(t) (t - x); 0 if the probability is 0
 ///
 /// Note the order: the prediction comes first, KL(target || prediction).
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of another
-/// dtype is converted. Both may require a gradient; the target's is 0 where its probability is.
+/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of a
+/// different dtype is converted. Both may require a gradient; the target's is 0 where its
+/// probability is.
 /// **Errors**: shapes that differ; kBatchMean of a scalar.
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
@@ -102,7 +103,7 @@ struct BceOptions {
 /// by the number of elements, whatever w.
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...); weight and pos_weight
-/// broadcast to it. A target of another dtype is converted.
+/// broadcast to it. A target of a different dtype is converted.
 /// **Errors**: shapes that do not fit; a target or weight that requires a gradient.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
@@ -120,7 +121,7 @@ struct SmoothL1Options {
 
 /// The error that is squared near 0 and absolute beyond, with d = x - target:
 ///
-///     loss = d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
+///     loss = d^2 / (2 beta) if |d| < beta, else |d| - beta / 2
 ///
 /// **Shapes**: as mse_loss. **Errors**: shapes that differ; a beta that is negative or not finite.
 /// **Source**: torch.nn.functional.smooth_l1_loss; Girshick, "Fast R-CNN" (2015), equation 3.

@@ -1,4 +1,4 @@
-// What element-wise ops take: `2 * x + 1`, `maximum(x, 0)`, `where(mask, x, y)`.
+// The arguments of element-wise ops: `2 * x + 1`, `maximum(x, 0)`, `where(mask, x, y)`.
 #pragma once
 
 #include <concepts>
@@ -52,7 +52,7 @@ class Scalar {
 class Operand {
  public:
   Operand(const Tensor& x) : tensor_(&x) {}
-  /// What refers to a tensor, as Saved does.
+  /// A type that refers to a tensor, as Saved does.
   template <class T>
   requires requires(const T& x) { x.operator const Tensor&(); }
   Operand(const T& x) : tensor_(&static_cast<const Tensor&>(x)) {}
@@ -74,8 +74,8 @@ class Operand {
   Scalar number_ = 0;
 };
 
-/// The dtype of a result that mixes a and b: that of the tensors, promoted, which numbers change as
-/// Scalar says. **Errors**: an undefined tensor. **Source**: torch.result_type.
+/// The dtype of a result that mixes a and b: the promoted dtype of the tensors, which a number
+/// changes as Scalar says. **Errors**: an undefined tensor. **Source**: torch.result_type.
 DType promote(const char* op, const Operand& a, const Operand& b);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// A padded batch without its padding, and back.
+// Removes the padding of a batch, and puts it back.
 //
 //   const Tensor rows = pack_rows(x, lengths);                  // (B, T, D) -> (N, D)
 //   const Tensor y = linear(rows, weight, bias);                // on real tokens only
@@ -16,18 +16,18 @@ namespace tessera {
 
 /// The first lengths[b] rows of each sequence b, one sequence after the other.
 ///
-/// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), N being their sum.
-/// **Errors**: other ranks, sizes or dtypes, a length outside 0 .. T.
+/// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), N is the sum of lengths.
+/// **Errors**: different ranks, sizes or dtypes, a length outside 0 .. T.
 Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 
-/// The inverse of pack_rows: `tokens` rows for each sequence, with zeros after its own.
+/// The inverse of pack_rows: `tokens` rows for each sequence, its own rows and then zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
-/// **Errors**: as pack_rows; another sum.
+/// **Errors**: as pack_rows; lengths with a different sum.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
-/// How the sequences of a batch lie packed one after the other, as pack_rows leaves them. By default
-/// nothing is packed.
+/// How the sequences of a batch lie packed one after the other, as pack_rows leaves them. By
+/// default nothing is packed.
 ///
 ///   const PackedRows packed(lengths, x.size(1));
 ///   const Tensor rows = packed.pack(x);            // (B, T, D) -> (1, N, D)
@@ -35,20 +35,20 @@ Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 class PackedRows {
  public:
   PackedRows() = default;
-  /// Sequence b has lengths[b] rows and, padded, `tokens`: if absent, as many as the longest.
+  /// Sequence b has lengths[b] rows, and `tokens` rows when padded; default: the longest length.
   ///
-  /// **Shapes**: (B), int64. **Errors**: another rank or dtype, a negative length or one above
-  /// `tokens`, a sum that is no int64.
+  /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length or one above
+  /// `tokens`, a sum that does not fit int64.
   explicit PackedRows(const Tensor& lengths, std::optional<index_t> tokens = {});
   explicit PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
 
   /// Whether rows are packed.
   explicit operator bool() const { return offsets_.defined(); }
-  // If so, the number of sequences; the rows of each, padded; and those of all, packed.
+  // If rows are packed: the number of sequences, the padded rows of each, the packed rows of all.
   index_t batch() const { return lengths_.count(); }
   index_t tokens() const { return tokens_; }
   index_t rows() const { return offsets()[batch()]; }
-  /// Where each sequence begins among packed rows, and at last where all end: batch() + 1 numbers.
+  /// The first packed row of each sequence, then the number of all rows: batch() + 1 numbers.
   const index_t* offsets() const { return offsets_.data<index_t>(); }
 
   /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.

@@ -14,8 +14,9 @@
 
 namespace tessera {
 
-/// What products read: the weight's own elements, or, of a float32 weight, those rounded to
-/// bfloat16, the upper half of a float32. Products and sums are float32's either way.
+/// The elements that products read: kExact reads the weight's own elements; kBFloat16 rounds those
+/// of a float32 weight to bfloat16, the upper half of a float32. Its products and sums are
+/// float32 in both.
 enum class WeightFormat { kExact, kBFloat16 };
 
 namespace detail {
@@ -23,23 +24,23 @@ namespace detail {
 class Panels;
 struct Factor;
 
-/// How the rows of a weight are dealt to panels: in their order, or those of the first and the second
-/// half that belong together side by side.
+/// The order of a weight's rows in panels: kPlain is their own order; kGated puts row i of the
+/// first half next to row i of the second half.
 enum class PanelOrder { kPlain, kGated };
 
 }  // namespace detail
 
 struct WeightView;
 
-/// A matrix (out, in) of which products read panels, a layout for the instruction set in use. It has
-/// one of two forms: elements, from which panels are made when a product needs them and again when
-/// the elements have changed; or, frozen, only panels.
+/// A matrix (out, in) that products read as panels, a layout for the instruction set in use. It has
+/// one of two forms: elements, from which a product makes panels when it needs them, and again
+/// after the elements have changed; or, frozen, only panels.
 ///
-/// With elements it is as good as that Tensor: it converts to one, and `weight->grad()` and
-/// `*weight = tensor` reach it. Frozen, it has a shape but no elements, and no gradient passes. A copy
-/// shares elements and frozen panels.
+/// A weight with elements converts to their Tensor; `weight->grad()` and `*weight = tensor` reach
+/// that Tensor. A frozen weight has a shape but no elements, and no gradient passes. A copy shares
+/// elements and frozen panels.
 ///
-/// Several threads may multiply by one weight, but not while another changes it.
+/// Several threads may multiply by one weight if no thread changes it meanwhile.
 class Weight {
  public:
   /// No weight: `defined()` is false.
@@ -48,10 +49,10 @@ class Weight {
   Weight(Tensor elements) : elements_(std::move(elements)) {}
   /// For gated_linear().
   static Weight gated(Tensor elements);
-  /// For linear() and for readers of rows, such as an embedding: it is never without elements.
+  /// For linear() and for readers of rows, such as an embedding: freezing keeps its elements.
   static Weight table(Tensor elements);
 
-  /// Puts other elements in the place of elements or panels, for the same products.
+  /// Replaces elements or panels by `elements`, for the same products.
   Weight& operator=(Tensor elements);
 
   bool defined() const { return is_frozen() || elements_.defined(); }
@@ -68,8 +69,8 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// Rows [begin, end), to multiply by: where a panel begins at the first, the panels of the whole
-  /// weight serve. For one expression: the weight must outlive it.
+  /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if one of
+  /// them begins at row `begin`. For one expression: the weight must outlive it.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
@@ -83,10 +84,12 @@ class Weight {
   /// same products.
   bool is_same(const Weight& other) const;
 
-  /// The weight in panels of `format` only; a table as in_format(). Of a frozen weight, what it has
-  /// become, in another format. **Errors**: anything but a float32 matrix.
+  /// The weight with only panels, in `format`; for a table, in_format(format). A frozen weight is
+  /// packed again in the new format from its elements as the old one rounded them.
+  /// **Errors**: not a float32 matrix, unless it is a table.
   Weight frozen(WeightFormat format) const;
-  /// A frozen weight with its elements again, as its format rounded them; others with exact panels.
+  /// A frozen weight with elements again, as its format rounded them; any other weight with exact
+  /// panels.
   Weight thawed() const;
   /// A weight that keeps its elements, with panels in `format`.
   Weight in_format(WeightFormat format) const;
@@ -94,7 +97,7 @@ class Weight {
  private:
   friend struct WeightView;
   struct Kept;
-  /// Panels for the next product. A copy starts without.
+  /// Panels for the next product. A copy starts without panels.
   struct Cache : AtomicShared<const Kept> {
     Cache() = default;
     Cache(const Cache&) {}
@@ -115,13 +118,13 @@ class Weight {
   mutable Cache kept_;
 };
 
-/// What a product multiplies by: a tensor, whose elements it reads in place, or a weight, or rows of
-/// one. Made by linear(x, weight) itself, and only for that call.
+/// The second factor of a product: a tensor, whose elements it reads in place, or a weight, or rows
+/// of a weight. linear(x, weight) makes it, only for that call.
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;
   Tensor elements;                 // undefined if there are none: the weight is frozen
-  const Weight* weight = nullptr;  // whose panels there may be
+  const Weight* weight = nullptr;  // null for a tensor
   index_t first_row = 0;           // in `weight`
 
   WeightView(const Tensor& tensor);
@@ -131,7 +134,7 @@ struct WeightView {
   bool is_constant() const { return weight != nullptr && weight->is_constant(); }
   index_t size(index_t axis) const;
 
-  /// The panels or elements that a product reads which takes panels in this order.
+  /// The panels or elements for a product that takes panels in this order.
   detail::Factor factor(detail::PanelOrder order) const;
 };
 
