@@ -117,7 +117,8 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   const std::size_t of_mask = read.size();
   read.insert(read.begin(), {inputs.x, inputs.positions});
   nn::for_each_parameter(
-      *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); });
+      *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
+      nn::detail::kSkipFrozen);
   // A copy of the layer, of handles that is, so that the original may change or go.
   return tessera::gradient_checkpoint(
       [layer = *this, mask = inputs.mask, packed = inputs.packed,

@@ -154,6 +154,8 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   const bool one_product = in_proj_weight.defined() && !inputs.key.defined() &&
                            !inputs.value.defined() && !inputs.key_positions.defined();
   const AttentionInputs x = completed(inputs, batch_first);
+  require(!x.packed || !rotary || x.positions.defined(), "MultiHeadAttention",
+          "positions must be defined for packed rows and rotary, got undefined ones");
   const auto [q, k, v] =
       one_product ? project_packed(x.query, x.positions)
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),

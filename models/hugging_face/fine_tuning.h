@@ -13,6 +13,7 @@
 
 #include "nn/module.h"
 #include "nn/training/parameters.h"
+#include "tensor/error.h"
 
 namespace tessera::models {
 
@@ -53,17 +54,27 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
 /// above them.
 ///
 /// It is for models whose encoder's parameters are called as TokenEncoder's.
-/// **Errors**: as rate_of; nothing is left that learns.
+/// **Errors**: as rate_of; nothing is left that learns; a weight to train that nn::freeze() packed.
 /// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark et
 /// al., "ELECTRA", 2020, appendix B, for the decay by layer.
 template <nn::Module M>
 std::vector<nn::ParameterGroup> fine_tuning_groups(M& model, const FineTuningOptions& options) {
   std::vector<std::string> names;
-  nn::for_each_parameter(model, [&](const std::string& name, Tensor&) { names.push_back(name); });
+  const auto add_name = [&](const std::string& name, const auto&) { names.push_back(name); };
+  nn::for_each_parameter(model, add_name, add_name);
   const index_t layers = layer_count(names);
-  nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
-    parameter.set_requires_grad(rate_of(level_of(name, layers), layers, options) > 0);
-  });
+  const auto is_trained = [&](const std::string& name) {
+    return rate_of(level_of(name, layers), layers, options) > 0;
+  };
+  nn::for_each_parameter(
+      model,
+      [&](const std::string& name, Tensor& parameter) {
+        parameter.set_requires_grad(is_trained(name));
+      },
+      [&](const std::string& name, const Weight&) {
+        require(!is_trained(name), "fine_tuning_groups", name,
+                " must not be frozen if it is trained; call nn::thaw(model) first");
+      });
   return groups_by_level(nn::parameters(model), layers, options);
 }
 

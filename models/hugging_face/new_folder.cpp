@@ -115,9 +115,13 @@ NewFolder::NewFolder(const fs::path& target, bool overwrite)
     : target_(resolved(target)), overwrite_(overwrite) {
   remove_stale_folders(target_);
   check_target(target, overwrite);
-  do {
+  for (int attempt = 0; attempt < 100; ++attempt) {
     make_and_lock();
-  } while (!lock_->is_ours());  // between the two steps it may have been taken for a stale one
+    if (lock_->is_ours()) return;  // else it was taken for a stale one between the two steps
+    std::error_code error;
+    fs::remove(std::exchange(path_, {}), error);
+  }
+  fail_file(target_.string(), "cannot lock a folder next to it");
 }
 
 void NewFolder::make_and_lock() {

@@ -175,10 +175,12 @@ class TemporaryFile {
               str_cat(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
       file_.emplace(path_, O_WRONLY | O_CREAT | O_EXCL);
       if (file_->is_ours()) return;
+      if (file_->error() == 0) ::unlink(path_.c_str());
       if (file_->error() != 0 && file_->error() != EEXIST) break;
     }
-    fail_file(target_.string(),
-              "cannot create a file in its folder: ", system_message(file_->error()));
+    path_.clear();
+    const int error = file_->error() != 0 ? file_->error() : ENOLCK;
+    fail_file(target_.string(), "cannot create a file in its folder: ", system_message(error));
   }
 
   void check(bool good, const char* what) const {

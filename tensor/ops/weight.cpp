@@ -46,6 +46,17 @@ Weight Weight::table(Tensor elements) {
   return weight;
 }
 
+Weight& Weight::operator=(const Weight& other) {
+  const bool takes_order = other.is_frozen() || other.order_ != PanelOrder::kPlain;
+  if (takes_order) order_ = other.order_;
+  is_table_ = is_table_ || other.is_table_;
+  elements_ = other.elements_;
+  frozen_ = other.frozen_;
+  format_ = other.format_;
+  kept_.store(nullptr);
+  return *this;
+}
+
 Weight& Weight::operator=(Tensor elements) {
   elements_ = std::move(elements);
   frozen_ = nullptr;
@@ -108,6 +119,8 @@ Weight Weight::frozen(WeightFormat format) const {
   if (is_frozen() && frozen_->format() == format) return *this;
   require(defined() && rank() == 2 && dtype() == kFloat32, "freeze",
           "weight must be a float32 matrix, got ", dtype(), ' ', shape());
+  require(order_ == PanelOrder::kPlain || size(0) % 2 == 0, "freeze",
+          "number of rows of a gated weight must be even, got shape ", shape());
   Weight result;
   result.order_ = order_;
   if (is_frozen()) {

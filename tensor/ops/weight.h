@@ -52,8 +52,13 @@ class Weight {
   /// For linear() and for readers of rows, such as an embedding: freezing keeps its elements.
   static Weight table(Tensor elements);
 
+  Weight(const Weight&) = default;
+  /// Takes the elements or panels of `other`. A weight for gated_linear() or for readers of rows
+  /// stays one, and becomes one if `other` is one.
+  Weight& operator=(const Weight& other);
   /// Replaces elements or panels by `elements`, for the same products.
   Weight& operator=(Tensor elements);
+  ~Weight() = default;
 
   bool defined() const { return is_frozen() || elements_.defined(); }
   const Shape& shape() const;

@@ -8,6 +8,7 @@
 
 #include "models/encoder.h"
 #include "models/token_encoder.h"
+#include "nn/freeze.h"
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -235,6 +236,15 @@ TEST(ModernEncoder, Gradients) {
   nn::convert(encoder, kFloat64);
   const Function of_input = [&](const Tensors& in) { return encoder(in[0], length_mask({6, 4})); };
   EXPECT_TRUE(gradcheck(of_input, {x}));
+}
+
+TEST(ModernEncoder, AFrozenStackRunsUnderATape) {
+  Encoder encoder = make_stack(0, true);
+  const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3);
+  const Tensor expected = encoder(x);
+  nn::freeze(encoder);
+  Tape tape;
+  EXPECT_TRUE(same_bits(encoder(x), expected));
 }
 
 TEST(ModernEncoder, EveryParameterLearns) {

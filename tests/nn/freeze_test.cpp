@@ -260,6 +260,30 @@ TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
   EXPECT_TRUE(throws("SGD", {"weight was converted or frozen"}, [&] { optimizer.step(); }));
 }
 
+TEST(Freeze, AWeightStaysForItsReadersWhenAnotherIsAssigned) {
+  Model model(64);
+  model.output.weight = Linear({.in_features = 64, .out_features = 50}).weight;
+  model.table.weight = model.output.weight;
+  const Tensor ids = from_vector<index_t>({1, 2, 3, 49}, {2, 2});
+  const Tensor expected = model(ids);
+  freeze(model);
+  EXPECT_FALSE(model.table.weight.is_frozen());
+  EXPECT_TRUE(same_bits(model(ids), expected));
+}
+
+TEST(Freeze, AGatedWeightStaysGatedAndHasTwoHalves) {
+  FeedForward gated({.d_model = 8, .dim_feedforward = 4, .gated = true});
+  const Linear other(8, 8);
+  gated.linear1.weight = other.weight;
+  EXPECT_FALSE(gated.linear1.weight.is_same(other.weight)) << "they serve different products";
+  const Tensor x = randn({3, 8});
+  const Tensor expected = gated(x);
+  freeze(gated);
+  EXPECT_TRUE(same_bits(gated(x), expected));
+  gated.linear1.weight = zeros({5, 8});
+  EXPECT_TRUE(throws("freeze", {"must be even", "(5, 8)"}, [&] { freeze(gated); }));
+}
+
 TEST(Freeze, TakesFloat32MatricesOnly) {
   Model model(64);
   convert(model.gated, kFloat64);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/hugging_face/text_classifier.h"
+#include "nn/freeze.h"
 #include "nn/training/optim.h"
 #include "nn/training/trainer.h"
 #include "tensor/kernels/parallel.h"
@@ -83,6 +84,9 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
   TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
   EXPECT_TRUE(throws("fine_tuning_groups", {"at least one parameter must learn"},
                      [&] { fine_tuning_groups(encoder, {.freeze_layers = 2}); }));
+  nn::freeze(encoder);
+  EXPECT_TRUE(throws("fine_tuning_groups", {"must not be frozen if it is trained", "thaw"},
+                     [&] { fine_tuning_groups(encoder, {}); }));
 }
 
 /// The bits of each parameter.
