@@ -74,6 +74,11 @@ void flush_all() {
   std::fflush(nullptr);
 }
 
+/// In one write, because launchers print what processes write in any order.
+void say(index_t rank, const std::string& text) {
+  std::cerr << str_cat("rank ", rank, ' ', text, '\n');
+}
+
 }  // namespace
 
 Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_exceptions()) {
@@ -93,14 +98,13 @@ Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_excepti
 Session::~Session() {
   if (mpi_ == nullptr || !ends_mpi_) return;
   if (std::uncaught_exceptions() > exceptions_) {
-    std::cerr << "rank " << mpi_->rank()
-              << " leaves its session with an exception, which ends all processes\n";
+    say(mpi_->rank(), "leaves its session with an exception, which ends all processes");
     end_all(1);
   }
   try {
     mpi_->part();
   } catch (const std::exception& error) {
-    std::cerr << "rank " << mpi_->rank() << " cannot end its session: " << error.what() << '\n';
+    say(mpi_->rank(), str_cat("cannot end its session: ", error.what()));
     end_all(1);
   }
   processes_.reset();
