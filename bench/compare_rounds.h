@@ -24,7 +24,7 @@ struct RoundOptions {
 /// and where a process has its pages moves its times by a percent for as long as it lives. So the
 /// sides measure no peaks, which would take longer than the calls.
 /// **Errors**: std::runtime_error, a command fails or writes no JSON; std::invalid_argument, not two
-/// sides, neither names nor a filter, or too few rounds for so many cases.
+/// sides, neither names nor a filter, or too few rounds for the number of cases.
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options);
 

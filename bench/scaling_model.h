@@ -35,7 +35,7 @@ struct Traffic {
   index_t sent() const { return parameters - owned + (hosts - 1) * owned; }
 };
 
-/// The traffic for parameters of so many elements each. **Errors**: no parameters, no host.
+/// The traffic for parameters with `counts` elements each. **Errors**: no parameters, no host.
 Traffic traffic_of(std::span<const index_t> counts, index_t hosts);
 
 /// A step's time by terms, in seconds.

@@ -11,7 +11,7 @@ namespace tessera::results {
 
 namespace {
 
-/// Up to so many values the ways to give signs are counted.
+/// The largest number of values for which the ways to give signs are counted.
 constexpr std::size_t kExact = 40;
 
 /// Twice the rank of each value, from 2 on; equal values share the mean of their ranks, which

@@ -43,7 +43,7 @@ class Progress {
  public:
   Progress();
 
-  /// Shows where the run stands, unless that was done a moment ago.
+  /// Shows the progress of the run, unless it was shown a moment ago.
   void show(const Standing& standing);
   /// Prints a line that stays; the bar disappears.
   void line(const std::string& text);

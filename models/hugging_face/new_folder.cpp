@@ -49,8 +49,9 @@ std::string prefix_of(const fs::path& target) {
   return str_cat('.', target.filename().string(), ".saving-");
 }
 
-/// Removes the folders that killed processes left for `target`, which nobody holds locked. **Errors**: one is the old target
-/// itself, whose process was killed between the two renames of exchange().
+/// Removes the folders that killed processes left for `target`: no process holds their locks.
+/// **Errors**: one is the old target itself, whose process was killed between the two renames of
+/// exchange().
 void remove_stale_folders(const fs::path& target) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -112,7 +112,7 @@ BatchSums Exchange::sum(const AddShard& add_shard) {
   const Share share = share_of(shards(), *processes_);
   std::string error;
   try {
-    // The optimiser sees views, which nobody converts.
+    // The optimiser holds views, which convert and freeze do not mark.
     for (const Parameter& variable : variables()) {
       detail::require_current(optimizer_->name(), variable);
     }
@@ -147,7 +147,7 @@ void Exchange::begin() {
 }
 
 /// Sends the chunks of a variable to their owners: of each of this process's subtrees, once all of
-/// its shards are added. No parts, or undefined sums, go as zeros, which nobody will add.
+/// its shards are added. No parts, or undefined sums, are sent as zeros, which no process adds.
 void Exchange::send(std::size_t variable, const BatchTrees& trees) {
   is_sent_[variable] = true;
   const auto parts = trees.gradients[variable].parts();

@@ -100,7 +100,7 @@ void Trainer::check_optimizer() const {
   }
 }
 
-/// What must be the same in all processes of a team, beside the state.
+/// What must be the same in all processes of a team, in addition to the state.
 Checkpoint Trainer::facts() const {
   Checkpoint facts = settings();
   facts.add("optimizer", team_->whole(optimizer_->settings()));

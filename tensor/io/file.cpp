@@ -120,8 +120,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 constexpr std::string_view kTemporaryPrefix = ".tessera-";
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
-/// Removes what killed writers left in `folder`, which nobody holds locked. Not to have done so is no
-/// error.
+/// Removes the files that killed writers left in `folder`: no process holds their locks. A failure
+/// is not an error.
 void remove_stale_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder, error);
