@@ -14,15 +14,7 @@ namespace tessera {
 namespace {
 
 #if defined(__cpp_lib_to_chars)
-template <class T>
-std::errc parse(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  T number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (rest != end) return std::errc::invalid_argument;
-  if (error == std::errc()) value = number;
-  return error;
-}
+using detail::parse_characters;
 #else  // libc++ before 20 reads integers only
 double read(const char* text, char** rest, locale_t locale, double) {
   return strtod_l(text, rest, locale);
@@ -32,10 +24,10 @@ float read(const char* text, char** rest, locale_t locale, float) {
 }
 
 template <class T>
-std::errc parse(std::string_view text, T& value) {
+ParsedNumber parse_characters(std::string_view text, T& value) {
   if (text.empty() || text.find_first_of(" \t\n\v\f\r+xX") == 0 ||
       text.find_first_of("xX") != text.npos) {
-    return std::errc::invalid_argument;  // which the C library takes
+    return ParsedNumber(std::errc::invalid_argument);  // which the C library takes
   }
   static const locale_t kC = newlocale(LC_ALL_MASK, "C", nullptr);
   const std::string copy(text);
@@ -43,20 +35,20 @@ std::errc parse(std::string_view text, T& value) {
   errno = 0;
   const T read_value = read(copy.c_str(), &rest, kC, T());
   const bool is_lost = errno == ERANGE && (read_value == 0 || std::isinf(read_value));
-  if (rest != copy.c_str() + copy.size()) return std::errc::invalid_argument;
-  if (is_lost) return std::errc::result_out_of_range;
+  if (rest != copy.c_str() + copy.size()) return ParsedNumber(std::errc::invalid_argument);
+  if (is_lost) return ParsedNumber(std::errc::result_out_of_range);
   value = read_value;
-  return std::errc();
+  return ParsedNumber(std::errc());
 }
 #endif
 
 }  // namespace
 
 ParsedNumber parse_number(std::string_view text, float& value) {
-  return ParsedNumber(parse(text, value));
+  return parse_characters(text, value);
 }
 ParsedNumber parse_number(std::string_view text, double& value) {
-  return ParsedNumber(parse(text, value));
+  return parse_characters(text, value);
 }
 
 }  // namespace tessera

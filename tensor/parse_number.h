@@ -19,16 +19,26 @@ class ParsedNumber {
   std::errc error_;
 };
 
-/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
-/// change. For float and double, "inf" and "nan" are numbers too.
-template <std::integral T>
-ParsedNumber parse_number(std::string_view text, T& value) {
+namespace detail {
+
+/// parse_number, for the types that std::from_chars reads.
+template <class T>
+ParsedNumber parse_characters(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
   T number = 0;
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (rest != end) return ParsedNumber(std::errc::invalid_argument);
   if (error == std::errc()) value = number;
   return ParsedNumber(error);
+}
+
+}  // namespace detail
+
+/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
+/// change. For float and double, "inf" and "nan" are numbers too.
+template <std::integral T>
+ParsedNumber parse_number(std::string_view text, T& value) {
+  return detail::parse_characters(text, value);
 }
 ParsedNumber parse_number(std::string_view text, float& value);
 ParsedNumber parse_number(std::string_view text, double& value);

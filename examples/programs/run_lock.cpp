@@ -12,7 +12,7 @@
 namespace tessera::examples {
 
 RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(std::move(file)) {
-  do {
+  for (int attempt = 0; attempt < 100; ++attempt) {
     lock_.emplace(file_, O_RDWR | O_CREAT);
     if (lock_->error() != 0) {
       fail_file(folder, "cannot be locked: ", std::generic_category().message(lock_->error()));
@@ -23,7 +23,9 @@ RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(
           "must not be in use, but another run is writing there; wait until it ends, or name a "
           "different folder");
     }
-  } while (!lock_->is_ours());  // its last owner has just removed it
+    if (lock_->is_ours()) return;  // else its last owner has just removed it
+  }
+  fail_file(folder, "cannot be locked");
 }
 
 RunLock::~RunLock() {

@@ -175,8 +175,11 @@ class TemporaryFile {
               str_cat(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
       file_.emplace(path_, O_WRONLY | O_CREAT | O_EXCL);
       if (file_->is_ours()) return;
-      if (file_->error() == 0) ::unlink(path_.c_str());
-      if (file_->error() != 0 && file_->error() != EEXIST) break;
+      if (file_->error() == 0) {
+        ::unlink(path_.c_str());
+      } else if (file_->error() != EEXIST) {
+        break;
+      }
     }
     path_.clear();
     const int error = file_->error() != 0 ? file_->error() : ENOLCK;

@@ -180,8 +180,7 @@ struct JsonLayout {
 /// One value per line.
 inline constexpr JsonLayout kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
 
-class JsonList;
-class JsonObject;
+class JsonGroup;
 
 /// A value as JSON text.
 class JsonText {
@@ -197,8 +196,8 @@ class JsonText {
   /// The shortest number that reads as the same value; null for NaN and infinities.
   template <class T>
   requires std::is_arithmetic_v<T> JsonText(T value) : text_(number(value)) {}
-  JsonText(JsonList list);
-  JsonText(JsonObject object);
+  /// A list or an object, closed.
+  JsonText(JsonGroup group);
   /// null; an absent optional is null too.
   JsonText(std::nullptr_t) : text_("null") {}
   template <class T>
@@ -219,19 +218,31 @@ class JsonText {
   std::string text_;
 };
 
-/// A list that grows: `JsonList().add(1).add("a")` is [1,"a"].
-class JsonList {
+/// A list or an object that grows; see JsonList and JsonObject.
+class JsonGroup {
  public:
-  explicit JsonList(const JsonLayout& layout = {}) : layout_(layout) {}
-  JsonList& add(const JsonText& value);
-  JsonText closed() const&;
-  JsonText closed() &&;
-  std::string text() const& { return closed().text(); }
-  std::string text() && { return std::move(*this).closed().text(); }
+  std::string text() const& { return JsonText(*this).text(); }
+  std::string text() && { return JsonText(std::move(*this)).text(); }
+
+ protected:
+  JsonGroup(const JsonLayout& layout, char open, char close)
+      : layout_(layout), text_(1, open), close_(close) {}
+  /// Begins the next value.
+  void add_sign();
+
+  JsonLayout layout_;
+  std::string text_;
 
  private:
-  JsonLayout layout_;
-  std::string text_ = "[";
+  friend JsonText;
+  char close_;
+};
+
+/// A list: `JsonList().add(1).add("a")` is [1,"a"].
+class JsonList : public JsonGroup {
+ public:
+  explicit JsonList(const JsonLayout& layout = {}) : JsonGroup(layout, '[', ']') {}
+  JsonList& add(const JsonText& value);
 };
 /// The list of `value(item)` for each item.
 template <class Items, class Value = std::identity>
@@ -244,27 +255,16 @@ JsonList json_list(const Items& items, const Value& value = {}, const JsonLayout
 /// Keys and their values.
 using JsonMembers = std::vector<std::pair<std::string, JsonText>>;
 
-/// An object that grows: `JsonObject({{"a", 1}}).add("b", true)` is {"a":1,"b":true}.
-class JsonObject {
+/// An object: `JsonObject({{"a", 1}}).add("b", true)` is {"a":1,"b":true}.
+class JsonObject : public JsonGroup {
  public:
-  explicit JsonObject(const JsonLayout& layout = {}) : layout_(layout) {}
-  JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) {
+  explicit JsonObject(const JsonLayout& layout = {}) : JsonGroup(layout, '{', '}') {}
+  JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
   JsonObject& add(std::string_view key, const JsonText& value);
   JsonObject& add(const JsonMembers& members);
-  JsonText closed() const&;
-  JsonText closed() &&;
-  std::string text() const& { return closed().text(); }
-  std::string text() && { return std::move(*this).closed().text(); }
-
- private:
-  JsonLayout layout_;
-  std::string text_ = "{";
 };
-
-inline JsonText::JsonText(JsonList list) : JsonText(std::move(list).closed()) {}
-inline JsonText::JsonText(JsonObject object) : JsonText(std::move(object).closed()) {}
 
 }  // namespace tessera
 

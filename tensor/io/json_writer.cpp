@@ -65,11 +65,6 @@ void append(const Json& json, std::string& out) {
   out += json.is_list() ? ']' : '}';
 }
 
-/// Begins the next value of a list or an object.
-void add_sign(std::string& text, const JsonLayout& layout) {
-  text += text.size() == 1 ? layout.before : layout.between;
-}
-
 }  // namespace
 
 JsonText::JsonText(const Json& json) {
@@ -90,34 +85,28 @@ std::string JsonText::number(double value) {
   return std::isfinite(value) ? digits_of(value) : "null";
 }
 
+JsonText::JsonText(JsonGroup group) : text_(std::move(group.text_)) {
+  (text_ += group.layout_.after) += group.close_;
+}
+
+void JsonGroup::add_sign() {
+  text_ += text_.size() == 1 ? layout_.before : layout_.between;
+}
+
 JsonList& JsonList::add(const JsonText& value) {
-  add_sign(text_, layout_);
+  add_sign();
   text_ += value.text();
   return *this;
 }
-JsonText JsonList::closed() const& {
-  return JsonList(*this);
-}
-JsonText JsonList::closed() && {
-  (text_ += layout_.after) += ']';
-  return JsonText::written(std::move(text_));
-}
 
 JsonObject& JsonObject::add(std::string_view key, const JsonText& value) {
-  add_sign(text_, layout_);
+  add_sign();
   ((text_ += quoted(key)) += layout_.colon) += value.text();
   return *this;
 }
 JsonObject& JsonObject::add(const JsonMembers& members) {
   for (const auto& [key, value] : members) add(key, value);
   return *this;
-}
-JsonText JsonObject::closed() const& {
-  return JsonObject(*this);
-}
-JsonText JsonObject::closed() && {
-  (text_ += layout_.after) += '}';
-  return JsonText::written(std::move(text_));
 }
 
 }  // namespace tessera
