@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::bench {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "tensor/detail/number_format.h"
 #include "tensor/io/json.h"
-#include "tensor/number_format.h"
 
 namespace tessera::bench {
 

@@ -14,15 +14,15 @@
 #include "bench/scaling_model.h"
 #include "examples/programs/command.h"
 #include "models/encoder.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 #include "nn/nn.h"
-#include "nn/training/chunks.h"
+#include "nn/training/detail/chunks.h"
 #include "tensor/create.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/ops.h"
-#include "tensor/parse_number.h"
 
 namespace {
 

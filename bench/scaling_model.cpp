@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/training/chunks.h"
+#include "nn/training/detail/chunks.h"
 #include "tensor/error.h"
 
 namespace tessera::bench {

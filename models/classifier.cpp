@@ -1,6 +1,6 @@
 #include "models/classifier.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 
 namespace tessera::models {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "models/padding.h"
-#include "nn/check.h"
+#include "models/detail/padding.h"
+#include "nn/detail/check.h"
 #include "nn/observer.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/module.h"
 #include "nn/observer.h"
 #include "tensor/autograd/gradient_checkpoint.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "models/padding.h"
-#include "nn/check.h"
+#include "models/detail/padding.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"

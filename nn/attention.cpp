@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/init.h"
 #include "nn/observer.h"
 #include "tensor/create.h"

@@ -1,6 +1,6 @@
 #include "nn/dropout.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/random.h"
 

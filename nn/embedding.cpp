@@ -1,6 +1,6 @@
 #include "nn/embedding.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/init.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"

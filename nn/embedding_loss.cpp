@@ -1,6 +1,6 @@
 #include "nn/embedding_loss.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"

@@ -1,6 +1,6 @@
 #include "nn/feed_forward.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/observer.h"
 #include "tensor/ops/gated_linear.h"
 

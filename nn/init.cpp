@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 

@@ -1,6 +1,6 @@
 #include "nn/linear.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/init.h"
 
 namespace tessera::nn {

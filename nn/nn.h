@@ -45,7 +45,6 @@
 #include "tensor/io/npy.h"
 #include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
-#include "tensor/keyed_hash.h"
 #include "tensor/ops/ops.h"
 #include "tensor/print.h"
 #include "tensor/random.h"

@@ -1,6 +1,6 @@
 #include "nn/norm.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 #include "tensor/ops/layer_norm.h"
 

@@ -1,6 +1,6 @@
 #include "nn/positional_encoding.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/init.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"

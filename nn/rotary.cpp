@@ -1,6 +1,6 @@
 #include "nn/rotary.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 
 namespace tessera::nn {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "nn/differences.h"
+#include "nn/detail/differences.h"
 #include "tensor/printable.h"
 
 namespace tessera::nn {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "tensor/io/utf8.h"
+#include "tensor/io/detail/utf8.h"
 
 namespace tessera {
 

@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "tensor/detail/loop.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/loop.h"
 
 namespace tessera {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/detail/loop.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
-#include "tensor/loop.h"
 #include "tensor/tensor.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "bench/results/units.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 

@@ -8,7 +8,7 @@
 
 #include "bench/results/ranks.h"
 #include "bench/results/units.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
 
 namespace tessera::results {

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::results {
 

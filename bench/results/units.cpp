@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 
 namespace tessera::results {
 

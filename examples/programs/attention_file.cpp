@@ -8,10 +8,10 @@
 #include "models/pages/attention_map.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/reduce.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 

@@ -17,11 +17,11 @@
 #include "examples/programs/processes_launch.h"
 #include "examples/programs/same_files.h"
 #include "models/text/text_file.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 

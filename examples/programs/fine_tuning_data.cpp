@@ -8,9 +8,9 @@
 #include "examples/programs/text_pairs.h"
 #include "examples/programs/training.h"
 #include "models/text/text_file.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tensor/io/locked_file.h"
+#include "tensor/io/detail/locked_file.h"
 
 namespace tessera::examples {
 

@@ -18,10 +18,10 @@
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/text/tokenizers.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
-#include "tensor/parse_number.h"
 #include "tensor/printable.h"
 
 namespace {

@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "examples/programs/command.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::examples {
 

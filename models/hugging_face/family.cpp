@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models {
 

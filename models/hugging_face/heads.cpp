@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/hugging_face/config.h"
+#include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/labels.h"
 #include "nn/init.h"
 #include "tensor/create.h"

@@ -3,11 +3,11 @@
 #include <map>
 #include <optional>
 
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/unary.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::models {
 

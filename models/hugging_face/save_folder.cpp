@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "models/hugging_face/family_files.h"
+#include "models/hugging_face/detail/family_files.h"
+#include "models/hugging_face/detail/json_edit.h"
+#include "models/hugging_face/detail/new_folder.h"
 #include "models/hugging_face/heads.h"
-#include "models/hugging_face/json_edit.h"
-#include "models/hugging_face/new_folder.h"
 #include "nn/state_dict.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/json_edit.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/json_edit.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "models/hugging_face/json_edit.h"
-#include "models/text/unicode.h"
+#include "models/hugging_face/detail/json_edit.h"
+#include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"

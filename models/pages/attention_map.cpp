@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "models/pages/attention_labels.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/attention_labels.h"
+#include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/pages/attention_labels.h"
+#include "models/pages/detail/attention_labels.h"
 #include "tensor/error.h"
 
 namespace tessera::pages {

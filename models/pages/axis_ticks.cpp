@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 
 namespace tessera::pages {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 

@@ -1,7 +1,7 @@
 #include "models/pages/comparison_page.h"
 
-#include "models/pages/facts.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/facts.h"
+#include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
 
 namespace tessera::pages {

@@ -4,9 +4,9 @@
 #include <cctype>
 
 #include "tensor/error.h"
+#include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
-#include "tensor/io/utf8.h"
 
 namespace tessera::pages {
 

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "models/pages/numbers.h"
+#include "models/pages/detail/numbers.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::pages {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "models/pages/facts.h"
-#include "models/pages/numbers.h"
+#include "models/pages/detail/facts.h"
+#include "models/pages/detail/numbers.h"
 #include "models/pages/run_charts.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"

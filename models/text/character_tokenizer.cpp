@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
-#include "tensor/io/utf8.h"
 
 namespace tessera::text {
 

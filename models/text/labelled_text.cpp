@@ -9,9 +9,9 @@
 
 #include "models/text/batches.h"
 #include "models/text/text_file.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::text {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "tensor/detail/keyed_hash.h"
 #include "tensor/error.h"
-#include "tensor/keyed_hash.h"
 
 namespace tessera::text {
 

@@ -15,14 +15,14 @@ namespace tessera::text {
 /// The kinds that make_tokenizer can make: "words", "characters", "wordpiece", "bpe".
 std::vector<std::string> tokenizer_kinds();
 
-/// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned
-/// (pipeline/trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as
-/// TokenCounts and the trainers.
+/// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned from
+/// them (trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as TokenCounts
+/// and the trainers.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
 /// The tokenizer of which to_text made `text`; the first line names the kind. Or that of a
-/// tokenizer.json (pipeline/pipeline_tokenizer.h), which begins with {.
+/// tokenizer.json, which begins with {.
 /// **Errors**: std::runtime_error that begins with `file`: other text.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 

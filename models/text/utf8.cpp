@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tensor/io/utf8.h"
+#include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 
 namespace tessera::nn {

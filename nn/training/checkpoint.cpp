@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "nn/differences.h"
+#include "nn/detail/differences.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/io/file.h"
-#include "tensor/parse_number.h"
 
 namespace tessera::nn {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/check.h"
-#include "nn/training/multi_tensor.h"
+#include "nn/detail/check.h"
+#include "nn/training/detail/multi_tensor.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 
 namespace tessera::nn {
 

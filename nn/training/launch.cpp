@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tensor/parse_number.h"
+#include "tensor/detail/parse_number.h"
 
 namespace tessera::nn {
 

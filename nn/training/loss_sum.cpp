@@ -1,6 +1,6 @@
 #include "nn/training/loss_sum.h"
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 
 namespace tessera::nn {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "nn/training/multi_tensor.h"
+#include "nn/training/detail/multi_tensor.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"

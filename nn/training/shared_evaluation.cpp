@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/training/agreement.h"
-#include "nn/training/messages.h"
+#include "nn/training/detail/agreement.h"
+#include "nn/training/detail/messages.h"
 
 namespace tessera::nn::detail {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "nn/training/clip_grad.h"
-#include "nn/training/exchange.h"
+#include "nn/training/detail/exchange.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

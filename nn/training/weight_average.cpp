@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "nn/check.h"
+#include "nn/detail/check.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/arithmetic.h"
 

@@ -1,11 +1,11 @@
 // How gradients gather in their slots: see tensor/gradient.h.
 #include <utility>
 
+#include "tensor/detail/loop.h"
+#include "tensor/detail/reduction.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/loop.h"
-#include "tensor/reduction.h"
 
 namespace tessera {
 

@@ -19,75 +19,12 @@ if(TARGET tessera_mpi)  # by itself: who has no MPI uses the others
   install(EXPORT tessera_mpi NAMESPACE tessera:: DESTINATION ${package} FILE tessera-mpi-targets.cmake ${rules})
 endif()
 
-# Headers are public, but for those that only the library's own files include. Of the kernels' these
-# five: which instruction set, how many threads, and what they include. (tests/support/umbrella_test.cpp
-# reads this list.)
-set(private
-  models/text/pipeline/added_tokens.h
-  models/text/pipeline/bert_normalizer.h
-  models/text/pipeline/byte_characters.h
-  models/text/pipeline/characters.h
-  models/text/pipeline/code_set.h
-  models/text/pipeline/decoder.h
-  models/text/pipeline/expression.h
-  models/text/pipeline/older_files.h
-  models/text/pipeline/pattern.h
-  models/text/pipeline/post_processor.h
-  models/text/pipeline/precompiled_map.h
-  models/text/pipeline/space_trimmer.h
-  models/text/pipeline/split.h
-  models/text/pipeline/step_list.h
-  models/text/pipeline/tokenizer_files.h
-  models/text/pipeline/unicode_forms.h
-  models/text/pipeline/word_pre_tokenizers.h
-  models/text/unicode_tables.h
-  tensor/io/json_document.h
-  tensor/io/locked_file.h
-  models/hugging_face/config.h
-  models/hugging_face/families/families.h
-  models/hugging_face/family_files.h
-  models/hugging_face/json_edit.h
-  models/hugging_face/new_folder.h
-  models/pages/attention_labels.h
-  models/padding.h
-  models/pages/facts.h
-  models/pages/numbers.h
-  nn/check.h
-  nn/differences.h
-  nn/training/agreement.h
-  nn/training/chunks.h
-  nn/training/exchange.h
-  nn/training/messages.h
-  nn/training/mpi/farewell.h
-  nn/training/mpi/mpi_communicator.h
-  nn/training/mpi/patience.h
-  nn/training/mpi/place.h
-  nn/training/multi_tensor.h
-  nn/training/owned_chunks.h
-  nn/training/team.h
-  tensor/io/elements.h
-  tensor/io/npy_header.h
-  tensor/io/safetensors_header.h
-  tensor/io/utf8.h
-  tensor/loop.h
-  tensor/number_format.h
-  tensor/parse_number.h
-  tensor/ops/attention_kernel.h
-  tensor/ops/bfloat16_panels.h
-  tensor/ops/lookup.h
-  tensor/ops/map.h
-  tensor/ops/panels.h
-  tensor/ops/product.h
-  tensor/ops/turn.h
-  tensor/reduction.h
-  tensor/rows.h)
-set(except PATTERN tensor/kernels EXCLUDE PATTERN tensor/cmake EXCLUDE)
+# Headers are public, but for those in folders detail/. Of the kernels' these five: which instruction
+# set, how many threads, and what they include.
+set(except PATTERN detail EXCLUDE PATTERN tensor/kernels EXCLUDE PATTERN tensor/cmake EXCLUDE)
 if(NOT TARGET tessera_mpi)
   list(APPEND except PATTERN nn/training/mpi EXCLUDE)
 endif()
-foreach(header IN LISTS private)
-  list(APPEND except PATTERN ${header} EXCLUDE)
-endforeach()
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 install(DIRECTORY tensor nn models DESTINATION ${headers} ${rules}
         FILES_MATCHING PATTERN "*.h" ${except})

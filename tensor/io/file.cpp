@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tensor/io/locked_file.h"
+#include "tensor/io/detail/locked_file.h"
 
 namespace tessera {
 

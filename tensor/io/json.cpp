@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "tensor/detail/parse_number.h"
+#include "tensor/io/detail/json_document.h"
 #include "tensor/io/file.h"
-#include "tensor/io/json_document.h"
-#include "tensor/parse_number.h"
 
 namespace tessera {
 

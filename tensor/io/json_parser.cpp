@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/detail/keyed_hash.h"
+#include "tensor/io/detail/json_document.h"
 #include "tensor/io/file.h"
-#include "tensor/io/json_document.h"
-#include "tensor/keyed_hash.h"
 
 namespace tessera {
 

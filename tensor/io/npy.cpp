@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "tensor/error.h"
-#include "tensor/io/elements.h"
-#include "tensor/io/npy_header.h"
+#include "tensor/io/detail/elements.h"
+#include "tensor/io/detail/npy_header.h"
 
 namespace tessera {
 

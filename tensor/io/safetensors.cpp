@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tensor/error.h"
-#include "tensor/io/elements.h"
+#include "tensor/io/detail/elements.h"
+#include "tensor/io/detail/safetensors_header.h"
 #include "tensor/io/file.h"
-#include "tensor/io/safetensors_header.h"
 
 namespace tessera {
 

@@ -7,7 +7,7 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/compare.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera {

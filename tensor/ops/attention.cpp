@@ -8,8 +8,8 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention_kernel.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/detail/attention_kernel.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 

@@ -2,7 +2,7 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/attention_kernel.h"
+#include "tensor/ops/detail/attention_kernel.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 

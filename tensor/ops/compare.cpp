@@ -5,7 +5,7 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

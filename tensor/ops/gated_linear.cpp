@@ -2,8 +2,8 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
+#include "tensor/ops/detail/product.h"
 #include "tensor/ops/matmul.h"
-#include "tensor/ops/product.h"
 
 namespace tessera {
 

@@ -6,7 +6,7 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/lookup.h"
+#include "tensor/ops/detail/lookup.h"
 
 namespace tessera {
 

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "tensor/autograd/recording.h"
+#include "tensor/detail/reduction.h"
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/ops/map.h"
-#include "tensor/reduction.h"
-#include "tensor/rows.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

@@ -6,6 +6,7 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/create.h"
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -14,7 +15,6 @@
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
-#include "tensor/rows.h"
 
 namespace tessera {
 

@@ -1,13 +1,13 @@
 #include "tensor/ops/matmul.h"
 
 #include "tensor/autograd/recording.h"
+#include "tensor/detail/loop.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/loop.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/map.h"
-#include "tensor/ops/product.h"
-#include "tensor/ops/turn.h"
+#include "tensor/ops/detail/map.h"
+#include "tensor/ops/detail/product.h"
+#include "tensor/ops/detail/turn.h"
 
 namespace tessera {
 

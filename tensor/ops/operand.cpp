@@ -1,6 +1,6 @@
 #include "tensor/ops/operand.h"
 
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

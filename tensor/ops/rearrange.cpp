@@ -4,7 +4,7 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

@@ -6,14 +6,14 @@
 #include <limits>
 
 #include "tensor/autograd/recording.h"
+#include "tensor/detail/reduction.h"
+#include "tensor/detail/rows.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 #include "tensor/ops/unary.h"
-#include "tensor/reduction.h"
-#include "tensor/rows.h"
 
 namespace tessera {
 

@@ -6,8 +6,8 @@
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/detail/turn.h"
 #include "tensor/ops/join.h"
-#include "tensor/ops/turn.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera {

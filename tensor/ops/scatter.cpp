@@ -3,8 +3,8 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/detail/lookup.h"
 #include "tensor/ops/indexing.h"
-#include "tensor/ops/lookup.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 #include "tensor/ops/similarity.h"
 
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera {

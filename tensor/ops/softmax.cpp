@@ -1,11 +1,11 @@
 #include "tensor/ops/softmax.h"
 
 #include "tensor/autograd/recording.h"
+#include "tensor/detail/rows.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/map.h"
-#include "tensor/rows.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

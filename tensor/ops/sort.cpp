@@ -7,11 +7,11 @@
 #include <numeric>
 #include <type_traits>
 
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/detail/map.h"
 #include "tensor/ops/indexing.h"
-#include "tensor/ops/map.h"
-#include "tensor/rows.h"
 
 namespace tessera {
 

@@ -8,7 +8,7 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/map.h"
+#include "tensor/ops/detail/map.h"
 
 namespace tessera {
 

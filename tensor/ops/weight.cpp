@@ -1,7 +1,7 @@
 #include "tensor/ops/weight.h"
 
 #include "tensor/error.h"
-#include "tensor/ops/panels.h"
+#include "tensor/ops/detail/panels.h"
 
 namespace tessera {
 

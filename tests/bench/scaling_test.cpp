@@ -8,7 +8,7 @@
 
 #include "bench/scaling_model.h"
 #include "nn/nn.h"
-#include "nn/training/chunks.h"
+#include "nn/training/detail/chunks.h"
 #include "nn/training/parameters.h"
 #include "tensor/create.h"
 #include "tests/programs/programs.h"

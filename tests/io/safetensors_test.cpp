@@ -9,7 +9,7 @@
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
-#include "tensor/io/safetensors_header.h"
+#include "tensor/io/detail/safetensors_header.h"
 #include "tests/support/errors.h"
 #include "tests/support/file_support.h"
 

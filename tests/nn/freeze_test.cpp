@@ -12,7 +12,7 @@
 #include "nn/training/optim.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
-#include "tensor/ops/bfloat16_panels.h"
+#include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"

@@ -16,7 +16,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/bfloat16_panels.h"
+#include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/gated_linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/unary.h"

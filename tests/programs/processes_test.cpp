@@ -127,7 +127,7 @@ TEST_F(ProcessPrograms, StopTogether) {
   const std::string arguments = kReverse + "--shards 2 --epochs 1000000 --save run ";
   const Outcome outcome = run(
       "train_reverse",
-      arguments + " -or- timeout --foreground --preserve-status 1.5" + kTrainReverse + arguments,
+      arguments + " -or- timeout --foreground --preserve-status 3" + kTrainReverse + arguments,
       by_rank());
   EXPECT_EQ(outcome.status, 128 + SIGTERM) << outcome.errors;
   EXPECT_NE(outcome.output.find("stopped after step "), std::string::npos) << outcome.output;

@@ -6,8 +6,8 @@
 //                     models, models/text, nn/training <- models/hugging_face
 //                                                nn/training <- nn/training/mpi;  examples: anything
 //
-// and the kernels' headers, compiled once per instruction set, include no standard header with
-// code.
+// a public header includes nothing from a folder detail/, and the kernels' headers, compiled once per
+// instruction set, include no standard header with code.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -71,6 +71,11 @@ bool is_isa_code(const std::string& path) {
   return path.starts_with("tensor/kernels/") && !kCompiledOnce.contains(path);
 }
 
+/// What is in a folder detail/ is not installed.
+bool is_private(const std::string& path) {
+  return path.find("/detail/") != std::string::npos;
+}
+
 struct Include {
   std::string target;
   bool ours;  // in quotes, not in angle brackets
@@ -120,6 +125,9 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
       found.push_back(place + target + " is in a layer above");
     } else if (layer_of(path) >= 0 && kStrangers.contains({layer_name(path), layer_name(target)})) {
       found.push_back(place + target + " is in a room beside");
+    } else if (path.ends_with(".h") && layer_name(path) != "examples" && is_private(target) &&
+               !is_private(path)) {
+      found.push_back(place + target + " is private, and this header is not");
     }
   }
   return found;
@@ -169,6 +177,9 @@ TEST(LayeringTest, TheRuleItself) {
   EXPECT_EQ(violation_count("models/encoder.h", "#include \"models/text/batches.h\""), 1U);
   EXPECT_EQ(violation_count("models/encoder.h", "#include \"nn/training/optim.h\""), 1U);
   EXPECT_EQ(violation_count("models/models.h", "#include \"models/text/batches.h\""), 0U);
+  EXPECT_EQ(violation_count("nn/linear.h", "#include \"tensor/detail/rows.h\""), 1U);
+  EXPECT_EQ(violation_count("nn/detail/check.h", "#include \"tensor/detail/rows.h\""), 0U);
+  EXPECT_EQ(violation_count("nn/linear.cpp", "#include \"tensor/detail/rows.h\""), 0U);
   EXPECT_EQ(violation_count("nn/linear.h", "#include \"../tensor/tensor.h\""), 1U);
   EXPECT_EQ(violation_count("nn/linear.h", "#include \"tests/support.h\""), 1U);
   EXPECT_EQ(violation_count("tensor/kernels/gemm.h", "#include <cmath>"), 1U);

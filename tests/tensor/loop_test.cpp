@@ -1,4 +1,4 @@
-#include "tensor/loop.h"
+#include "tensor/detail/loop.h"
 
 #include <gtest/gtest.h>
 

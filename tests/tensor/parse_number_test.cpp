@@ -1,4 +1,4 @@
-#include "tensor/parse_number.h"
+#include "tensor/detail/parse_number.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "examples/course/exercises/unsolved.h"
+#include "tensor/detail/number_format.h"
 #include "tensor/error.h"
-#include "tensor/number_format.h"
 
 namespace tessera::exercises {
 

@@ -2,8 +2,8 @@
 //
 // Layer i of the config's runs group i groups / layers, whose inner layers follow one another. Ours
 // are the inner layers of all groups, each once; EncoderOptions::order says when they run.
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

@@ -1,6 +1,6 @@
 // BERT; many sentence encoders (MiniLM, bge, e5, gte) are of its kind.
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

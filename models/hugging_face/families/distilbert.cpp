@@ -1,6 +1,6 @@
 // DistilBERT: BERT without token types and pooler, with keys and names of its own.
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

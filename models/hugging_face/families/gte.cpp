@@ -1,8 +1,8 @@
 // GTE's "new": post-norm, gated, rotary, with NTK's scaling where texts are long.
 #include <cmath>
 
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

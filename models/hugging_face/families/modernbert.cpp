@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

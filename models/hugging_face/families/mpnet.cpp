@@ -1,6 +1,6 @@
 // MPNet: BERT with a bias by distance that all layers share, and RoBERTa's positions.
-#include "models/hugging_face/config.h"
-#include "models/hugging_face/families/families.h"
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/families.h"
 
 namespace tessera::models::families {
 

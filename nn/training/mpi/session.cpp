@@ -9,7 +9,7 @@
 #include <string>
 
 #include "nn/training/launch.h"
-#include "nn/training/mpi/mpi_communicator.h"
+#include "nn/training/mpi/detail/mpi_communicator.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 

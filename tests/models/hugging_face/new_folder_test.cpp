@@ -1,5 +1,5 @@
 // Where a folder may be saved, and that nothing is lost there.
-#include "models/hugging_face/new_folder.h"
+#include "models/hugging_face/detail/new_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "models/pages/attention_labels.h"
+#include "models/pages/detail/attention_labels.h"
 #include "tensor/create.h"
 #include "tests/support/errors.h"
 

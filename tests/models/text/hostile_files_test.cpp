@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "models/text/detail/byte_pair.h"
+#include "models/text/detail/unicode.h"
 #include "models/text/text.h"
 #include "tests/support/bounded.h"
 #include "tests/support/file_support.h"

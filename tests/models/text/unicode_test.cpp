@@ -1,4 +1,4 @@
-#include "models/text/unicode.h"
+#include "models/text/detail/unicode.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/text/pipeline/unicode_forms.h"
+#include "models/text/detail/unicode_forms.h"
 #include "models/text/utf8.h"
-#include "tensor/io/utf8.h"
+#include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 namespace {

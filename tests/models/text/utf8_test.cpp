@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tensor/io/utf8.h"
+#include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 namespace {

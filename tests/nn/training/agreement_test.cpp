@@ -1,5 +1,5 @@
 // What processes compare before they train together.
-#include "nn/training/agreement.h"
+#include "nn/training/detail/agreement.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/training/chunks.h"
+#include "nn/training/detail/chunks.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/random.h"
 #include "tests/support/errors.h"

@@ -1,5 +1,5 @@
 // An optimiser of one process's chunks has the bits of one of whole parameters: weights, norms, states.
-#include "nn/training/exchange.h"
+#include "nn/training/detail/exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "models/encoder.h"
 #include "nn/nn.h"
-#include "nn/training/chunks.h"
+#include "nn/training/detail/chunks.h"
 #include "nn/training/trainer.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

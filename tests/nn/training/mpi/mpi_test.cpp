@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "nn/training/launch.h"
-#include "nn/training/mpi/place.h"
+#include "nn/training/mpi/detail/place.h"
 #include "nn/training/mpi/session.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/nn/training/training_net.h"

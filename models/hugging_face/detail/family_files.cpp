@@ -1,0 +1,112 @@
+#include "models/hugging_face/detail/family_files.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+
+#include "tensor/autograd/tape.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/io/safetensors.h"
+
+namespace tessera::models {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Names of any kind of tokenizer, old and new.
+constexpr std::array kTokenizerFiles = {
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "spm.model",
+    "tokenizer.model",
+    "unigram.json",
+};
+
+void copy_one(const fs::path& to, const fs::path& from) {
+  const InputFile file(from);
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, bytes.data(), file.size());
+  write_text(to, bytes);
+}
+
+/// The code that config.json's auto_map names, where it lies in the folder itself.
+void copy_code(const fs::path& to, const ModelFolder& from) {
+  if (!from.config.has("auto_map")) return;
+  for (const auto& file : fs::directory_iterator(from.path)) {
+    if (file.path().extension() == ".py") copy_one(to / file.path().filename(), file.path());
+  }
+}
+
+/// Whether the tables put our parameter in the encoder, where a model with a head has the prefix.
+/// In all families the pooler is a part of the encoder.
+bool is_of_encoder(const Family& family, const std::string& theirs, const std::string& ours) {
+  return theirs.starts_with("pooler.") ||
+         std::ranges::any_of(family.encoder_names, [&](const WeightName& line) {
+           return source_of(line, ours, 1).has_value();
+         });
+}
+
+void check_shape(const ModelFolder& from, const std::string& name, const Tensor& parameter) {
+  const auto shape = from.shape(name);
+  require(shape == parameter.shape(), kSaveFolderOp, printable(name), " must be as in ",
+          printable(from.path.string()), ", ", shape ? str_cat("of shape ", *shape) : "absent",
+          ", got shape ", parameter.shape(), "; give the folder that the model was made from");
+}
+
+std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const SavedModel& model) {
+  const std::string prefix(model.task.empty() ? "" : from.family->prefix);
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [given, parameter] : model.parameters) {
+    const std::string name = renamed(given, model.renames);
+    const std::vector<WeightSource> sources = from.sources(name);
+    require(!sources.empty(), kSaveFolderOp, "parameter must be one of the family ",
+            from.family->name, ", got ", printable(name));
+    const WeightSource& source = sources.front();
+    const bool inside = is_of_encoder(*from.family, source.names.front(), name);
+    if (inside && !name.starts_with("head.")) check_shape(from, name, parameter);
+    const std::vector<Tensor> parts = cut(source, parameter.to(kFloat32));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      tensors.emplace(inside ? prefix + source.names[i] : source.names[i], parts[i]);
+    }
+  }
+  return tensors;
+}
+
+std::string config_text(const ModelFolder& from, const SavedModel& model) {
+  const std::string name =
+      std::string(from.family->classes) + std::string(model.task.empty() ? "Model" : model.task);
+  JsonMembers changes = {{"architectures", JsonList().add(name)}};
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    if (from.config.has(key)) changes.emplace_back(key, "float32");
+  }
+  changes.insert(changes.end(), model.config.begin(), model.config.end());
+  return edited(from.config, changes);
+}
+
+}  // namespace
+
+void copy_tokenizer(const fs::path& to, const fs::path& from) {
+  for (const char* name : kTokenizerFiles) {
+    if (fs::exists(from / name)) copy_one(to / name, from / name);
+  }
+}
+
+void write_model(const fs::path& to, const ModelFolder& from, const SavedModel& model) {
+  const NoGrad not_recorded;
+  write_text(to / "config.json", config_text(from, model));
+  save_safetensors(to / "model.safetensors", family_tensors(from, model));
+  copy_tokenizer(to, from.path);
+  copy_code(to, from);
+}
+
+}  // namespace tessera::models

@@ -1,0 +1,61 @@
+#include "models/pages/detail/attention_labels.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tensor/io/detail/utf8.h"
+
+namespace tessera::pages {
+
+namespace {
+
+constexpr const char* kEllipsis = "\xe2\x80\xa6";
+
+/// What stands for an ASCII character that cannot be seen; empty: it can.
+std::string sign_of(unsigned char c, bool is_alone) {
+  if (c == '\n') return "\xe2\x86\xb5";             // a bent arrow
+  if (c == ' ' && is_alone) return "\xe2\x90\xa3";  // an open box
+  if (c == 0x7f) return "\xe2\x90\xa1";             // "DEL"
+  if (c >= 0x20) return {};
+  std::array<char, 4> sign{};
+  const char* const end = detail::write_utf8(0x2400 + c, sign.data());
+  return std::string(sign.data(), static_cast<std::size_t>(end - sign.data()));
+}
+
+}  // namespace
+
+std::string shown_token(std::string_view token) {
+  if (token.empty()) return "\xe2\x88\x85";  // the empty set
+  const bool is_alone = token.size() == 1;
+  std::string shown;
+  while (!token.empty()) {
+    const std::size_t size = detail::code_point_size(token);
+    const auto first = static_cast<unsigned char>(token.front());
+    const std::string sign = size == 1 ? sign_of(first, is_alone) : std::string();
+    const bool is_c1 = size == 2 && first == 0xc2 && static_cast<unsigned char>(token[1]) < 0xa0;
+    if (size == 0 || is_c1) {
+      shown += "\xef\xbf\xbd";
+    } else {
+      shown += sign.empty() ? std::string(token.substr(0, size)) : sign;
+    }
+    token.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return shown;
+}
+
+std::size_t code_points(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (code_points(text) <= most) return std::string(text);
+  std::size_t end = 0;
+  for (std::size_t kept = 0; kept + 1 < most; ++kept) {
+    end += std::max<std::size_t>(detail::code_point_size(text.substr(end)), 1);
+  }
+  return std::string(text.substr(0, end)) + kEllipsis;
+}
+
+}  // namespace tessera::pages

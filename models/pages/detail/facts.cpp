@@ -1,0 +1,54 @@
+#include "models/pages/detail/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "models/pages/detail/numbers.h"
+#include "models/pages/page.h"
+#include "tensor/error.h"
+
+namespace tessera::pages {
+
+std::string table_html(const std::string& caption,
+                       const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"" +
+                     escape(caption) + "\"><table><caption>" + escape(caption) + "</caption>\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    html += "<tr>";
+    for (std::size_t j = 0; j < rows[i].size(); ++j) {
+      const bool is_head = i == 0 || j == 0;
+      const char* const scope = i == 0 ? " scope=\"col\"" : " scope=\"row\"";
+      html += is_head ? str_cat("<th", scope, ">") : std::string("<td>");
+      html += escape(rows[i][j]) + (is_head ? "</th>" : "</td>");
+    }
+    html += "</tr>\n";
+  }
+  return html + "</table></div>\n";
+}
+
+std::string facts_html(const std::string& caption, const Facts& facts) {
+  std::string html = "<table class=\"facts\"><caption>" + escape(caption) + "</caption>\n";
+  for (const auto& [name, value] : facts) {
+    html += "<tr><th scope=\"row\">" + escape(name) + "</th><td>" + escape(value) + "</td></tr>\n";
+  }
+  return html + "</table>\n";
+}
+
+std::string at_step_text(const std::optional<AtStep>& value) {
+  if (!value) return "-";
+  return str_cat(number_text(value->value), " (step ", value->step, ")");
+}
+
+std::string time_text(const std::optional<double>& seconds) {
+  if (!seconds || !std::isfinite(*seconds)) return "-";
+  constexpr double kMost = 1e12;
+  const auto all = static_cast<std::int64_t>(std::min(std::max(*seconds, 0.0), kMost));
+  const auto two = [](std::int64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::int64_t hours = all / 3600, minutes = all / 60 % 60;
+  const std::string start =
+      hours > 0 ? std::to_string(hours) + ':' + two(minutes) : std::to_string(minutes);
+  return start + ':' + two(all % 60);
+}
+
+}  // namespace tessera::pages

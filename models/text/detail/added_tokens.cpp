@@ -1,0 +1,150 @@
+#include "models/text/detail/added_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/text/detail/subword_vocabulary.h"
+#include "models/text/detail/unicode.h"
+#include "models/text/utf8.h"
+#include "tensor/io/detail/utf8.h"
+
+namespace tessera::text {
+
+namespace {
+
+/// Where the code point begins that ends at `end`, which is not 0.
+index_t begin_of_last(std::string_view text, index_t end) {
+  do {
+    --end;
+  } while (end > 0 && continues_code_point(text, end));
+  return end;
+}
+
+bool is_word_at(std::string_view text, index_t at) {
+  return is_word(code_point_at(text, static_cast<std::size_t>(at)));
+}
+bool is_space_at(std::string_view text, index_t at) {
+  return is_space(code_point_at(text, static_cast<std::size_t>(at)));
+}
+
+/// Whether no word goes on at either end of a match.
+bool stands_alone(std::string_view text, Span bytes) {
+  const bool joins_left = bytes.begin > 0 && is_word_at(text, begin_of_last(text, bytes.begin));
+  const bool joins_right = bytes.end < std::ssize(text) && is_word_at(text, bytes.end);
+  return !joins_left && !joins_right;
+}
+
+/// The place before the white space that ends at `at`, not before `least`.
+index_t skip_space_left(std::string_view text, index_t at, index_t least) {
+  while (at > least) {
+    const index_t before = begin_of_last(text, at);
+    if (!is_space_at(text, before)) break;
+    at = before;
+  }
+  return at;
+}
+
+index_t skip_space_right(std::string_view text, index_t at) {
+  while (at < std::ssize(text) && is_space_at(text, at)) {
+    at += static_cast<index_t>(detail::code_point_size(text_at(text, {at, std::ssize(text)})));
+  }
+  return at;
+}
+
+}  // namespace
+
+StringMatcher::StringMatcher(const TokenList& strings) : strings_(strings) {
+  for (index_t i = 0; i < strings.size(); ++i) {
+    if (!strings[i].empty()) first_.set(static_cast<unsigned char>(strings[i].front()));
+  }
+}
+
+StringMatcher::Match StringMatcher::find(std::string_view text, index_t from,
+                                         Effort& effort) const {
+  for (auto begin = static_cast<std::size_t>(from); begin < text.size(); ++begin) {
+    if (!first_[static_cast<unsigned char>(text[begin])]) continue;
+    const Trie::Match match = strings_.longest(Trie::kRoot, text.substr(begin));
+    effort.spend(static_cast<index_t>(match.steps));
+    if (match.size == 0) continue;
+    const auto at = static_cast<index_t>(begin);
+    return {match.value, {at, at + static_cast<index_t>(match.size)}};
+  }
+  return {-1, {std::ssize(text), std::ssize(text)}};
+}
+
+/// The strings of some tokens by number, of equal ones the first.
+class AddedTokens::Strings {
+ public:
+  explicit Strings(index_t count) : index_(count) {}
+  void add(index_t number, std::string_view string) {
+    if (string.empty()) return;
+    std::int32_t& place = index_.place(list_, string);
+    if (place >= 0) return;
+    list_.set(number, string);
+    place = static_cast<std::int32_t>(number);
+  }
+  StringMatcher matcher() const { return StringMatcher(list_); }
+
+ private:
+  TokenList list_;
+  TokenIndex index_;
+};
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer)
+    : tokens_(std::move(tokens)) {
+  std::sort(tokens_.begin(), tokens_.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  index_t bytes = 0;
+  for (const AddedToken& token : tokens_) bytes += std::ssize(token.content);
+  Effort effort(bytes);
+  Strings given(std::ssize(tokens_));
+  Strings normalized(std::ssize(tokens_));
+  for (const bool special : {true, false}) {  // the special ones take precedence
+    for (index_t i = 0; i < std::ssize(tokens_); ++i) {
+      AddedToken& token = tokens_[static_cast<std::size_t>(i)];
+      if (token.special != special) continue;
+      AlignedText content{token.content, {}, 0, &effort};
+      if (token.normalized && normalizer != nullptr) normalizer->apply(content);
+      effort.keep(std::ssize(content.text));
+      token.found_as = std::move(content.text);
+      check_walked(token.found_as, "tokenizer");
+      (token.normalized ? normalized : given).add(i, token.found_as);
+    }
+  }
+  given_ = given.matcher();
+  normalized_ = normalized.matcher();
+}
+
+const AddedToken* AddedTokens::find(index_t id) const {
+  const auto at = std::lower_bound(tokens_.begin(), tokens_.end(), id,
+                                   [](const AddedToken& token, index_t i) { return token.id < i; });
+  return at == tokens_.end() || at->id != id ? nullptr : &*at;
+}
+
+void AddedTokens::cut(std::string_view text, In where, bool special, Effort& effort,
+                      const std::function<void(const TextPart&)>& use) const {
+  index_t done = 0;
+  Span space = {0, 0};  // found last; no place of it is looked at again
+  for (index_t from = 0;;) {
+    const StringMatcher::Match match = matcher(where).find(text, from, effort);
+    if (match.number < 0) break;
+    from = match.bytes.end;
+    const AddedToken& token = tokens_[static_cast<std::size_t>(match.number)];
+    if (token.special && !special) continue;
+    if (token.single_word && !stands_alone(text, match.bytes)) continue;
+    Span bytes = match.bytes;
+    if (token.strips_left) bytes.begin = std::max(done, skip_space_left(text, bytes.begin, done));
+    if (token.strips_right) {
+      const bool known = bytes.end >= space.begin && bytes.end < space.end;
+      space = {bytes.end, known ? space.end : skip_space_right(text, bytes.end)};
+      bytes.end = space.end;
+    }
+    if (bytes.begin >= bytes.end) continue;  // white space that went with the token before
+    if (done < bytes.begin) use({nullptr, {done, bytes.begin}});
+    use({&token, bytes});
+    done = bytes.end;
+  }
+  if (done < std::ssize(text)) use({nullptr, {done, std::ssize(text)}});
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,85 @@
+// Added tokens, the first step from a text to tokens: whole strings that are one token wherever a
+// text has them, "[SEP]" or "<mask>".
+#pragma once
+
+#include <bitset>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/detail/normalizer.h"
+#include "models/text/detail/trie.h"
+#include "models/text/tokenizer.h"
+
+namespace tessera::text {
+
+struct AddedToken {
+  index_t id = 0;
+  std::string content = {};
+  bool single_word = false;   // only without a letter or digit next to it
+  bool strips_left = false;   // takes the white space before it along
+  bool strips_right = false;  // and that behind it
+  bool normalized = false;    // is looked for in the normalised text, in its own normalised form
+  bool special = false;
+  std::string found_as = {};  // the content as it is looked for; AddedTokens fills it in
+};
+
+/// Finds some of many strings in a text: the leftmost, and of these the longest.
+class StringMatcher {
+ public:
+  StringMatcher() : StringMatcher(TokenList()) {}
+  /// The strings and their numbers; empty ones are never found. **Errors**: as Trie.
+  explicit StringMatcher(const TokenList& strings);
+
+  struct Match {
+    index_t number;  // -1: none
+    Span bytes;
+  };
+  /// The first match that begins at `from` or later. **Errors**: as Effort.
+  Match find(std::string_view text, index_t from, Effort& effort) const;
+  bool empty() const { return first_.none(); }
+
+ private:
+  Trie strings_;
+  std::bitset<256> first_;  // the bytes with which one begins
+};
+
+/// A part of a text: an added token, or the text between two.
+struct TextPart {
+  const AddedToken* token;  // null: text
+  Span bytes;
+};
+
+/// The added tokens of a tokenizer.
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  /// Those that are looked for in normalised text are normalised here; null: as they are.
+  /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
+  AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer);
+
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+  /// The token with a number, null if none has it.
+  const AddedToken* find(index_t id) const;
+
+  enum class In { kGivenText, kNormalizedText };
+  /// Whether any are looked for in such a text.
+  bool any(In where) const { return !matcher(where).empty(); }
+  /// Cuts a text at its added tokens; without `special` only at those that are not special. Calls
+  /// `use` for each part, in the order of the text. **Errors**: as Effort.
+  void cut(std::string_view text, In where, bool special, Effort& effort,
+           const std::function<void(const TextPart&)>& use) const;
+
+ private:
+  class Strings;
+  const StringMatcher& matcher(In where) const {
+    return where == In::kGivenText ? given_ : normalized_;
+  }
+
+  std::vector<AddedToken> tokens_;  // by number
+  StringMatcher given_;
+  StringMatcher normalized_;
+};
+
+}  // namespace tessera::text

@@ -1,0 +1,85 @@
+#include "models/text/detail/aligned_text.h"
+
+#include <cstring>
+#include <utility>
+
+#include "models/text/detail/unicode.h"
+#include "tensor/error.h"
+
+namespace tessera::text {
+
+Span AlignedText::origin(index_t from, index_t to) const {
+  if (origins.empty()) return {begin + from, begin + to};
+  const auto at = [&](index_t i) { return origins[static_cast<std::size_t>(i)]; };
+  if (from < to) return {at(from).begin, at(to - 1).end};
+  const index_t place = from < std::ssize(origins) ? at(from).begin : origins.back().end;
+  return {place, place};
+}
+
+void check_growth(const AlignedText& text, index_t size) {
+  if (text.effort != nullptr) return text.effort->check_size(size);
+  const Span given = text.origin(0, std::ssize(text.text));
+  Effort(given.end - given.begin).check_size(size);
+}
+
+void Effort::fail_spent() const {
+  fail("tokenizer", "a text of ", bytes_, " bytes must take at most ",
+       kSteps + kStepsPerByte * bytes_, " steps, got more");
+}
+void Effort::fail_count(index_t count, const char* unit) const {
+  fail("tokenizer", "a text of ", bytes_, " bytes must become at most ", most(), ' ', unit,
+       ", got ", count);
+}
+
+AlignedWriter::AlignedWriter(const AlignedText& from) : from_(from) {
+  written_.begin = from.begin;
+  written_.effort = from.effort;
+  written_.text.reserve(from.text.size());
+  written_.origins.reserve(from.text.size());
+}
+
+void AlignedWriter::copy(index_t from, index_t to) {
+  const auto first = static_cast<std::size_t>(from);
+  const auto last = static_cast<std::size_t>(to);
+  written_.text.append(from_.text, first, last - first);
+  if (!from_.origins.empty()) {
+    written_.origins.insert(written_.origins.end(), from_.origins.begin() + from,
+                            from_.origins.begin() + to);
+    return;
+  }
+  for (std::size_t at = first; at < last;) {
+    const std::size_t size = utf8_size(from_.text[at]);
+    const index_t origin = from_.begin + static_cast<index_t>(at);
+    written_.origins.insert(written_.origins.end(), size,
+                            Origin(origin, origin + static_cast<index_t>(size)));
+    at += size;
+  }
+}
+
+void AlignedWriter::put(char32_t code, Span origin) {
+  append_utf8(code, written_.text);
+  written_.origins.resize(written_.text.size(), origin);
+}
+
+void AlignedWriter::put(std::string_view bytes, Span origin) {
+  written_.text += bytes;
+  written_.origins.resize(written_.text.size(), origin);
+}
+
+void AlignedWriter::replace(AlignedText& text) {
+  check_growth(text, size());
+  text = std::move(written_);
+}
+
+std::size_t find_beyond_ascii(std::string_view text, std::size_t at) {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080;
+  for (; at + 8 <= text.size(); at += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + at, 8);
+    if ((eight & kHighBits) != 0) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+  return at;
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,67 @@
+// A text on its way to tokens, with the place that each of its bytes came from.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/detail/effort.h"
+#include "models/text/tokenizer.h"
+
+namespace tessera::text {
+
+/// A Span in half the memory, for every byte of a text.
+struct Origin {
+  static constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();  // of a text
+
+  Origin() = default;
+  Origin(index_t from, index_t to)
+      : begin(static_cast<std::uint32_t>(from)), end(static_cast<std::uint32_t>(to)) {}
+  Origin(Span span) : Origin(span.begin, span.end) {}
+  operator Span() const { return {begin, end}; }
+
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+/// A rewritten text, and where each of its bytes comes from in the text that was given.
+struct AlignedText {
+  std::string text;             // UTF-8
+  std::vector<Origin> origins;  // of each byte of `text`; empty: byte i comes from begin + i
+  index_t begin = 0;            // where this piece begins in the text given
+  Effort* effort = nullptr;     // counts the work; null: as if this were all of the text
+
+  /// The bytes of the given text that bytes [from, to) of this one come from.
+  Span origin(index_t from, index_t to) const;
+};
+
+/// Refuses a `size` of what `text` has become, or is about to become, that is far above the size of
+/// the text given. **Errors**: as Effort.
+void check_growth(const AlignedText& text, index_t size);
+
+/// Writes the new form of a text, and replaces the text with it.
+class AlignedWriter {
+ public:
+  explicit AlignedWriter(const AlignedText& from);
+
+  /// Bytes [from, to) as they are; whole characters.
+  void copy(index_t from, index_t to);
+  /// Something that comes from `origin`.
+  void put(char32_t code, Span origin);
+  void put(std::string_view bytes, Span origin);
+
+  index_t size() const { return std::ssize(written_.text); }
+  /// `text` is the one that this writer was made with. **Errors**: as check_growth.
+  void replace(AlignedText& text);
+
+ private:
+  const AlignedText& from_;
+  AlignedText written_;
+};
+
+/// The first byte at or after `at` that is beyond ASCII; the text's size if there is none.
+std::size_t find_beyond_ascii(std::string_view text, std::size_t at = 0);
+
+}  // namespace tessera::text

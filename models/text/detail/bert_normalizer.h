@@ -1,0 +1,33 @@
+// BERT's normalizer.
+#pragma once
+
+#include <array>
+
+#include "models/text/detail/characters.h"
+#include "models/text/detail/normalizer.h"
+
+namespace tessera::text {
+
+struct BertNormalizerOptions {
+  bool clean_text = true;            // no control characters; white space becomes a space
+  bool handle_chinese_chars = true;  // a space before and after each ideograph
+  bool strip_accents = true;         // decomposed, without nonspacing marks
+  bool lowercase = true;
+};
+
+/// Cleans a text, sets ideographs apart, strips accents and makes it lower case, in this order.
+/// ASCII takes a fast way, in place.
+/// **Source**: Devlin et al., "BERT", 2018, as the tokenizers library has it.
+class BertNormalizer final : public Normalizer {
+ public:
+  explicit BertNormalizer(const BertNormalizerOptions& options);
+  void apply(AlignedText& text) const override;
+
+ private:
+  Characters normalized(const Characters& characters) const;
+
+  BertNormalizerOptions options_;
+  std::array<char, 128> ascii_;  // what a character becomes; 0: nothing
+};
+
+}  // namespace tessera::text

@@ -1,0 +1,22 @@
+// Normalizers: the second step from a text to tokens, between added tokens.
+#pragma once
+
+#include <memory>
+
+#include "models/text/detail/aligned_text.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+/// Rewrites a text: lower case, without accents, with one form of equal characters, ...
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  virtual void apply(AlignedText& text) const = 0;
+};
+
+/// The normalizer that a tokenizer.json describes under "normalizer".
+/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known.
+std::unique_ptr<Normalizer> read_normalizer(const Json& json);
+
+}  // namespace tessera::text

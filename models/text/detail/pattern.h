@@ -1,0 +1,39 @@
+// Regular expressions, as far as tokenizers use them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "models/text/detail/effort.h"
+#include "models/text/detail/expression.h"
+#include "models/text/tokenizer.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+/// A compiled regular expression over code points, in Oniguruma's syntax.
+///
+/// Known are: literals and escapes; `.`; classes with ranges, classes inside classes and
+/// `[:posix:]` names; \s \w \d \h \p{L} \p{Lu} ... and their negations; `|`; groups (), (?:),
+/// (?i:); (?=), (?!), (?>); ^ $ \A \z; and * + ? {m,n}, also lazy (`*?`) and possessive (`*+`).
+/// Without regard to case, ASCII and one-to-one lower case count.
+///
+/// **Errors** of reading: std::runtime_error that names the place and the part that is not known:
+/// lookbehind, backreferences, \b, ... **Errors** of matching: as Effort, which only expressions of
+/// exponential effort reach.
+class Pattern {
+ public:
+  /// A JSON object {"Regex": expression} or {"String": text}; a text is literal.
+  explicit Pattern(const Json& json);
+
+  /// The matches in bytes [word.begin, word.end) of `text`, from left to right, without overlap.
+  /// Nothing outside of these bytes is seen. Empty matches count. Steps are counted in `effort`;
+  /// without it, as if the word were all of a text.
+  void find(std::string_view text, Span word, std::vector<Span>& matches,
+            Effort* effort = nullptr) const;
+
+ private:
+  Expression expression_;
+};
+
+}  // namespace tessera::text

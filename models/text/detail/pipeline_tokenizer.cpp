@@ -1,0 +1,327 @@
+#include "models/text/detail/pipeline_tokenizer.h"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "models/text/detail/added_tokens.h"
+#include "models/text/detail/decoder.h"
+#include "models/text/detail/normalizer.h"
+#include "models/text/detail/post_processor.h"
+#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/space_trimmer.h"
+#include "models/text/detail/subword_model.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+constexpr index_t kMostFreeNumbers = 1 << 18;
+constexpr index_t kMostAddedTokens = 1 << 17;
+constexpr index_t kMostAddedBytes = index_t{4} << 20;
+constexpr std::size_t kLongestAddedToken = 1000;  // finding them takes as long as they are
+
+AddedToken read_added_token(const Json& json, index_t most) {
+  AddedToken token;
+  token.id = json.integer("id", JsonRange{0, most});
+  token.content = json.text("content");
+  token.single_word = json.boolean("single_word", false);
+  token.strips_left = json.boolean("lstrip", false);
+  token.strips_right = json.boolean("rstrip", false);
+  token.normalized = json.boolean("normalized", true);
+  token.special = json.boolean("special", false);
+  if (token.content.size() > kLongestAddedToken) {
+    json.at("content").fail("must have at most ", kLongestAddedToken, " bytes, got ",
+                            token.content.size());
+  }
+  return token;
+}
+
+/// Reads the added tokens, and puts them into `tokens`, which are the model's.
+std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
+  std::vector<AddedToken> added;
+  const std::optional<Json> list = root.find("added_tokens");
+  if (!list) return added;
+  const index_t count = list->size();
+  if (count > kMostAddedTokens)
+    list->fail("must have at most ", kMostAddedTokens, " tokens, got ", count);
+  TokenIndex index(tokens.used() + count);
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (!tokens[id].empty()) index.place(tokens, tokens[id]) = static_cast<std::int32_t>(id);
+  }
+  const index_t most = tokens.size() + count + kMostFreeNumbers;
+  std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
+  index_t bytes = 0;
+  for (const Json& one : list->items()) {
+    AddedToken token = read_added_token(one, most);
+    if (token.content.empty()) continue;
+    bytes += std::ssize(token.content);
+    if (bytes > kMostAddedBytes)
+      list->fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
+    std::int32_t& place = index.place(tokens, token.content);
+    if (place >= 0) {
+      token.id = place;
+    } else {
+      if (token.id < tokens.size() && !tokens[token.id].empty()) {
+        one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
+                          printable(tokens[token.id]), " and ", printable(token.content));
+      }
+      tokens.set(token.id, token.content);
+      place = static_cast<std::int32_t>(token.id);
+    }
+    if (is_added[static_cast<std::size_t>(token.id)]) continue;
+    is_added[static_cast<std::size_t>(token.id)] = true;
+    added.push_back(std::move(token));
+  }
+  return added;
+}
+
+/// The name of the unknown token, if the model has one.
+std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens) {
+  const std::optional<Json> name = model.find("unk_token");
+  if (name) return std::string(name->text());
+  const std::optional<Json> id = model.find("unk_id");
+  if (!id) return std::nullopt;
+  return std::string(tokens[id->integer(JsonRange{0, tokens.size() - 1})]);
+}
+
+/// The numbers of the special tokens that `config` names, or that have their usual names.
+SpecialTokens special_tokens(const TokenList& tokens, const TokenizerConfig& config) {
+  const auto find = [&](std::string_view name) -> std::optional<index_t> {
+    for (index_t id = 0; id < tokens.size() && !name.empty(); ++id) {
+      if (tokens[id] == name) return id;
+    }
+    return std::nullopt;
+  };
+  const SpecialNames names =
+      special_names(config, [&](std::string_view name) { return find(name).has_value(); });
+  return {.pad = find(names.pad),
+          .unknown = find(names.unknown),
+          .cls = find(names.cls),
+          .sep = find(names.sep),
+          .mask = find(names.mask)};
+}
+
+/// Errors: a token that the model has twice.
+Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const Json& model) {
+  try {
+    return Vocabulary(std::move(tokens), special);
+  } catch (const std::invalid_argument& error) {
+    model.fail(error.what());
+  }
+}
+
+/// Errors: as AddedTokens, about the file's list.
+AddedTokens make_added_tokens(std::vector<AddedToken> tokens, const Normalizer* normalizer,
+                              const Json& root) {
+  try {
+    return AddedTokens(std::move(tokens), normalizer);
+  } catch (const std::invalid_argument& error) {
+    root.at("added_tokens").fail(error.what());
+  }
+}
+
+/// Part of a text that has been changed, as a text of its own.
+AlignedText part_of(const AlignedText& text, Span bytes) {
+  AlignedText part{std::string(text_at(text.text, bytes)), {}, 0, text.effort};
+  part.begin = text.origin(bytes.begin, bytes.end).begin;
+  if (!text.origins.empty()) {
+    part.origins.assign(text.origins.begin() + bytes.begin, text.origins.begin() + bytes.end);
+  }
+  return part;
+}
+
+/// The number of the word that comes next.
+index_t next_word(const std::vector<Piece>& pieces) {
+  return pieces.empty() ? 0 : pieces.back().word + 1;
+}
+
+}  // namespace
+
+SpecialNames special_names(const TokenizerConfig& config,
+                           const std::function<bool(std::string_view)>& has) {
+  const auto name = [&](const std::optional<std::string>& named, const char* berts,
+                        const char* robertas) -> std::string {
+    if (named) return *named;
+    return has(berts) ? berts : robertas;
+  };
+  return {name(config.pad, "[PAD]", "<pad>"), name(config.unknown, "[UNK]", "<unk>"),
+          name(config.cls, "[CLS]", "<s>"), name(config.sep, "[SEP]", "</s>"),
+          name(config.mask, "[MASK]", "<mask>")};
+}
+
+/// What happens to a text, in this order.
+struct PipelineTokenizer::Steps {
+  explicit Steps(Json file) : json(std::move(file)) {}
+
+  std::unique_ptr<Normalizer> normalizer;  // null: none, as the other two
+  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  std::unique_ptr<SubwordModel> model;
+  std::unique_ptr<Decoder> decoder;
+  AddedTokens added;
+  SpaceTrimmer trimmer;
+  Json json;                            // the file
+  std::optional<Json> normalizer_json;  // and its normalizer
+
+  std::vector<Piece> split(std::string_view text, bool special) const;
+  void add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const;
+  void add_words(AlignedText text, std::vector<Piece>& pieces) const;
+  static void add_token(const AddedToken& token, Span bytes, std::vector<Piece>& pieces);
+};
+
+void PipelineTokenizer::Steps::add_token(const AddedToken& token, Span bytes,
+                                         std::vector<Piece>& pieces) {
+  pieces.push_back({token.id, bytes, next_word(pieces)});
+}
+
+std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool special) const {
+  constexpr std::size_t kUsualBytes = 3;  // of a token
+  constexpr std::size_t kMostAhead = 1 << 24;
+  require(text.size() <= Origin::kMostBytes, "encode", "a text must have at most ",
+          Origin::kMostBytes, " bytes, got ", text.size());
+  std::vector<Piece> pieces;
+  // Growing from nothing took as long as all else for a text of a megabyte.
+  pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
+  Effort effort(std::ssize(text));
+  const auto add_part = [&](const TextPart& part) {
+    if (part.token != nullptr) {
+      add_token(*part.token, part.bytes, pieces);
+    } else {
+      add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
+               pieces);
+    }
+  };
+  added.cut(text, AddedTokens::In::kGivenText, special, effort, std::ref(add_part));
+  return pieces;
+}
+
+/// The tokens of a text that has no added tokens but those that are looked for when it is
+/// normalised.
+void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
+                                        std::vector<Piece>& pieces) const {
+  if (normalizer) normalizer->apply(text);
+  if (text.text.empty()) return;
+  constexpr auto kWhere = AddedTokens::In::kNormalizedText;
+  if (!added.any(kWhere)) {
+    text.begin = text.origin(0, std::ssize(text.text)).begin;
+    add_words(std::move(text), pieces);
+    return;
+  }
+  const auto add_part = [&](const TextPart& part) {
+    if (part.token != nullptr) {
+      add_token(*part.token, text.origin(part.bytes.begin, part.bytes.end), pieces);
+    } else {
+      add_words(part_of(text, part.bytes), pieces);
+    }
+  };
+  added.cut(text.text, kWhere, special, *text.effort, std::ref(add_part));
+}
+
+void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
+  const Span whole{0, std::ssize(text.text)};
+  Words words{std::move(text), {whole}};
+  if (pre_tokenizer) pre_tokenizer->apply(words);
+  const std::string_view all = words.text.text;
+  words.text.effort->keep(std::ssize(all));
+  for (const Span word : words.spans) {
+    if (word.begin == word.end) continue;
+    const std::size_t before = pieces.size();
+    const index_t number = next_word(pieces);
+    model->tokenize(text_at(all, word), pieces, *words.text.effort);
+    words.text.effort->check_tokens(std::ssize(pieces));
+    for (std::size_t i = before; i < pieces.size(); ++i) {
+      pieces[i].word = number;
+      Span& bytes = pieces[i].bytes;
+      bytes = words.text.origin(word.begin + bytes.begin, word.begin + bytes.end);
+    }
+  }
+}
+
+PipelineTokenizer::PipelineTokenizer(Vocabulary vocabulary, Layout layout,
+                                     const TokenizerSettings& settings,
+                                     std::shared_ptr<const Steps> steps)
+    : Tokenizer(std::move(vocabulary), std::move(layout), settings), steps_(std::move(steps)) {}
+
+PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const TokenizerConfig& config) {
+  const Json model = json.at("model");
+  const std::optional<Json> normalizer =
+      config.normalizer ? config.normalizer : json.find("normalizer");
+  const auto steps = std::make_shared<Steps>(json);
+  steps->normalizer_json = normalizer;
+  if (normalizer) steps->normalizer = read_normalizer(*normalizer);
+  if (const auto part = json.find("pre_tokenizer")) {
+    steps->pre_tokenizer = read_pre_tokenizer(*part);
+  }
+  if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
+  steps->model = read_subword_model(model);
+  TokenList tokens = steps->model->release_tokens();
+  TokenizerConfig names = config;
+  if (!names.unknown) names.unknown = unknown_of(model, tokens);
+  steps->added = make_added_tokens(add_tokens(json, tokens), steps->normalizer.get(), json);
+  PostProcessor around = read_post_processor(json.find("post_processor"), tokens.size());
+  steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens);
+  const SpecialTokens special = special_tokens(tokens, names);
+  TokenizerSettings settings = config.settings;
+  settings.continuing_prefix =
+      model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
+  return {make_vocabulary(std::move(tokens), special, model), std::move(around.layout), settings,
+          steps};
+}
+
+PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
+  return from_json(parse_json(text, file));
+}
+
+std::vector<Piece> PipelineTokenizer::split(std::string_view text) const {
+  return steps_->split(text, true);
+}
+std::vector<Piece> PipelineTokenizer::split_plain(std::string_view text) const {
+  return steps_->split(text, false);
+}
+void PipelineTokenizer::trim(std::string_view text, std::span<Piece> pieces) const {
+  steps_->trimmer.apply(text, pieces, steps_->added);
+}
+
+bool PipelineTokenizer::is_special(index_t id) const {
+  const AddedToken* const token = steps_->added.find(id);
+  return token != nullptr && token->special;
+}
+
+std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
+  Tokens tokens;
+  for (const index_t id : ids) {
+    const AddedToken* const added = steps_->added.find(id);
+    const std::string_view text = added != nullptr ? added->found_as : token(id);
+    if (!text.empty()) tokens.emplace_back(text);
+  }
+  const bool spaced = !steps_->decoder;
+  if (!spaced) steps_->decoder->apply(tokens);
+  std::string all;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (spaced && i > 0) all += ' ';
+    all += tokens[i];
+  }
+  return all;
+}
+
+std::string PipelineTokenizer::to_text() const {
+  const auto part = [&](const char* key) { return steps_->json.find(key); };
+  const auto added = part("added_tokens");
+  return JsonObject({{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added ? JsonText(*added) : JsonList()},
+                     {"normalizer", steps_->normalizer_json},
+                     {"pre_tokenizer", part("pre_tokenizer")},
+                     {"post_processor", part("post_processor")},
+                     {"decoder", part("decoder")},
+                     {"model", part("model")}})
+             .text() +
+         "\n";
+}
+
+}  // namespace tessera::text

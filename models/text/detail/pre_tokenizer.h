@@ -1,0 +1,30 @@
+// Pre-tokenizers: the third step from a text to tokens.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/text/detail/aligned_text.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+/// A text and the places of its words in `text.text`; tokens never reach from one word into the next.
+struct Words {
+  AlignedText text;
+  std::vector<Span> spans;
+};
+
+/// Cuts words into smaller ones, and may rewrite them.
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  /// At first all of the text is one word.
+  virtual void apply(Words& words) const = 0;
+};
+
+/// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
+/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known.
+std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json);
+
+}  // namespace tessera::text

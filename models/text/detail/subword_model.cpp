@@ -1,0 +1,119 @@
+#include "models/text/detail/subword_model.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "models/text/detail/byte_pair.h"
+#include "models/text/detail/subword_vocabulary.h"
+#include "models/text/detail/unigram.h"
+#include "models/text/detail/word_level.h"
+#include "models/text/detail/word_piece.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+
+namespace tessera::text {
+
+namespace {
+
+struct ModelKind {
+  std::string_view name;
+  std::unique_ptr<SubwordModel> (*read)(const Json&);
+};
+constexpr ModelKind kModelKinds[] = {{"WordPiece", read_word_piece},
+                                     {"BPE", read_byte_pair},
+                                     {"Unigram", read_unigram},
+                                     {"WordLevel", read_word_level}};
+
+/// The kind of a model of an old file, which does not name it.
+std::string kind_without_type(const Json& json) {
+  if (json.has("merges")) return "BPE";
+  if (json.at("vocab").is_list()) return "Unigram";
+  return json.has("continuing_subword_prefix") ? "WordPiece" : "WordLevel";
+}
+
+}  // namespace
+
+SubwordVocabulary::SubwordVocabulary(const TokenList& tokens, const char* op) : trie(tokens) {
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (tokens[id].empty()) continue;
+    if (trie.find(tokens[id]) != id) {
+      fail(op, "tokens must be different, got ", printable(tokens[id]), " twice");
+    }
+  }
+}
+
+void fail_unknown(std::string_view word) {
+  constexpr std::size_t kShown = 40;
+  fail("encode", "the vocabulary must have an unknown token or ", printable(word.substr(0, kShown)),
+       ", got neither");
+}
+
+ByteTokens byte_tokens(const Trie* trie) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  ByteTokens tokens;
+  tokens.fill(Trie::kNoValue);
+  for (std::size_t byte = 0; byte < tokens.size() && trie != nullptr; ++byte) {
+    tokens[byte] = trie->find(str_cat("<0x", kDigits[byte / 16], kDigits[byte % 16], '>'));
+  }
+  return tokens;
+}
+
+void check_walked(std::string_view token, const char* op) {
+  constexpr std::size_t kMostBytes = 1000;
+  if (token.size() <= kMostBytes) return;
+  fail(op, "tokens must have at most ", kMostBytes, " bytes, got ", token.size(), " in ",
+       printable(token.substr(0, 40)), "...");
+}
+
+bool has_all(const ByteTokens& tokens, std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return tokens[static_cast<unsigned char>(c)] != Trie::kNoValue;
+  });
+}
+
+JsonRange token_number_range(index_t tokens) {
+  return {0, 2 * tokens + (1 << 18)};
+}
+
+TokenList read_tokens(const Json& json) {
+  constexpr std::size_t kLongestToken = 2000;  // decoding writes it again and again
+  index_t count = 0;
+  index_t bytes = 0;
+  for (const Json& number : json.as_object().items()) {
+    ++count;
+    bytes += std::ssize(number.key());
+    if (number.key().size() > kLongestToken) {
+      number.fail("a token must have at most ", kLongestToken, " bytes, got ", number.key().size());
+    }
+  }
+  if (count > kMostTokens) json.fail("must have at most ", kMostTokens, " tokens, got ", count);
+  TokenList tokens;
+  tokens.reserve(count, bytes);
+  const JsonRange range = token_number_range(count);
+  for (const Json& number : json.items()) {
+    const index_t id = number.integer(range);
+    if (id < tokens.size() && !tokens[id].empty()) {
+      number.fail("tokens must have different numbers, got ", id, " for ", printable(tokens[id]),
+                  " too");
+    }
+    tokens.set(id, number.key());
+  }
+  return tokens;
+}
+
+std::unique_ptr<SubwordModel> read_subword_model(const Json& json) {
+  const std::string name = json.has("type") ? json.text("type") : kind_without_type(json);
+  const auto* const kind = std::find_if(std::begin(kModelKinds), std::end(kModelKinds),
+                                        [&](const ModelKind& known) { return known.name == name; });
+  if (kind == std::end(kModelKinds)) {
+    json.at("type").fail("must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got ",
+                         printable(name));
+  }
+  try {
+    return kind->read(json);
+  } catch (const std::invalid_argument& error) {
+    json.fail(error.what());
+  }
+}
+
+}  // namespace tessera::text

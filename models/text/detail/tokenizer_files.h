@@ -1,0 +1,17 @@
+// The files of a tokenizer in a model's folder.
+#pragma once
+
+#include <filesystem>
+
+#include "models/text/detail/pipeline_tokenizer.h"
+
+namespace tessera::text {
+
+/// The tokenizer in a model's folder; load_tokenizer (tokenizers.h) says of which files.
+/// **Errors**: std::runtime_error that names the file and the place, or the folder if it has none.
+PipelineTokenizer load_pipeline_tokenizer(const std::filesystem::path& folder);
+
+/// tokenizer_config.json and, for what it leaves out, special_tokens_map.json.
+TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+
+}  // namespace tessera::text

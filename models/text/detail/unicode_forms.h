@@ -1,0 +1,17 @@
+// The normalization forms of Unicode, on characters that remember where they come from.
+// **Source**: Unicode Standard Annex 15.
+#pragma once
+
+#include "models/text/detail/characters.h"
+
+namespace tessera::text {
+
+struct UnicodeForm {
+  bool compatibility = false;  // NFKD, NFKC
+  bool composed = false;       // NFC, NFKC
+};
+
+/// The characters in this form. Marks that change places take each other's origins.
+Characters in_form(const Characters& characters, UnicodeForm form);
+
+}  // namespace tessera::text

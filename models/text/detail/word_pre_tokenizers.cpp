@@ -1,0 +1,172 @@
+#include "models/text/detail/word_pre_tokenizers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/unicode.h"
+
+namespace tessera::text {
+
+namespace {
+
+enum class CharacterKind : std::uint8_t { kSpace, kLetter, kNumber, kOther };
+
+CharacterKind kind_beyond_ascii(char32_t code) {
+  if (is_letter(code)) return CharacterKind::kLetter;
+  if (is_space(code)) return CharacterKind::kSpace;
+  return is_number(code) ? CharacterKind::kNumber : CharacterKind::kOther;
+}
+
+constexpr std::array<CharacterKind, 128> kAscii = [] {
+  std::array<CharacterKind, 128> kinds{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::size_t lower = i | 0x20;
+    kinds[i] = lower >= 'a' && lower <= 'z'           ? CharacterKind::kLetter
+               : i >= '0' && i <= '9'                 ? CharacterKind::kNumber
+               : i == ' ' || (i >= '\t' && i <= '\r') ? CharacterKind::kSpace
+                                                      : CharacterKind::kOther;
+  }
+  return kinds;
+}();
+
+/// The kind of a character, and the beginning of the next one.
+struct Next {
+  CharacterKind kind;
+  index_t end;
+};
+Next next_of(std::string_view text, index_t at) {
+  const auto byte = static_cast<unsigned char>(text[static_cast<std::size_t>(at)]);
+  if (byte < 0x80) return {kAscii[byte], at + 1};
+  const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
+  return {kind_beyond_ascii(code), at + static_cast<index_t>(utf8_size(code))};
+}
+
+index_t end_of_run(std::string_view text, index_t at, index_t end, CharacterKind kind) {
+  while (at < end) {
+    const Next next = next_of(text, at);
+    if (next.kind != kind) break;
+    at = next.end;
+  }
+  return at;
+}
+
+/// The size of the ending, as 's, that `text` begins with; 0: none.
+index_t size_of_ending(std::string_view text) {
+  if (text.size() < 2 || text[0] != '\'') return 0;
+  if (text[1] == 's' || text[1] == 't' || text[1] == 'm' || text[1] == 'd') return 2;
+  const std::string_view two = text.substr(1, 2);
+  return two == "re" || two == "ve" || two == "ll" ? 3 : 0;
+}
+
+/// The end of GPT-2's word that begins at `at`.
+index_t end_of_word(std::string_view text, index_t at, index_t end) {
+  const auto size = static_cast<std::size_t>(end - at);
+  const std::string_view rest = text.substr(static_cast<std::size_t>(at), size);
+  if (const index_t ending = size_of_ending(rest); ending > 0) return at + ending;
+  const Next first = next_of(text, at);
+  if (first.kind != CharacterKind::kSpace) return end_of_run(text, first.end, end, first.kind);
+  if (rest[0] == ' ' && first.end < end) {
+    const Next second = next_of(text, first.end);
+    if (second.kind != CharacterKind::kSpace) return end_of_run(text, second.end, end, second.kind);
+  }
+  // Of white space before a word the last character is left.
+  index_t last = at;
+  index_t space = first.end;
+  while (space < end) {
+    const Next next = next_of(text, space);
+    if (next.kind != CharacterKind::kSpace) break;
+    last = space;
+    space = next.end;
+  }
+  return space == end || last == at ? space : last;
+}
+
+/// Speed matters: every byte of every text is written here.
+void write_bytes(Words& words) {
+  const AlignedText& text = words.text;
+  AlignedText written{.text = {}, .origins = {}, .begin = text.begin, .effort = text.effort};
+  written.text.reserve(text.text.size() + text.text.size() / 4);
+  written.origins.reserve(text.text.size() + text.text.size() / 4);
+  for (Span& word : words.spans) {
+    const index_t begin = std::ssize(written.text);
+    for (index_t at = word.begin; at < word.end;) {
+      const auto size = static_cast<index_t>(utf8_size(text.text[static_cast<std::size_t>(at)]));
+      const Span origin = text.origin(at, at + size);
+      for (const index_t end = at + size; at < end; ++at) {
+        const auto byte = static_cast<unsigned char>(text.text[static_cast<std::size_t>(at)]);
+        for (const char c : character_of_byte(byte)) {
+          written.text.push_back(c);
+          written.origins.push_back(origin);
+        }
+      }
+    }
+    word = {begin, std::ssize(written.text)};
+  }
+  check_growth(text, std::ssize(written.text));
+  words.text = std::move(written);
+}
+
+}  // namespace
+
+void BertPreTokenizer::apply(Words& words) const {
+  const std::string_view text = words.text.text;
+  std::vector<Span> result;
+  result.reserve(words.spans.size() + text.size() / 4);
+  for (const Span word : words.spans) {
+    index_t start = word.begin;
+    const auto add_before = [&](index_t at) {
+      if (start < at) result.push_back({start, at});
+    };
+    for (index_t at = word.begin; at < word.end;) {
+      const auto byte = static_cast<unsigned char>(text[static_cast<std::size_t>(at)]);
+      index_t next = at + 1;
+      bool space = false;
+      bool mark = false;
+      if (byte < 0x80) {
+        space = kAscii[byte] == CharacterKind::kSpace;
+        mark = kAscii[byte] == CharacterKind::kOther && byte > ' ' && byte != 0x7f;
+      } else {
+        const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
+        next = at + static_cast<index_t>(utf8_size(code));
+        space = is_space(code);
+        mark = !space && is_punctuation(code);
+      }
+      if (space || mark) {
+        add_before(at);
+        if (mark) result.push_back({at, next});
+        start = next;
+      }
+      at = next;
+    }
+    add_before(word.end);
+  }
+  words.spans = std::move(result);
+}
+
+void ByteLevelPreTokenizer::apply(Words& words) const {
+  const auto lacks_space = [&](Span word) {
+    return words.text.text[static_cast<std::size_t>(word.begin)] != ' ';
+  };
+  if (options_.add_prefix_space &&
+      std::any_of(words.spans.begin(), words.spans.end(), lacks_space)) {
+    prepend_to_words(" ", words, [](Span) { return true; });
+  }
+  if (options_.use_regex) {
+    std::vector<Span> result;
+    result.reserve(words.spans.size() + words.text.text.size() / 4);
+    for (const Span word : words.spans) {
+      for (index_t at = word.begin; at < word.end;) {
+        const index_t end = end_of_word(words.text.text, at, word.end);
+        result.push_back({at, end});
+        at = end;
+      }
+    }
+    words.spans = std::move(result);
+  }
+  write_bytes(words);
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,61 @@
+// The pre-tokenizers of BERT and of byte-level BPE, written for speed.
+#pragma once
+
+#include <string_view>
+
+#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/unicode.h"
+
+namespace tessera::text {
+
+/// Cuts at white space, which goes, and around each punctuation mark.
+/// **Source**: Devlin et al., "BERT", 2018, as the tokenizers library has it.
+class BertPreTokenizer final : public PreTokenizer {
+ public:
+  void apply(Words& words) const override;
+};
+
+struct ByteLevelOptions {
+  bool add_prefix_space = true;  // before each word that begins with none
+  bool use_regex = true;         // cuts words as GPT-2 does
+};
+
+/// Cuts words as GPT-2 does, and writes each byte as a character that can be seen.
+///
+/// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
+/// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
+/// encoder.py.
+class ByteLevelPreTokenizer final : public PreTokenizer {
+ public:
+  explicit ByteLevelPreTokenizer(const ByteLevelOptions& options) : options_(options) {}
+  void apply(Words& words) const override;
+
+ private:
+  ByteLevelOptions options_;
+};
+
+/// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
+template <class Wanted>
+void prepend_to_words(std::string_view prefix, Words& words, Wanted wanted) {
+  const auto missing = [&](Span word) {
+    const auto at = static_cast<std::size_t>(word.begin);
+    return word.begin < word.end &&
+           !words.text.text.substr(at, prefix.size()).starts_with(prefix) && wanted(word);
+  };
+  check_growth(words.text,
+               std::ssize(words.text.text) + std::ssize(words.spans) * std::ssize(prefix));
+  AlignedWriter writer(words.text);
+  for (Span& word : words.spans) {
+    const index_t begin = writer.size();
+    if (missing(word)) {
+      const char first = words.text.text[static_cast<std::size_t>(word.begin)];
+      const auto size = static_cast<index_t>(utf8_size(first));
+      writer.put(prefix, words.text.origin(word.begin, word.begin + size));
+    }
+    writer.copy(word.begin, word.end);
+    word = {begin, writer.size()};
+  }
+  writer.replace(words.text);
+}
+
+}  // namespace tessera::text

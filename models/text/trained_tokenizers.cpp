@@ -1,0 +1,155 @@
+#include "models/text/trained_tokenizers.h"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/normalizer.h"
+#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/subword_trainer.h"
+#include "models/text/utf8.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/io/json.h"
+
+namespace tessera::text {
+
+namespace {
+
+const std::vector<std::string> kSpecial = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+
+/// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]`.
+constexpr const char* kBertTemplate = R"({
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+               {"Sequence": {"id": "A", "type_id": 0}},
+               {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+    "pair": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+             {"Sequence": {"id": "A", "type_id": 0}},
+             {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
+             {"Sequence": {"id": "B", "type_id": 1}},
+             {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                       "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}})";
+constexpr const char* kByteLevel =
+    R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
+
+/// The parts of a tokenizer.json.
+struct PipelineParts {
+  JsonText normalizer;
+  JsonText pre_tokenizer;
+  JsonText post_processor;
+  JsonText decoder;
+};
+
+WordCounts count_words(std::span<const std::string> texts, const PipelineParts& parts) {
+  const Json written = parse_json(parts.normalizer.text(), "normalizer");
+  const auto normalizer = written.is_null() ? nullptr : read_normalizer(written);
+  const auto pre_tokenizer =
+      read_pre_tokenizer(parse_json(parts.pre_tokenizer.text(), "pre_tokenizer"));
+  WordCounts counts;
+  for (const std::string& text : texts) {
+    if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+      fail("train", "byte ", bad, " of a text must be UTF-8, got ", printable(text.substr(bad, 1)));
+    }
+    Words words;
+    words.text.text = text;
+    if (normalizer != nullptr) normalizer->apply(words.text);
+    words.spans = {{0, std::ssize(words.text.text)}};
+    pre_tokenizer->apply(words);
+    for (const Span span : words.spans) {
+      ++counts[std::string(text_at(words.text.text, span))];
+    }
+  }
+  return counts;
+}
+
+JsonList added_tokens() {
+  JsonList list;
+  for (std::size_t id = 0; id < kSpecial.size(); ++id) {
+    list.add(JsonObject({{"id", id},
+                         {"content", kSpecial[id]},
+                         {"single_word", false},
+                         {"lstrip", false},
+                         {"rstrip", false},
+                         {"normalized", false},
+                         {"special", true}}));
+  }
+  return list;
+}
+
+JsonObject vocabulary(const std::vector<std::string>& tokens) {
+  JsonObject numbers;
+  for (std::size_t id = 0; id < tokens.size(); ++id) numbers.add(tokens[id], id);
+  return numbers;
+}
+
+std::string tokenizer_json(const PipelineParts& parts, const JsonObject& model) {
+  return JsonObject({{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added_tokens()},
+                     {"normalizer", parts.normalizer},
+                     {"pre_tokenizer", parts.pre_tokenizer},
+                     {"post_processor", parts.post_processor},
+                     {"decoder", parts.decoder},
+                     {"model", model}})
+      .text();
+}
+
+}  // namespace
+
+std::string train_word_piece(std::span<const std::string> texts, const TokenizerTraining& options) {
+  const PipelineParts parts = {
+      .normalizer = JsonObject({{"type", "BertNormalizer"},
+                                {"clean_text", true},
+                                {"handle_chinese_chars", true},
+                                {"strip_accents", nullptr},
+                                {"lowercase", options.lower_case}}),
+      .pre_tokenizer = JsonObject({{"type", "BertPreTokenizer"}}),
+      .post_processor = JsonText::written(kBertTemplate),
+      .decoder = JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})};
+  const LearnedSubwords learned =
+      learn_subwords(count_words(texts, parts), {.vocabulary_size = options.vocabulary_size,
+                                                 .min_count = options.min_count,
+                                                 .special = kSpecial,
+                                                 .most_characters = options.most_characters,
+                                                 .prefix = "##"});
+  return tokenizer_json(parts, JsonObject({{"type", "WordPiece"},
+                                           {"unk_token", "[UNK]"},
+                                           {"continuing_subword_prefix", "##"},
+                                           {"max_input_chars_per_word", 100},
+                                           {"vocab", vocabulary(learned.tokens)}}));
+}
+
+std::string train_byte_pair(std::span<const std::string> texts, const TokenizerTraining& options) {
+  const JsonText byte_level = JsonText::written(kByteLevel);
+  const JsonText around = JsonText::written(kBertTemplate);
+  const PipelineParts parts = {
+      .normalizer = nullptr,
+      .pre_tokenizer = byte_level,
+      .post_processor = JsonObject(
+          {{"type", "Sequence"}, {"processors", JsonList().add(byte_level).add(around)}}),
+      .decoder = byte_level};
+  SubwordLearning learning = {.vocabulary_size = options.vocabulary_size,
+                              .min_count = options.min_count,
+                              .special = kSpecial};
+  for (int byte = 0; byte < 256; ++byte) {
+    learning.alphabet.emplace_back(character_of_byte(static_cast<unsigned char>(byte)));
+  }
+  const LearnedSubwords learned = learn_subwords(count_words(texts, parts), learning);
+  const auto merge = [](const auto& pair) { return JsonList().add(pair.first).add(pair.second); };
+  return tokenizer_json(parts, JsonObject({{"type", "BPE"},
+                                           {"dropout", nullptr},
+                                           {"unk_token", nullptr},
+                                           {"continuing_subword_prefix", nullptr},
+                                           {"end_of_word_suffix", nullptr},
+                                           {"fuse_unk", false},
+                                           {"byte_fallback", false},
+                                           {"ignore_merges", false},
+                                           {"vocab", vocabulary(learned.tokens)},
+                                           {"merges", json_list(learned.merges, merge)}}));
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,101 @@
+// Several processes that train together: how they exchange a step, gradients to the owners of their
+// chunks, new weights back. Private to the trainer.
+//
+// A process computes some of a batch's shards and adds them to complete subtrees of the shards' tree
+// (shards.h). Of each subtree it sends each chunk (chunks.h) to the process that owns it, as soon as
+// the backward of its last shard has finished the chunk's parameter. The owner finishes the tree. So
+// whatever the number of processes, the same values are added in the same order.
+//
+// Of P processes, process p owns N_p of the N elements that have a gradient, and its shards make n_p
+// subtrees. In a step it sends
+//
+//     n_p (N - N_p)  elements of gradients    and    (P - 1) N_p  elements of new weights,
+//
+// 2 N (P - 1) / P if there are P shards, or if P and the number of shards are powers of two. A step
+// also has three short all_gathers: of losses and errors, of the norm's parts, of requests to stop.
+//
+// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models" (2020), section 5, for owners of parts of the optimiser's state.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/training/communicator.h"
+#include "nn/training/detail/owned_chunks.h"
+#include "nn/training/detail/team.h"
+
+namespace tessera::nn {
+
+/// The team of several processes, each of which has one for the same optimiser and shards.
+///
+/// It replaces the optimiser's parameters by views of the own chunks (owned_chunks.h). So the
+/// optimiser keeps the moments of only these chunks, and moves only these.
+/// **Errors**: more processes than shards; processes that disagree on the optimiser, its parameters
+/// or settings; more chunks than Communicator::kMostTags / 2. Then nothing is changed.
+class Exchange final : public Team {
+ public:
+  /// The optimiser and `processes` must outlive it.
+  Exchange(Communicator& processes, Optimizer& optimizer, index_t shards);
+
+  /// Refuses processes that disagree; adds the step to a ProcessLost.
+  void run(const Run& run) override;
+  /// Each process computes its share of the shards. A gradient leaves when the last of these has
+  /// added it. **Errors**: std::runtime_error with the first error of any process, the same at all.
+  BatchSums sum(const AddShard& add_shard) override;
+  double total(const Tensor& squares) const override;
+  /// Sends the new weights of the own chunks to all, and takes theirs; of the variables that had a
+  /// gradient in the step.
+  void share_weights() override;
+  bool any(bool value) const override;
+  LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) const override;
+  Checkpoint whole(const Checkpoint& own) const override { return owned_.whole(own); }
+  Checkpoint own(const Checkpoint& whole) const override {
+    return owned_.own(whole, optimizer_->state());
+  }
+
+ private:
+  /// What the other processes send of one own chunk: a tensor for each of their subtrees.
+  using Incoming = std::vector<std::vector<Tensor>>;  // by process, then by subtree
+  /// The report of a process about its shards.
+  struct Report {
+    std::vector<LossTotals> totals;             // by subtree
+    std::vector<std::vector<bool>> is_defined;  // by subtree, then by variable
+    std::string error;
+  };
+
+  index_t rank() const { return processes_->rank(); }
+  bool is_own(const Chunk& chunk) const { return chunk.owner == rank(); }
+  index_t tag_of(const Chunk& chunk) const;
+  void check(const Optimizer& optimizer) const;
+  void begin();
+  void send(std::size_t variable, const BatchTrees& trees);
+  BatchSums finish(const BatchTrees& trees, const std::string& error);
+  Report own_report(const BatchTrees& trees, const std::string& error) const;
+  std::string packed(const Report& report) const;
+  Report unpacked(std::string_view bytes, std::size_t process) const;
+  std::vector<Report> gather(const Report& own) const;
+  LossTotals total_of(const std::vector<Report>& reports) const;
+  void note_gradients(const std::vector<Report>& reports);
+  Tensor sum_of(std::size_t view, const BatchTrees& trees,
+                const std::vector<Report>& reports) const;
+
+  Communicator* processes_;
+  Optimizer* optimizer_;
+  OwnedChunks owned_;
+  std::vector<std::vector<ShardNode>> nodes_;  // by process
+  std::vector<Incoming> incoming_;             // by own view
+  std::vector<std::size_t> first_chunk_;       // of each variable, and of one more
+  std::vector<bool> is_sent_;                  // by variable
+  std::vector<bool> has_gradient_;             // by variable, in this step
+  std::vector<std::byte> zeros_;               // a chunk of them
+};
+
+/// The team of a trainer: an Exchange of several processes, or this process alone.
+std::unique_ptr<Team> make_team(Communicator* processes, Optimizer& optimizer, index_t shards);
+
+}  // namespace tessera::nn

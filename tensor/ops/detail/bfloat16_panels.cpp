@@ -1,0 +1,67 @@
+#include "tensor/ops/detail/bfloat16_panels.h"
+
+namespace tessera::detail {
+
+namespace {
+
+/// As the panels of float32, with elements of half the size, two to a word, as kernels/bfloat16.h has
+/// them.
+class BFloat16Panels final : public Panels {
+ public:
+  BFloat16Panels(const Tensor& weight, PanelOrder order)
+      : Panels(weight.shape(), order, WeightFormat::kBFloat16),
+        memory_(rounded(pack_elements(weight, order))) {}
+
+  Tensor values(index_t begin, index_t end) const override {
+    const std::uint32_t* const from = words();
+    return read<float>(
+        begin, end, [&, lanes = this->lanes<float>()](const Place& place, index_t p) {
+          const std::uint32_t word = from[(place.panel * shape()[1] + p) * lanes + place.lane];
+          return from_bfloat16(static_cast<std::uint16_t>(word >> 16 * place.vector));
+        });
+  }
+
+  /// The rows or the columns of x must be contiguous.
+  Tensor operand(const Tensor& x) const override {
+    return x.strides()[0] == 1 || x.strides()[1] == 1 ? x : x.contiguous();
+  }
+
+  using Panels::give;
+  void give(kernels::GemmArgs<float>& args, index_t first) const override {
+    args.packed_halves = words() + first / 2 * shape()[1];
+  }
+
+ private:
+  const std::uint32_t* words() const {
+    return reinterpret_cast<const std::uint32_t*>(memory_.data());
+  }
+
+  Storage rounded(const PanelMemory& whole) const {
+    const index_t bytes = whole.bytes / 2;
+    const index_t lanes = this->lanes<float>();
+    Storage halves = Storage::allocate(bytes);
+    const auto* const from = reinterpret_cast<const float*>(whole.memory.data());
+    auto* const to = reinterpret_cast<std::uint32_t*>(halves.data());
+    const index_t rows = bytes / static_cast<index_t>(sizeof(float)) / lanes;
+    kernels::parallel_for(rows, 4 * lanes, [&](index_t begin, index_t end) {
+      for (index_t row = begin; row < end; ++row) {
+        for (index_t i = 0; i < lanes; ++i) {
+          const float* const first = from + 2 * row * lanes + i;
+          to[row * lanes + i] = to_bfloat16(first[0]) | std::uint32_t{to_bfloat16(first[lanes])}
+                                                            << 16;
+        }
+      }
+    });
+    return halves;
+  }
+
+  Storage memory_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Panels> make_bfloat16_panels(const Tensor& weight, PanelOrder order) {
+  return std::make_shared<const BFloat16Panels>(weight, order);
+}
+
+}  // namespace tessera::detail

@@ -1,0 +1,99 @@
+#include "tensor/ops/detail/panels.h"
+
+#include "tensor/error.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/detail/bfloat16_panels.h"
+
+namespace tessera::detail {
+
+namespace {
+
+template <class T>
+PanelMemory pack(const Tensor& weight, PanelOrder order) {
+  const auto& kernel = kernels::table().of<T>();
+  const bool gated = order == PanelOrder::kGated;
+  const index_t n = gated ? weight.size(0) / 2 : weight.size(0);
+  const index_t k = weight.size(1);
+  const index_t count = kernel.packed_size(k, gated ? kernel.gated_columns(n) : n);
+  const index_t bytes = count * static_cast<index_t>(sizeof(T));
+  PanelMemory made = {Storage::allocate(bytes), bytes};
+  const auto pack_b = gated ? kernel.pack_gated_b : kernel.pack_b;
+  pack_b(k, n, weight.data<T>(), weight.strides()[1], weight.strides()[0],
+         reinterpret_cast<T*>(made.memory.data()));
+  return made;
+}
+
+/// The elements themselves.
+template <class T>
+class ExactPanels final : public Panels {
+ public:
+  ExactPanels(const Tensor& weight, PanelOrder order)
+      : Panels(weight.shape(), order, WeightFormat::kExact),
+        memory_(pack<T>(weight, order).memory) {}
+
+  Tensor values(index_t begin, index_t end) const override {
+    const T* const from = elements();
+    return read<T>(begin, end, [&, lanes = this->lanes<T>()](const Place& place, index_t p) {
+      return from[(2 * (place.panel * shape()[1] + p) + place.vector) * lanes + place.lane];
+    });
+  }
+
+  using Panels::give;
+  void give(kernels::GemmArgs<T>& args, index_t first) const override {
+    args.packed_b = elements() + first * shape()[1];
+  }
+
+ private:
+  const T* elements() const { return reinterpret_cast<const T*>(memory_.data()); }
+
+  Storage memory_;
+};
+
+}  // namespace
+
+Panels::Panels(const Shape& shape, PanelOrder order, WeightFormat format)
+    : shape_(shape), order_(order), format_(format), table_(&kernels::table()) {}
+
+bool Panels::is_current() const {
+  return table_ == &kernels::table();
+}
+
+void Panels::give(kernels::GemmArgs<float>&, index_t) const {
+  fail("panels", "the product must be float64, got float32");
+}
+
+void Panels::give(kernels::GemmArgs<double>&, index_t) const {
+  fail("panels", "the product must be float32, got float64");
+}
+
+Panels::Place Panels::place_of(index_t row, index_t lanes) const {
+  if (order_ == PanelOrder::kPlain) {
+    return {row / (2 * lanes), row % (2 * lanes) / lanes, row % lanes};
+  }
+  const index_t half = shape_[0] / 2;
+  return {row % half / lanes, row / half, row % half % lanes};
+}
+
+index_t panel_width(DType dtype) {
+  return 2 * kernels::table().vector_bytes / item_size(dtype);
+}
+
+PanelMemory pack_elements(const Tensor& weight, PanelOrder order) {
+  return visit_floating(weight.dtype(),
+                        [&](auto kind) { return pack<decltype(kind)>(weight, order); });
+}
+
+std::shared_ptr<const Panels> make_panels(const Tensor& weight, PanelOrder order,
+                                          WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kExact:
+      break;
+    case WeightFormat::kBFloat16:
+      return make_bfloat16_panels(weight, order);
+  }
+  return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const Panels> {
+    return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);
+  });
+}
+
+}  // namespace tessera::detail

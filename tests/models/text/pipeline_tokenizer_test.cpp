@@ -1,0 +1,238 @@
+#include "models/text/detail/pipeline_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/text/detail/byte_characters.h"
+#include "tensor/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+using test::file_error;
+using test::throws;
+using Ids = std::vector<index_t>;
+
+/// A tokenizer.json of whole words, with these parts in place of its own.
+std::string words_json(const std::vector<std::pair<std::string, std::string>>& parts = {}) {
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"added_tokens", R"([{"id":4,"content":"[SEP]","special":true,"normalized":false},
+                           {"id":9,"content":"new","special":false,"normalized":false}])"},
+      {"pre_tokenizer", R"({"type":"Whitespace"})"},
+      {"model",
+       R"({"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":2,"[":3,"[SEP]":4,"SEP":5,"]":6}})"}};
+  for (const auto& part : parts) {
+    bool found = false;
+    for (auto& own : all) {
+      if (own.first == part.first) own.second = part.second, found = true;
+    }
+    if (!found) all.push_back(part);
+  }
+  std::string text = "{";
+  for (const auto& [key, value] : all) {
+    text += (text.size() > 1 ? ",\"" : "\"") + key + "\":" + value;
+  }
+  return text + "}";
+}
+
+PipelineTokenizer words(const std::vector<std::pair<std::string, std::string>>& parts = {}) {
+  return PipelineTokenizer::from_text(words_json(parts), "file");
+}
+
+TEST(PipelineTokenizer, FindsAddedTokensUnlessTheyAreToBeText) {
+  const PipelineTokenizer tokenizer = words();
+  EXPECT_EQ(tokenizer.encode("a[SEP] b new").ids, (Ids{1, 4, 2, 9}));
+  // Special ones alone can be text: what is added beside them is for texts.
+  const EncodeOptions plain{.special_in_text = false};
+  EXPECT_EQ(tokenizer.encode("a[SEP] b new", plain).ids, (Ids{1, 3, 5, 6, 2, 9}));
+  EXPECT_EQ(tokenizer.encode("a[SEP] b new").words, (Ids{0, 1, 2, 3}));
+  EXPECT_TRUE(tokenizer.is_special(4));
+  EXPECT_FALSE(tokenizer.is_special(9));
+  const Ids ids = {1, 4, 9, 7};
+  EXPECT_EQ(tokenizer.decode(ids), "a [SEP] new");  // the number 7 is free
+  EXPECT_EQ(tokenizer.decode_text(ids), "a new");
+  EXPECT_TRUE(throws("Vocabulary", {"token numbers must be", "got 10"},
+                     [&] { tokenizer.decode(Ids{10}); }));
+}
+
+TEST(PipelineTokenizer, LeavesNumbersFree) {
+  const PipelineTokenizer tokenizer = words();
+  EXPECT_EQ(tokenizer.size(), 10);
+  EXPECT_EQ(tokenizer.token(8), "");
+  EXPECT_EQ(tokenizer.vocabulary().find(""), std::nullopt);
+  EXPECT_EQ(tokenizer.special(), (SpecialTokens{.unknown = 0, .sep = 4}));
+}
+
+TEST(PipelineTokenizer, KnowsPairsWithoutAPostProcessor) {
+  const Encoding pair = words().encode_pair("a", "b a");
+  EXPECT_EQ(pair.ids, (Ids{1, 2, 1}));
+  EXPECT_EQ(pair.types, (Ids{0, 1, 1}));
+  EXPECT_EQ(pair.words, (Ids{0, 0, 1}));
+}
+
+TEST(PipelineTokenizer, SaysWhatIsWrongWithAFile) {
+  const std::string added = R"([{"id":)";
+  const std::array<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>, 15> kBad =
+      {{{{"added_tokens", R"([{"id":1,"content":"new"}])"},
+         {"file: added_tokens[0].id", "'a'", "'new'"}},
+        {{"added_tokens", R"([{"id":99999999,"content":"x"}])"},
+         {"added_tokens[0].id", "99999999"}},
+        {{"added_tokens", R"([{"id":-1,"content":"x"}])"}, {"added_tokens[0].id", "-1"}},
+        {{"added_tokens", added + R"(7,"content":")" + std::string(1001, 'x') + R"("}])"},
+         {"added_tokens[0].content", "1000 bytes", "1001"}},
+        {{"added_tokens", R"([{"id":7}])"}, {"added_tokens[0]", "content"}},
+        {{"model", R"({"type":"Brain"})"}, {"model", "'Brain'"}},
+        {{"model", "null"}, {"model"}},
+        {{"model", R"({"type":"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["a",-2]]})"},
+         {"file: model", "tokens must be different, got 'a' as 1 and 2"}},
+        {{"normalizer", R"({"type":"Polish"})"}, {"normalizer", "'Polish'"}},
+        {{"pre_tokenizer", R"({"type":"Scissors"})"}, {"pre_tokenizer", "'Scissors'"}},
+        {{"decoder", R"({"type":"Enigma"})"}, {"decoder.type", "'Enigma'"}},
+        {{"post_processor", R"({"type":"Wrap"})"}, {"post_processor.type", "'Wrap'"}},
+        {{"post_processor", R"({"type":"BertProcessing","sep":["[SEP]",4],"cls":["a",10]})"},
+         {"post_processor.cls[1]", "10"}},
+        {{"post_processor",
+          R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}})"},
+         {"post_processor.single[0].Sequence", "'B'"}},
+        {{"post_processor",
+          R"({"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}})"},
+         {"post_processor.single", "each text once"}}}};
+  for (const auto& [bad, says] : kBad) {
+    const std::string error = file_error([&, &part = bad] { words({part}); });
+    for (const std::string& word : says) {
+      EXPECT_NE(error.find(word), std::string::npos) << error << "\n  does not say " << word;
+    }
+  }
+}
+
+TEST(PipelineTokenizer, RefusesTwoProcessorsAroundATextAndTextsInItTwice) {
+  const std::string bert = R"({"type":"BertProcessing","sep":["[SEP]",4],"cls":["a",1]})";
+  const std::string twice = R"({"type":"Sequence","processors":[)" + bert + "," + bert + "]}";
+  EXPECT_NE(file_error([&] {
+              words({{"post_processor", twice}});
+            }).find("processors[1]"),
+            std::string::npos);
+  const std::string a = R"({"Sequence":{"id":"A","type_id":0}})";
+  const std::string both =
+      R"({"type":"TemplateProcessing","special_tokens":{},"pair":[],"single":[)" + a + "," + a +
+      "]}";
+  EXPECT_NE(file_error([&] {
+              words({{"post_processor", both}});
+            }).find("each text once"),
+            std::string::npos);
+}
+
+TEST(PipelineTokenizer, RefusesAThousandTokensAroundATextAndMore) {
+  const std::string piece = R"({"SpecialToken":{"id":"x","type_id":0}})";
+  std::string pieces, ids;
+  for (int i = 0; i < 40; ++i) {
+    pieces += "," + piece;
+    ids += i > 0 ? ",4" : "4";
+  }
+  const std::string error = file_error([&] {
+    words({{"post_processor",
+            R"({"type":"TemplateProcessing","pair":[],"single":[{"Sequence":{"id":"A"}})" + pieces +
+                R"(],"special_tokens":{"x":{"ids":[)" + ids + "]}}}"}});
+  });
+  EXPECT_NE(error.find("at most 1000 tokens around texts"), std::string::npos) << error;
+}
+
+TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
+  // 2,000 tokens that begin alike, in a text that is the beginning of all.
+  std::string list;
+  for (int i = 0; i < 2000; ++i) {
+    list += str_cat(i > 0 ? "," : "", R"({"id":)", 10 + i, R"(,"content":"aaaa)", i, R"(x"})");
+  }
+  const PipelineTokenizer tokenizer = words(
+      {{"added_tokens", "[" + list + "]"}, {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"}});
+  EXPECT_EQ(tokenizer.encode(std::string(200'000, 'a')).ids, (Ids{0}));
+  EXPECT_EQ(tokenizer.encode("aaaaa7x").ids, (Ids{1, 17}));
+}
+
+/// What the tokenizers library (0.23.2) makes of them; it dies of the last one.
+TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
+  const auto spans = [](const std::string& tokens, const std::string& text) {
+    const Encoding e = words({{"added_tokens", tokens}, {"pre_tokenizer", "null"}}).encode(text);
+    std::string all;
+    for (std::size_t i = 0; i < e.ids.size(); ++i) {
+      all += str_cat(e.ids[i], ':', e.offsets[i].begin, '-', e.offsets[i].end, ' ');
+    }
+    return all;
+  };
+  const std::string both = R"([{"id":7,"content":"  ","lstrip":true,"rstrip":true}])";
+  const std::string right = R"([{"id":7,"content":"  ","rstrip":true}])";
+  const std::string two =
+      R"([{"id":7,"content":"x","rstrip":true},{"id":8,"content":" ","lstrip":true}])";
+  EXPECT_EQ(spans(both, "a      b"), "1:0-1 7:1-7 2:7-8 ");
+  EXPECT_EQ(spans(right, "a      b"), "1:0-1 7:1-7 7:3-7 7:5-7 2:7-8 ");
+  EXPECT_EQ(spans(two, "x   b"), "7:0-4 2:4-5 ");
+  for (const std::string& tokens : {both, right}) {  // in linear time
+    EXPECT_NE(spans(tokens, std::string(200'000, ' ')), "");
+  }
+}
+
+/// As the tokenizers library (0.23.2) compares texts that both are too long: up to the end of the
+/// word that reaches max_length.
+TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
+  const std::string model =
+      R"({"type":"WordPiece","unk_token":"?","vocab":{"?":0,"a":1,"##b":2,"c":3}})";
+  const PipelineTokenizer tokenizer = words({{"added_tokens", "[]"},
+                                             {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"},
+                                             {"model", model}});
+  const EncodeOptions five{.max_length = 5};
+  EXPECT_EQ(tokenizer.encode_pair("a a a a a a", "c c c c c").texts,
+            (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(tokenizer.encode_pair("a a a a a a", "c c c c c", five).texts, (Ids{0, 0, 1, 1, 1}));
+  EXPECT_EQ(tokenizer.encode_pair("abbbbbb a", "c c c c c", five).texts, (Ids{0, 0, 0, 1, 1}));
+}
+
+TEST(PipelineTokenizer, TrimsSeveralSpacesOffTheFirstTokenButNotOne) {
+  const PipelineTokenizer tokenizer = words(
+      {{"added_tokens", R"([{"id":7,"content":"x","lstrip":true}])"},
+       {"post_processor", R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})"}});
+  EXPECT_EQ(tokenizer.encode(" x").offsets, (std::vector<Span>{{0, 2}}));
+  EXPECT_EQ(tokenizer.encode("  x").offsets, (std::vector<Span>{{2, 3}}));
+  EXPECT_EQ(tokenizer.encode("   x").offsets, (std::vector<Span>{{3, 4}}));
+}
+
+TEST(ByteCharacters, AreABijection) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto c = static_cast<unsigned char>(byte);
+    const std::string_view character = character_of_byte(c);
+    EXPECT_EQ(bytes_of_characters(character), std::string(1, static_cast<char>(c)));
+    all += character;
+  }
+  EXPECT_EQ(bytes_of_characters(all)->size(), 256U);
+  EXPECT_EQ(character_of_byte(' '), "\xc4\xa0");   // U+0120
+  EXPECT_EQ(character_of_byte(0x7f), "\xc4\xa1");  // U+0121
+  EXPECT_EQ(character_of_byte(0xad), "\xc5\x83");  // U+0143
+  EXPECT_EQ(character_of_byte(0xac), "\xc2\xac");
+  for (const char* none : {" ", "\n", "\xc5\x84", "\xe4\xb8\xad", "\xf0\x9f\x98\x80"}) {
+    EXPECT_EQ(bytes_of_characters(none), std::nullopt) << none;
+  }
+}
+
+TEST(Decoder, MarksBytesThatAreNoText) {
+  const PipelineTokenizer tokenizer = words(
+      {{"added_tokens", "[]"},
+       {"decoder", R"({"type":"ByteLevel"})"},
+       {"model",
+        R"({"type":"WordLevel","unk_token":"a","vocab":{"a":0,"ð":1,"Ł":2,"ĺ":3,"Ģ":4,"à":5}})"}});
+  const std::string mark = "\xef\xbf\xbd";
+  const auto decoded = [&](const Ids& ids) { return tokenizer.decode(ids); };
+  EXPECT_EQ(decoded({1, 2, 3, 4}), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(decoded({0, 1, 2, 3, 0}), "a" + mark + "a");  // one mark for what could go on
+  EXPECT_EQ(decoded({4, 4, 1, 1, 0}), mark + mark + mark + mark + "a");
+  EXPECT_EQ(decoded({5, 4, 0}), mark + mark + "a");  // E0 80 begins nothing
+  EXPECT_EQ(decoded({1, 2}), mark);
+}
+
+}  // namespace
+}  // namespace tessera::text

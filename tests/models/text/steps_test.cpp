@@ -1,0 +1,202 @@
+// Normalizers and pre-tokenizers beside the tokenizers library's, from
+// golden/tokenizers/steps.jsonl.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "models/text/detail/normalizer.h"
+#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/unicode.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+using test::expect_refused;
+
+/// A part of what a text became, and the characters of the text given that it comes from.
+struct Part {
+  std::string text;
+  Span characters;
+  bool operator==(const Part&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Part& part) {
+  return out << '"' << part.text << "\" " << part.characters.begin << '-' << part.characters.end;
+}
+
+/// The number of characters before each byte, and before the end.
+std::vector<index_t> characters_before(std::string_view text) {
+  std::vector<index_t> counts;
+  index_t count = 0;
+  for (std::size_t at = 0; at < text.size(); at += utf8_size(text[at])) {
+    counts.insert(counts.end(), utf8_size(text[at]), count++);
+  }
+  counts.push_back(count);
+  return counts;
+}
+
+Words whole(std::string_view text) {
+  Words words{{std::string(text), {}, 0}, {}};
+  if (!text.empty()) words.spans.push_back({0, std::ssize(text)});
+  return words;
+}
+
+/// Each character of a normalized text, as a word.
+Words normalized(const Normalizer& normalizer, std::string_view text) {
+  Words words = whole(text);
+  normalizer.apply(words.text);
+  words.spans.clear();
+  for (index_t at = 0; at < std::ssize(words.text.text);) {
+    const char first = words.text.text[static_cast<std::size_t>(at)];
+    words.spans.push_back({at, at + static_cast<index_t>(utf8_size(first))});
+    at = words.spans.back().end;
+  }
+  return words;
+}
+
+std::vector<Part> parts_of(const Words& words, std::string_view text) {
+  const std::vector<index_t> counts = characters_before(text);
+  std::vector<Part> parts;
+  for (const Span word : words.spans) {
+    const Span origin = words.text.origin(word.begin, word.end);
+    parts.push_back({std::string(text_at(words.text.text, word)),
+                     {counts.at(static_cast<std::size_t>(origin.begin)),
+                      counts.at(static_cast<std::size_t>(origin.end))}});
+  }
+  return parts;
+}
+
+std::vector<Part> wanted_parts(const Json& json) {
+  std::vector<Part> parts;
+  for (const Json& part : json.items()) {
+    const Json span = part.item(1);
+    parts.push_back(
+        {std::string(part.item(0).text()), {span.item(0).integer(), span.item(1).integer()}});
+  }
+  return parts;
+}
+
+TEST(TextSteps, EveryOneEqualsTheReference) {
+  std::ifstream in(TESSERA_GOLDEN_DIR "/tokenizers/steps.jsonl");
+  int cases = 0;
+  for (std::string line; std::getline(in, line);) {
+    const Json json = parse_json(line, "steps.jsonl");
+    const Json spec = json.at("spec");
+    const bool normalizes = json.text("kind") == "normalizer";
+    const auto normalizer = normalizes ? read_normalizer(spec) : nullptr;
+    const auto pre_tokenizer = normalizes ? nullptr : read_pre_tokenizer(spec);
+    for (index_t i = 0; i < json.at("texts").size(); ++i, ++cases) {
+      const std::string_view text = json.at("texts").item(i).text();
+      Words words = normalizes ? normalized(*normalizer, text) : whole(text);
+      if (pre_tokenizer) pre_tokenizer->apply(words);
+      EXPECT_EQ(parts_of(words, text), wanted_parts(json.at("want").item(i)))
+          << line.substr(0, 200) << "\n"
+          << text;
+    }
+  }
+  EXPECT_GT(cases, 1000);
+}
+
+/// A piece that begins further on, and one that has been rewritten before, give the same places.
+TEST(TextSteps, OriginsCountFromTheTextGiven) {
+  for (const char* const spec :
+       {R"({"type": "BertNormalizer"})", R"({"type": "NFC"})",
+        R"({"type": "Prepend", "prepend": "x"})", R"({"type": "Nmt"})",
+        R"({"type": "Replace", "pattern": {"Regex": "b*"}, "content": "-"})"}) {
+    const auto normalizer = read_normalizer(parse_json(spec, "spec"));
+    for (const char* const text : {"plain A b", "e\xcc\x81 \xc3\x89\xe4\xb8\xad\x01 b", ""}) {
+      const Words first = normalized(*normalizer, text);
+      AlignedText moved{text, {}, 100};
+      for (std::size_t i = 0; i < moved.text.size(); ++i) {
+        const auto at = static_cast<index_t>(i);
+        moved.origins.push_back({at + 100, at + 101});
+      }
+      AlignedText further{text, {}, 100};
+      normalizer->apply(moved);
+      normalizer->apply(further);
+      EXPECT_EQ(further.text, first.text.text);
+      EXPECT_EQ(further.begin, 100);
+      for (const Span word : first.spans) {
+        const Span here = first.text.origin(word.begin, word.end);
+        EXPECT_EQ(further.origin(word.begin, word.end), (Span{here.begin + 100, here.end + 100}))
+            << spec;
+        EXPECT_GE(moved.origin(word.begin, word.end).begin, 100) << spec;
+      }
+    }
+  }
+}
+
+TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
+  const auto forty = [](const std::string& step) {
+    std::string all = step;
+    for (int i = 1; i < 40; ++i) all += "," + step;
+    return all;
+  };
+  const std::string doubles =
+      forty(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})");
+  const std::string bytes = forty(R"({"type": "ByteLevel"})");
+  const std::pair<const char*, std::string> kChains[] = {{"a", doubles}, {"\xc3\xa9", bytes}};
+  for (const auto& [text, steps] : kChains) {
+    const auto normalizer = read_normalizer(
+        parse_json(R"({"type": "Sequence", "normalizers": [)" + steps + "]}", "t.json"));
+    EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&, &given = text] {
+      AlignedText grown{given, {}, 0};
+      normalizer->apply(grown);
+    }));
+  }
+  const auto pre_tokenizer = read_pre_tokenizer(
+      parse_json(R"({"type": "Sequence", "pretokenizers": [)" + bytes + "]}", "t.json"));
+  EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&] {
+    Words words = whole("\xc3\xa9");
+    pre_tokenizer->apply(words);
+  }));
+}
+
+/// The map's text for "a" is said to begin within the only text, which is "é".
+TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
+  const auto map =
+      read_normalizer(parse_json(R"({"type": "Precompiled", "precompiled_charsmap": "iAE)" +
+                                     std::string(515, 'A') + R"(EAAIBhBQAAw6kA"})",
+                                 "t.json"));
+  EXPECT_EQ(normalized(*map, "ab").text.text, "ab");
+}
+
+TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
+  const auto normalizer = [](const char* spec) {
+    return [=] { read_normalizer(parse_json(spec, "t.json")); };
+  };
+  const auto pre_tokenizer = [](const char* spec) {
+    return [=] { read_pre_tokenizer(parse_json(spec, "t.json")); };
+  };
+  expect_refused(normalizer(R"({"type": "Magic"})"), "t.json: type: must be Bert");
+  expect_refused(normalizer(R"({"type": "Magic"})"), "got the text 'Magic'");
+  expect_refused(normalizer(R"({})"), "type");
+  expect_refused(normalizer(R"({"type": "Sequence", "normalizers": [{"type": "X"}]})"),
+                 "normalizers[0].type");
+  const auto map = [&](const std::string& base64) {
+    const std::string spec =
+        R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64 + "\"}";
+    return [=] { read_normalizer(parse_json(spec, "t.json")); };
+  };
+  expect_refused(map("a*=="), "must be base64, got '*' at byte 1");
+  expect_refused(
+      map(""),
+      "precompiled_charsmap: the trie must have 4, 8, ... bytes inside of the map's 0, got 0");
+  expect_refused(map("/////w=="), "got 4294967295");
+  expect_refused(map("BAAAAAAAAAD/"), "texts must be UTF-8, got '\\xff'");
+
+  expect_refused(pre_tokenizer(R"({"type": "UnicodeScripts"})"), "got the text 'UnicodeScripts'");
+  expect_refused(pre_tokenizer(R"({"type": "Punctuation", "behavior": "removed"})"),
+                 "behavior: must be Removed, Isolated");
+  expect_refused(pre_tokenizer(R"({"type": "Metaspace", "replacement": "ab"})"),
+                 "replacement: must be one character");
+  expect_refused(
+      pre_tokenizer(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"})"),
+      "prepend_scheme: must be always, first or never");
+}
+
+}  // namespace
+}  // namespace tessera::text

@@ -1,0 +1,331 @@
+#include "models/text/detail/subword_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "models/text/detail/byte_pair.h"
+#include "models/text/detail/unigram.h"
+#include "models/text/detail/word_piece.h"
+#include "tensor/random.h"
+#include "tests/support/errors.h"
+
+namespace tessera::text {
+namespace {
+
+using test::throws;
+
+std::unique_ptr<SubwordModel> model_of(const std::string& json) {
+  return read_subword_model(parse_json(json, "model.json"));
+}
+
+/// The tokens of a word: "number:begin-end number:begin-end".
+std::string tokenized(const SubwordModel& model, std::string_view word) {
+  std::vector<Piece> pieces;
+  model.tokenize(word, pieces);
+  std::ostringstream out;
+  for (const Piece& piece : pieces) {
+    out << (out.tellp() > 0 ? " " : "") << piece.id << ':' << piece.bytes.begin << '-'
+        << piece.bytes.end;
+  }
+  return out.str();
+}
+
+// Numbers have holes and another order than the tokens; accents are of two bytes.
+constexpr const char* kWordPiece = R"({"type": "WordPiece", "max_input_chars_per_word": 12,
+  "vocab": {"[UNK]": 9, "un": 1, "##believ": 2, "##able": 3, "unb": 4, "##": 5, "caf": 6,
+            "##\u00e9": 7, "##a": 8, "a": 12}})";
+constexpr const char* kWordLevel =
+    R"({"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "cat": 1, "cats": 2}})";
+constexpr const char* kPairs = R"({"type": "BPE",
+  "vocab": {"a": 0, "b": 1, "c": 2, "aa": 3, "aab": 4, "bc": 5, "abc": 6, "ab": 7},
+  "merges": [["a", "a"], ["aa", "b"], ["b", "c"], ["a", "bc"], ["a", "b"], ["ab", "c"]]})";
+constexpr const char* kAffixes = R"({"type": "BPE", "unk_token": "<unk>", "fuse_unk": true,
+  "continuing_subword_prefix": "@", "end_of_word_suffix": "</w>",
+  "vocab": {"<unk>": 0, "a": 1, "@b": 2, "@c</w>": 3, "ab": 4, "abc</w>": 5, "a</w>": 6},
+  "merges": ["#version: 0.2", "a @b", "ab @c</w>"]})";
+constexpr const char* kBytes = R"({"type": "BPE", "unk_token": "<unk>", "byte_fallback": true,
+  "ignore_merges": true, "dropout": 0.0,
+  "vocab": {"<unk>": 0, "a": 1, "<0xC3>": 2, "<0xA9>": 3, "aab": 4, "b": 5}, "merges": []})";
+constexpr const char* kUnigram = R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0],
+  ["a", -1], ["b", -2], ["ab", -3], ["abc", -2.5], ["c", -8], ["aa", -2], ["bb", -4.5], ["ab", -3]]})";
+// Unknown characters are worth more than the piece of two of them.
+constexpr const char* kUnigramBytes = R"({"type": "Unigram", "unk_id": 0, "byte_fallback": true,
+  "vocab": [["<unk>", 60], ["a", 60], ["<0xC3>", 60], ["<0xA9>", 60], ["xy", 70], ["yz", 200]]})";
+
+/// What the tokenizers library (0.23.2) makes of them.
+TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
+  const struct {
+    const char* model;
+    const char* word;
+    const char* tokens;
+  } cases[] = {
+      {kWordPiece, "unbelievable", "9:0-12"},
+      {kWordPiece, "unbeliev", "9:0-8"},
+      {kWordPiece, "unable", "1:0-2 3:2-6"},
+      {kWordPiece, "caf\u00e9", "6:0-3 7:3-5"},
+      {kWordPiece, "un##", "9:0-4"},
+      {kWordPiece, "##", "5:0-2"},
+      {kWordPiece, "##a", "8:0-3"},
+      {kWordPiece, "a##", "9:0-3"},
+      {kWordPiece, "aaaaaaaaaaaa",
+       "12:0-1 8:1-2 8:2-3 8:3-4 8:4-5 8:5-6 8:6-7 8:7-8 8:8-9 8:9-10 8:10-11 8:11-12"},
+      {kWordPiece, "aaaaaaaaaaaaa", "9:0-13"},
+      {kWordLevel, "cat", "1:0-3"},
+      {kWordLevel, "cats", "2:0-4"},
+      {kWordLevel, "ca", "0:0-2"},
+      {kPairs, "aaaa", "3:0-2 3:2-4"},
+      {kPairs, "aaaaa", "3:0-2 3:2-4 0:4-5"},
+      {kPairs, "aab", "4:0-3"},
+      {kPairs, "abc", "6:0-3"},
+      {kPairs, "aabc", "4:0-3 2:3-4"},
+      {kPairs, "bxc", "5:0-2"},
+      {kPairs, "xyz", ""},
+      {kPairs, "abcabcaa", "6:0-3 6:3-6 3:6-8"},
+      {kAffixes, "abc", "5:0-3"},
+      {kAffixes, "a", "6:0-1"},
+      {kAffixes, "abca", "4:0-2 0:2-4"},
+      {kAffixes, "xya", "0:0-3"},
+      {kAffixes, "axxc", "1:0-1 0:1-3 3:3-4"},
+      {kAffixes, "ab", "1:0-1 0:1-2"},
+      {kBytes, "aab", "4:0-3"},
+      {kBytes, "a\u00e9b", "1:0-1 2:1-3 3:1-3 5:3-4"},
+      {kBytes, "\u00e8\u00e9a", "2:0-2 3:0-2 0:2-4 1:4-5"},
+      {kBytes, "xya", "0:0-1 0:1-2 1:2-3"},
+      {kUnigram, "ab", "8:0-2"},
+      {kUnigram, "abc", "4:0-3"},
+      {kUnigram, "abb", "8:0-2 2:2-3"},
+      {kUnigram, "aaa", "1:0-1 6:1-3"},
+      {kUnigram, "xaxxb", "0:0-1 1:1-2 0:2-4 2:4-5"},
+      {kUnigram, "a<unk>x", "1:0-1 0:1-7"},
+      {kUnigram, "cab", "5:0-1 8:1-3"},
+      {kUnigramBytes, "a\u00e9", "1:0-1 2:1-3 3:1-3"},
+      {kUnigramBytes, "axya", "1:0-1 4:1-3 1:3-4"},
+      {kUnigramBytes, "\u00e9\u00e8a", "0:0-4 1:4-5"},
+      {kUnigramBytes, "xx", "0:0-2"},
+      {kUnigramBytes, "xyy", "0:0-3"},
+      {kUnigramBytes, "xyz", "0:0-1 5:1-3"},
+  };
+  for (const auto& c : cases) {
+    const auto model = model_of(c.model);
+    EXPECT_EQ(tokenized(*model, c.word), c.tokens) << c.word << " in " << c.model;
+    EXPECT_EQ(tokenized(*model, c.word), c.tokens) << "again " << c.word;
+    EXPECT_EQ(tokenized(*model, ""), "");
+  }
+}
+
+TEST(SubwordModel, KnowsItsTokensAndOldFiles) {
+  EXPECT_EQ(model_of(kWordPiece)->tokens(),
+            (TokenList{"", "un", "##believ", "##able", "unb", "##", "caf", "##\xc3\xa9", "##a",
+                       "[UNK]", "", "", "a"}));
+  EXPECT_EQ(model_of(kUnigram)->tokens()[4], "abc");
+  for (const char* json : {kWordLevel, kPairs, kUnigram}) {  // which did not name their kind
+    const std::string text = json;
+    const std::size_t begin = text.find("\"type\"");
+    const std::string untyped = text.substr(0, begin) + text.substr(text.find(',', begin) + 1);
+    EXPECT_EQ(tokenized(*model_of(untyped), "cat"), tokenized(*model_of(text), "cat")) << untyped;
+  }
+}
+
+std::string file_error_of(const std::string& json) {
+  try {
+    model_of(json);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(SubwordModel, RefusesWhatIsNoModel) {
+  const struct {
+    const char* json;
+    const char* error;
+  } cases[] = {
+      {R"({"type": "Char", "vocab": {}})",
+       "model.json: type: must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
+      {R"({"type": "WordPiece"})", "vocab"},
+      {R"({"type": "WordPiece", "vocab": ["a"]})", "vocab: must be an object"},
+      {R"({"type": "WordPiece", "vocab": {"a": -1}})", "vocab.a: must be an integer from 0 to"},
+      {R"({"type": "WordPiece", "vocab": {"a": 9000000000}})", "vocab.a: must be an integer"},
+      {R"({"type": "WordPiece", "vocab": {"a": "1"}})", "vocab.a: must be an integer"},
+      {R"({"type": "WordPiece", "vocab": {"a": 1, "b": 1}})",
+       "vocab.b: tokens must have different numbers, got 1 for 'a' too"},
+      {R"({"type": "BPE", "vocab": {"a": 1}, "merges": ["a a"]})",
+       "merge 0 of 'a' and 'a': 'aa' must be a token"},
+      {R"({"type": "BPE", "vocab": {"a": 1}, "merges": ["a  a"]})",
+       "merges[0]: must be two tokens"},
+      {R"({"type": "BPE", "vocab": {"a": 1}, "merges": [["a"]]})", "merges[0]: must be a text"},
+      {R"({"type": "BPE", "vocab": {"a": 1, "aa": 2}, "merges": ["a a"],
+           "continuing_subword_prefix": "##"})",
+       "the second token must have the prefix '##', got 'a'"},
+      {R"({"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1})", "dropout: must be 0"},
+      {R"({"type": "Unigram", "vocab": {"a": 1}})", "vocab: must be a list"},
+      {R"({"type": "Unigram", "vocab": [["a"]]})", "vocab[0]: must be a piece and its score"},
+      {R"({"type": "Unigram", "vocab": [["a", "b"]]})", "vocab[0][1]: must be a number"},
+      {R"({"type": "Unigram", "unk_id": 1, "vocab": [["a", 1]]})", "unk_id: must be an integer"},
+  };
+  for (const auto& c : cases) {
+    const std::string error = file_error_of(c.json);
+    EXPECT_TRUE(error.starts_with("model.json: ")) << error;
+    EXPECT_NE(error.find(c.error), std::string::npos) << error << "\nwanted " << c.error;
+  }
+  // A megabyte of the letter would take a thousand times as long as its size, or more.
+  const std::string token(1001, 'a');
+  const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
+  const std::string says = "tokens must have at most 1000 bytes, got 100";
+  EXPECT_NE(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})").find(says),
+            std::string::npos);
+  EXPECT_EQ(tokenized(*model_of(pieces + "}"), "a"), "0:0-1");
+  EXPECT_NE(file_error_of(R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})")
+                .find(says),
+            std::string::npos);
+}
+
+TEST(SubwordModel, NeedsAnUnknownTokenForUnknownWords) {
+  for (const char* json :
+       {R"({"type": "WordPiece", "vocab": {"a": 0}})",
+        R"({"type": "WordLevel", "vocab": {"a": 0}})",
+        R"({"type": "Unigram", "vocab": [["a", 0]]})",
+        R"({"type": "BPE", "unk_token": "?", "vocab": {"a": 0}, "merges": []})"}) {
+    const auto model = model_of(json);
+    EXPECT_EQ(tokenized(*model, "a"), "0:0-1");
+    EXPECT_TRUE(throws("encode", {"unknown token"}, [&] { tokenized(*model, "x"); })) << json;
+  }
+}
+
+/// A random word of the first letters of the alphabet.
+std::string random_word(Rng& rng, std::uint32_t letters, std::uint32_t longest) {
+  std::string word;
+  for (std::uint32_t i = 1 + rng.next_u32() % longest; i > 0; --i) {
+    word += static_cast<char>('a' + rng.next_u32() % letters);
+  }
+  return word;
+}
+
+/// The definition: joins the pair of lowest rank, the leftmost of several, until none is left.
+std::vector<std::string> naive_merges(const std::string& word, const Merges& merges) {
+  std::vector<std::string> parts;
+  for (const char c : word) parts.emplace_back(1, c);
+  for (;;) {
+    std::size_t best = merges.size(), place = 0;
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+      const auto found =
+          std::find(merges.begin(), merges.begin() + static_cast<std::ptrdiff_t>(best),
+                    std::pair(parts[i], parts[i + 1]));
+      const auto rank = static_cast<std::size_t>(found - merges.begin());
+      if (rank < best) best = rank, place = i;
+    }
+    if (best == merges.size()) return parts;
+    parts[place] += parts[place + 1];
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+}
+
+TEST(BytePair, JoinsAsItsDefinitionSays) {
+  Rng rng(1, 0);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::string> vocabulary = {"a", "b", "c"};
+    Merges merges;
+    for (int i = 0; i < 12; ++i) {
+      const std::string left = vocabulary[rng.next_u32() % vocabulary.size()];
+      const std::string right = vocabulary[rng.next_u32() % vocabulary.size()];
+      const std::string both = left + right;
+      if (std::find(vocabulary.begin(), vocabulary.end(), both) != vocabulary.end()) continue;
+      vocabulary.push_back(both);
+      merges.emplace_back(left, right);
+    }
+    const BytePair model(vocabulary, merges);
+    for (int i = 0; i < 20; ++i) {
+      const std::string word = random_word(rng, 3, 30);
+      std::vector<Piece> pieces;
+      model.tokenize(word, pieces);
+      std::vector<std::string> parts;
+      for (const Piece& piece : pieces) {
+        parts.emplace_back(model.tokens()[piece.id]);
+      }
+      EXPECT_EQ(parts, naive_merges(word, merges)) << word;
+    }
+  }
+}
+
+TEST(Trie, FindsWhatAMapFinds) {
+  Rng rng(2, 0);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 4000; ++i) {  // some share long beginnings, some have every byte
+    std::string key = random_word(rng, i % 3 == 0 ? 2 : 26, i % 5 == 0 ? 40 : 4);
+    if (i % 4 == 0) key += static_cast<char>(rng.next_u32() % 256);
+    if (i % 7 == 0) key = key + key.back();
+    keys.push_back(key);
+  }
+  std::map<std::string, index_t> map;
+  for (std::size_t i = 0; i < keys.size(); ++i) map[keys[i]] = static_cast<index_t>(i);
+  const Trie trie{TokenList(keys)};
+  for (const std::string& key : keys) {
+    EXPECT_EQ(trie.find(key), map.at(key));
+    const std::string more = key + "zz";
+    Trie::Match longest;
+    std::size_t shorter = 0;
+    for (std::size_t size = 1; size <= more.size(); ++size) {
+      const auto found = map.find(more.substr(0, size));
+      EXPECT_EQ(trie.find(more.substr(0, size)), found == map.end() ? -1 : found->second);
+      if (found == map.end()) continue;
+      longest = {size, found->second};
+      ++shorter;
+    }
+    EXPECT_EQ(trie.longest(Trie::kRoot, more).size, longest.size);
+    EXPECT_EQ(trie.longest(Trie::kRoot, more).value, longest.value);
+    trie.each_prefix(more, [&](std::size_t, index_t) { --shorter; });
+    EXPECT_EQ(shorter, 0u);
+  }
+  EXPECT_EQ(Trie(TokenList()).find("a"), Trie::kNoValue);
+  EXPECT_EQ(Trie(TokenList()).find(""), Trie::kNoValue);
+}
+
+/// Quadratic time would take minutes.
+TEST(SubwordModel, TakesLinearTimeForALongWord) {
+  constexpr index_t kLong = 1'000'000;
+  const std::string word(kLong, 'a');
+  const auto pairs = model_of(kPairs);
+  const auto unigram = model_of(kUnigram);
+  const WordPiece pieces({"a", "##aa", "##a"}, {.most_characters = 2 * kLong});
+  std::vector<Piece> tokens;
+  pairs->tokenize(word, tokens);
+  EXPECT_EQ(std::ssize(tokens), kLong / 2);
+  tokens.clear();
+  unigram->tokenize(word, tokens);
+  EXPECT_EQ(tokens.back().bytes.end, kLong);
+  tokens.clear();
+  pieces.tokenize(word, tokens);
+  EXPECT_EQ(std::ssize(tokens), 1 + kLong / 2);
+  const std::string key(100'000, 'b');  // as deep as a trie gets
+  EXPECT_EQ(Trie({"a", key}).find(key), 1);
+}
+
+TEST(SubwordModel, RemembersWordsForSeveralThreads) {
+  std::unique_ptr<SubwordModel> fresh;
+  std::vector<std::string> words;
+  std::vector<std::string> expected;
+  Rng rng(3, 0);
+  for (int i = 0; i < 3000; ++i) {
+    if (i % 10 == 0) fresh = model_of(kPairs);  // which remembers little
+    words.push_back(random_word(rng, 3, 12));
+    expected.push_back(tokenized(*fresh, words.back()));
+  }
+  const auto shared = model_of(kPairs);
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (int& count : wrong) {
+    threads.emplace_back([&] {
+      for (std::size_t i = 0; i < words.size(); ++i)
+        count += tokenized(*shared, words[i]) != expected[i];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+}  // namespace
+}  // namespace tessera::text

@@ -1,0 +1,98 @@
+#include "models/text/detail/subword_trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "tests/support/errors.h"
+
+namespace tessera::text {
+namespace {
+
+using test::throws;
+
+WordCounts counts_of(const std::string& text) {
+  WordCounts counts;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) ++counts[word];
+  return counts;
+}
+
+std::string listed(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text += (text.empty() ? "" : " ") + token;
+  return text;
+}
+
+std::string listed(const Merges& merges) {
+  std::string text;
+  for (const auto& [left, right] : merges) {
+    text += (text.empty() ? "" : ", ") + left + ' ' + right;
+  }
+  return text;
+}
+
+// Many pairs are equally frequent, and some overlap themselves.
+constexpr const char* kText =
+    "she sells sea shells by the sea shore the shells she sells are sea shells aaaaaaa aaa banana "
+    "bananas";
+
+/// What the tokenizers library (0.23.2) learns.
+TEST(LearnSubwords, LearnsTheMergesOfTheTokenizersLibrary) {
+  const LearnedSubwords learned = learn_subwords(counts_of(kText), {});
+  EXPECT_EQ(listed(learned.merges),
+            "a a, h e, l l, s e, s he, ll s, a n, se a, she lls, b an, r e, t he, aa a, se lls, "
+            "an a, ban ana, a re, b y, h o, s ho, aa aa, banana s, sho re, aaaa aaa");
+  EXPECT_EQ(listed(learned.tokens),
+            "a b e h l n o r s t y aa he ll se she lls an sea shells ban re the aaa sells ana "
+            "banana are by ho sho aaaa bananas shore aaaaaaa");
+}
+
+TEST(LearnSubwords, StopsWhereTheOptionsSay) {
+  const WordCounts counts = counts_of(kText);
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 14}).merges), "a a, h e, l l");
+  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 6}).merges), "a a, h e");
+  const LearnedSubwords all = learn_subwords(counts, {.vocabulary_size = 0});
+  EXPECT_EQ(all.tokens, learn_subwords(counts, {}).tokens);
+  const LearnedSubwords small =
+      learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}});
+  EXPECT_EQ(listed(small.tokens), "[X] a b e h l n o r s t y");
+  EXPECT_TRUE(small.merges.empty());
+  // Models would not read longer ones again.
+  std::size_t longest = 0;
+  for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {}).tokens) {
+    longest = std::max(longest, token.size());
+  }
+  EXPECT_GT(longest, 500U);
+  EXPECT_LE(longest, 1000U);
+}
+
+TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
+  const WordCounts counts = {{"ab", 5}, {"xab", 1}, {"b\xc3\xa9", 2}};
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .alphabet = {"z", "a"}}).tokens),
+            "a b x z \xc3\xa9");
+  // Of the rarest characters the one with the highest code point goes first.
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .most_characters = 2}).tokens),
+            "a b");
+  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.most_characters = 1}).tokens), "a");
+  const LearnedSubwords pieces =
+      learn_subwords(counts, {.min_count = 2, .prefix = "##", .suffix = "."});
+  EXPECT_EQ(listed(pieces.tokens), "a b x \xc3\xa9 ##b. ##\xc3\xa9. ##a ab. b\xc3\xa9.");
+  EXPECT_EQ(listed(pieces.merges), "a ##b., b ##\xc3\xa9.");
+}
+
+TEST(LearnSubwords, RefusesWhatItCannotCount) {
+  EXPECT_TRUE(throws("learn_subwords", {"must be at least 0", "-1"},
+                     [] { learn_subwords({}, {.min_count = -1}); }));
+  EXPECT_TRUE(throws("learn_subwords", {"counts of words must be at least 0, got -2"}, [] {
+    learn_subwords({{"a", -2}}, {});
+  }));
+  EXPECT_TRUE(throws("split_characters", {"must be UTF-8"}, [] {
+    learn_subwords({{"\xff", 1}}, {});
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::text

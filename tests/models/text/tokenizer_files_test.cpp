@@ -1,0 +1,136 @@
+#include "models/text/detail/tokenizer_files.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/text/tokenizers.h"
+#include "tests/support/file_support.h"
+
+namespace tessera::text {
+namespace {
+
+using test::file_error;
+using test::TemporaryFolder;
+using Ids = std::vector<index_t>;
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+const std::string kVocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncaf\n##e\n##\xc3\xa9\nThe\n";
+const std::string kSavedPieces =
+    R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"h":4,"i":5,"hi":6,"Ġ":7,"Ġhi":8,"<mask>":9})";
+const std::string kMerges = "#version: 0.2\nh i\nĠ hi\n";
+
+PipelineTokenizer load(const TemporaryFolder& folder, const Files& files) {
+  for (const auto& [name, text] : files) folder.write(name, text);
+  return load_pipeline_tokenizer(folder.path());
+}
+
+TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
+  const TemporaryFolder folder;
+  const PipelineTokenizer bert = load(folder, {{"vocab.txt", kVocabulary}});
+  EXPECT_EQ(bert.encode("The caf\xc3\xa9").ids, (Ids{2, 5, 6, 7, 3}));
+  EXPECT_EQ(bert.encode("[MASK]").ids, (Ids{2, 4, 3}));
+  EXPECT_EQ(bert.encode_pair("the", "the").types, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(bert.special(), (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
+  EXPECT_EQ(bert.settings().continuing_prefix, "##");
+  EXPECT_EQ(bert.settings().max_length, 0);
+  const PipelineTokenizer cased = load(
+      folder,
+      {{"tokenizer_config.json",
+        R"({"do_lower_case":false,"model_max_length":512,"tokenizer_class":"BertTokenizer"})"}});
+  EXPECT_EQ(cased.encode("The caf\xc3\xa9").ids, (Ids{2, 9, 6, 8, 3}));
+  EXPECT_EQ(cased.settings().max_length, 512);
+  EXPECT_TRUE(cased.settings().feeds_types);
+}
+
+TEST(TokenizerFiles, TakeTheLastOfEqualTokensAndNoEmptyOnes) {
+  const TemporaryFolder folder;
+  const PipelineTokenizer bert = load(folder, {{"vocab.txt", kVocabulary + "\r\nthe\n"}});
+  EXPECT_EQ(bert.encode("the").ids, (Ids{2, 11, 3}));
+  EXPECT_EQ(bert.size(), 12);
+  EXPECT_EQ(bert.token(5), "");
+}
+
+TEST(TokenizerFiles, MakeAByteLevelTokenizerOfMerges) {
+  const TemporaryFolder folder;
+  const PipelineTokenizer roberta = load(
+      folder,
+      {{"vocab.json", kSavedPieces},
+       {"merges.txt", kMerges},
+       {"tokenizer_config.json", R"({"model_max_length":1e30,"tokenizer_class":"RobertaTokenizer",
+                 "padding_side":"left","truncation_side":"left","mask_token":{"content":"<mask>"}})"}});
+  EXPECT_EQ(roberta.encode("hi hi <mask>").ids, (Ids{0, 6, 8, 9, 2}));
+  EXPECT_EQ(roberta.encode("hi hi").offsets, (std::vector<Span>{{0, 0}, {0, 2}, {3, 5}, {0, 0}}));
+  EXPECT_EQ(roberta.encode_pair("hi", "hi").ids, (Ids{0, 6, 2, 2, 6, 2}));
+  EXPECT_EQ(roberta.settings(),
+            (TokenizerSettings{.feeds_types = false, .padding = Side::kLeft, .cut = Side::kLeft}));
+  EXPECT_EQ(roberta.decode_text(roberta.encode("hi hi").ids), "hi hi");
+}
+
+TEST(TokenizerFiles, LetTheConfigurationOfABertChangeItsNormalizer) {
+  const TemporaryFolder folder;
+  const std::string text = load(folder, {{"vocab.txt", kVocabulary}}).to_text();
+  folder.write("tokenizer.json", text);
+  const auto ids = [&](const std::string& config) {
+    return load(folder, {{"tokenizer_config.json", config}}).encode("The caf\xc3\xa9").ids;
+  };
+  EXPECT_EQ(ids("{}"), (Ids{2, 5, 6, 7, 3}));
+  EXPECT_EQ(ids(R"({"do_lower_case":false,"tokenizer_class":"BertTokenizer"})"),
+            (Ids{2, 9, 6, 8, 3}));
+  EXPECT_EQ(ids(R"({"strip_accents":false,"tokenizer_class":"BertTokenizerFast"})"),
+            (Ids{2, 5, 6, 8, 3}));
+  EXPECT_EQ(ids(R"({"do_lower_case":false,"tokenizer_class":"PreTrainedTokenizerFast"})"),
+            (Ids{2, 5, 6, 7, 3}));
+}
+
+TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
+  const TemporaryFolder folder;
+  const PipelineTokenizer bert = load(
+      folder,
+      {{"vocab.txt", kVocabulary},
+       {"tokenizer_config.json", R"({"mask_token":"the"})"},
+       {"special_tokens_map.json", R"({"mask_token":"[MASK]","pad_token":{"content":"[UNK]"}})"}});
+  EXPECT_EQ(bert.special().mask, 5);
+  EXPECT_EQ(bert.special().pad, 1);
+}
+
+TEST(TokenizerFiles, SayWhatIsWrong) {
+  const std::vector<std::pair<Files, std::vector<std::string>>> bad = {
+      {{}, {"must have a tokenizer", "vocab.txt"}},
+      {{{"vocab.json", kSavedPieces}}, {"merges.txt"}},
+      {{{"vocab.txt", "a\nb\n"}}, {"vocab.txt", "'<unk>'"}},
+      {{{"vocab.json", R"({"a":"x"})"}, {"merges.txt", kMerges}}, {"vocab.json", "a", "'x'"}},
+      {{{"vocab.txt", kVocabulary}, {"tokenizer_config.json", R"({"padding_side":"up"})"}},
+       {"tokenizer_config.json: padding_side", "'left' or 'right'", "'up'"}},
+      {{{"vocab.txt", kVocabulary}, {"tokenizer_config.json", R"({"model_max_length":"long"})"}},
+       {"tokenizer_config.json: model_max_length", "'long'"}},
+      {{{"vocab.txt", kVocabulary}, {"tokenizer_config.json", R"({"model_max_length":-2})"}},
+       {"model_max_length", "-2"}},
+      {{{"vocab.txt", kVocabulary},
+        {"tokenizer_config.json", R"({"added_tokens_decoder":{"x":{"content":"y"}}})"}},
+       {"added_tokens_decoder.x", "a number"}},
+      {{{"tokenizer.json", "[]"}}, {"tokenizer.json"}}};
+  for (const auto& [files, says] : bad) {
+    const TemporaryFolder folder;
+    const std::string error = file_error([&, &chosen = files] { load(folder, chosen); });
+    for (const std::string& word : says) {
+      EXPECT_NE(error.find(word), std::string::npos) << error << "\n  does not say " << word;
+    }
+  }
+}
+
+TEST(LoadTokenizer, TakesFilesAndFolders) {
+  const TemporaryFolder folder;
+  const std::string text = load(folder, {{"vocab.txt", kVocabulary}}).to_text();
+  const Ids ids = {2, 5, 3};
+  EXPECT_EQ(load_tokenizer(folder.path())->encode("the").ids, ids);
+  EXPECT_EQ(load_tokenizer(folder.write("some.json", text))->encode("the").ids, ids);
+  load_tokenizer(folder.path())->save(folder.path() / "saved");
+  EXPECT_EQ(load_tokenizer(folder.path() / "saved")->encode("the").ids, ids);
+}
+
+}  // namespace
+}  // namespace tessera::text
