@@ -22,18 +22,18 @@ function(mpi_test name processes)
     ENVIRONMENT "${mpi_environment}" TIMEOUT 60 PROCESSORS ${processes} RESOURCE_LOCK mpirun)
 endfunction()
 
-tessera_test(mpi LIBRARY mpi FILES nn/training/mpi/mpi)
+tessera_test(mpi LIBRARY mpi FILES training/mpi/mpi)
 foreach(processes IN ITEMS 1 2 3)
   mpi_test(${processes} ${processes}
     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${processes} $<TARGET_FILE:mpi_test> --gtest_brief=1)
 endforeach()
 
-add_executable(lost_process nn/training/mpi/lost_process.cpp)
+add_executable(lost_process training/mpi/lost_process.cpp)
 set_target_properties(lost_process PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 target_link_libraries(lost_process PRIVATE tessera::mpi)
 tessera_target(lost_process)
 foreach(how IN ITEMS killed ended thrown left left_unanswered foreign)
   mpi_test(${how} 1  # mostly asleep
     ${CMAKE_COMMAND} -DHOW=${how} -DMPIEXEC=${MPIEXEC_EXECUTABLE} -DFLAG=${MPIEXEC_NUMPROC_FLAG}
-    -DPROGRAM=$<TARGET_FILE:lost_process> -P ${CMAKE_CURRENT_SOURCE_DIR}/nn/training/mpi/lost_process.cmake)
+    -DPROGRAM=$<TARGET_FILE:lost_process> -P ${CMAKE_CURRENT_SOURCE_DIR}/training/mpi/lost_process.cmake)
 endforeach()
