@@ -7,9 +7,9 @@ namespace tessera::models {
 namespace {
 
 std::optional<Head> make_head(const std::optional<HeadOptions>& options,
-                              const EncoderOptions& encoder, Rng& rng) {
+                              const EncoderOptions& encoder, const nn::Source& from) {
   if (!options) return {};
-  return Head(*options, encoder, rng);
+  return Head(*options, encoder, from);
 }
 
 template <class Options>
@@ -21,12 +21,13 @@ const Options& checked(const char* op, const Options& options) {
 
 }  // namespace
 
-SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options, Rng& rng)
-    : encode(checked("SequenceClassifier", options).tokens, rng),
+SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
+                                       const nn::Source& from)
+    : encode(checked("SequenceClassifier", options).tokens, from),
       pooling(options.pooling),
-      head(make_head(options.head, options.tokens.encoder, rng)),
+      head(make_head(options.head, options.tokens.encoder, from["head"])),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.width(), options.classes, rng) {}
+      classifier(options.tokens.encoder.width(), options.classes, from["classifier"]) {}
 
 Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
   return classify(encode(tokens), tokens);
@@ -37,11 +38,11 @@ Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens)
   return classifier(dropout(head ? (*head)(pooled) : pooled));
 }
 
-TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, Rng& rng)
-    : encode(checked("TokenClassifier", options).tokens, rng),
-      head(make_head(options.head, options.tokens.encoder, rng)),
+TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, const nn::Source& from)
+    : encode(checked("TokenClassifier", options).tokens, from),
+      head(make_head(options.head, options.tokens.encoder, from["head"])),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.width(), options.classes, rng) {}
+      classifier(options.tokens.encoder.width(), options.classes, from["classifier"]) {}
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
   const auto [x, packed] = encode.packed(tokens);

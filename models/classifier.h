@@ -43,7 +43,8 @@ struct SequenceClassifier {
   nn::Dropout dropout;
   nn::Linear classifier;
 
-  explicit SequenceClassifier(const SequenceClassifierOptions& options, Rng& rng = default_rng());
+  explicit SequenceClassifier(const SequenceClassifierOptions& options,
+                              const nn::Source& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
@@ -83,7 +84,8 @@ struct TokenClassifier {
   nn::Dropout dropout;
   nn::Linear classifier;
 
-  explicit TokenClassifier(const TokenClassifierOptions& options, Rng& rng = default_rng());
+  explicit TokenClassifier(const TokenClassifierOptions& options,
+                           const nn::Source& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

@@ -68,9 +68,9 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
   return std::vector<EncoderLayerOptions>(static_cast<std::size_t>(count), layer);
 }
 
-nn::Norm make_norm(const EncoderOptions& options) {
-  return options.layers.empty() ? nn::Norm({.width = options.width()})
-                                : make_norm(options.layers.back());
+nn::NormOptions norm_options(const EncoderOptions& options) {
+  if (options.layers.empty()) return {.width = options.width()};
+  return norm_options(options.layers.back());
 }
 
 namespace {
@@ -91,7 +91,7 @@ class RotaryTables {
 
 }  // namespace
 
-Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order) {
+Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(options.order) {
   for (const index_t number : order) {
     require(0 <= number && number < std::ssize(options.layers), "Encoder",
             "order must hold numbers of the ", options.layers.size(), " layers, got ", number);
@@ -106,12 +106,12 @@ Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order)
   for (const EncoderLayerOptions& layer : options.layers) {
     EncoderLayerOptions but_rotary = layer;
     but_rotary.attention.rotary.reset();
-    layers.emplace_back(but_rotary, rng);
+    layers.emplace_back(but_rotary, from[str_cat("layers.", layers.size())]);
     if (!layer.attention.rotary) continue;
     layers.back().self_attn.rotary =
         tables.of(*layer.attention.rotary, layer.d_model / layer.nhead);
   }
-  if (options.final_norm) norm.emplace(make_norm(options));
+  if (options.final_norm) norm.emplace(norm_options(options), from["norm"]);
   if (!options.relative_position) return;
   require(!layers.empty(), "Encoder", "relative_position needs at least 1 layer, got none");
   const index_t heads = options.layers.front().nhead;
@@ -123,7 +123,7 @@ Encoder::Encoder(const EncoderOptions& options, Rng& rng) : order(options.order)
   }
   relative_position.emplace(
       nn::RelativePositionOptions{.num_heads = heads, .distances = *options.relative_position},
-      rng);
+      from["relative_attention_bias"]);
 }
 
 /// The inputs of the first layer.

@@ -25,8 +25,8 @@ struct EncoderOptions {
 /// `count` layers with the same options. **Errors**: a negative count.
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count);
 
-/// A norm of the last layer's kind; a layer norm if there is no layer.
-nn::Norm make_norm(const EncoderOptions& options);
+/// Options of a norm of the last layer's kind and width; of a layer norm if there is no layer.
+nn::NormOptions norm_options(const EncoderOptions& options);
 
 /// The output of an encoder and its attention weights: one tensor per layer, in the order
 /// in which the request chose layers. Of a stack with an `order` it chooses the order's places.
@@ -56,7 +56,7 @@ struct Encoder {
   std::optional<nn::RelativePositionBias> relative_position;  // of all layers
   std::vector<index_t> order;                                 // if empty, each layer once
 
-  explicit Encoder(const EncoderOptions& options, Rng& rng = default_rng());
+  explicit Encoder(const EncoderOptions& options, const nn::Source& from = default_rng());
 
   Tensor operator()(const EncoderInputs& inputs) const;
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const {

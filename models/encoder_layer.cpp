@@ -65,11 +65,11 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
 
 }  // namespace
 
-nn::Norm make_norm(const EncoderLayerOptions& options) {
-  return nn::Norm({.width = options.d_model,
-                   .kind = options.norm.kind,
-                   .eps = options.layer_norm_eps,
-                   .bias = options.norm.bias.value_or(options.bias)});
+nn::NormOptions norm_options(const EncoderLayerOptions& options) {
+  return {.width = options.d_model,
+          .kind = options.norm.kind,
+          .eps = options.layer_norm_eps,
+          .bias = options.norm.bias.value_or(options.bias)};
 }
 
 index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first) {
@@ -81,23 +81,24 @@ index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first)
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }
 
-EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, Rng& rng)
-    : self_attn(attention_of(checked(options)), rng),
-      feed_forward(feed_forward_of(options), rng),
-      norm2(make_norm(options)),
+EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source& from)
+    : self_attn(attention_of(checked(options)), from["self_attn"]),
+      feed_forward(feed_forward_of(options), from),
+      norm2(norm_options(options), from["norm2"]),
       dropout1(options.dropouts.attention_output.value_or(options.dropout)),
       dropout2(options.dropouts.feed_forward_output.value_or(options.dropout)),
       window(options.attention.window),
       placement(placement_of(options)),
       batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
-  if (placement != NormPlacement::kPreFeedForward) norm1.emplace(make_norm(options));
+  if (placement != NormPlacement::kPreFeedForward)
+    norm1.emplace(norm_options(options), from["norm1"]);
   if (window) window_mask(*window);  // throws now what it would in every call
   if (options.attention.relative_position) {
     relative_position.emplace(
         nn::RelativePositionOptions{.num_heads = options.nhead,
                                     .distances = *options.attention.relative_position},
-        rng);
+        from["relative_attention_bias"]);
   }
   if (options.attention.alibi) alibi.emplace(options.nhead);
 }

@@ -75,8 +75,8 @@ struct EncoderLayerOptions {
   DropoutDetails dropouts = {};
 };
 
-/// A norm of the layer's kind and width.
-nn::Norm make_norm(const EncoderLayerOptions& options);
+/// Options of a norm of the layer's kind and width.
+nn::NormOptions norm_options(const EncoderLayerOptions& options);
 
 /// The inputs of a layer, or of a stack of layers.
 struct EncoderInputs {
@@ -125,7 +125,7 @@ struct EncoderLayer {
   bool batch_first;
   bool gradient_checkpoint;
 
-  explicit EncoderLayer(const EncoderLayerOptions& options, Rng& rng = default_rng());
+  explicit EncoderLayer(const EncoderLayerOptions& options, const nn::Source& from = default_rng());
 
   Tensor operator()(const EncoderInputs& inputs) const;
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const {

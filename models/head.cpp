@@ -15,13 +15,13 @@ const HeadOptions& checked(const HeadOptions& options) {
 
 }  // namespace
 
-Head::Head(const HeadOptions& options, const EncoderOptions& encoder, Rng& rng)
+Head::Head(const HeadOptions& options, const EncoderOptions& encoder, const nn::Source& from)
     : dense({.in_features = encoder.width(),
              .out_features = encoder.width(),
              .bias = checked(options).bias},
-            rng),
+            from["dense"]),
       activation(options.activation) {
-  if (options.norm) norm.emplace(make_norm(encoder));
+  if (options.norm) norm.emplace(norm_options(encoder), from["norm"]);
 }
 
 Tensor Head::operator()(const Tensor& x) const {

@@ -27,7 +27,8 @@ struct Head {
   std::optional<nn::Norm> norm;
 
   /// A head on the vectors of an encoder with these options.
-  Head(const HeadOptions& options, const EncoderOptions& encoder, Rng& rng = default_rng());
+  Head(const HeadOptions& options, const EncoderOptions& encoder,
+       const nn::Source& from = default_rng());
 
   Tensor operator()(const Tensor& x) const;
 

@@ -1,6 +1,5 @@
 #include "models/masked_lm.h"
 
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/indexing.h"
 
@@ -8,32 +7,34 @@ namespace tessera::models {
 
 namespace {
 
-/// A norm of the last layer's kind, along another axis than the encoder's vectors have.
-nn::Norm norm_of_width(index_t width, const EncoderOptions& encoder) {
-  const nn::Norm norm = make_norm(encoder);
-  return nn::Norm(
-      {.width = width, .kind = norm.kind, .eps = norm.eps, .bias = norm.bias.defined()});
-}
-
 MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embedding_width,
-                                   Rng& rng) {
+                                   const nn::Source& from) {
   require_enum("MaskedLm", "activation", options.activation, nn::Activation::kSilu);
   const EncoderOptions& encoder = options.tokens.encoder;
+  nn::NormOptions norm = norm_options(encoder);
+  norm.width = embedding_width;
   return {.dense = nn::Linear({.in_features = encoder.width(),
                                .out_features = embedding_width,
                                .bias = options.dense_bias},
-                              rng),
-          .norm = norm_of_width(embedding_width, encoder),
+                              from["dense"]),
+          .norm = nn::Norm(norm, from["LayerNorm"]),
           .activation = options.activation};
 }
 
 }  // namespace
 
-MaskedLm::MaskedLm(const MaskedLmOptions& options, Rng& rng)
-    : encode(options.tokens, rng),
-      transform(make_transform(options, encode.embeddings.word.weight.size(1), rng)) {
-  if (options.bias) bias = zeros({options.tokens.vocabulary_size});
-  if (!options.tied) decoder = encode.embeddings.word.weight->clone();
+MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::Source& from)
+    : encode(options.tokens, from),
+      transform(make_transform(options, encode.embeddings.word.weight.size(1),
+                               from["cls.predictions.transform"])) {
+  const Tensor& words = encode.embeddings.word.weight;
+  if (options.bias) {
+    bias = from("cls.predictions.bias", {options.tokens.vocabulary_size}, nn::constant(0));
+  }
+  if (!options.tied) {
+    decoder = from("cls.predictions.decoder.weight", words.shape(),
+                   [&](const Shape&, Rng&) { return words.clone(); });
+  }
 }
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {

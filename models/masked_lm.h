@@ -59,7 +59,7 @@ struct MaskedLm {
   Tensor bias;     // undefined without one
   Weight decoder;  // (V, E); undefined where the embedding is in its place
 
-  explicit MaskedLm(const MaskedLmOptions& options, Rng& rng = default_rng());
+  explicit MaskedLm(const MaskedLmOptions& options, const nn::Source& from = default_rng());
 
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

@@ -53,12 +53,10 @@ double start_of_words(const TokenEncoderOptions& options) {
   return 1 / std::sqrt(static_cast<double>(embedding_width(options)));
 }
 
-nn::Norm norm_of_embeddings(const TokenEncoderOptions& options) {
-  const index_t width = embedding_width(options);
-  if (options.encoder.layers.empty()) return nn::Norm({.width = width});
-  EncoderLayerOptions layer = options.encoder.layers.back();
-  layer.d_model = width;
-  return make_norm(layer);
+nn::NormOptions norm_of_embeddings(const TokenEncoderOptions& options) {
+  nn::NormOptions result = norm_options(options.encoder);
+  result.width = embedding_width(options);
+  return result;
 }
 
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
@@ -83,11 +81,11 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
 
 }  // namespace
 
-TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rng)
+TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, const nn::Source& from)
     : word({.num_embeddings = checked(options).vocabulary_size,
             .embedding_dim = embedding_width(options),
             .std = start_of_words(options)},
-           rng),
+           from["word_embeddings"]),
       dropout(options.dropout),
       padding_id(options.padding_id) {
   const index_t width = embedding_width(options);
@@ -99,7 +97,7 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
                                         .input_scale = std::sqrt(static_cast<double>(width))});
       break;
     case Positions::kLearned:
-      learned.emplace(position_rows(options), width, rng);
+      learned.emplace(position_rows(options), width, from["position_embeddings"]);
       break;
     case Positions::kNone:
       break;
@@ -108,10 +106,12 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, Rng& rn
     type.emplace(
         nn::EmbeddingOptions{
             .num_embeddings = options.token_types, .embedding_dim = width, .std = kLearnedStd},
-        rng);
+        from["token_type_embeddings"]);
   }
-  if (options.embedding_norm) norm.emplace(norm_of_embeddings(options));
-  if (options.embedding_width) projection.emplace(width, options.encoder.width(), rng);
+  if (options.embedding_norm) norm.emplace(norm_of_embeddings(options), from["LayerNorm"]);
+  if (options.embedding_width) {
+    projection.emplace(width, options.encoder.width(), from["projection"]);
+  }
 }
 
 Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRows& packed) const {
@@ -140,8 +140,8 @@ EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows&
 
 }  // namespace
 
-TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, Rng& rng)
-    : embeddings(options, rng), encoder(options.encoder, rng) {}
+TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, const nn::Source& from)
+    : embeddings(options, from["embeddings"]), encoder(options.encoder, from["encoder"]) {}
 
 TokenEncoder::PackedOutput TokenEncoder::packed(const Tokens& tokens) const {
   const PackedRows packed = checked_packing(tokens);

@@ -71,7 +71,7 @@ struct TokenEncoder {
     std::optional<nn::Linear> projection;
     std::optional<index_t> padding_id;
 
-    Embeddings(const TokenEncoderOptions& options, Rng& rng);
+    Embeddings(const TokenEncoderOptions& options, const nn::Source& from);
     /// The vectors that the encoder reads, (B, T, D), or (1, N, D) of packed tokens.
     Tensor operator()(const Tokens& tokens, const PackedRows& packed = {}) const;
 
@@ -90,7 +90,7 @@ struct TokenEncoder {
   Embeddings embeddings;
   Encoder encoder;
 
-  explicit TokenEncoder(const TokenEncoderOptions& options, Rng& rng = default_rng());
+  explicit TokenEncoder(const TokenEncoderOptions& options, const nn::Source& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

@@ -3,9 +3,7 @@
 #include <cmath>
 
 #include "nn/detail/check.h"
-#include "nn/init.h"
 #include "nn/observer.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
@@ -35,11 +33,11 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
   return attention(q, k, v, mask, dropped);
 }
 
-MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng)
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, const Source& from)
     : out_proj({.in_features = checked(options).embed_dim,
                 .out_features = options.embed_dim,
                 .bias = options.bias},
-               rng),
+               from["out_proj"]),
       attend(options.dropout),
       num_heads(options.num_heads),
       batch_first(options.batch_first),
@@ -48,15 +46,15 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
   if (kdim == e && vdim == e) {
-    in_proj_weight = xavier_uniform({3 * e, e}, rng);
+    in_proj_weight = from("in_proj_weight", {3 * e, e}, xavier_uniform);
   } else {
-    q_proj_weight = xavier_uniform({e, e}, rng);
-    k_proj_weight = xavier_uniform({e, kdim}, rng);
-    v_proj_weight = xavier_uniform({e, vdim}, rng);
+    q_proj_weight = from("q_proj_weight", {e, e}, xavier_uniform);
+    k_proj_weight = from("k_proj_weight", {e, kdim}, xavier_uniform);
+    v_proj_weight = from("v_proj_weight", {e, vdim}, xavier_uniform);
   }
   if (options.bias) {
-    in_proj_bias = zeros({3 * e});
-    out_proj.bias = zeros({e});
+    in_proj_bias = from("in_proj_bias", {3 * e}, constant(0));
+    out_proj.bias = from("out_proj.bias", {e}, constant(0));  // a Linear's is drawn
   }
   if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
 }

@@ -81,7 +81,8 @@ struct MultiHeadAttention {
   std::optional<double> scale;
   std::optional<Rotary> rotary;  // copies share its table, so modules of one kind can
 
-  explicit MultiHeadAttention(const MultiHeadAttentionOptions& options, Rng& rng = default_rng());
+  explicit MultiHeadAttention(const MultiHeadAttentionOptions& options,
+                              const Source& from = default_rng());
 
   AttentionResult operator()(const AttentionInputs& inputs) const;
   /// Self-attention without a mask.

@@ -1,7 +1,6 @@
 #include "nn/embedding.h"
 
 #include "nn/detail/check.h"
-#include "nn/init.h"
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
@@ -9,19 +8,23 @@
 
 namespace tessera::nn {
 
-Embedding::Embedding(const EmbeddingOptions& options, Rng& rng) {
+Embedding::Embedding(const EmbeddingOptions& options, const Source& from) {
   detail::require_size("Embedding", "num_embeddings", options.num_embeddings);
   detail::require_size("Embedding", "embedding_dim", options.embedding_dim);
   detail::require_not_negative("Embedding", "std", options.std);
-  weight = Weight::table(normal({options.num_embeddings, options.embedding_dim}, options.std, rng));
   if (options.padding_index) {
     const index_t rows = options.num_embeddings;
     const index_t index = *options.padding_index;
     require(-rows <= index && index < rows, "Embedding", "padding_index must be from ", -rows,
             " to ", rows - 1, ", got ", index);
     padding_index = index < 0 ? index + rows : index;
-    if (!rng.is_blank()) weight->select(0, *padding_index).fill(0);
   }
+  const auto start = [&](const Shape& shape, Rng& rng) {
+    Tensor table = normal(options.std)(shape, rng);
+    if (padding_index) table.select(0, *padding_index).fill(0);
+    return table;
+  };
+  weight = Weight::table(from("weight", {options.num_embeddings, options.embedding_dim}, start));
 }
 
 Tensor Embedding::operator()(const Tensor& ids) const {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "nn/source.h"
 #include "tensor/ops/weight.h"
-#include "tensor/random.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
@@ -26,9 +26,9 @@ struct Embedding {
   Weight weight;
   std::optional<index_t> padding_index;
 
-  explicit Embedding(const EmbeddingOptions& options, Rng& rng = default_rng());
-  Embedding(index_t num_embeddings, index_t embedding_dim, Rng& rng = default_rng())
-      : Embedding({.num_embeddings = num_embeddings, .embedding_dim = embedding_dim}, rng) {}
+  explicit Embedding(const EmbeddingOptions& options, const Source& from = default_rng());
+  Embedding(index_t num_embeddings, index_t embedding_dim, const Source& from = default_rng())
+      : Embedding({.num_embeddings = num_embeddings, .embedding_dim = embedding_dim}, from) {}
 
   Tensor operator()(const Tensor& ids) const;
 

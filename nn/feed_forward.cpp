@@ -18,16 +18,16 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 
 }  // namespace
 
-FeedForward::FeedForward(const FeedForwardOptions& options, Rng& rng)
+FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
     : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
                .bias = options.input_bias.value_or(options.bias)},
-              rng),
+              from["linear1"]),
       dropout(options.dropout),
       linear2({.in_features = options.dim_feedforward,
                .out_features = options.d_model,
                .bias = options.bias},
-              rng),
+              from["linear2"]),
       activation(options.activation),
       gated(options.gated) {
   if (gated) linear1.weight = Weight::gated(linear1.weight);

@@ -33,7 +33,7 @@ struct FeedForward {
   Activation activation;
   bool gated;
 
-  explicit FeedForward(const FeedForwardOptions& options, Rng& rng = default_rng());
+  explicit FeedForward(const FeedForwardOptions& options, const Source& from = default_rng());
 
   /// The output, with `residual`, if there is one, added in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;

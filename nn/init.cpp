@@ -8,11 +8,13 @@
 
 namespace tessera::nn {
 
-Tensor linear_uniform(const Shape& shape, index_t fan_in, Rng& rng) {
+Start linear_uniform(index_t fan_in) {
   detail::require_count("linear_uniform", "fan_in", fan_in);
-  if (fan_in == 0) return zeros(shape);
+  if (fan_in == 0) return constant(0);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  return uniform(shape, -bound, bound, kFloat32, rng);
+  return [bound](const Shape& shape, Rng& rng) {
+    return uniform(shape, -bound, bound, kFloat32, rng);
+  };
 }
 
 Tensor xavier_uniform(const Shape& shape, Rng& rng) {
@@ -22,10 +24,16 @@ Tensor xavier_uniform(const Shape& shape, Rng& rng) {
   return uniform(shape, -bound, bound, kFloat32, rng);
 }
 
-Tensor normal(const Shape& shape, double std, Rng& rng) {
+Start normal(double std) {
   detail::require_not_negative("normal", "std", std);
-  const Tensor unit = randn(shape, kFloat32, rng);
-  return std == 1 || rng.is_blank() ? unit : unit * std;
+  return [std](const Shape& shape, Rng& rng) {
+    const Tensor unit = randn(shape, kFloat32, rng);
+    return std == 1 ? unit : unit * std;
+  };
+}
+
+Start constant(double value) {
+  return [value](const Shape& shape, Rng&) { return full(shape, value, kFloat32); };
 }
 
 }  // namespace tessera::nn

@@ -1,15 +1,15 @@
 #include "nn/linear.h"
 
 #include "nn/detail/check.h"
-#include "nn/init.h"
 
 namespace tessera::nn {
 
-Linear::Linear(const LinearOptions& options, Rng& rng) {
+Linear::Linear(const LinearOptions& options, const Source& from) {
   detail::require_size("Linear", "in_features", options.in_features);
   detail::require_size("Linear", "out_features", options.out_features);
-  weight = linear_uniform({options.out_features, options.in_features}, options.in_features, rng);
-  if (options.bias) bias = linear_uniform({options.out_features}, options.in_features, rng);
+  const Start start = linear_uniform(options.in_features);
+  weight = from("weight", {options.out_features, options.in_features}, start);
+  if (options.bias) bias = from("bias", {options.out_features}, start);
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation, const Tensor& residual) const {

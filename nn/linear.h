@@ -1,9 +1,9 @@
 // The affine layer.
 #pragma once
 
+#include "nn/source.h"
 #include "nn/visit.h"
 #include "tensor/ops/matmul.h"
-#include "tensor/random.h"
 
 namespace tessera::nn {
 
@@ -22,9 +22,9 @@ struct Linear {
   Weight weight;
   Tensor bias;  // undefined without bias
 
-  explicit Linear(const LinearOptions& options, Rng& rng = default_rng());
-  Linear(index_t in_features, index_t out_features, Rng& rng = default_rng())
-      : Linear({.in_features = in_features, .out_features = out_features}, rng) {}
+  explicit Linear(const LinearOptions& options, const Source& from = default_rng());
+  Linear(index_t in_features, index_t out_features, const Source& from = default_rng())
+      : Linear({.in_features = in_features, .out_features = out_features}, from) {}
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Activation::kNone); }
   /// `activation(x W^T + b) + residual`, in one pass.

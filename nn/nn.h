@@ -18,6 +18,7 @@
 #include "nn/positional_encoding.h"
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
+#include "nn/source.h"
 #include "nn/state_dict.h"
 #include "nn/training/adversarial.h"
 #include "nn/training/batch_sampler.h"

@@ -1,7 +1,6 @@
 #include "nn/norm.h"
 
 #include "nn/detail/check.h"
-#include "tensor/create.h"
 #include "tensor/ops/layer_norm.h"
 
 namespace tessera::nn {
@@ -16,24 +15,25 @@ Shape checked_shape(const NormOptions& options) {
 
 }  // namespace
 
-Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias)
+Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias,
+           const Source& from)
     : eps(its_eps), kind(its_kind) {
   detail::require_normalized_shape(name, shape);
   detail::require_not_negative(name, "eps", eps);
-  weight = ones(shape);
-  if (has_bias) bias = zeros(shape);
+  weight = from("weight", shape, constant(1));
+  if (has_bias) bias = from("bias", shape, constant(0));
 }
 
-Norm::Norm(const NormOptions& options)
+Norm::Norm(const NormOptions& options, const Source& from)
     : Norm("Norm", checked_shape(options), options.kind, options.eps,
-           options.bias && options.kind == NormKind::kLayerNorm) {}
+           options.bias && options.kind == NormKind::kLayerNorm, from) {}
 
-LayerNorm::LayerNorm(const LayerNormOptions& options)
-    : Norm("LayerNorm", options.normalized_shape, NormKind::kLayerNorm, options.eps, options.bias) {
-}
+LayerNorm::LayerNorm(const LayerNormOptions& options, const Source& from)
+    : Norm("LayerNorm", options.normalized_shape, NormKind::kLayerNorm, options.eps, options.bias,
+           from) {}
 
-RmsNorm::RmsNorm(const RmsNormOptions& options)
-    : Norm("RmsNorm", options.normalized_shape, NormKind::kRmsNorm, options.eps, false) {}
+RmsNorm::RmsNorm(const RmsNormOptions& options, const Source& from)
+    : Norm("RmsNorm", options.normalized_shape, NormKind::kRmsNorm, options.eps, false, from) {}
 
 Tensor Norm::operator()(const Tensor& x) const {
   return kind == NormKind::kRmsNorm ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);

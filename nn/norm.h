@@ -1,6 +1,7 @@
 // Layer normalisation and RMS normalisation.
 #pragma once
 
+#include "nn/source.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
@@ -33,7 +34,7 @@ struct Norm {
   double eps;
   NormKind kind;
 
-  explicit Norm(const NormOptions& options);
+  explicit Norm(const NormOptions& options, const Source& from = default_rng());
 
   Tensor operator()(const Tensor& x) const;
 
@@ -44,7 +45,8 @@ struct Norm {
   }
 
  protected:
-  Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias);
+  Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias,
+       const Source& from);
 };
 
 struct LayerNormOptions {
@@ -56,8 +58,9 @@ struct LayerNormOptions {
 /// A Norm of kind kLayerNorm over the axes of normalized_shape.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.LayerNorm.
 struct LayerNorm : Norm {
-  explicit LayerNorm(const LayerNormOptions& options);
-  explicit LayerNorm(index_t width) : LayerNorm({.normalized_shape = {width}}) {}
+  explicit LayerNorm(const LayerNormOptions& options, const Source& from = default_rng());
+  explicit LayerNorm(index_t width, const Source& from = default_rng())
+      : LayerNorm({.normalized_shape = {width}}, from) {}
 };
 
 struct RmsNormOptions {
@@ -69,8 +72,9 @@ struct RmsNormOptions {
 /// depends on the dtype: for its weights, set the eps of its module.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
-  explicit RmsNorm(const RmsNormOptions& options);
-  explicit RmsNorm(index_t width) : RmsNorm({.normalized_shape = {width}}) {}
+  explicit RmsNorm(const RmsNormOptions& options, const Source& from = default_rng());
+  explicit RmsNorm(index_t width, const Source& from = default_rng())
+      : RmsNorm({.normalized_shape = {width}}, from) {}
 };
 
 }  // namespace tessera::nn

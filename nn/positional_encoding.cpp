@@ -1,7 +1,6 @@
 #include "nn/positional_encoding.h"
 
 #include "nn/detail/check.h"
-#include "nn/init.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
 
@@ -53,9 +52,9 @@ Tensor PositionalEncoding::operator()(const Tensor& x, const Tensor& positions) 
 }
 
 LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
-                                                     Rng& rng) {
+                                                     const Source& from) {
   check_sizes("LearnedPositionalEncoding", max_tokens, d_model);
-  weight = normal({max_tokens, d_model}, 0.02, rng);
+  weight = from("weight", {max_tokens, d_model}, normal(0.02));
 }
 
 Tensor LearnedPositionalEncoding::operator()(const Tensor& x, const Tensor& positions) const {

@@ -3,8 +3,8 @@
 
 #include "nn/buffer.h"
 #include "nn/dropout.h"
+#include "nn/source.h"
 #include "tensor/ops/positions.h"
-#include "tensor/random.h"
 
 namespace tessera::nn {
 
@@ -47,7 +47,8 @@ struct PositionalEncoding {
 struct LearnedPositionalEncoding {
   Tensor weight;
 
-  LearnedPositionalEncoding(index_t max_tokens, index_t d_model, Rng& rng = default_rng());
+  LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
+                            const Source& from = default_rng());
 
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nn/detail/check.h"
-#include "nn/init.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
@@ -60,11 +59,12 @@ index_t DistanceBuckets::of(index_t distance) const {
   return first + std::min(exact + beyond, count - 1);
 }
 
-RelativePositionBias::RelativePositionBias(const RelativePositionOptions& options, Rng& rng)
+RelativePositionBias::RelativePositionBias(const RelativePositionOptions& options,
+                                           const Source& from)
     : distances(options.distances) {
   detail::require_size("RelativePositionBias", "num_heads", options.num_heads);
   check(distances);
-  weight = normal({distances.buckets, options.num_heads}, 0.02, rng);
+  weight = from("weight", {distances.buckets, options.num_heads}, normal(0.02));
 }
 
 Tensor RelativePositionBias::operator()(index_t queries, index_t keys) const {

@@ -9,7 +9,8 @@
 #pragma once
 
 #include "nn/buffer.h"
-#include "tensor/random.h"
+#include "nn/source.h"
+#include "tensor/tensor.h"
 
 namespace tessera::nn {
 
@@ -43,7 +44,8 @@ struct RelativePositionBias {
   Tensor weight;
   DistanceBuckets distances;
 
-  explicit RelativePositionBias(const RelativePositionOptions& options, Rng& rng = default_rng());
+  explicit RelativePositionBias(const RelativePositionOptions& options,
+                                const Source& from = default_rng());
 
   Tensor operator()(index_t queries, index_t keys) const;
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
@@ -63,12 +62,6 @@ std::uint64_t Rng::take_blocks(index_t count) {
   const std::uint64_t first = (state_.position + 3) / 4;
   state_.position = (first + static_cast<std::uint64_t>(count)) * 4;
   return first;
-}
-
-Rng Rng::blank() {
-  Rng rng;
-  rng.blank_ = true;
-  return rng;
 }
 
 Rng& default_rng() {
@@ -134,7 +127,6 @@ Tensor uniform_of(const char* op, const Shape& shape, double low, double high, D
   require(is_floating(dtype), op, "dtype must be floating, got ", dtype);
   require(low < high && std::isfinite(high - low), op,
           "low must be below high by a finite distance, got ", low, " and ", high);
-  if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) {
     using T = decltype(kind);
     const Affine<T> to_range(low, high);
@@ -222,7 +214,6 @@ Tensor normals(const Shape& shape, Rng& rng) {
 
 Tensor normal_of(const char* op, const Shape& shape, DType dtype, Rng& rng) {
   require(is_floating(dtype), op, "dtype must be floating, got ", dtype);
-  if (rng.is_blank()) return zeros({}, dtype).expand(shape);
   return visit_floating(dtype, [&](auto kind) { return normals<decltype(kind)>(shape, rng); });
 }
 

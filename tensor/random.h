@@ -52,16 +52,8 @@ class Rng {
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }
 
-  /// A generator for models whose parameters come from a file: what uniform, rand and randn draw from
-  /// it are zeros that share one element, whatever their shape. So such a model takes neither time
-  /// nor memory, and is good for nothing until each parameter is replaced: a broadcast view cannot be
-  /// written to.
-  static Rng blank();
-  bool is_blank() const { return blank_; }
-
  private:
   State state_;
-  bool blank_ = false;
 };
 
 /// The generator of the calling thread, which the functions below use unless given another. It

@@ -33,21 +33,15 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
-/// What blocks do that are not the pool's.
-struct BlockKind {
-  void (*destroy)(Storage::Block&) noexcept;
-  std::byte* (*data)(Storage::Block&);  // where the block has no address for it (yet)
-};
-
 /// The pool's blocks are this header, one alignment unit long, and the elements behind it.
 struct alignas(kAlignment) Storage::Block {
   std::atomic<index_t> references{1};
   std::atomic<std::uint64_t> version{0};
-  std::atomic<std::byte*> data{nullptr};
-  std::size_t bytes = 0;            // of the whole block, header included
-  std::size_t size_class = 0;       // which free list it returns to
-  Block* next = nullptr;            // in the free list
-  const BlockKind* kind = nullptr;  // null: it is the pool's
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;       // of the whole block, header included
+  std::size_t size_class = 0;  // which free list it returns to
+  Block* next = nullptr;       // in the free list
+  bool is_borrowed = false;
 };
 
 namespace {
@@ -65,51 +59,19 @@ std::uint64_t first_version() {
 struct BorrowedBlock : Block {
   BorrowedBlock(std::shared_ptr<void> memory, index_t size)
       : owner(std::move(memory)), count(size) {
+    version.store(first_version(), std::memory_order_relaxed);
     data = static_cast<std::byte*>(owner.get());
+    is_borrowed = true;
     total += count;
   }
   BorrowedBlock(const BorrowedBlock&) = delete;
   BorrowedBlock& operator=(const BorrowedBlock&) = delete;
   ~BorrowedBlock() { total -= count; }
 
-  static std::byte* make_data(Block& block) { return block.data; }
-
   std::shared_ptr<void> owner;
   index_t count;
   static inline std::atomic<index_t> total = 0;  // of all such blocks
 };
-
-/// Its memory is made when it is first asked for.
-struct DeferredBlock : Block {
-  explicit DeferredBlock(std::function<Storage()> contents) : make(std::move(contents)) {}
-
-  static std::byte* make_data(Block& block) {
-    auto& self = static_cast<DeferredBlock&>(block);
-    const std::lock_guard lock(self.mutex);
-    if (self.data == nullptr) {
-      self.memory = self.make();
-      self.data.store(self.memory.data(), std::memory_order_release);
-      self.make = nullptr;  // and what it holds
-    }
-    return self.data;
-  }
-
-  std::mutex mutex;
-  std::function<Storage()> make;
-  Storage memory;
-};
-
-template <class AnyBlock>
-constexpr BlockKind kKind = {[](Block& block) noexcept { delete static_cast<AnyBlock*>(&block); },
-                             AnyBlock::make_data};
-
-template <class AnyBlock, class... Arguments>
-Block* new_block(Arguments&&... arguments) {
-  auto* const block = new AnyBlock(std::forward<Arguments>(arguments)...);
-  block->version.store(first_version(), std::memory_order_relaxed);
-  block->kind = &kKind<AnyBlock>;
-  return block;
-}
 
 /// Four sizes per power of two, so at most a quarter of a block is wasted.
 struct SizeClass {
@@ -245,11 +207,7 @@ Storage Storage::borrow(std::shared_ptr<void> data, index_t bytes) {
   require(data != nullptr && bytes >= 0, "storage",
           "borrowed memory must not be null and bytes must be at least 0, got ", data.get(),
           " and ", bytes);
-  return Storage(new_block<BorrowedBlock>(std::move(data), bytes));
-}
-
-Storage Storage::deferred(std::function<Storage()> make) {
-  return Storage(new_block<DeferredBlock>(std::move(make)));
+  return Storage(new BorrowedBlock(std::move(data), bytes));
 }
 
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
@@ -266,8 +224,8 @@ Storage& Storage::operator=(Storage other) noexcept {
 Storage::~Storage() {
   if (block_ == nullptr) return;
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (block_->kind != nullptr) {
-    block_->kind->destroy(*block_);
+  if (block_->is_borrowed) {
+    delete static_cast<BorrowedBlock*>(block_);
   } else {
     pool().give_back(block_);
   }
@@ -279,8 +237,7 @@ Storage::Block& Storage::block() const {
 }
 
 std::byte* Storage::data() const {
-  std::byte* const data = block().data.load(std::memory_order_acquire);
-  return data != nullptr ? data : block_->kind->data(*block_);
+  return block().data;
 }
 
 std::uint64_t Storage::version() const {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -34,8 +33,7 @@ index_t machine_memory();
 /// Every writer bumps the version; code that caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
-/// Two kinds of blocks are not the allocator's: one whose memory belongs to somebody else, such as a
-/// mapped file, and one whose memory is made when it is first asked for.
+/// A borrowed block is not the allocator's: its memory belongs to somebody else, such as a mapped file.
 ///
 /// Handles may be copied and dropped on any thread. The contents are not initialised.
 class Storage {
@@ -46,10 +44,6 @@ class Storage {
   /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. What owns them
   /// lives until the last handle goes.
   static Storage borrow(std::shared_ptr<void> data, index_t bytes);
-  /// A block with the contents that `make` gives when data() is first called, on that thread; others
-  /// that call it wait. `make` returns storage that nobody else holds. What it throws, data() throws,
-  /// and the next call tries again.
-  static Storage deferred(std::function<Storage()> make);
 
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept;

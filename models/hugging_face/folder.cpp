@@ -60,73 +60,6 @@ ModelFolder::ModelFolder(const fs::path& folder)
     fail_file(files_.file_of(name), "tensor ", printable(name), ": must not be of an adapter",
               kMergeAdapter);
   }
-  check_embeddings();
-  check_layers();
-  check_layer_count();
-}
-
-/// So that no model is made for tables that are nowhere, as for layers.
-void ModelFolder::check_embeddings() const {
-  const index_t d_model = encoder.encoder.width();
-  const index_t width = encoder.embedding_width.value_or(d_model);
-  found_as("embeddings.word_embeddings.weight", {encoder.vocabulary_size, width});
-  if (encoder.positions == Positions::kLearned) {
-    const index_t before = encoder.padding_id ? *encoder.padding_id + 1 : 0;
-    found_as("embeddings.position_embeddings.weight", {encoder.max_tokens + before, width});
-  }
-  if (encoder.token_types > 0) {
-    found_as("embeddings.token_type_embeddings.weight", {encoder.token_types, width});
-  }
-  if (width != d_model) found_as("embeddings.projection.weight", {d_model, width});
-}
-
-/// So that no model is made for layers that are nowhere, or without a part of what they are.
-void ModelFolder::check_layers() const {
-  for (std::size_t i = 0; i < encoder.encoder.layers.size(); ++i) {
-    const EncoderLayerOptions& layer = encoder.encoder.layers[i];
-    const index_t rows = layer.dim_feedforward * (layer.feed_forward.gated ? 2 : 1);
-    const std::string name = str_cat("encoder.layers.", i, '.');
-    found_as(name + "linear1.weight", {rows, layer.d_model});
-    found_as(name + "linear2.weight", {layer.d_model, layer.dim_feedforward});
-    found_as(name + "self_attn.in_proj_weight", {3 * layer.d_model, layer.d_model});
-    found_as(name + "self_attn.out_proj.weight", {layer.d_model, layer.d_model});
-    check_biases(name, layer);
-  }
-}
-
-/// A layer that is left out changes every number too.
-void ModelFolder::check_layer_count() const {
-  const auto layers = std::ssize(encoder.encoder.layers);
-  for (const WeightName& line : family->encoder_names) {
-    for (const std::string& name : our_names(line, layers + 1)) {
-      if (!name.starts_with(str_cat("encoder.layers.", layers, '.'))) continue;
-      const auto found = find(name);
-      if (!found) continue;
-      fail_file(files_.file_of(found->names.front()), "tensor ", printable(found->names.front()),
-                ": layer number must be less than ", layers, ", the layers in config.json, got ",
-                layers);
-    }
-  }
-}
-
-/// A bias that is left out, because the config says so or by default, changes every number.
-void ModelFolder::check_biases(const std::string& layer, const EncoderLayerOptions& options) const {
-  const bool attention = options.attention.bias.value_or(options.bias);
-  const bool output = options.feed_forward.bias.value_or(options.bias);
-  const std::pair<const char*, bool> biases[] = {
-      {"self_attn.in_proj_bias", attention},
-      {"self_attn.out_proj.bias", attention},
-      {"linear1.bias", options.feed_forward.input_bias.value_or(output)},
-      {"linear2.bias", output},
-      {"norm1.bias", options.norm.bias.value_or(options.bias)},
-      {"norm2.bias", options.norm.bias.value_or(options.bias)},
-  };
-  for (const auto& [name, wanted] : biases) {
-    const auto found = wanted ? std::nullopt : find(layer + name);
-    if (!found) continue;
-    fail_file(files_.file_of(found->names.front()), "tensor ", printable(found->names.front()),
-              ": must be absent, because the model in config.json has no such bias");
-  }
 }
 
 std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
@@ -171,19 +104,10 @@ void ModelFolder::fail_missing(const std::string& name) const {
             printable(theirs), " not found, needed for ", printable(name));
 }
 
-ModelFolder::Found ModelFolder::found_as(const std::string& name, const Shape& shape) const {
-  const auto found = find(name);
+ModelFolder::Found ModelFolder::find_or_fail(const std::string& name) const {
+  auto found = find(name);
   if (!found) fail_missing(name);
-  Shape part = shape;
-  const auto parts = std::ssize(found->names);
-  if (parts > 1) part[0] /= parts;
-  for (const std::string& theirs : found->names) {
-    const Shape& is = *files_.shape(theirs);
-    if (is == part) continue;
-    fail_file(files_.file_of(theirs), "tensor ", printable(theirs), ": shape must be ", part,
-              " by config.json, got ", is);
-  }
-  return *found;
+  return std::move(*found);
 }
 
 bool ModelFolder::has(const std::string& name) const {
@@ -199,17 +123,38 @@ std::optional<Shape> ModelFolder::shape(const std::string& name) const {
 }
 
 std::string ModelFolder::place(const std::string& name) const {
-  const auto found = find(name);
-  if (!found) fail_missing(name);
-  const std::string& theirs = found->names.front();
+  const std::string theirs = find_or_fail(name).names.front();
   return str_cat(printable(theirs), " in ", escaped(files_.file_of(theirs)));
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
-  const Found found = found_as(name, shape);
+  const Found found = find_or_fail(name);
+  Shape part = shape;
+  if (found.names.size() > 1 && !part.empty()) part[0] /= std::ssize(found.names);
   std::vector<Tensor> parts;
-  for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs));
+  for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs, part));
   return joined(found.halves, parts);
+}
+
+nn::Source ModelFolder::source(const std::vector<Rename>& renames) const {
+  return nn::Source([this, renames](const std::string& name, const Shape& shape, const nn::Start&) {
+    return weight(renamed(name, renames), shape);
+  });
+}
+
+void ModelFolder::require_layers_in(const nn::StateDict& model) const {
+  const auto layers = std::ssize(encoder.encoder.layers);
+  for (const WeightName& line : family->encoder_names) {
+    if (!line.ours.starts_with("encoder.layers.")) continue;
+    for (const std::string& name : our_names(line, layers + 1)) {
+      const auto left_out = model.contains(name) ? std::nullopt : find(name);
+      if (!left_out) continue;
+      const std::string& theirs = left_out->names.front();
+      fail_file(files_.file_of(theirs), "tensor ", printable(theirs),
+                ": must be absent, because the model in config.json has ", layers,
+                " layers and no ", printable(name));
+    }
+  }
 }
 
 nn::StateDict ModelFolder::weights() const {
@@ -233,11 +178,7 @@ std::string renamed(const std::string& name, const std::vector<Rename>& renames)
 }
 
 TokenEncoder load_encoder(const ModelFolder& folder) {
-  Rng blank = Rng::blank();
-  TokenEncoder encoder(folder.encoder, blank);
-  load_weights(encoder, folder);
-  nn::eval(encoder);
-  return encoder;
+  return load_model<TokenEncoder>(folder.encoder, folder);
 }
 
 }  // namespace tessera::models

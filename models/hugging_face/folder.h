@@ -4,11 +4,10 @@
 //   const TokenEncoder encode = load_encoder(folder);
 //   Tensor vectors = encode({ids, lengths});                      // (B, T, 384)
 //
-// A model with a head is made of the folder's options, and its parameters are read by our names:
+// A model with a head is made of the folder's options, and asks the folder for its parameters:
 //
-//   Rng blank = Rng::blank();                                     // draws nothing
-//   SequenceClassifier model({.tokens = folder.encoder, .classes = 2}, blank);
-//   load_weights(model, folder);
+//   const SequenceClassifierOptions options = {.tokens = folder.encoder, .classes = 2};
+//   const auto model = load_model<SequenceClassifier>(options, folder);
 #pragma once
 
 #include <filesystem>
@@ -21,9 +20,18 @@
 #include "models/hugging_face/weight_files.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
+#include "nn/source.h"
 #include "tensor/io/json.h"
 
 namespace tessera::models {
+
+/// A parameter `from`.* of a model is read as if it were called `to`.*.
+struct Rename {
+  std::string from;
+  std::string to;
+};
+
+std::string renamed(const std::string& name, const std::vector<Rename>& renames);
 
 /// A folder with a config.json and weights, of a family that is known. Opening it reads the
 /// config and the list of tensors; their elements are read when they are asked for.
@@ -32,9 +40,8 @@ namespace tessera::models {
 /// what was wanted and what is there.
 class ModelFolder {
  public:
-  /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range; layers
-  /// that only one of config and weights has, or that differ in sizes or biases; adapters (LoRA),
-  /// pruned heads and quantised weights, which are not supported.
+  /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range; adapters
+  /// (LoRA), pruned heads and quantised weights, which are not supported.
   explicit ModelFolder(const std::filesystem::path& folder);
 
   std::filesystem::path path;
@@ -55,6 +62,13 @@ class ModelFolder {
   std::string place(const std::string& name) const;
   /// Every parameter that the files have, by our names, those of heads too.
   nn::StateDict weights() const;
+  /// The files' tensors as parameters of models, by our names after `renames`. The folder has to live
+  /// while a model is made; the model shares the tensors, of which large ones are mapped, not read.
+  /// Rows of several tensors, such as q, k and v, are copied to be one. **Errors**: as weight.
+  nn::Source source(const std::vector<Rename>& renames = {}) const;
+  /// Throws if the files have a layer, or a part of a layer, that a model with these parameters
+  /// leaves out: without it every number is different.
+  void require_layers_in(const nn::StateDict& model) const;
   /// What our parameter `name` can be made of in files of the family, whether it is there or not;
   /// the likeliest first, by which it is saved. Empty: no model of the family has it.
   std::vector<WeightSource> sources(const std::string& name) const;
@@ -62,37 +76,28 @@ class ModelFolder {
  private:
   struct Found;
   std::optional<Found> find(const std::string& name) const;
-  Found found_as(const std::string& name, const Shape& shape) const;
+  Found find_or_fail(const std::string& name) const;
   std::optional<std::string> spelling_of(const std::string& theirs) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
-  void check_embeddings() const;
-  void check_layers() const;
-  void check_layer_count() const;
-  void check_biases(const std::string& layer, const EncoderLayerOptions& options) const;
 
   WeightFiles files_;
   index_t group_size_ = 1;
 };
 
-/// A parameter `from`.* of a model is read as if it were called `to`.*.
-struct Rename {
-  std::string from;
-  std::string to;
-};
-
-std::string renamed(const std::string& name, const std::vector<Rename>& renames);
-
-/// Puts the folder's tensors in the place of the model's parameters, which are not copied to: make
-/// the model with Rng::blank(). BERT's head for next sentences makes a classifier too:
+/// A model with the folder's parameters, in evaluation mode. BERT's head for next sentences makes a
+/// classifier too:
 ///
-///     load_weights(classifier, folder, {{"classifier", "cls.seq_relationship"}});
+///     load_model<SequenceClassifier>(options, folder, {{"classifier", "cls.seq_relationship"}});
 ///
-/// **Errors**: a parameter that the files lack or have in another shape.
-template <nn::Module M>
-void load_weights(M& model, const ModelFolder& folder, const std::vector<Rename>& renames = {}) {
-  nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
-    parameter = folder.weight(renamed(name, renames), parameter.shape());
-  });
+/// **Errors**: a parameter that the files lack or have in another shape; a layer of the files that
+/// the model leaves out.
+template <nn::Module M, class Options>
+M load_model(const Options& options, const ModelFolder& folder,
+             const std::vector<Rename>& renames = {}) {
+  M model(options, folder.source(renames));
+  folder.require_layers_in(nn::state_dict(model));
+  nn::eval(model);
+  return model;
 }
 
 /// The folder's encoder with its weights, in evaluation mode. Heads and poolers are left out.

@@ -7,8 +7,6 @@
 
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/labels.h"
-#include "nn/init.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -89,14 +87,16 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
   }
 }
 
-Tensor new_parameter(const std::string& name, const Shape& shape, const ModelFolder& folder,
-                     Rng& rng) {
-  const bool is_of_head = name.starts_with("head.") && !folder.has(name);
-  if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
-  if (shape.size() > 1) {
-    return nn::normal(shape, config::epsilon(folder.config, "initializer_range", 0.02), rng);
-  }
-  return full(shape, name.ends_with("norm.weight") ? 1 : 0, kFloat32);
+nn::Source new_head_source(const ModelFolder& folder, Rng& rng) {
+  const double std = config::epsilon(folder.config, "initializer_range", 0.02);
+  return nn::Source([&folder, &rng, std](const std::string& name, const Shape& shape,
+                                         const nn::Start&) {
+    const bool is_of_head = name.starts_with("head.") && !folder.has(name);
+    if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
+    const nn::Start start =
+        shape.size() > 1 ? nn::normal(std) : nn::constant(name.ends_with("norm.weight") ? 1 : 0);
+    return start(shape, rng);
+  });
 }
 
 }  // namespace tessera::models

@@ -26,35 +26,20 @@ std::vector<Rename> token_classifier_renames(const Family& family);
 /// The names by which the ends of answers are read: never a classifier of two labels.
 inline const std::vector<Rename> kAnswerRenames = {{"classifier", "qa_outputs"}};
 
-/// A model with the folder's weights, in evaluation mode.
-template <nn::Module M, class Options>
-M load_model(const Options& options, const ModelFolder& folder,
-             const std::vector<Rename>& renames = {}) {
-  Rng blank = Rng::blank();
-  M model(options, blank);
-  load_weights(model, folder, renames);
-  nn::eval(model);
-  return model;
-}
-
 /// Throws std::invalid_argument in the name of `op` unless these can be the labels of a new head:
 /// one at least, all different, in UTF-8.
 void check_new_labels(const char* op, const std::vector<std::string>& labels);
 
-/// What our parameter `name` of a model with a new head starts as: the folder's, where it is the
-/// encoder's or that of a dense layer that the folder has too; else N(0, initializer_range^2), a
-/// bias 0 and a norm's weight 1, as in transformers.
-Tensor new_parameter(const std::string& name, const Shape& shape, const ModelFolder& folder,
-                     Rng& rng);
+/// The parameters of a model with a new head: the folder's, where they are the encoder's or those of
+/// a dense layer that the folder has too; else N(0, initializer_range^2), a bias 0 and a norm's
+/// weight 1, as in transformers. Both have to live while the model is made.
+nn::Source new_head_source(const ModelFolder& folder, Rng& rng);
 
 /// A model with the folder's encoder and a new classifier, to be trained: in training mode.
 template <nn::Module M, class Options>
 M with_new_head(const Options& options, const ModelFolder& folder, Rng& rng) {
-  Rng blank = Rng::blank();
-  M model(options, blank);
-  nn::for_each_parameter(model, [&](const std::string& name, Tensor& parameter) {
-    parameter = new_parameter(name, parameter.shape(), folder, rng);
-  });
+  M model(options, new_head_source(folder, rng));
+  folder.require_layers_in(nn::state_dict(model));
   return model;
 }
 

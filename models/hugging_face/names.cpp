@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "tensor/ops/join.h"
+
 namespace tessera::models {
 
 namespace {
@@ -80,35 +82,17 @@ std::optional<WeightSource> source_of(const WeightName& line, const std::string&
 
 namespace {
 
-/// The parts' rows, one part after the other, in memory when they are first read: who opens a model
-/// does not wait for copies, and who packs weights one by one never holds more than one of them.
-Tensor joined_when_read(const std::vector<Tensor>& parts) {
-  Shape shape = parts.front().shape();
-  shape[0] = 0;
-  for (const Tensor& part : parts) shape[0] += part.size(0);
-  const auto join = [parts, shape] {
-    Tensor all = Tensor::empty(shape, kFloat32);
-    index_t row = 0;
-    for (const Tensor& part : parts) {
-      all.slice(0, row, row + part.size(0)).copy_from(part);
-      row += part.size(0);
-    }
-    return all.storage();
-  };
-  return Tensor::of_storage(Storage::deferred(join), shape, kFloat32);
-}
-
 /// Its own inverse.
 Tensor with_halves_exchanged(const Tensor& x) {
   const index_t half = x.size(0) / 2;
-  return joined_when_read({x.slice(0, half, 2 * half), x.slice(0, 0, half)});
+  return concat({x.slice(0, half, 2 * half), x.slice(0, 0, half)});
 }
 
 }  // namespace
 
 Tensor joined(Halves halves, const std::vector<Tensor>& parts) {
   if (halves == Halves::kExchanged) return with_halves_exchanged(parts.front());
-  return parts.size() == 1 ? parts.front() : joined_when_read(parts);
+  return parts.size() == 1 ? parts.front() : concat(parts);
 }
 
 std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter) {

@@ -176,9 +176,7 @@ namespace {
 
 /// What could fail comes before the braces: GCC 12 frees members twice where a later one throws.
 SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
-  Rng blank = Rng::blank();
-  nn::Embedding words(1, 1, blank);
-  words.weight = read_static_embedding(row.folder);
+  nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
   std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(
       row.folder, words.weight.size(0),

@@ -9,6 +9,7 @@
 
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/json_edit.h"
+#include "models/hugging_face/weight_files.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -28,56 +29,6 @@ using Path = std::filesystem::path;
 
 constexpr index_t kMostModules = 16;  // each may have a file of weights, and all name the same
 constexpr index_t kMostModes = 16;    // each makes embeddings longer
-
-/// The weights in a module's folder.
-class ModuleWeights {
- public:
-  explicit ModuleWeights(const Path& folder) : file_(folder / "model.safetensors") {
-    if (!std::filesystem::exists(file_) && std::filesystem::exists(folder / "pytorch_model.bin")) {
-      fail_file(file_.string(),
-                "not found, but pytorch_model.bin, a Python pickle; save it as safetensors");
-    }
-    tensors_ = load_safetensors(file_).tensors;
-  }
-
-  bool has(const std::string& name) const { return tensors_.contains(name); }
-
-  /// A matrix of any size, in float32.
-  Tensor matrix(const std::string& name) const {
-    const Tensor x = find(name);
-    if (x.rank() != 2) {
-      fail_file(file_.string(), "tensor ", printable(name), ": must have 2 dimensions, got shape ",
-                x.shape());
-    }
-    return x;
-  }
-
-  /// A tensor of this shape, in float32.
-  Tensor tensor(const std::string& name, const Shape& shape) const {
-    const Tensor x = find(name);
-    if (x.shape() != shape) {
-      fail_file(file_.string(), "tensor ", printable(name), ": shape must be ", shape, ", got ",
-                x.shape());
-    }
-    return x;
-  }
-
- private:
-  Tensor find(const std::string& name) const {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end())
-      fail_file(file_.string(), "tensor ", printable(name), " not found");
-    const Tensor& x = found->second;
-    if (!is_floating(x.dtype())) {
-      fail_file(file_.string(), "tensor ", printable(name), ": dtype must be floating, got ",
-                x.dtype());
-    }
-    return x.to(kFloat32);
-  }
-
-  Path file_;
-  std::map<std::string, Tensor> tensors_;
-};
 
 /// The text after the last dot.
 std::string_view last_part(std::string_view dotted) {
@@ -127,21 +78,15 @@ Dense read_dense(const Path& folder, index_t width) {
         .fail("must be Tanh, Identity, ReLU, GELU or Sigmoid, got ",
               config.at("activation_function").described());
   }
-  const ModuleWeights weights(folder);
-  const Tensor weight = weights.tensor("linear.weight", {out, width});
-  nn::Linear linear({.in_features = 1, .out_features = 1, .bias = false});
-  linear.weight = weight;
-  if (config.boolean("bias", true)) linear.bias = weights.tensor("linear.bias", {out});
+  nn::Linear linear(
+      {.in_features = width, .out_features = out, .bias = config.boolean("bias", true)},
+      WeightFiles(folder).source()["linear"]);
   return {std::move(linear), found->function};
 }
 
 nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
   want_width(read_json(folder / "config.json", kSmallJson), "dimension", width);
-  const ModuleWeights weights(folder);
-  nn::LayerNorm norm(width);
-  norm.weight = weights.tensor("norm.weight", {width});
-  norm.bias = weights.tensor("norm.bias", {width});
-  return norm;
+  return nn::LayerNorm(width, WeightFiles(folder).source()["norm"]);
 }
 
 /// A folder that modules.json names, which must be inside of `folder`.
@@ -292,8 +237,8 @@ void write_dense(const Path& folder, const Dense& dense) {
 }
 
 void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
-  require(norm.bias.defined() && norm.eps == nn::LayerNorm(1).eps, "save_folder",
-          "LayerNorm must have a bias and eps ", nn::LayerNorm(1).eps,
+  require(norm.bias.defined() && norm.eps == nn::LayerNormOptions{}.eps, "save_folder",
+          "LayerNorm must have a bias and eps ", nn::LayerNormOptions{}.eps,
           ", as in sentence-transformers");
   write_text(folder / "config.json", file_of({{"dimension", norm.weight.size(0)}}));
   save_safetensors(folder / "model.safetensors",
@@ -325,9 +270,19 @@ void write_module(const Path& folder, const SentenceModule& module) {
   if (const auto* const norm = std::get_if<nn::LayerNorm>(&module)) write_layer_norm(folder, *norm);
 }
 
-Tensor read_static_embedding(const Path& folder) {
-  const ModuleWeights weights(folder);
-  return weights.matrix(weights.has("embeddings") ? "embeddings" : "embedding.weight");
+nn::Embedding read_static_embedding(const Path& folder) {
+  const WeightFiles files(folder);
+  const std::string name = files.shape("embeddings") != nullptr ? "embeddings" : "embedding.weight";
+  const Shape* shape = files.shape(name);
+  if (shape == nullptr) fail_file(files.file_of(name), "tensor ", printable(name), " not found");
+  if (shape->size() != 2 || (*shape)[0] < 1 || (*shape)[1] < 1) {
+    fail_file(files.file_of(name), "tensor ", printable(name),
+              ": must have 2 dimensions of at least 1, got shape ", *shape);
+  }
+  return {(*shape)[0], (*shape)[1],
+          nn::Source([&](const std::string&, const Shape& wanted, const nn::Start&) {
+            return files.read(name, wanted);
+          })};
 }
 
 }  // namespace tessera::models

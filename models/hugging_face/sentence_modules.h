@@ -8,6 +8,7 @@
 
 #include "models/pooling.h"
 #include "models/tokens.h"
+#include "nn/embedding.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 
@@ -71,6 +72,6 @@ void write_module(const std::filesystem::path& folder, const SentenceModule& mod
 const char* kind_of(const SentenceModule& module);
 
 /// A table of vectors that are the model's own input, as model2vec makes it: (V, D).
-Tensor read_static_embedding(const std::filesystem::path& folder);
+nn::Embedding read_static_embedding(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

@@ -44,8 +44,10 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
 }
 
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const ModelFolder& folder) {
-  return load_tokenizer_for(folder.path, folder.encoder.vocabulary_size,
-                            folder.place("embeddings.word_embeddings.weight"));
+  constexpr const char* kTable = "embeddings.word_embeddings.weight";
+  const std::string place = folder.place(kTable);
+  const Shape shape = *folder.shape(kTable);
+  return load_tokenizer_for(folder.path, shape.empty() ? 0 : shape[0], place);
 }
 
 TextReader load_reader(const ModelFolder& folder) {

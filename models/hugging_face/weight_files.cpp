@@ -95,15 +95,26 @@ const Shape* WeightFiles::shape(const std::string& name) const {
   return found == file_of_.end() ? nullptr : &files_[found->second].shapes().at(name);
 }
 
-Tensor WeightFiles::read(const std::string& name) const {
+Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
   const auto found = file_of_.find(name);
   if (found == file_of_.end()) fail_file(main_, "tensor ", printable(name), " not found");
-  const Tensor tensor = files_[found->second].read(name);
+  const SafetensorsFile& file = files_[found->second];
+  if (const Shape& is = file.shapes().at(name); is != shape) {
+    fail_file(file.name(), "tensor ", printable(name), ": shape must be ", shape,
+              " by config.json, got ", is);
+  }
+  const Tensor tensor = file.read(name);
   if (!is_floating(tensor.dtype())) {
-    fail_file(file_of(name), "tensor ", printable(name),
+    fail_file(file.name(), "tensor ", printable(name),
               ": dtype must be F16, BF16, F32 or F64, got integers");
   }
   return tensor.to(kFloat32);
+}
+
+nn::Source WeightFiles::source() const {
+  return nn::Source([this](const std::string& name, const Shape& shape, const nn::Start&) {
+    return read(name, shape);
+  });
 }
 
 void WeightFiles::require_finite_weights() const {

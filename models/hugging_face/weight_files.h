@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/source.h"
 #include "tensor/io/safetensors.h"
 
 namespace tessera::models {
@@ -23,8 +24,11 @@ class WeightFiles {
   std::vector<std::string> names() const;
   /// The tensor's shape, null if there is none.
   const Shape* shape(const std::string& name) const;
-  /// The tensor in float32, whatever floating type it is stored as. **Errors**: it holds integers.
-  Tensor read(const std::string& name) const;
+  /// The tensor in float32, whatever floating type it is stored as. **Errors**: it is not there, has
+  /// not this shape, which config.json says, or holds integers.
+  Tensor read(const std::string& name, const Shape& shape) const;
+  /// The tensors as parameters of the same names, while these files are there.
+  nn::Source source() const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
   void require_finite_weights() const;
   /// The file that has the tensor, or, for one that is not there, the file that should.

@@ -123,7 +123,7 @@ TEST(Options, NumbersAreWithinTheirRange) {
     const std::string error = str_cat("std must be finite and at least 0, got ", std);
     EXPECT_TRUE(throws("Embedding", {error},
                        [&] { Embedding({.num_embeddings = 2, .embedding_dim = 2, .std = std}); }));
-    EXPECT_TRUE(throws("normal", {error}, [&] { normal({2}, std, default_rng()); }));
+    EXPECT_TRUE(throws("normal", {error}, [&] { normal(std); }));
   }
   for (const double value : {0.0, -1.0, kNan, kInfinity}) {
     const std::string error = str_cat(" must be finite and above 0, got ", value);

@@ -243,17 +243,6 @@ TEST(Random, Permutation) {
   for (const int count : places) EXPECT_NEAR(count, 3000, 200);
 }
 
-TEST(Rng, ABlankOneDrawsZerosInOnePlace) {
-  Rng blank = Rng::blank();
-  for (const Tensor& zeros : {randn({1 << 20, 1 << 20}, kFloat32, blank),
-                              uniform({1 << 20, 1 << 20}, 1, 2, kFloat32, blank)}) {
-    EXPECT_EQ(zeros.shape(), (Shape{1 << 20, 1 << 20}));
-    EXPECT_EQ(zeros.item_at<float>({5, 7}), 0);
-  }
-  EXPECT_EQ(rand({2}, kFloat64, blank).dtype(), kFloat64);
-  EXPECT_FALSE(Rng(0).is_blank());
-}
-
 TEST(Random, EmptyShapes) {
   Rng rng(8);
   EXPECT_EQ(randn({0, 3}, kFloat32, rng).shape(), (Shape{0, 3}));

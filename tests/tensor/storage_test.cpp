@@ -105,37 +105,6 @@ TEST(StorageTest, NoVersionIsSeenTwice) {
   }
 }
 
-TEST(StorageTest, DeferredIsMadeOnceAndWhenItIsRead) {
-  std::atomic<int> made = 0;
-  const auto held = std::make_shared<int>(0);
-  const auto make = [&made, held] {
-    if (++made == 1) throw std::runtime_error("not yet");
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // while the others arrive
-    const Storage storage = Storage::allocate(1 << 16);
-    std::fill_n(storage.data(), 1 << 16, std::byte{3});
-    return storage;
-  };
-  const MemoryStats before = memory_stats();
-  Storage storage = Storage::deferred(make);
-  const std::uint64_t version = storage.version();
-  EXPECT_TRUE(storage.is_unique());
-  EXPECT_EQ(memory_stats().in_use, before.in_use);
-  EXPECT_EQ(made, 0);
-  EXPECT_THROW(storage.data(), std::runtime_error);
-  std::vector<std::byte*> seen(4);
-  std::vector<std::thread> threads;
-  for (std::byte*& data : seen) threads.emplace_back([&] { data = storage.data(); });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(made, 2);
-  EXPECT_EQ(std::set<std::byte*>(seen.begin(), seen.end()).size(), 1U);
-  EXPECT_EQ(storage.data()[100], std::byte{3});
-  EXPECT_EQ(storage.version(), version);
-  EXPECT_EQ(held.use_count(), 2) << "what the block made itself of is gone, `make` here is not";
-  EXPECT_GE(memory_stats().in_use, before.in_use + (1 << 16));
-  storage = Storage();
-  EXPECT_EQ(memory_stats().in_use, before.in_use);
-}
-
 TEST(StorageTest, RecyclesByRoundedSize) {
   const std::byte* address = nullptr;
   {

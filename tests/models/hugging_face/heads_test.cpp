@@ -82,11 +82,10 @@ Model with_head(const std::string& folder_name, Options options,
                 const std::function<std::string(const std::string&)>& name) {
   const models::ModelFolder folder(folders() / folder_name);
   options.tokens = folder.encoder;
-  Rng blank = Rng::blank();
-  Model model(options, blank);
-  nn::for_each_parameter(model, [&](const std::string& ours, Tensor& parameter) {
-    parameter = folder.weight(name(ours), parameter.shape());
-  });
+  Model model(options,
+              nn::Source([&](const std::string& ours, const Shape& shape, const nn::Start&) {
+                return folder.weight(name(ours), shape);
+              }));
   nn::eval(model);
   return model;
 }

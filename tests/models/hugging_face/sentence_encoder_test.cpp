@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npz.h"
+#include "tensor/io/safetensors.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/errors.h"
 #include "tests/support/file_support.h"
@@ -244,6 +246,22 @@ TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
                      [&] { model.encode({"the cat"}, {.max_length = -1}); }));
 }
 
+TEST_F(SentenceEncoderTest, RefusesBadStaticEmbeddings) {
+  ScratchFolder scratch("static");
+  const auto error = [&](const std::string& name, const Tensor& table) {
+    save_safetensors(scratch.path() / "0_StaticEmbedding/model.safetensors", {{name, table}});
+    return file_error([&] { load_sentence_encoder(scratch.path()); });
+  };
+  for (const Shape& shape : {Shape{6}, Shape{0, 4}, Shape{4, 0}}) {
+    EXPECT_TRUE(error("embeddings", zeros(shape))
+                    .ends_with(str_cat("/model.safetensors: tensor 'embeddings': must have 2 "
+                                       "dimensions of at least 1, got shape ",
+                                       shape)))
+        << shape;
+  }
+  EXPECT_TRUE(error("x", zeros({6, 4})).ends_with("tensor 'embedding.weight' not found"));
+}
+
 TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
   ScratchFolder scratch("sentence");
   scratch.put("modules.json", R"([{"type": "Transformer", "path": ""}, {"type": "Pooling",
@@ -257,8 +275,9 @@ TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
   };
   EXPECT_TRUE(says(R"({"in_features": 5, "out_features": 7})", "in_features: must be 12"));
   EXPECT_TRUE(says(R"({"in_features": 12})", "out_features"));
-  EXPECT_TRUE(
-      says(R"({"out_features": 6})", "tensor 'linear.weight': shape must be (6, 12), got (7, 12)"));
+  EXPECT_TRUE(says(R"({"out_features": 6})",
+                   "2_Dense/model.safetensors: tensor 'linear.weight': shape must be (6, 12) by "
+                   "config.json, got (7, 12)"));
   EXPECT_TRUE(says(R"({"out_features": 100000000})", "out_features"));
   EXPECT_TRUE(says(R"({"out_features": 7, "activation_function": "torch.Mish"})", "torch.Mish"));
   EXPECT_TRUE(

@@ -1,0 +1,62 @@
+// Every model asks its source for the parameters that it names.
+#include "nn/source.h"
+
+#include <gtest/gtest.h>
+
+#include "models/models.h"
+#include "tests/support/asked_parameters.h"
+#include "tests/support/tiny_model.h"
+
+namespace tessera::models {
+namespace {
+
+using test::asked_and_named;
+using test::tiny_tokens;
+
+template <class M, class Options>
+void expect_asks_for_what_it_names(const Options& options, const char* one) {
+  const auto [asked, named] = asked_and_named<M>(options);
+  EXPECT_EQ(asked, named);
+  EXPECT_TRUE(named.contains(one)) << one;
+}
+
+/// With every part that has parameters.
+TokenEncoderOptions with_all() {
+  TokenEncoderOptions options = tiny_tokens();
+  EncoderLayerOptions layer = options.encoder.layers.front();
+  layer.feed_forward.gated = true;
+  layer.attention.relative_position.emplace();
+  options.encoder = {.layers = repeat_layer(layer, 2), .final_norm = true};
+  options.encoder.relative_position.emplace();
+  options.positions = Positions::kLearned;
+  options.embedding_width = 2;
+  options.token_types = 2;
+  options.embedding_norm = true;
+  return options;
+}
+
+TEST(Source, ModelsAskForWhatTheyName) {
+  expect_asks_for_what_it_names<TokenEncoder>(tiny_tokens(), "encoder.layers.0.linear1.bias");
+  for (const char* name :
+       {"embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight",
+        "embeddings.position_embeddings.weight", "embeddings.LayerNorm.bias",
+        "embeddings.projection.weight", "encoder.layers.1.self_attn.out_proj.bias",
+        "encoder.relative_attention_bias.weight", "encoder.layers.1.relative_attention_bias.weight",
+        "encoder.norm.weight"}) {
+    expect_asks_for_what_it_names<TokenEncoder>(with_all(), name);
+  }
+  const HeadOptions head = {.norm = true};
+  expect_asks_for_what_it_names<SequenceClassifier>(
+      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head},
+      "head.norm.weight");
+  expect_asks_for_what_it_names<TokenClassifier>(
+      TokenClassifierOptions{.tokens = with_all(), .classes = 2, .head = head},
+      "classifier.weight");
+  expect_asks_for_what_it_names<MaskedLm>(MaskedLmOptions{.tokens = with_all()},
+                                          "cls.predictions.transform.LayerNorm.weight");
+  expect_asks_for_what_it_names<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens(), .tied = false},
+                                          "cls.predictions.decoder.weight");
+}
+
+}  // namespace
+}  // namespace tessera::models

@@ -1,0 +1,101 @@
+#include "nn/source.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "nn/attention.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/linear.h"
+#include "nn/module.h"
+#include "nn/norm.h"
+#include "nn/relative_position.h"
+#include "tests/support/asked_parameters.h"
+#include "tests/support/errors.h"
+#include "tests/support/oracle.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+
+template <class M, class Options>
+void expect_asks_for_what_it_names(const Options& options, std::size_t parameters) {
+  const auto [asked, named] = asked_and_named<M>(options);
+  EXPECT_EQ(asked, named);
+  EXPECT_EQ(asked.size(), parameters);
+}
+
+TEST(Source, ModulesAskForWhatTheyName) {
+  expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4}, 2);
+  expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4, false}, 1);
+  expect_asks_for_what_it_names<Embedding>(EmbeddingOptions{5, 2}, 1);
+  expect_asks_for_what_it_names<LayerNorm>(LayerNormOptions{{2, 3}}, 2);
+  expect_asks_for_what_it_names<RmsNorm>(RmsNormOptions{{2, 3}}, 1);
+  expect_asks_for_what_it_names<Norm>(NormOptions{3}, 2);
+  expect_asks_for_what_it_names<Norm>(NormOptions{3, NormKind::kRmsNorm}, 1);
+  expect_asks_for_what_it_names<RelativePositionBias>(RelativePositionOptions{2}, 1);
+  expect_asks_for_what_it_names<FeedForward>(FeedForwardOptions{3, 5}, 4);
+  expect_asks_for_what_it_names<FeedForward>(
+      FeedForwardOptions{.d_model = 3, .dim_feedforward = 5, .gated = true, .input_bias = false},
+      3);
+  expect_asks_for_what_it_names<MultiHeadAttention>(MultiHeadAttentionOptions{4, 2}, 4);
+  expect_asks_for_what_it_names<MultiHeadAttention>(
+      MultiHeadAttentionOptions{.embed_dim = 4, .num_heads = 2, .bias = false, .kdim = 3}, 4);
+}
+
+TEST(Source, AGeneratorDrawsInTheOrderOfTheRequests) {
+  Rng rng(3), same(3);
+  const Linear linear(4, 8, rng);
+  EXPECT_TRUE(same_bits(linear.weight, uniform({8, 4}, -0.5, 0.5, kFloat32, same)));
+  EXPECT_TRUE(same_bits(linear.bias, uniform({8}, -0.5, 0.5, kFloat32, same)));
+  EXPECT_EQ(rng.state(), same.state());
+}
+
+TEST(Source, AStateIsSharedAndNothingIsDrawn) {
+  const FeedForward model({.d_model = 3, .dim_feedforward = 5});
+  const Rng::State before = default_rng().state();
+  const FeedForward other({.d_model = 3, .dim_feedforward = 5}, Source(state_dict(model)));
+  EXPECT_EQ(default_rng().state(), before);
+  for (const auto& [name, tensor] : state_dict(other)) {
+    EXPECT_EQ(tensor.storage(), state_dict(model).at(name).storage()) << name;
+  }
+}
+
+TEST(Source, AStateIsReadInFloat32AndWithoutItsGradient) {
+  StateDict state = {{"a.weight", ones({2, 3}, kFloat64)}, {"a.bias", ones({2})}};
+  state["a.bias"].set_requires_grad();
+  const Linear linear(3, 2, Source(state)["a"]);
+  EXPECT_EQ(linear.weight.dtype(), kFloat32);
+  EXPECT_FALSE(linear.bias.requires_grad());
+  EXPECT_EQ(linear.bias.storage(), state["a.bias"].storage());
+}
+
+TEST(Source, SaysWhatDoesNotFit) {
+  const Source source(StateDict{{"a.linear1.weight", ones({5, 3})}, {"b", ones({5, 3})}});
+  const auto make = [&](index_t width) {
+    FeedForward({.d_model = width, .dim_feedforward = 5}, source["a"]);
+  };
+  EXPECT_TRUE(throws("Source", {"'a.linear1.bias' must be in the state, got 2 other names"},
+                     [&] { make(3); }));
+  EXPECT_TRUE(throws("Source", {"'a.linear1.weight' must have shape (5, 4), got (5, 3)"},
+                     [&] { make(4); }));
+}
+
+TEST(Source, AFunctionMayBeOne) {
+  std::string names;
+  const Source source([&](const std::string& name, const Shape& shape, const Start&) {
+    names += name + ' ';
+    return full(shape, 2, kFloat32);
+  });
+  const LayerNorm norm(3, source["x"]["y"]);
+  EXPECT_EQ(names, "x.y.weight x.y.bias ");
+  EXPECT_TRUE(exactly(norm.bias, {{3}, {2, 2, 2}}));
+  EXPECT_TRUE(throws("Source", {"'weight' must have shape (3,), got (1,)"}, [] {
+    LayerNorm(3, Source([](const auto&, const Shape&, const auto&) { return ones({1}); }));
+  }));
+}
+
+}  // namespace
+}  // namespace tessera::nn
