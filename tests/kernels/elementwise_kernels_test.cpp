@@ -1,125 +1,21 @@
+// Kernels of two operands, comparisons and `where`, on every instruction set.
 #include <array>
 
-#include "tests/support/support.h"
+#include "tests/support/strided_row.h"
 
 namespace tessera::test {
 namespace {
 
 using kernels::BinaryOp;
 using kernels::CompareOp;
-using kernels::UnaryOp;
 
 class ElementwiseKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, ElementwiseKernelsTest, each_isa(), isa_name);
 
-constexpr std::array kUnaryOps = {
-    UnaryOp::kNeg,   UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare,  UnaryOp::kSqrt,
-    UnaryOp::kExp,   UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,     UnaryOp::kReciprocal,
-    UnaryOp::kGelu,  UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid, UnaryOp::kRsqrt,
-    UnaryOp::kExpm1, UnaryOp::kLog1p,    UnaryOp::kSin,  UnaryOp::kCos,     UnaryOp::kFloor,
-    UnaryOp::kCeil,  UnaryOp::kRound,    UnaryOp::kSilu};
 constexpr std::array kBinaryOps = {BinaryOp::kAdd, BinaryOp::kSub,     BinaryOp::kMul,
                                    BinaryOp::kDiv, BinaryOp::kMaximum, BinaryOp::kMinimum};
 constexpr std::array kCompareOps = {CompareOp::kEq, CompareOp::kNe, CompareOp::kLt,
                                     CompareOp::kLe, CompareOp::kGt, CompareOp::kGe};
-// Around the length of every vector, and of the blocks that strided rows are copied in.
-constexpr std::array<index_t, 19> kLengths = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,
-                                              16, 17, 31, 33, 63, 65, 511, 513, 1100};
-constexpr std::array<index_t, 5> kStrides = {1, 0, 2, 5, -3};
-
-/// A row of `values` laid out with a stride; its elements are all that may be read. Stride 0
-/// repeats the first.
-template <class T>
-class Row {
- public:
-  Row(const std::vector<T>& values, index_t stride, index_t offset)
-      : n_(static_cast<index_t>(values.size())),
-        stride_(stride),
-        memory_(n_ == 0 ? 0 : (n_ - 1) * std::abs(stride) + 1, offset) {
-    for (index_t i = 0; i < n_; ++i) {
-      first()[i * stride] = values[stride == 0 ? 0 : static_cast<std::size_t>(i)];
-    }
-  }
-  T* first() { return memory_.data() + (stride_ < 0 ? (n_ - 1) * -stride_ : 0); }
-  std::vector<T> values() {
-    std::vector<T> result;
-    for (index_t i = 0; i < n_; ++i) result.push_back(first()[i * stride_]);
-    return result;
-  }
-
- private:
-  index_t n_;
-  index_t stride_;
-  Guarded<T> memory_;
-};
-
-template <class T>
-T unary_of_one(UnaryOp op, T x) {
-  T y;
-  table<T>().unary(op, 1, &x, 1, &y);
-  return y;
-}
-
-// The bits of an element depend neither on its place, nor on the stride, nor on the alignment.
-template <class T>
-void expect_unary_is_elementwise() {
-  for (const UnaryOp op : kUnaryOps) {
-    SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)));
-    for (const index_t n : kLengths) {
-      std::vector<T> values = random_values<T>(n, 11, -4, 4);
-      if (n > 2) values[2] = T{1e7};  // sine and cosine compute it lane by lane
-      for (const index_t stride : kStrides) {
-        Row<T> x(values, stride, n % 4);
-        Guarded<T> y(n, n % 3);
-        table<T>().unary(op, n, x.first(), stride, y.data());
-        std::vector<T> want;
-        for (const T value : x.values()) want.push_back(unary_of_one(op, value));
-        ASSERT_TRUE(same_bits(y.values(), want)) << "n " << n << ", stride " << stride;
-        ASSERT_TRUE(y.intact()) << "n " << n << ", stride " << stride;
-      }
-    }
-  }
-}
-
-TEST_P(ElementwiseKernelsTest, UnaryIsElementwise) {
-  expect_unary_is_elementwise<float>();
-  expect_unary_is_elementwise<double>();
-}
-
-TEST_P(ElementwiseKernelsTest, UnaryInPlace) {
-  const std::vector<float> values = random_values<float>(37, 12);
-  Guarded<float> x(values, 1);
-  table<float>().unary(UnaryOp::kExp, 37, x.data(), 1, x.data());
-  std::vector<float> want;
-  for (const float value : values) want.push_back(unary_of_one(UnaryOp::kExp, value));
-  EXPECT_TRUE(same_bits(x.values(), want));
-  EXPECT_TRUE(x.intact());
-}
-
-template <class T>
-void expect_simple_values() {
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  constexpr T inf = std::numeric_limits<T>::infinity();
-  const std::vector<T> x = {2, -3, 0, -T{0}, inf, -inf, nan};
-  const auto expect = [&](UnaryOp op, const std::vector<T>& want) {
-    std::vector<T> y(x.size());
-    table<T>().unary(op, static_cast<index_t>(x.size()), x.data(), 1, y.data());
-    EXPECT_TRUE(same_bits(y, want)) << "op " << static_cast<int>(op);
-  };
-  expect(UnaryOp::kNeg, {-2, 3, -T{0}, 0, -inf, inf, nan});
-  expect(UnaryOp::kAbs, {2, 3, 0, 0, inf, inf, nan});
-  expect(UnaryOp::kSign, {1, -1, 0, -T{0}, 1, -1, nan});
-  expect(UnaryOp::kSquare, {4, 9, 0, 0, inf, inf, nan});
-  expect(UnaryOp::kReciprocal, {T{0.5}, T{-1} / 3, inf, -inf, 0, -T{0}, nan});
-  expect(UnaryOp::kRelu, {2, 0, 0, 0, inf, 0, nan});
-  expect(UnaryOp::kSqrt, {std::sqrt(T{2}), nan, 0, -T{0}, inf, nan, nan});
-}
-
-TEST_P(ElementwiseKernelsTest, SimpleValues) {
-  expect_simple_values<float>();
-  expect_simple_values<double>();
-}
-
 template <class T>
 T binary_reference(BinaryOp op, T a, T b) {
   switch (op) {
@@ -144,11 +40,11 @@ T binary_reference(BinaryOp op, T a, T b) {
 // A power's bits depend on its two numbers alone.
 template <class T>
 void expect_powers_are_elementwise() {
-  for (const index_t n : kLengths) {
-    for (const index_t x_stride : kStrides) {
-      for (const index_t y_stride : kStrides) {
-        Row<T> x(random_values<T>(n, 19, 0, 4), x_stride, n % 5);
-        Row<T> y(random_values<T>(n, 20, -9, 9), y_stride, n % 3);
+  for (const index_t n : kRowLengths) {
+    for (const index_t x_stride : kRowStrides) {
+      for (const index_t y_stride : kRowStrides) {
+        StridedRow<T> x(random_values<T>(n, 19, 0, 4), x_stride, n % 5);
+        StridedRow<T> y(random_values<T>(n, 20, -9, 9), y_stride, n % 3);
         Guarded<T> z(n, n % 7);
         table<T>().binary(BinaryOp::kPow, n, x.first(), x_stride, y.first(), y_stride, z.data());
         std::vector<T> want(static_cast<std::size_t>(n));
@@ -201,13 +97,13 @@ std::vector<T> mixed_values(index_t n, std::uint64_t seed) {
 
 template <class T>
 void expect_pairs() {
-  for (const index_t n : kLengths) {
-    for (const index_t a_stride : kStrides) {
-      for (const index_t b_stride : kStrides) {
+  for (const index_t n : kRowLengths) {
+    for (const index_t a_stride : kRowStrides) {
+      for (const index_t b_stride : kRowStrides) {
         SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(a_stride) + " and " +
                      std::to_string(b_stride));
-        Row<T> a(mixed_values<T>(n, 13), a_stride, n % 5);
-        Row<T> b(mixed_values<T>(n, 14), b_stride, n % 3);
+        StridedRow<T> a(mixed_values<T>(n, 13), a_stride, n % 5);
+        StridedRow<T> b(mixed_values<T>(n, 14), b_stride, n % 3);
         const std::vector<T> left = a.values();
         const std::vector<T> right = b.values();
         const auto size = left.size();
@@ -260,17 +156,17 @@ TEST_P(ElementwiseKernelsTest, MaximumPropagatesNanFromEitherSide) {
 
 template <class T>
 void expect_where() {
-  for (const index_t n : kLengths) {
-    for (const index_t mask_stride : kStrides) {
-      for (const index_t a_stride : kStrides) {
+  for (const index_t n : kRowLengths) {
+    for (const index_t mask_stride : kRowStrides) {
+      for (const index_t a_stride : kRowStrides) {
         SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(mask_stride) +
                      " and " + std::to_string(a_stride));
         const std::vector<T> random = random_values<T>(n, 15);
         std::vector<bool> bits;
         for (const T value : random) bits.push_back(value > 0);
-        Row<bool> mask(bits, mask_stride, n % 3);
-        Row<T> a(random_values<T>(n, 16), a_stride, n % 5);
-        Row<T> b(random_values<T>(n, 17), 1, n % 2);
+        StridedRow<bool> mask(bits, mask_stride, n % 3);
+        StridedRow<T> a(random_values<T>(n, 16), a_stride, n % 5);
+        StridedRow<T> b(random_values<T>(n, 17), 1, n % 2);
         Guarded<T> y(n, n % 7);
         table<T>().where(n, mask.first(), mask_stride, a.first(), a_stride, b.first(), 1, y.data());
         std::vector<T> want;
@@ -289,22 +185,65 @@ TEST_P(ElementwiseKernelsTest, Where) {
   expect_where<double>();
 }
 
-// AVX2 and AVX-512 round alike; the baseline has no fused multiply-add.
-TEST(ElementwiseKernels, SameBitsOnEveryFusedIsa) {
-  const std::string before = current_isa();
-  const std::vector<float> x = random_values<float>(5000, 18, -10, 10);
-  for (const UnaryOp op : kUnaryOps) {
-    std::vector<float> first;
-    for (const std::string& isa : available_isas()) {
-      if (isa == "baseline") continue;
-      set_isa(isa);
-      std::vector<float> y(x.size());
-      table<float>().unary(op, 5000, x.data(), 1, y.data());
-      if (first.empty()) first = y;
-      EXPECT_TRUE(same_bits(y, first)) << "op " << static_cast<int>(op);
+template <class T>
+std::vector<T> powers(const std::vector<T>& x, const std::vector<T>& y) {
+  std::vector<T> z(x.size());
+  table<T>().binary(BinaryOp::kPow, static_cast<index_t>(x.size()), x.data(), 1, y.data(), 1,
+                    z.data());
+  return z;
+}
+
+template <class T>
+void expect_powers(double ulps) {
+  // Exponents that take each base to anywhere between the smallest and the largest number.
+  const double reach = std::log(static_cast<double>(std::numeric_limits<T>::max())) * 1.02;
+  std::vector<T> x = random_values<T>(100000, 31, 0, 4);
+  for (const T value : random_values<T>(100000, 32, 0.99, 1.01)) x.push_back(value);
+  for (const double value : random_values<double>(100000, 33, -reach, reach)) {
+    x.push_back(static_cast<T>(std::exp(value)));
+  }
+  std::vector<T> y;
+  for (const double part : random_values<double>(300000, 34)) {
+    const double slope = std::fabs(std::log(static_cast<double>(x[y.size()])));
+    y.push_back(static_cast<T>(part * reach / (slope + 1e-12)));
+  }
+  std::vector<Wide<T>> want;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    want.push_back(std::pow(static_cast<Wide<T>>(x[i]), static_cast<Wide<T>>(y[i])));
+  }
+  EXPECT_TRUE(near(powers(x, y), want, ulps));
+}
+
+TEST_P(ElementwiseKernelsTest, PowersOfFloats) {
+  expect_powers<float>(0.51);
+}
+TEST_P(ElementwiseKernelsTest, PowersOfDoubles) {
+  expect_powers<double>(1);
+}
+
+template <class T>
+void expect_special_powers() {
+  using Limits = std::numeric_limits<T>;
+  constexpr T inf = Limits::infinity();
+  std::vector<T> values = {0, 1, 2, 3, T{0.5}, T{2.5}, inf, Limits::denorm_min(), Limits::max()};
+  values.push_back(std::ldexp(T{1}, Limits::digits) - 1);  // the largest odd number
+  for (std::size_t i = values.size(); i-- > 0;) values.push_back(-values[i]);
+  values.push_back(Limits::quiet_NaN());
+  for (const T x : values) {
+    for (const T y : values) {
+      const Wide<T> exact = std::pow(static_cast<Wide<T>>(x), static_cast<Wide<T>>(y));
+      const T got = powers<T>({x}, {y})[0];
+      EXPECT_LE(ulp_error<T>(got, exact), 1) << x << " to the power " << y << ": " << got;
+      if (std::isnan(got)) continue;
+      EXPECT_EQ(std::signbit(got), std::signbit(exact))
+          << x << " to the power " << y << ": " << got;
     }
   }
-  set_isa(before);
+}
+
+TEST_P(ElementwiseKernelsTest, SpecialPowers) {
+  expect_special_powers<float>();
+  expect_special_powers<double>();
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
-// The kernels of backward passes against their definitions in a wider type, on every instruction
-// set: ragged sizes, misaligned and strided rows, guard bytes on both sides.
+// The kernels of backward passes over rows against their definitions in a wider type, on every
+// instruction set: ragged sizes, misaligned and strided rows, guard bytes on both sides.
 #include <array>
-#include <numbers>
 
 #include "tests/support/support.h"
 
 namespace tessera::test {
 namespace {
-
-using kernels::UnaryOp;
 
 class GradientKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, GradientKernelsTest, each_isa(), isa_name);
@@ -74,152 +71,6 @@ TEST_P(GradientKernelsTest, Softmaxes) {
   for (const index_t n : kGradientLengths) {
     expect_softmax_gradients<float>(n);
     expect_softmax_gradients<double>(n);
-  }
-}
-
-/// The derivative of `op` at x.
-template <class W>
-W slope(UnaryOp op, W x) {
-  constexpr W kInvSqrtPi = std::numbers::inv_sqrtpi_v<W>;
-  constexpr W kHalfSqrt = std::numbers::sqrt2_v<W> / 2;
-  switch (op) {
-    case UnaryOp::kNeg:
-      return -1;
-    case UnaryOp::kAbs:
-      return x < 0 ? -1 : 1;
-    case UnaryOp::kSign:
-    case UnaryOp::kFloor:
-    case UnaryOp::kCeil:
-    case UnaryOp::kRound:
-      return 0;
-    case UnaryOp::kSquare:
-      return 2 * x;
-    case UnaryOp::kSqrt:
-      return 1 / (2 * std::sqrt(x));
-    case UnaryOp::kRsqrt:
-      return -1 / (2 * x * std::sqrt(x));
-    case UnaryOp::kReciprocal:
-      return -1 / (x * x);
-    case UnaryOp::kExp:
-      return std::exp(x);
-    case UnaryOp::kExpm1:
-      return std::exp(x);
-    case UnaryOp::kLog:
-      return 1 / x;
-    case UnaryOp::kLog1p:
-      return 1 / (1 + x);
-    case UnaryOp::kSin:
-      return std::cos(x);
-    case UnaryOp::kCos:
-      return -std::sin(x);
-    case UnaryOp::kTanh:
-      return 1 / (std::cosh(x) * std::cosh(x));
-    case UnaryOp::kSigmoid:
-      return 1 / ((1 + std::exp(-x)) * (1 + std::exp(x)));
-    case UnaryOp::kErf:
-      return 2 * kInvSqrtPi * std::exp(-x * x);
-    case UnaryOp::kRelu:
-      return x > 0 ? 1 : 0;
-    case UnaryOp::kSilu:
-      return (1 + x / (1 + std::exp(x))) / (1 + std::exp(-x));
-    case UnaryOp::kGelu:
-      return std::erfc(-x * kHalfSqrt) / 2 + x * kInvSqrtPi * kHalfSqrt * std::exp(-x * x / 2);
-    case UnaryOp::kGeluTanh:
-      break;
-  }
-  const W scale = std::sqrt(2 / std::numbers::pi_v<W>);
-  const W cubic = static_cast<W>(0.044715L);
-  const W t = std::tanh(scale * (x + cubic * x * x * x));
-  return (1 + t) / 2 + x / 2 * (1 - t) * (1 + t) * scale * (1 + 3 * cubic * x * x);
-}
-
-constexpr std::array kGradientOps = {
-    UnaryOp::kNeg,   UnaryOp::kAbs,      UnaryOp::kSign, UnaryOp::kSquare,  UnaryOp::kSqrt,
-    UnaryOp::kExp,   UnaryOp::kLog,      UnaryOp::kTanh, UnaryOp::kErf,     UnaryOp::kReciprocal,
-    UnaryOp::kGelu,  UnaryOp::kGeluTanh, UnaryOp::kRelu, UnaryOp::kSigmoid, UnaryOp::kRsqrt,
-    UnaryOp::kExpm1, UnaryOp::kLog1p,    UnaryOp::kSin,  UnaryOp::kCos,     UnaryOp::kFloor,
-    UnaryOp::kCeil,  UnaryOp::kRound,    UnaryOp::kSilu};
-
-template <class T>
-std::vector<T> unary_gradient(UnaryOp op, const std::vector<T>& x, const std::vector<T>& dy) {
-  const auto n = static_cast<index_t>(x.size());
-  std::vector<T> from = x;
-  if (!kernels::gradient_reads_x(op)) table<T>().unary(op, n, x.data(), 1, from.data());
-  std::vector<T> dx(x.size());
-  table<T>().unary_gradient(op, n, from.data(), 1, dy.data(), 1, dx.data());
-  return dx;
-}
-
-template <class T>
-void expect_slopes(UnaryOp op) {
-  SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)));
-  const bool positive =
-      op == UnaryOp::kSqrt || op == UnaryOp::kLog || op == UnaryOp::kRsqrt || op == UnaryOp::kLog1p;
-  const std::vector<T> x = random_values<T>(20000, 53, positive ? 0.01 : -12, 12);
-  const std::vector<T> dy = random_values<T>(20000, 54, 0.5, 2);
-  std::vector<Wide<T>> want;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    want.push_back(slope(op, static_cast<Wide<T>>(x[i])) * static_cast<Wide<T>>(dy[i]));
-  }
-  EXPECT_TRUE(near(unary_gradient(op, x, dy), want, 8, 8 * kEpsilon<T>));
-}
-
-TEST_P(GradientKernelsTest, SlopesOfElementaryFunctions) {
-  for (const UnaryOp op : kGradientOps) {
-    expect_slopes<float>(op);
-    expect_slopes<double>(op);
-  }
-}
-
-template <class T>
-void expect_gradient_edges() {
-  constexpr T kInf = std::numeric_limits<T>::infinity();
-  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
-  const std::vector<T> x = {-kInf, -1000, -40, 40, 1000, kInf, kNan};
-  const std::vector<T> dy(x.size(), 3);
-  const std::vector<T> want = {0, 0, 0, 3, 3, 3, kNan};
-  for (const UnaryOp op : {UnaryOp::kGelu, UnaryOp::kGeluTanh}) {
-    EXPECT_TRUE(
-        near(unary_gradient(op, x, dy), std::vector<Wide<T>>(want.begin(), want.end()), 0, 1e-30));
-  }
-  EXPECT_TRUE(
-      near(unary_gradient<T>(UnaryOp::kSilu, {-kInf, -1000, 1000, kInf, kNan}, {3, 3, 3, 3, 3}),
-           std::vector<Wide<T>>{0, 0, 3, 3, kNan}, 0, 1e-30));
-  EXPECT_TRUE(same_bits(
-      unary_gradient<T>(UnaryOp::kRelu, {-kInf, -1, 0, 1, kInf, kNan}, {3, 3, 3, 3, 3, 3}),
-      {0, 0, 0, 3, 3, 3}));
-}
-
-TEST_P(GradientKernelsTest, FarOutTheSlopesOfGeluAndSiluAreConstant) {
-  expect_gradient_edges<float>();
-  expect_gradient_edges<double>();
-}
-
-template <class T>
-void expect_unary_gradient_is_elementwise(UnaryOp op) {
-  for (const index_t n : kGradientLengths) {
-    const std::vector<T> values = random_values<T>(3 * n, 55, 0.1, 2);
-    for (const index_t stride : {index_t{1}, index_t{3}, index_t{0}}) {
-      Guarded<T> x(std::vector<T>(values.begin(), values.begin() + (n - 1) * stride + 1), n % 4);
-      Guarded<T> dy(std::vector<T>(values.rbegin(), values.rbegin() + (n - 1) * 2 + 1), n % 3);
-      Guarded<T> dx(n, n % 5);
-      table<T>().unary_gradient(op, n, x.data(), stride, dy.data(), 2, dx.data());
-      std::vector<T> want(static_cast<std::size_t>(n));
-      for (index_t i = 0; i < n; ++i) {
-        table<T>().unary_gradient(op, 1, &x[i * stride], 1, &dy[i * 2], 1,
-                                  &want[static_cast<std::size_t>(i)]);
-      }
-      ASSERT_TRUE(same_bits(dx.values(), want)) << "n " << n << ", stride " << stride;
-      ASSERT_TRUE(dx.intact());
-    }
-  }
-}
-
-TEST_P(GradientKernelsTest, AnElementsBitsDependOnItAlone) {
-  for (const UnaryOp op : kGradientOps) {
-    SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)));
-    expect_unary_gradient_is_elementwise<float>(op);
-    expect_unary_gradient_is_elementwise<double>(op);
   }
 }
 

@@ -1,5 +1,5 @@
 // The gradient of every op, compared with differences in every layout: see gradcheck.h. Those of
-// elementwise ops stand in elementwise_gradients_test.cpp.
+// elementwise ops are in arithmetic_gradients_test.cpp and unary_test.cpp.
 #include <gtest/gtest.h>
 
 #include "nn/dropout.h"

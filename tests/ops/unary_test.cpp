@@ -7,8 +7,10 @@
 #include <numbers>
 #include <vector>
 
+#include "tensor/autograd/tape.h"
+#include "tensor/ops/ops.h"
 #include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/gradcheck.h"
 
 namespace tessera {
 namespace {
@@ -147,6 +149,30 @@ TEST_P(UnaryTest, ThreadsDoNotChangeBits) {
     }
     set_thread_count(0);
   }
+}
+
+TEST(UnaryGradients, OfEachFunctionAgreeWithDifferences) {
+  for (const UnaryCase& c : kUnaryCases) {
+    const Tensor x = c.low < -1 ? test::values({3, 5}, 8) : test::values({3, 5}, 9, 0.5, 3);
+    EXPECT_TRUE(test::check_one(c.op, x)) << c.name;
+  }
+  const Tensor x = test::values({3, 5}, 8);
+  EXPECT_TRUE(test::check_one([](const Tensor& t) { return sin(t * 100); }, x));
+  EXPECT_TRUE(test::check_one([](const Tensor& t) { return cos(t * 100); }, x));
+}
+
+TEST(UnaryGradients, OfStepsAndAtBounds) {
+  const auto gradient = [](const auto& op, const std::vector<double>& values) {
+    const Tensor x = from_vector(values).set_requires_grad();
+    Tape tape;
+    tape.backward(sum(op(x)));
+    return x.grad().to_vector<double>();
+  };
+  for (const auto op : {tessera::sign, tessera::floor, tessera::ceil, tessera::round}) {
+    EXPECT_EQ(gradient(op, {-1.5, 0.0, 2.5}), (std::vector<double>{0, 0, 0}));
+  }
+  const auto clamped = [](const Tensor& x) { return clamp(x, -0.5, 1); };
+  EXPECT_EQ(gradient(clamped, {-1, -0.5, 0, 1, 2}), (std::vector<double>{0, 1, 1, 1, 0}));
 }
 
 TEST(UnaryDTypeTest, Integers) {

@@ -1,5 +1,5 @@
 // Cases of golden files that hold operands, an output and gradients: `<case>.<operand>`,
-// `<case>.output`, and, for the output gradient `<case>.dy`, `<case>.d<operand>`.
+// `<case>.output`, and, for the output gradient `<case>.dy` (or `.weights`), `<case>.d<operand>`.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,16 +28,19 @@ inline std::set<std::string> golden_case_names(const GoldenCase& file) {
   return names;
 }
 
+/// Functions by the names of their cases.
+using GoldenFunctions = std::map<std::string, GoldenFunction>;
+
 /// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and, for its
 /// dy, the gradients.
 inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
                                          DType dtype, const GoldenFunction& f, double allowed) {
   const GoldenOperands entries = file.group(name + ".", kFloat64);
   const auto gradient_of = [&](const std::string& operand) { return entries.find("d" + operand); };
+  const std::string dy = entries.contains("weights") ? "weights" : "dy";
   GoldenOperands operands;
   for (const auto& [key, value] : entries) {
-    const bool is_gradient =
-        key == "dy" || (key.starts_with("d") && entries.contains(key.substr(1)));
+    const bool is_gradient = key == dy || (key.starts_with("d") && entries.contains(key.substr(1)));
     if (is_gradient || key == "output" || key == "indices") continue;
     Tensor x = is_floating(value.dtype()) ? value.to(dtype).clone() : value;
     if (gradient_of(key) != entries.end()) x.set_requires_grad();
@@ -47,8 +50,8 @@ inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::stri
   const Tensor y = f(operands);
   const auto output = near(y.detach(), array(entries.at("output")), allowed, allowed);
   if (!output) return ::testing::AssertionFailure() << name << ": " << output.message();
-  if (!entries.contains("dy")) return ::testing::AssertionSuccess();
-  tape.backward(y, entries.at("dy").to(dtype));
+  if (!entries.contains(dy)) return ::testing::AssertionSuccess();
+  tape.backward(y, entries.at(dy).to(dtype));
   for (const auto& [key, x] : operands) {
     if (gradient_of(key) == entries.end()) continue;
     const auto gradient = near(x.grad(), array(gradient_of(key)->second), allowed, allowed);
@@ -57,6 +60,18 @@ inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::stri
     }
   }
   return ::testing::AssertionSuccess();
+}
+
+/// That every case of the file agrees with its function, and that no function is without a case.
+inline void expect_every_case(const GoldenCase& file, DType dtype,
+                              const GoldenFunctions& functions) {
+  const std::set<std::string> names = golden_case_names(file);
+  EXPECT_EQ(names.size(), functions.size());
+  for (const std::string& name : names) {
+    ASSERT_TRUE(functions.contains(name)) << "no function for the case " << name;
+    EXPECT_TRUE(agrees(file, name, dtype, functions.at(name), dtype == kFloat32 ? 1e-5 : 1e-12))
+        << dtype;
+  }
 }
 
 }  // namespace tessera::test

@@ -1,4 +1,4 @@
-// The gradient of every elementwise op, compared with differences in every layout: see gradcheck.h.
+// The gradients of arithmetic, compared with differences in every layout: see gradcheck.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -81,52 +81,6 @@ TEST(ArithmeticGradients, PowersOfZeroAreFlatInTheExponent) {
   tape.backward(sum(pow(x, y)));
   EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 1, 0, 0}));
   EXPECT_EQ(y.grad().to_vector<double>(), (std::vector<double>{0, 0, 0, std::log(2.0)}));
-}
-
-TEST(UnaryGradients, EachFunction) {
-  const Tensor x = values({3, 5}, 8);
-  EXPECT_TRUE(check_one(exp, x));
-  EXPECT_TRUE(check_one(tanh, x));
-  EXPECT_TRUE(check_one(erf, x));
-  EXPECT_TRUE(check_one(tessera::abs, x));
-  EXPECT_TRUE(check_one(square, x));
-  EXPECT_TRUE(check_one(sigmoid, x));
-  EXPECT_TRUE(check_one(relu, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return sign(t) * t; }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return floor(t) + ceil(t) * t + round(t * 3); }, x));
-  EXPECT_TRUE(check_one(expm1, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return sin(t * 100); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return cos(t * 100); }, x));
-  EXPECT_TRUE(check_one(silu, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return leaky_relu(t, 0.3); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return softplus(t); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return softplus(t, 2, 1); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return clamp(t, -0.7, 0.9); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return clamp(t, 0.1) + clamp(t, {}, 0.2) * t; }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return gelu(t); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return gelu_tanh(t); }, x));
-  const Tensor positive = values({3, 5}, 9, 0.5, 3);
-  EXPECT_TRUE(check_one(log, positive));
-  EXPECT_TRUE(check_one(sqrt, positive));
-  EXPECT_TRUE(check_one(reciprocal, positive));
-  EXPECT_TRUE(check_one(rsqrt, positive));
-  EXPECT_TRUE(check_one(log1p, positive));
-}
-
-TEST(UnaryGradients, AtTheBoundsOfClamp) {
-  const Tensor x = tensor({-1.0, -0.5, 0.0, 1.0, 2.0}, kFloat64).set_requires_grad();
-  Tape tape;
-  tape.backward(sum(clamp(x, -0.5, 1)));
-  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 1, 1, 1, 0}));
-}
-
-TEST(UnaryGradients, OfStepsAreZero) {
-  for (const auto op : {tessera::sign, tessera::floor, tessera::ceil, tessera::round}) {
-    const Tensor x = tensor({-1.5, 0.0, 2.5}, kFloat64).set_requires_grad();
-    Tape tape;
-    tape.backward(sum(op(x)));
-    EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{0, 0, 0}));
-  }
 }
 
 }  // namespace
