@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "bench/case.h"
+#include "bench/registry.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -127,11 +127,11 @@ Case library_case() {
 void register_attention_ladder() {
   constexpr Cost kCost = {.flops = 4.0 * kHeads * kTokens * kTokens * kWidth,
                           .bytes = 4.0 * sizeof(float) * kTokens * kHeads * kWidth};
-  for (int step = 0; step < kAttentionSteps; ++step) {
-    register_case(str_cat("attention_ladder/step:", step), kCost,
-                  [step] { return step_case(attention_steps().steps[step]); });
-  }
-  register_case(str_cat("attention_ladder/step:", kAttentionSteps), kCost, library_case);
+  register_ladder(
+      "attention_ladder", "attention from its definition to the library, one idea per step", kCost,
+      kAttentionSteps, [](index_t step) {
+        return step < kAttentionSteps ? step_case(attention_steps().steps[step]) : library_case();
+      });
 }
 
 }  // namespace tessera::bench

@@ -24,10 +24,6 @@ struct Case {
   std::string label = {};  // printed after the figures
 };
 
-/// Makes a benchmark that has this one name and no parameters. `make` is called when it is about to
-/// run, so that memory is taken only then. Kinds with parameters: registry.h.
-void register_case(const std::string& name, const Cost& cost, std::function<Case()> make);
-
 /// The elements of a float32 or float64 tensor as double, by their place in memory.
 class Elements {
  public:

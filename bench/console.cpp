@@ -64,14 +64,13 @@ std::string table_row(const Result& r) {
   const std::string by = r.by == "tessera" ? "" : " (" + r.by + ")";
   std::string row = left(r.name + by, kName);
   if (!r.failure.empty()) return row + " " + r.failure + "\n";
-  row += right(time(r.best), 10) + right(time(r.median), 10) + right(percent(r.spread, 1), 8) +
-         right(std::to_string(r.calls), 8) + right(rate(r.flops_per_second()), 9) +
-         right(percent(r.flops_per_second(), r.peak_flops), 8) +
-         right(rate(r.bytes_per_second()), 9) +
-         right(percent(r.bytes_per_second(), r.peak_bandwidth), 8) +
+  row += right(time(r.best_s), 10) + right(time(r.median_s), 10) + right(percent(r.spread, 1), 8) +
+         right(std::to_string(r.calls), 8) + right(rate(r.flops_s()), 9) +
+         right(percent(r.flops_s(), r.peak_flops), 8) + right(rate(r.bytes_s()), 9) +
+         right(percent(r.bytes_s(), r.peak_bytes_s), 8) +
          right(r.ghz > 0 ? printed("%.2f", r.ghz) : "", 6) +
-         right(r.memory_bytes ? scaled_text(static_cast<double>(*r.memory_bytes)) + "B" : "", 9) +
-         right(printed("%.2f", r.error), 7);
+         right(r.memory_bytes ? scaled_text(*r.memory_bytes) + "B" : "", 9) +
+         right(printed("%.2f", r.error.value_or(0)), 7);
   if (r.noisy) row += "  noisy";
   if (!r.label.empty()) row += "  " + r.label;
   return row + "\n";

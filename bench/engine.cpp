@@ -64,19 +64,17 @@ class Silent : public benchmark::BenchmarkReporter {
 };
 
 void show(const Result& result, benchmark::State& state) {
-  state.SetIterationTime(result.best);
+  state.SetIterationTime(result.best_s);
   const auto add = [&](const std::string& name, double value) {
     if (value != 0) state.counters[name] = value;
   };
-  add("FLOP/s", result.flops_per_second());
-  add("bytes/s", result.bytes_per_second());
-  if (result.peak_flops > 0) add("of_peak", result.flops_per_second() / result.peak_flops);
-  if (result.peak_bandwidth > 0) {
-    add("of_stream", result.bytes_per_second() / result.peak_bandwidth);
-  }
+  add("FLOP/s", result.flops_s());
+  add("bytes/s", result.bytes_s());
+  if (result.peak_flops > 0) add("of_peak", result.flops_s() / result.peak_flops);
+  if (result.peak_bytes_s > 0) add("of_stream", result.bytes_s() / result.peak_bytes_s);
   add("calls", static_cast<double>(result.calls));
-  add("median_s", result.median);
-  add("error", result.error);
+  add("median_s", result.median_s);
+  add("error", result.error.value_or(0));
   state.SetLabel(result.label);
 }
 

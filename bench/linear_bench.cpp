@@ -129,16 +129,8 @@ void register_linear() {
     gated.names.push_back(str_cat("gated/M:", m, "/K:768/N:4096/gelu:1"));
     gated.names.push_back(str_cat("gated/M:", m, "/K:768/N:4096/silu:1"));
   }
-  Kind width = {.name = "linear_width",
-                .pattern = "linear_width/M:/K:/N:[/gelu:1][/dtype:float64]",
-                .what = "as linear; neighbouring widths should cost alike",
-                .work = linear_work};
-  for (index_t n = 32; n <= 128; ++n) {
-    width.names.push_back(str_cat("linear_width/M:512/K:", n, "/N:", n));
-  }
   register_kind(std::move(linear));
   register_kind(std::move(gated));
-  register_kind(std::move(width));
 }
 
 }  // namespace tessera::bench

@@ -8,6 +8,7 @@
 #include "bench/engine.h"
 #include "bench/machine.h"
 #include "bench/peers/peers.h"
+#include "bench/probe.h"
 #include "bench/records.h"
 #include "bench/selection.h"
 #include "examples/programs/command.h"
@@ -72,8 +73,8 @@ struct Options {
 void show_machine(const bench::Settings& settings) {
   std::cout << bench::describe(bench::machine_info());
   for (const auto& level : bench::level_bandwidths(settings.seconds)) {
-    std::cout << "bandwidth  " << level.level << ": " << bench::scaled_text(level.bytes_per_second)
-              << "B/s over " << bench::scaled_text(static_cast<double>(level.bytes)) << "B\n";
+    std::cout << "bandwidth  " << level.level << ": " << bench::scaled_text(level.bytes_s)
+              << "B/s over " << bench::scaled_text(level.bytes) << "B\n";
   }
   std::cout << "clock      " << str_cat(bench::clock_ghz()) << " GHz\n";
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/case.h"
+#include "bench/registry.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -70,14 +70,13 @@ Case step_case(const LadderStep& step) {
 
 void register_matmul_ladder() {
   constexpr double kFlops = 2.0 * kSize * kSize * kSize;
-  for (int step = 0; step < kLadderSteps; ++step) {
-    register_case(str_cat("matmul_ladder/step:", step), {.flops = kFlops},
-                  [step] { return step_case(ladder().steps[step]); });
-  }
-  register_case(str_cat("matmul_ladder/step:", kLadderSteps), {.flops = kFlops}, [] {
-    return ladder_case("the library's matmul",
-                       [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-  });
+  register_ladder("matmul_ladder", "matmul from its definition to the library, one idea per step",
+                  {.flops = kFlops}, kLadderSteps, [](index_t step) {
+                    if (step < kLadderSteps) return step_case(ladder().steps[step]);
+                    return ladder_case(
+                        "the library's matmul",
+                        [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+                  });
 }
 
 }  // namespace tessera::bench

@@ -83,50 +83,54 @@ void summarise(const std::vector<double>& calls, Result& result) {
   std::vector<double> sorted = calls;
   std::sort(sorted.begin(), sorted.end());
   result.calls = static_cast<index_t>(calls.size());
-  result.best = sorted.front();
-  result.median = quantile(sorted, 0.5);
-  result.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / result.median;
-  result.noisy = result.median > kNoisy * result.best;
-  result.samples = grouped(calls, kMostSamples);
+  result.best_s = sorted.front();
+  result.median_s = quantile(sorted, 0.5);
+  result.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / result.median_s;
+  result.noisy = result.median_s > kNoisy * result.best_s;
+  result.samples_s = grouped(calls, kMostSamples);
 }
 
 /// The better of what is known and what `seconds` more show.
-void measure_peaks(const Settings& settings, Result& result) {
+void measure_peaks(const Settings& settings, DType dtype, Result& result) {
   if (!settings.peaks) return;
   const double seconds = settings.seconds / 2;
-  result.peak_bandwidth = std::max(result.peak_bandwidth, memory_bandwidth(seconds));
-  result.peak_flops = std::max(result.peak_flops, peak_flops(result.cost.dtype, seconds));
+  result.peak_bytes_s = std::max(result.peak_bytes_s, memory_bandwidth(seconds));
+  result.peak_flops = std::max(result.peak_flops, peak_flops(dtype, seconds));
 }
 
-void time_case(const Case& work, const Settings& settings, Result& result) {
+void time_case(const Case& work, DType dtype, const Settings& settings, Result& result) {
   result.label = work.label;
-  result.error = work.error(work.run());
-  if (!(result.error <= 1)) {
-    result.failure = str_cat("wrong result: ", result.error, " times the error allowed");
+  const double error = work.error(work.run());
+  result.error = error;
+  if (!(error <= 1)) {
+    result.failure = str_cat("wrong result: ", error, " times the error allowed");
     return;
   }
   benchmark::DoNotOptimize(work.run());
-  result.memory_bytes = extra_memory(work.run);
-  measure_peaks(settings, result);
+  result.memory_bytes = static_cast<double>(extra_memory(work.run));
+  measure_peaks(settings, dtype, result);
   constexpr int kWarmUp = 2;
   for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
   const std::vector<double> calls = time_calls(work.run, settings);
   result.ghz = clock_ghz();
-  measure_peaks(settings, result);
+  measure_peaks(settings, dtype, result);
   summarise(calls, result);
 }
 
 }  // namespace
 
 Result measure(const Selected& selected, const Settings& settings) {
+  const Cost& cost = selected.work.cost;
   Result result;
   result.name = selected.name;
   result.by = selected.by;
-  result.cost = selected.work.cost;
+  result.dtype = name(cost.dtype);
+  result.flops = cost.flops;
+  result.bytes = cost.bytes;
   result.threads = thread_count();
   result.isa = current_isa();
   try {
-    time_case(selected.work.make(), settings, result);
+    time_case(selected.work.make(), cost.dtype, settings, result);
   } catch (const std::exception& error) {
     result.failure = error.what();  // the cases before it and after it keep their times
   }

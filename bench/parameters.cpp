@@ -136,10 +136,6 @@ DType Parameters::dtype() {
   return choice("dtype", {"float32", "float64"}) == "float64" ? kFloat64 : kFloat32;
 }
 
-void Parameters::take_all() {
-  for (Part& part : parts_) part.used = true;
-}
-
 void Parameters::finish() const {
   for (const Part& part : parts_) {
     if (!part.used)

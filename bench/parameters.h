@@ -40,8 +40,6 @@ class Parameters {
   /// `dtype:float64`; float32 where it is absent.
   DType dtype();
 
-  /// The whole name is known: no part is left over.
-  void take_all();
   /// Errors: a part that nobody asked for.
   void finish() const;
 

@@ -129,10 +129,6 @@ double peak_flops(DType dtype, double seconds) {
   return flops * static_cast<double>(threads) / best;
 }
 
-double triad_bandwidth(index_t bytes, double seconds) {
-  return Team(bytes, thread_count()).best_bandwidth(seconds);
-}
-
 double memory_bandwidth(double seconds) {
   // Kept: the pages of so large arrays take longer to come than a pass.
   static std::unique_ptr<Team> team;
@@ -144,15 +140,16 @@ double memory_bandwidth(double seconds) {
   return team->best_bandwidth(seconds);
 }
 
-std::vector<LevelBandwidth> level_bandwidths(double seconds) {
-  std::vector<LevelBandwidth> found;
+std::vector<results::Bandwidth> level_bandwidths(double seconds) {
+  std::vector<results::Bandwidth> found;
   for (const CacheLevel& cache : data_caches()) {
     const index_t users = std::max<index_t>(std::min<index_t>(cache.shared_by, thread_count()), 1);
     const index_t copies = (thread_count() + users - 1) / users;
     const index_t bytes = cache.bytes / 2 * copies;
-    found.push_back({"L" + std::to_string(cache.level), bytes, triad_bandwidth(bytes, seconds)});
+    found.push_back({"L" + std::to_string(cache.level), static_cast<double>(bytes),
+                     Team(bytes, thread_count()).best_bandwidth(seconds)});
   }
-  found.push_back({"memory", beyond_caches(), memory_bandwidth(seconds)});
+  found.push_back({"memory", static_cast<double>(beyond_caches()), memory_bandwidth(seconds)});
   return found;
 }
 

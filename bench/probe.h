@@ -1,9 +1,9 @@
 // What this machine can do at most, measured with the threads and the instruction set in use.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "bench/results/results.h"
 #include "tensor/dtype.h"
 
 namespace tessera::bench {
@@ -12,22 +12,13 @@ namespace tessera::bench {
 /// the budget: the best moment of so many seconds.
 double peak_flops(DType dtype, double seconds);
 
-/// Bytes per second of a = b + s c, two reads and a write, over three arrays of `bytes` in all: each
+/// Bytes per second of a = b + s c, two reads and a write, over three arrays that no cache holds: each
 /// thread has its part of them, which it touched first. The best pass of so many seconds.
 /// **Source**: McCalpin's STREAM, the triad.
-double triad_bandwidth(index_t bytes, double seconds);
-
-/// The same over arrays that no cache holds.
 double memory_bandwidth(double seconds);
 
-/// Bandwidth where the arrays fit into a level of the caches.
-struct LevelBandwidth {
-  std::string level;  // "L1", ..., "memory"
-  index_t bytes;      // of all arrays together
-  double bytes_per_second;
-};
-/// Half of each level of the machine's caches, then memory.
-std::vector<LevelBandwidth> level_bandwidths(double seconds);
+/// The same over half of each level of the machine's caches, then over memory.
+std::vector<results::Bandwidth> level_bandwidths(double seconds);
 
 /// The clock of the calling thread's core at this moment, in GHz: a chain of additions, one a cycle.
 /// 0 where such a chain is not known for the processor.

@@ -43,10 +43,10 @@ JsonObject object_of(const Machine& machine) {
 
 void add_times(const Result& result, JsonObject& object) {
   object.add("calls", result.calls);
-  add(object, "best_s", result.best);
-  add(object, "median_s", result.median);
+  add(object, "best_s", result.best_s);
+  add(object, "median_s", result.median_s);
   add(object, "spread", result.spread);
-  object.add("noisy", result.noisy).add("samples_s", json_list(result.samples, number));
+  object.add("noisy", result.noisy).add("samples_s", json_list(result.samples_s, number));
 }
 
 JsonObject object_of(const Result& result) {
@@ -54,24 +54,26 @@ JsonObject object_of(const Result& result) {
                        {"by", result.by},
                        {"threads", result.threads},
                        {"isa", result.isa},
-                       {"dtype", name(result.cost.dtype)}};
+                       {"dtype", result.dtype}};
   if (!result.label.empty()) object.add("label", result.label);
   if (!result.failure.empty()) return object.add("failure", result.failure);
   add_times(result, object);
-  add(object, "flops", result.cost.flops);
-  add(object, "bytes", result.cost.bytes);
-  if (result.cost.bytes > 0) add(object, "intensity", result.cost.flops / result.cost.bytes);
+  add(object, "flops", result.flops);
+  add(object, "bytes", result.bytes);
+  if (result.bytes > 0) add(object, "intensity", result.flops / result.bytes);
   add_known(object, "peak_flops", result.peak_flops);
-  add_known(object, "peak_bytes_s", result.peak_bandwidth);
+  add_known(object, "peak_bytes_s", result.peak_bytes_s);
   add_known(object, "ghz", result.ghz);
-  add(object, "error", result.error);
-  if (result.memory_bytes) object.add("memory_bytes", *result.memory_bytes);
+  add(object, "error", result.error.value_or(NAN));
+  if (result.memory_bytes) {
+    object.add("memory_bytes", static_cast<index_t>(*result.memory_bytes));
+  }
   return object;
 }
 
-JsonObject object_of(const LevelBandwidth& level) {
-  JsonObject object = {{"level", level.level}, {"bytes", level.bytes}};
-  add(object, "bytes_s", level.bytes_per_second);
+JsonObject object_of(const results::Bandwidth& level) {
+  JsonObject object = {{"level", level.level}, {"bytes", static_cast<index_t>(level.bytes)}};
+  add(object, "bytes_s", level.bytes_s);
   return object;
 }
 

@@ -6,7 +6,6 @@
 
 #include "bench/machine.h"
 #include "bench/measure.h"
-#include "bench/probe.h"
 
 namespace tessera::bench {
 
@@ -14,7 +13,7 @@ namespace tessera::bench {
 struct Run {
   Machine machine;
   std::vector<Result> results;
-  std::vector<LevelBandwidth> bandwidths;
+  std::vector<results::Bandwidth> bandwidths;
 };
 
 /// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`, the fields as in README.md. What is not

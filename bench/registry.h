@@ -28,10 +28,9 @@ struct Work {
 
 /// Benchmarks that differ only in their parameters.
 struct Kind {
-  std::string name;          // the first part of their names
-  std::string pattern = {};  // the parameters, those in [brackets] may be absent; none if
-                             // the names below are all there are
-  std::string what = {};     // in a line
+  std::string name;                     // the first part of their names
+  std::string pattern = {};             // the parameters, those in [brackets] may be absent
+  std::string what = {};                // in a line
   std::vector<std::string> names = {};  // those that run unless others are asked for
   std::function<Work(Parameters& parameters)> work;
   std::string by = "tessera";  // who does the work: the same name, another library
@@ -39,6 +38,10 @@ struct Kind {
 
 /// Errors: std::invalid_argument: there is such a kind by the same library.
 void register_kind(Kind kind);
+
+/// Registers a kind whose cases are steps 0 to `last` of one cost.
+void register_ladder(const std::string& name, const std::string& what, const Cost& cost,
+                     index_t last, const std::function<Case(index_t step)>& make);
 
 /// In the order in which they were registered.
 const std::vector<Kind>& kinds();
@@ -54,12 +57,7 @@ struct Selected {
 };
 
 /// The case `name`, by each library that has its kind.
-/// **Errors**: std::invalid_argument: no such kind, with those that are spelled like it; wrong
-/// parameters; more memory than the machine has.
+/// **Errors**: std::invalid_argument: no such kind; wrong parameters; more memory than the machine has.
 std::vector<Selected> select(const std::string& name);
-
-/// At most `count` of `words`, those most like `word` first; none that is too different.
-std::vector<std::string> near_misses(const std::string& word, const std::vector<std::string>& words,
-                                     std::size_t count = 5);
 
 }  // namespace tessera::bench

@@ -1,6 +1,6 @@
-// tessera_bench_report: results as a page, as a picture, and as tables in READMEs.
+// tessera_bench_report: results as a picture, and as tables in Markdown.
 //
-//   tessera_bench_report ours.json peers.json --html report.html --json report.json
+//   tessera_bench_report ours.json peers.json --json report.json --roofline-svg roofline.svg
 //   tessera_bench_report report.json --readme README.md
 #include <fstream>
 #include <iostream>
@@ -10,7 +10,6 @@
 
 #include "bench/report/report.h"
 #include "examples/programs/command.h"
-#include "models/pages/page.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -19,7 +18,7 @@ namespace {
 using namespace tessera;
 
 struct Outputs {
-  std::string html, json, svg, readme;
+  std::string json, svg, readme;
 };
 
 std::string text_of(const std::string& path) {
@@ -34,16 +33,14 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
   const std::string json = results::merged(parts);
   const results::Results all = results::parse_results(json, files.front());
   // All texts first: what cannot be made leaves no file half done.
-  const std::string html = out.html.empty() ? "" : results::report_html(all);
   const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
   const std::string readme =
       out.readme.empty() ? "" : results::with_tables(text_of(out.readme), all, out.readme);
-  if (!html.empty()) write_text(out.html, html);
   if (!out.json.empty()) write_text(out.json, json);
   if (!svg.empty()) write_text(out.svg, svg);
   if (!readme.empty()) write_text(out.readme, readme);
   std::cout << all.cases.size() << " cases\n";
-  for (const std::string* path : {&out.html, &out.json, &out.svg, &out.readme}) {
+  for (const std::string* path : {&out.json, &out.svg, &out.readme}) {
     if (!path->empty()) std::cout << "wrote " << *path << '\n';
   }
 }
@@ -52,13 +49,12 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
 
 int main(int argc, char** argv) {
   examples::Command command("tessera_bench_report",
-                            "Makes a page, a picture and the tables of READMEs from the JSON files "
-                            "that tessera_bench and the scripts of other libraries write.");
+                            "Makes a picture and the tables of READMEs from the JSON files that "
+                            "tessera_bench and the scripts of other libraries write.");
   std::vector<std::string> files;
   Outputs out;
   command.add_arguments("FILES", files, "JSON files; the best time counts if a case is in several")
       .required();
-  command.add_output("--html", out.html, "HTML file for the page");
   command.add_output("--json", out.json, "JSON file for all cases together");
   command.add_output("--roofline-svg", out.svg, "SVG file for the roofline");
   command.add_output("--readme", out.readme,

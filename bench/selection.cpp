@@ -48,18 +48,7 @@ void append_file(const std::string& file, std::vector<Selected>& cases) {
   }
 }
 
-/// A regular expression as a name might be meant by it: `^matmul/M:64$` is matmul/M:64.
-std::string without_signs(const std::string& filter) {
-  std::string text;
-  for (const char letter : filter) {
-    if (std::string("^$()\\|*+?").find(letter) == std::string::npos) text += letter;
-  }
-  return text;
-}
-
 void apply(const std::string& filter, std::vector<Selected>& cases) {
-  std::vector<std::string> names;
-  for (const Selected& selected : cases) names.push_back(selected.name);
   std::regex pattern;
   try {
     pattern = std::regex(filter);
@@ -68,11 +57,7 @@ void apply(const std::string& filter, std::vector<Selected>& cases) {
   }
   std::erase_if(
       cases, [&](const Selected& selected) { return !std::regex_search(selected.name, pattern); });
-  if (!cases.empty()) return;
-  std::string like;
-  for (const std::string& other : near_misses(without_signs(filter), names)) like += " " + other;
-  fail("--filter", "must match a benchmark, got '", filter, "'; ",
-       like.empty() ? "see --list" : "similar names:" + like);
+  require(!cases.empty(), "--filter", "must match a benchmark, got '", filter, "'; see --list");
 }
 
 }  // namespace
@@ -94,7 +79,7 @@ std::vector<Selected> select_cases(const Wanted& wanted) {
 std::string list_cases(const Wanted& wanted) {
   std::string text;
   for (const Kind& kind : kinds()) {
-    if (kind.by != "tessera" || kind.pattern.empty()) continue;
+    if (kind.by != "tessera") continue;
     text += str_cat("# ", kind.pattern, "\n#     ", kind.what, "\n");
   }
   for (const Selected& selected : select_cases(wanted)) {

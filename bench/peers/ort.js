@@ -3,7 +3,7 @@
 //
 //   tessera_bench linear encoder --json ours.json
 //   NODE_PATH=/where/npm/put/node_modules node bench/peers/ort.js --like ours.json --json ort.json
-//   tessera_bench_report ours.json ort.json --html report.html
+//   tessera_bench_report ours.json ort.json --readme bench/README.md
 
 const fs = require('node:fs');
 const os = require('node:os');

@@ -2,7 +2,7 @@
 
     tessera_bench encoder train --json ours.json
     python3 bench/peers/torch_cases.py --like ours.json --json torch.json
-    tessera_bench_report ours.json torch.json --html report.html
+    tessera_bench_report ours.json torch.json --readme bench/README.md
 """
 import argparse
 import json

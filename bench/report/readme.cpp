@@ -1,5 +1,6 @@
-// Tables inside READMEs.
+// Tables inside Markdown.
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "bench/report/report.h"
@@ -16,12 +17,17 @@ constexpr std::string_view kEnd = "<!-- end of table -->";
 
 /// The table of this name; empty where its cases were not measured.
 Table table_named(const std::string& name, const Results& results, const std::string& place) {
-  if (name == "machine") return machine_table(results);
-  if (name == "highlights") return highlights_table(results);
-  if (name == "peers") return peer_groups_table(results);
+  const std::map<std::string, Table (*)(const Results&)> tables = {
+      {"machine", machine_table},       {"bandwidth", bandwidth_table},
+      {"highlights", highlights_table}, {"peers", peer_groups_table},
+      {"peer_cases", peers_table},      {"fused", fused_table},
+      {"cases", cases_table},           {"failures", failures_table}};
   if (name.ends_with("_ladder")) return ladder_table(results, name);
-  fail_file(place, "table must be machine, highlights, peers, matmul_ladder or attention_ladder, ",
-            "got '", name, "'");
+  const auto found = tables.find(name);
+  if (found != tables.end()) return found->second(results);
+  std::string names = "matmul_ladder, attention_ladder";
+  for (const auto& [known, make] : tables) names += ", " + known;
+  fail_file(place, "table must be one of ", names, ", got '", name, "'");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-// The report of a run as a page, its roofline as a picture, and its tables inside READMEs.
+// What is made of a run: its roofline as a picture, and its tables inside Markdown.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,12 +8,10 @@
 
 namespace tessera::results {
 
-/// One self-contained page: machine, roofline, speed over size and threads, ladders, fused against
-/// unfused, cliffs, other libraries, and every case with its error.
-std::string report_html(const Results& results);
-
-/// The roofline as an SVG file, light or dark as its reader's screen.
+/// The roofline as an SVG file, light or dark as its reader's screen: FLOP/s over FLOPs per byte,
+/// under the roof min(peak, intensity * bandwidth of memory).
 /// **Errors**: std::runtime_error, no case has both FLOPs and bytes.
+/// **Source**: Williams, Waterman and Patterson, "Roofline", 2009.
 std::string roofline_svg(const Results& results);
 
 /// `markdown` with every table between markers made anew:
@@ -23,9 +20,9 @@ std::string roofline_svg(const Results& results);
 ///     | ... |
 ///     <!-- end of table -->
 ///
-/// Tables: machine, highlights, peers, matmul_ladder, attention_ladder. One whose cases were not
-/// measured stays as it is. **Errors**: std::runtime_error that names file and line: a table that is
-/// not known, a marker without its other.
+/// report.md.in has each table. One whose cases were not measured stays as it is.
+/// **Errors**: std::runtime_error that names file and line: a table that is not known, a marker
+/// without its other.
 std::string with_tables(std::string_view markdown, const Results& results, const std::string& file);
 
 }  // namespace tessera::results

@@ -98,8 +98,7 @@ Table bandwidth_table(const Results& results) {
 
 Table ladder_table(const Results& results, const std::string& ladder) {
   const index_t most = most_threads(results);
-  Table table{
-      .columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}, .words = {1}};
+  Table table{.columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}};
   if (most > 1) {
     table.columns.push_back(str_cat("GFLOP/s, ", most, " threads"));
     table.columns.push_back("of peak");
@@ -126,7 +125,7 @@ Table fused_table(const Results& results) {
   Table table{.columns = {"attention", "threads", "fused", "of ops", "faster by", "memory, fused",
                           "memory, of ops"},
               .rows = {}};
-  const std::string fused = "attention_fused/";
+  const std::string fused = "attention/";
   const auto memory = [](const Result& r) {
     return r.memory_bytes ? bytes_text(*r.memory_bytes) : "";
   };
@@ -169,8 +168,7 @@ Table peers_table(const Results& results) {
 
 Table peer_groups_table(const Results& results) {
   Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
-              .rows = {},
-              .words = {1}};
+              .rows = {}};
   const std::vector<const Result*> ours = ours_with_peers(results);
   std::set<std::pair<std::string, index_t>> done;
   for (const Result* first : ours) {
@@ -203,8 +201,7 @@ Table peer_groups_table(const Results& results) {
 Table cases_table(const Results& results) {
   Table table{.columns = {"case", "by", "threads", "best", "median", "spread", "GFLOP/s", "of peak",
                           "GB/s", "memory", "error"},
-              .rows = {},
-              .words = {1}};
+              .rows = {}};
   for (const Result& r : results.cases) {
     table.rows.push_back({r.name, r.by, str_cat(r.threads), seconds_text(r.best_s),
                           seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
@@ -213,6 +210,12 @@ Table cases_table(const Results& results) {
                           r.memory_bytes ? bytes_text(*r.memory_bytes) : "",
                           r.error ? pages::decimals(*r.error, 3) : ""});
   }
+  return table;
+}
+
+Table failures_table(const Results& results) {
+  Table table{.columns = {"wrong result, not timed"}, .rows = {}};
+  for (const std::string& failure : results.failures) table.rows.push_back({failure});
   return table;
 }
 
@@ -235,32 +238,6 @@ Table highlights_table(const Results& results) {
              : ""});
   }
   return table;
-}
-
-std::string to_html(const Table& table) {
-  const auto tag_end = [&](std::size_t column) -> std::string {
-    return table.words.contains(column) ? " class=\"words\">" : ">";
-  };
-  std::string html = "<div class=\"scroll\" tabindex=\"0\"><table>";
-  const bool head = std::any_of(table.columns.begin(), table.columns.end(),
-                                [](const std::string& column) { return !column.empty(); });
-  if (head) {
-    html += "<thead><tr>";
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      html += "<th scope=\"col\"" + tag_end(i) + pages::escape(table.columns[i]) + "</th>";
-    }
-    html += "</tr></thead>";
-  }
-  html += "<tbody>";
-  for (const std::vector<std::string>& row : table.rows) {
-    html += "\n<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      html += i == 0 ? "<th scope=\"row\">" + pages::escape(row[i]) + "</th>"
-                     : "<td" + tag_end(i) + pages::escape(row[i]) + "</td>";
-    }
-    html += "</tr>";
-  }
-  return html + "</tbody></table></div>\n";
 }
 
 std::string to_markdown(const Table& table) {

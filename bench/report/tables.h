@@ -1,8 +1,6 @@
 // The tables that a report and the READMEs share.
 #pragma once
 
-#include <cstddef>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +11,6 @@ namespace tessera::results {
 struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
-  std::set<std::size_t> words = {};  // columns of words, which a page aligns left; the first is one
 
   bool empty() const { return rows.empty(); }
 };
@@ -38,10 +35,11 @@ Table peers_table(const Results& results);
 Table peer_groups_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results);
+/// Cases whose result was wrong, and how.
+Table failures_table(const Results& results);
 /// A few cases that represent the library.
 Table highlights_table(const Results& results);
 
-std::string to_html(const Table& table);
 std::string to_markdown(const Table& table);
 
 }  // namespace tessera::results

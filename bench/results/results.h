@@ -1,4 +1,4 @@
-// The results of a run: what tessera_bench --json and the peers write, and the report reads.
+// The results of a run: what tessera_bench measures, --json and the peers write, and the report reads.
 //
 //   const Results results = read_results("report.json");
 //   for (const Result& result : results.cases) use(result.name, result.by, result.best_s);
@@ -18,27 +18,31 @@ struct Result {
   std::string name;  // "matmul/M:128/N:768/K:768"
   std::string by;    // "tessera", "openblas", ...
   std::string isa;
+  std::string dtype;    // of the operations
+  std::string label;    // what the case says of itself
+  std::string failure;  // why there are no times: an error, or the result was wrong
   index_t threads = 0;
-  double best_s = 0;
-  double median_s = 0;
-  double spread = 0;  // (q3 - q1) / median
-  bool noisy = false;
-  std::vector<double> samples_s;  // in order
-  double flops = 0;
-  double bytes = 0;
-  double peak_flops = 0;  // measured with this case
-  double peak_bytes_s = 0;
-  std::optional<double> error;  // largest error / tolerance
-  std::optional<double> memory_bytes;
-  std::string label;
+
+  index_t calls = 0;
+  double best_s = 0, median_s = 0;  // of a call
+  double spread = 0;                // between the quartiles, over the median
+  bool noisy = false;               // the median is more than a tenth above the best
+  std::vector<double> samples_s;    // in order; of more than 64 calls the medians of 64 groups
+
+  double flops = 0, bytes = 0;              // of a call, by the definition
+  double peak_flops = 0, peak_bytes_s = 0;  // measured with this case
+  double ghz = 0;
+  std::optional<double> error;         // the largest, over the tolerance
+  std::optional<double> memory_bytes;  // of tensors beyond inputs and result, while a call runs
 
   double flops_s() const { return flops / best_s; }
+  double bytes_s() const { return bytes / best_s; }
 };
 
 /// Bytes per second of one level of the caches, or of "memory".
 struct Bandwidth {
-  std::string level;
-  double bytes = 0;
+  std::string level;  // "L1", ..., "memory"
+  double bytes = 0;   // of all arrays together
   double bytes_s = 0;
 };
 

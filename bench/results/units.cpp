@@ -44,9 +44,4 @@ std::string bytes_text(double bytes) {
   return in_units(bytes, std::array<Unit, 4>{{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
 }
 
-std::string flops_text(double flops_s) {
-  return in_units(flops_s,
-                  std::array<Unit, 3>{{{1e12, "TFLOP/s"}, {1e9, "GFLOP/s"}, {1e6, "MFLOP/s"}}});
-}
-
 }  // namespace tessera::results

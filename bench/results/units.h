@@ -11,7 +11,5 @@ std::string digits_text(double value, int digits);
 std::string seconds_text(double seconds, int digits = 3);
 /// Three digits, as all below: "12.3 MB": 10^6 bytes.
 std::string bytes_text(double bytes);
-/// "281 GFLOP/s".
-std::string flops_text(double flops_s);
 
 }  // namespace tessera::results
