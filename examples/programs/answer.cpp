@@ -98,9 +98,9 @@ void answer(Options& o) {
   };
   const auto results = model(own.items, o.answering);
   progress.clear();
-  examples::SharedOutput out;
-  for (const std::vector<models::Answer>& answers : results) print(out.stream(), answers, o);
-  out.print();
+  examples::print_share([&](std::ostream& out) {
+    for (const std::vector<models::Answer>& answers : results) print(out, answers, o);
+  });
   if (attention) write_attention(attention, model, questions, o.answering);
 }
 

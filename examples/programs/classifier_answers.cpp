@@ -71,11 +71,11 @@ void predict_together(const models::SequenceClassifier& model, const Names& name
   std::istringstream input(standard_input());
   std::vector<std::string> lines;
   for_each_line(input, [&](const std::string& line) { lines.push_back(line); });
-  SharedOutput out;
-  for (const std::string& line : own_share(lines).items) {
-    out.stream() << answer(model, names, line, options) << '\t' << line << '\n';
-  }
-  out.print();
+  print_share([&](std::ostream& out) {
+    for (const std::string& line : own_share(lines).items) {
+      out << answer(model, names, line, options) << '\t' << line << '\n';
+    }
+  });
 }
 
 }  // namespace

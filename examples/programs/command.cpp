@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdio>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -29,25 +30,19 @@ namespace {
 
 constexpr const char* kSettingPrefix = "option.";
 
-/// Whether all of `text` is one number in plain decimal that T can hold. Versions of CLI11 also take
-/// an empty text for 0, a leading 0 for base 8, and clamp numbers that are too large.
+/// `text` as one number in plain decimal within the range. Versions of CLI11 also take an empty text
+/// for 0, a leading 0 for base 8, and clamp numbers that are too large.
 template <class T>
-bool read_number(const std::string& text, T& value) {
-  if (!parse_number(text, value)) return false;
+T number_in(const std::string& text, Range<T> range, const char* flag) {
+  T value{};
   const std::size_t first = text.starts_with('-') ? 1 : 0;
-  return !std::integral<T> || text.size() == first + 1 || text[first] != '0';
-}
-
-/// The check of all numbers; the help does not spell out their bounds.
-template <class T>
-CLI::Validator between(Range<T> range) {
-  const auto check = [range](const std::string& text) {
-    T value{};
-    if (read_number(text, value) && value >= range.low && value <= range.high) return std::string();
-    return str_cat("must be a ", std::integral<T> ? "whole " : "", "number from ", range.low,
-                   " to ", range.high, ", got ", printable(text));
-  };
-  return CLI::Validator(check, "");
+  const bool is_octal = std::integral<T> && text.size() > first + 1 && text[first] == '0';
+  if (parse_number(text, value) && !is_octal && value >= range.low && value <= range.high) {
+    return value;
+  }
+  throw CLI::ValidationError(
+      flag, str_cat("must be a ", std::integral<T> ? "whole " : "", "number from ", range.low,
+                    " to ", range.high, ", got ", printable(text)));
 }
 
 CLI::Validator not_empty() {
@@ -103,17 +98,6 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-template <class T>
-T value_in(const nn::Checkpoint& from, const std::string& name) {
-  if constexpr (std::integral<T>) {
-    return from.integer<T>(name);
-  } else if constexpr (std::floating_point<T>) {
-    return from.number(name);
-  } else {
-    return from.text(name);
-  }
-}
-
 bool is_standard_input(const std::string& file) {
   return file.empty() || file == "-";
 }
@@ -130,33 +114,37 @@ std::string read_standard_input() {
 
 }  // namespace
 
+struct Command::Entry {
+  CLI::Option* option;
+  std::function<std::string()> value = {};  // as checkpoints have it
+  bool is_kept = false;
+
+  std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
+};
+
 struct Command::Line {
-  struct Entry {
-    CLI::Option* option;
-    std::function<void(nn::Checkpoint& to, const std::string& name)> store = {};
-    std::function<void(const nn::Checkpoint& from, const std::string& name)> load = {};
-    bool is_kept = false;
-
-    std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
-  };
-
   CLI::App app;
-  std::vector<Entry> entries = {};
+  std::deque<Entry> entries = {};  // whose addresses stay
 
-  std::size_t add(CLI::Option* option) {
-    entries.push_back({option});
-    return entries.size() - 1;
+  template <class T>
+  Option add(CLI::Option* option, const T& value) {
+    const auto text = [&value] {
+      nn::Checkpoint one;
+      one.set("", value);
+      return one.text("");
+    };
+    return Option(&entries.emplace_back(Entry{option, text}));
   }
 };
 
 const Command::Option& Command::Option::required() const {
-  line_->entries[number_].option->required();
+  entry_->option->required();
   return *this;
 }
 
 const Command::Option& Command::Option::kept() const {
-  line_->entries[number_].is_kept = true;
-  line_->entries[number_].option->capture_default_str();
+  entry_->is_kept = true;
+  entry_->option->capture_default_str();  // for values()
   return *this;
 }
 
@@ -171,35 +159,29 @@ Command::Command(std::string name, const std::string& description)
 
 Command::~Command() = default;
 
-template <class T, class Check>
-Command::Option Command::add_checked(const char* flag, T& value, const char* what,
-                                     const Check& check, bool shows_default) {
-  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(check);
-  if (shows_default) option->capture_default_str();
-  const std::size_t number = line_->add(option);
-  line_->entries[number].store = [&value](nn::Checkpoint& to, const std::string& name) {
-    to.set(name, value);
-  };
-  line_->entries[number].load = [&value](const nn::Checkpoint& from, const std::string& name) {
-    value = value_in<T>(from, name);
-  };
-  return {line_.get(), number};
-}
-
 /// A default out of range means an absent option; its help text describes the default.
 template <class T>
 Command::Option Command::add_number(const char* flag, T& value, const char* what, Range<T> range) {
-  const bool is_default = value >= range.low && value <= range.high;
-  return add_checked(flag, value, what, between(range), is_default);
+  const auto set = [&value, flag, range](const CLI::results_t& words) {
+    value = number_in(words.back(), range, flag);
+    return true;
+  };
+  CLI::Option* const option =
+      line_->app.add_option(flag, set, what, false, [&value] { return str_cat(value); });
+  option->type_name(CLI::detail::type_name<T>());
+  if (value >= range.low && value <= range.high) option->capture_default_str();
+  return line_->add(option, value);
 }
 
 Command::Option Command::add(const char* flag, std::string& value, const char* what) {
-  return add_checked(flag, value, what, not_empty(), false);
+  return line_->add(line_->app.add_option(flag, value, what)->check(not_empty()), value);
 }
 
 Command::Option Command::add(const char* flag, std::string& value, const char* what,
                              const std::vector<std::string>& choices) {
-  return add_checked(flag, value, what, one_of(choices), !value.empty());
+  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(one_of(choices));
+  if (!value.empty()) option->capture_default_str();
+  return line_->add(option, value);
 }
 
 Command::Option Command::add(const char* flag, index_t& value, const char* what,
@@ -240,9 +222,9 @@ void Command::add_argument(const char* name, std::string& value, const char* wha
 Command::Option Command::add_arguments(const char* name, std::vector<std::string>& values,
                                        const char* what) {
   files_.add_inputs(name, values);
-  return {line_.get(), line_->add(line_->app.add_option(name, values, what)
-                                      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-                                      ->check(not_empty()))};
+  CLI::Option* const option = line_->app.add_option(name, values, what);
+  option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->check(not_empty());
+  return Option(&line_->entries.emplace_back(Entry{option}));
 }
 
 void Command::add_footer(const std::string& text) {
@@ -259,29 +241,23 @@ nn::NamedTexts Command::values() const {
 
 nn::Checkpoint Command::kept_values() const {
   nn::Checkpoint checkpoint;
-  for (const Line::Entry& entry : line_->entries) {
-    if (entry.is_kept) entry.store(checkpoint, entry.name());
+  for (const Entry& entry : line_->entries) {
+    if (entry.is_kept) checkpoint.set(entry.name(), entry.value());
   }
   return checkpoint;
 }
 
 void Command::restore(const nn::Checkpoint& checkpoint) {
-  const nn::Checkpoint given = kept_values();
-  std::vector<std::string> words;  // as this call spells the options, if it names them
-  for (const Line::Entry& entry : line_->entries) {
-    words.push_back(entry.option->count() == 0 ? "" : entry.option->results().back());
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const Line::Entry& entry = line_->entries[i];
+  for (const Entry& entry : line_->entries) {
     if (!entry.is_kept) continue;
-    const std::string& text = checkpoint.text(entry.name());
-    parse_again(entry.option, text, checkpoint.file);
-    entry.load(checkpoint, entry.name());  // the parser may round a number twice
-    nn::Checkpoint taken;
-    entry.store(taken, entry.name());
-    if (!words[i].empty() && taken.text(entry.name()) != given.text(entry.name())) {
-      fail_file(checkpoint.file, entry.option->get_name(), " must be ", text,
-                ", as at the start of the run, got ", words[i]);
+    const bool is_given = entry.option->count() > 0;
+    const std::string word = is_given ? entry.option->results().back() : "";
+    const std::string given = entry.value();
+    const std::string& kept = checkpoint.text(entry.name());
+    parse_again(entry.option, kept, checkpoint.file);
+    if (is_given && entry.value() != given) {
+      fail_file(checkpoint.file, entry.option->get_name(), " must be ", kept,
+                ", as at the start of the run, got ", word);
     }
   }
 }

@@ -36,7 +36,8 @@ inline constexpr index_t kMany = 1'000'000'000;
 
 /// Options, --help and --threads among them, and the call of what the program does.
 class Command {
-  struct Line;  // of the library that parses it, which takes long to compile
+  struct Entry;  // an option, by the library that parses it, which takes long to compile
+  struct Line;   // all of them
 
  public:
   Command(std::string name, const std::string& description);
@@ -52,9 +53,8 @@ class Command {
 
    private:
     friend class Command;
-    Option(Line* line, std::size_t number) : line_(line), number_(number) {}
-    Line* line_;
-    std::size_t number_;
+    explicit Option(Entry* entry) : entry_(entry) {}
+    Entry* entry_;
   };
 
   /// Options that keep the value's default where they are absent. A text must not be empty: a
@@ -114,9 +114,6 @@ class Command {
   std::string advice_;  // appended to errors of memory
 
  private:
-  template <class T, class Check>
-  Option add_checked(const char* flag, T& value, const char* what, const Check& check,
-                     bool shows_default);
   template <class T>
   Option add_number(const char* flag, T& value, const char* what, Range<T> range);
 

@@ -10,7 +10,6 @@
 #include "examples/programs/command.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/shared_lines.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -69,28 +68,17 @@ int main(int argc, char** argv) {
   command.add("--top", top, "maximum number of fillings per blank", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
-    const auto model = examples::loaded(models::load_mask_filler, options.model, options.weights);
-    const examples::AttentionFile attention = examples::attention_file(options, model);
-    const std::vector<std::string> lines = examples::input_lines(options.file);
-    check_blanks(lines, model.mask(), examples::input_name(options.file));
-    examples::CommandProgress progress("lines", std::ssize(lines));
-    const auto own = examples::own_share(lines);
-    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
-    const auto results = model(own.items, {.count = top, .task = task});
-    progress.clear();
-    examples::SharedOutput out;
-    for (const std::vector<models::Blank>& blanks : results) {
+    examples::LineRun run(models::load_mask_filler, options);
+    check_blanks(run.lines, run.model.mask(), examples::input_name(options.file));
+    const auto results = run.model(run.own.items, {.count = top, .task = run.task});
+    run.print(results, [&](std::ostream& out, const std::vector<models::Blank>& blanks, auto) {
       if (options.json) {
-        out.stream() << json_of(blanks) << '\n';
+        out << json_of(blanks) << '\n';
       } else {
-        print_rows(out.stream(), blanks);
+        print_rows(out, blanks);
       }
-    }
-    out.print();
-    text::EncodeOptions encode = model.reader.encode_options(task);
-    encode.special_in_text = true;  // a blank is one
-    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
-      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
     });
+    run.task.special_in_text = true;  // a blank is one
+    run.write_attention();
   });
 }

@@ -1,12 +1,21 @@
-// The options of programs that run a pretrained model on texts.
+// Programs that run a pretrained model on lines of text: their options, and what all of them do.
+//
+//   return command.run(argc, argv, [&] {
+//     examples::LineRun run(models::load_token_tagger, options);
+//     run.print(run.model(run.own.items, run.task), [&](std::ostream& out, ...) { ... });
+//     run.write_attention();
+//   });
 #pragma once
 
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include "examples/programs/attention_file.h"
 #include "examples/programs/command.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/same_files.h"
+#include "examples/programs/shared_lines.h"
 #include "models/hugging_face/freeze.h"
 #include "models/hugging_face/task.h"
 #include "tensor/error.h"
@@ -59,12 +68,6 @@ void write_attention(const AttentionFile& file, const Task& task, index_t count,
              [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
 }
 
-/// The file of --attention for a task's model.
-template <class Task>
-AttentionFile attention_file(const ModelOptions& options, const Task& task) {
-  return {options.attention, task.model.encode.encoder, options.model};
-}
-
 /// The names in errors of the lines of a file or standard input from line `first` on, counted from 0.
 inline models::TextName line_name(const std::string& file, index_t first = 0) {
   return [input = input_name(file), first](index_t number) {
@@ -72,14 +75,56 @@ inline models::TextName line_name(const std::string& file, index_t first = 0) {
   };
 }
 
-/// For texts that are the lines from `first` on. `progress` must live as long as the result.
-inline models::TaskOptions task_options(const ModelOptions& options, CommandProgress& progress,
-                                        index_t first) {
-  return {.max_length = options.max_length,
-          .batch_size = options.batch_size,
-          .special_in_text = !options.plain_text,
-          .progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); },
-          .name = line_name(options.file, first)};
-}
+/// A model of a task and the lines for it, loaded in the order in which errors are told.
+template <class Model>
+struct LineRun {
+  template <class Load>
+  LineRun(const Load& load, const ModelOptions& options)
+      : model(loaded(load, options.model, options.weights)),
+        attention(options.attention, model.model.encode.encoder, options.model),
+        lines(input_lines(options.file)),
+        own(own_share(lines)),
+        progress("lines", std::ssize(lines)),
+        task{.max_length = options.max_length,
+             .batch_size = options.batch_size,
+             .special_in_text = !options.plain_text,
+             .progress = [this](index_t done, index_t all) { progress.show_share(done, all); },
+             .name = line_name(options.file, own.begin)} {}
+  LineRun(const LineRun&) = delete;
+  LineRun& operator=(const LineRun&) = delete;
+
+  /// Prints the results for this process's lines: calls print(out, result, i) for each, `i` its place
+  /// among all lines.
+  template <class Result, class Print>
+  void print(const std::vector<Result>& results, const Print& print) {
+    progress.clear();
+    print_share([&](std::ostream& out) {
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        print(out, results[i], static_cast<std::size_t>(own.begin) + i);
+      }
+    });
+  }
+
+  /// Writes --attention for the lines, or for `count` texts that encode(i) makes.
+  void write_attention() const {
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    write_attention(std::ssize(lines), [&](index_t i) {
+      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    });
+  }
+  template <class Encode>
+  void write_attention(index_t count, const Encode& encode) const {
+    examples::write_attention(attention, model, count, encode);
+  }
+
+  Model model;
+  AttentionFile attention;
+  std::vector<std::string> lines;
+  OwnShare<std::string> own;  // the lines of this process
+  CommandProgress progress;
+  models::TaskOptions task;
+};
+template <class Load>
+LineRun(const Load& load, const ModelOptions& options) -> LineRun<decltype(load(options.model))>;
 
 }  // namespace tessera::examples

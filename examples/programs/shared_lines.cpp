@@ -1,13 +1,8 @@
 #include "examples/programs/shared_lines.h"
 
 #include <cstddef>
-#include <utility>
 
 namespace tessera::examples {
-
-void SharedOutput::print() {
-  if (processes().size() > 1) std::cout << gather_in_order(std::move(kept_).str());
-}
 
 namespace {
 

@@ -2,10 +2,9 @@
 // results of all, as one process would.
 //
 //   const std::vector<std::string> lines = examples::input_lines(file);      // all have all
-//   const auto own = examples::own_share(lines);
-//   examples::SharedOutput out;
-//   for (const std::string& line : own.items) out.stream() << answer(line) << '\n';
-//   out.print();
+//   examples::print_share([&](std::ostream& out) {
+//     for (const std::string& line : examples::own_share(lines).items) out << answer(line) << '\n';
+//   });
 #pragma once
 
 #include <iostream>
@@ -39,22 +38,15 @@ OwnShare<T> own_share(const std::vector<T>& all) {
   return own_share(std::span(all));
 }
 
-/// The output of a share: printed at once by a single process, otherwise by rank 0 when all are done.
-class SharedOutput {
- public:
-  SharedOutput()
-      : stream_(processes().size() > 1 ? &kept_ : static_cast<std::ostream*>(&std::cout)) {}
-  SharedOutput(const SharedOutput&) = delete;
-  SharedOutput& operator=(const SharedOutput&) = delete;
-
-  std::ostream& stream() { return *stream_; }
-  /// Prints the shares of all processes in their order. All call it, at the end.
-  void print();
-
- private:
-  std::ostringstream kept_;
-  std::ostream* stream_;
-};
+/// Prints what `print(out)` writes of this process's share: a single process at once, of several rank 0
+/// the shares of all in their order. All call it, at the end.
+template <class Print>
+void print_share(const Print& print) {
+  if (processes().size() == 1) return print(std::cout);
+  std::ostringstream mine;
+  print(mine);
+  std::cout << gather_in_order(std::move(mine).str());
+}
 
 /// The rows of all processes, by rank, at rank 0, which needs memory for all; elsewhere
 /// none. All call it. **Shapes**: at each process (rows, ...) -> (rows of all, ...), float32.

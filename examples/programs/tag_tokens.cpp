@@ -10,7 +10,6 @@
 #include "examples/programs/command.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/shared_lines.h"
 #include "models/hugging_face/token_tagger.h"
 #include "tensor/io/json.h"
 #include "tensor/printable.h"
@@ -31,7 +30,7 @@ std::string json_of(const std::vector<models::Tag>& tags, const std::string& lin
 }
 
 /// The tags of a line and, unless it is an object of JSON, its number.
-void print(std::ostream& out, const std::vector<models::Tag>& tags, index_t number,
+void print(std::ostream& out, const std::vector<models::Tag>& tags, std::size_t number,
            const std::string& line, bool json) {
   if (json) {
     out << json_of(tags, line) << '\n';
@@ -57,23 +56,11 @@ int main(int argc, char** argv) {
               {"none", "simple", "first", "average", "max"});
   command.splits_work();
   return command.run(argc, argv, [&] {
-    const auto model = examples::loaded(models::load_token_tagger, options.model, options.weights);
-    const examples::AttentionFile attention = examples::attention_file(options, model);
-    const std::vector<std::string> lines = examples::input_lines(options.file);
-    examples::CommandProgress progress("lines", std::ssize(lines));
-    const auto own = examples::own_share(lines);
-    const models::TaskOptions task = examples::task_options(options, progress, own.begin);
-    const auto results = model(own.items, models::tag_grouping(grouping), task);
-    progress.clear();
-    examples::SharedOutput out;
-    for (std::size_t i = 0; i < own.items.size(); ++i) {
-      const index_t number = own.begin + static_cast<index_t>(i) + 1;
-      print(out.stream(), results[i], number, own.items[i], options.json);
-    }
-    out.print();
-    const text::EncodeOptions encode = model.reader.encode_options(task);
-    examples::write_attention(attention, model, std::ssize(lines), [&](index_t i) {
-      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+    examples::LineRun run(models::load_token_tagger, options);
+    const auto results = run.model(run.own.items, models::tag_grouping(grouping), run.task);
+    run.print(results, [&](std::ostream& out, const std::vector<models::Tag>& tags, std::size_t i) {
+      print(out, tags, i + 1, run.lines[i], options.json);
     });
+    run.write_attention();
   });
 }

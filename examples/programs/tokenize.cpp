@@ -118,19 +118,15 @@ void tokenize(const Options& o) {
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
   const std::string input = examples::input_name(o.file);
-  examples::SharedOutput out;
-  if (o.decode) {
-    index_t number = examples::own_share(lines).begin;
-    for (const std::string& line : examples::own_share(lines).items) {
+  examples::print_share([&](std::ostream& out) {
+    if (!o.decode && o.pair) return encode(out, *tokenizer, examples::text_pairs(lines, input), o);
+    if (!o.decode) return encode(out, *tokenizer, lines, o);
+    const auto own = examples::own_share(lines);
+    for (index_t number = own.begin; const std::string& line : own.items) {
       const std::string place = str_cat(input, ": line ", ++number);
-      out.stream() << tokenizer->decode_text(numbers_of(line, place)) << '\n';
+      out << tokenizer->decode_text(numbers_of(line, place)) << '\n';
     }
-  } else if (o.pair) {
-    encode(out.stream(), *tokenizer, examples::text_pairs(lines, input), o);
-  } else {
-    encode(out.stream(), *tokenizer, lines, o);
-  }
-  out.print();
+  });
 }
 
 }  // namespace
