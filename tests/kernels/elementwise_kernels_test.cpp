@@ -138,22 +138,6 @@ TEST_P(ElementwiseKernelsTest, PairsOfDoubles) {
   expect_pairs<double>();
 }
 
-TEST_P(ElementwiseKernelsTest, MaximumPropagatesNanFromEitherSide) {
-  const float nan = std::nanf("");
-  for (index_t i = 0; i < 33; ++i) {
-    for (const BinaryOp op : {BinaryOp::kMaximum, BinaryOp::kMinimum}) {
-      std::vector<float> a(33, 1.0F), b(33, 2.0F), y(33);
-      a[static_cast<std::size_t>(i)] = nan;
-      table<float>().binary(op, 33, a.data(), 1, b.data(), 1, y.data());
-      for (index_t j = 0; j < 33; ++j)
-        EXPECT_EQ(std::isnan(y[static_cast<std::size_t>(j)]), i == j);
-      table<float>().binary(op, 33, b.data(), 1, a.data(), 1, y.data());
-      for (index_t j = 0; j < 33; ++j)
-        EXPECT_EQ(std::isnan(y[static_cast<std::size_t>(j)]), i == j);
-    }
-  }
-}
-
 template <class T>
 void expect_where() {
   for (const index_t n : kRowLengths) {

@@ -194,17 +194,6 @@ TEST_P(LayerNormKernelsTest, AnOutlierInFrontDoesNoHarm) {
   EXPECT_TRUE(near(normalised(x, zeros, kEps<float>), want.y, 4, 4e-6));
 }
 
-TEST_P(LayerNormKernelsTest, NanAndInfinityAtEveryPlaceSpread) {
-  const std::vector<double> zeros(37, 0.0);
-  for (std::size_t i = 0; i < 37; ++i) {
-    for (const double bad : {std::nan(""), HUGE_VAL}) {
-      std::vector<double> x = random_values<double>(37, 48);
-      x[i] = bad;
-      for (const double value : normalised(x, zeros, 1e-5)) ASSERT_TRUE(std::isnan(value)) << i;
-    }
-  }
-}
-
 TEST_P(LayerNormKernelsTest, NoRowsAndNoColumns) {
   kernels::LayerNormArgs<float> args = {.rows = 0, .n = 5, .x = nullptr, .x_row = 5};
   layer_norm(args);

@@ -11,8 +11,9 @@
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_gradients.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/threads.h"
 
 namespace tessera::test {
 namespace {
@@ -111,13 +112,7 @@ TEST_P(GatedLinearTest, NeitherThreadsNorTheBatchNorATapeChangeTheBits) {
   const auto run = [&](const Tensor& rows) {
     return gated_linear(rows, weight, bias, Activation::kGelu);
   };
-  set_thread_count(1);
-  const Tensor want = run(x);
-  for (const int threads : {2, 3, 4, 7, 8}) {
-    set_thread_count(threads);
-    EXPECT_TRUE(same_bits(run(x), want)) << threads;
-  }
-  set_thread_count(0);
+  const Tensor want = same_on_any_threads([&] { return run(x); });
   for (const index_t rows : {1, 2, 3, 8, 25}) {
     for (index_t i = 0; i + rows <= 67; i += rows) {
       EXPECT_TRUE(same_bits(run(x.slice(0, i, i + rows)), want.slice(0, i, i + rows)));
@@ -146,24 +141,11 @@ TEST_P(GatedLinearTest, AgreesWithPyTorch) {
   for (const std::string end : {"", "_no_bias"}) {
     for (const auto& [name, activation] : kActivations) {
       if (!golden.has(name + end + ".input")) continue;
-      for (const DType dtype : {kFloat32, kFloat64}) {
-        SCOPED_TRACE(str_cat(name, end, ", ", dtype));
-        const double allowed = dtype == kFloat32 ? 1e-5 : 1e-12;
-        auto operands = golden.group(name + end + ".", dtype);
-        std::vector<std::string> inputs = {"input", "weight"};
-        if (end.empty()) inputs.emplace_back("bias");
-        for (const std::string& input : inputs) operands.at(input).set_requires_grad();
-        Tape tape;
-        const Tensor y =
-            gated_linear(operands.at("input"), operands.at("weight"), operands["bias"], activation);
-        EXPECT_TRUE(near(y, array(operands.at("output")), allowed, allowed));
-        tape.backward(sum(y * operands.at("dy")));
-        for (const std::string& input : inputs) {
-          EXPECT_TRUE(
-              near(operands.at(input).grad(), array(operands.at("d" + input)), allowed, allowed))
-              << input;
-        }
-      }
+      const auto f = [activation = activation](GoldenOperands& o) {
+        return gated_linear(o["input"], o["weight"], o["bias"], activation);
+      };
+      EXPECT_TRUE(agrees(golden, name + end, kFloat32, f, 1e-5));
+      EXPECT_TRUE(agrees(golden, name + end, kFloat64, f, 1e-12));
     }
   }
 }

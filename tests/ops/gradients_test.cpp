@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "nn/dropout.h"
-#include "nn/embedding.h"
-#include "nn/feed_forward.h"
-#include "nn/module.h"
-#include "nn/norm.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
@@ -286,40 +282,6 @@ TEST(TruthValues, HaveNoGradientAndRecordNothing) {
   EXPECT_TRUE(allclose(x, x));
   EXPECT_TRUE(array_equal(x, x));
   EXPECT_EQ(tape.size(), 0);
-}
-
-/// Embedding, layer norm and a feed-forward network, in float64.
-struct Sample {
-  nn::Embedding table{5, 4};
-  nn::LayerNorm norm{{.normalized_shape = {4}}};
-  nn::FeedForward feed_forward{
-      {.d_model = 4, .dim_feedforward = 6, .activation = Activation::kGelu, .dropout = 0}};
-
-  Tensor operator()(const Tensor& ids) const {
-    const Tensor x = table(ids);
-    return feed_forward(norm(x), x);
-  }
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("table", self.table);
-    visitor("norm", self.norm);
-    visitor("feed_forward", self.feed_forward);
-  }
-};
-
-TEST(ModuleGradients, ReachEveryParameter) {
-  Sample sample;
-  nn::convert(sample, kFloat64);
-  nn::set_requires_grad(sample);
-  Tensors parameters;
-  nn::for_each_parameter(sample, [&](const std::string&, Tensor& p) { parameters.push_back(p); });
-  ASSERT_EQ(parameters.size(), 7U);
-  const Tensor ids = tensor({{0, 3, 1}, {3, 4, 2}});
-  EXPECT_TRUE(gradients_agree([&](const Tensors&) { return sample(ids); }, parameters,
-                              [](Tensor t) { return t; }));
-  nn::zero_grad(sample);
-  for (const Tensor& p : parameters) EXPECT_FALSE(p.grad().defined());
 }
 
 TEST(ModuleGradients, DropoutPassesWhatItKept) {

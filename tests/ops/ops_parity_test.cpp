@@ -1,5 +1,5 @@
-// Every case of golden/ops.npz, elementwise.npz and index_ops.npz: what PyTorch's functions and, where
-// the file has them, their gradients are, special values among them, in float32 and float64.
+// Every case of golden/ops.npz, elementwise.npz and index_ops.npz: what PyTorch's functions and,
+// where the file has them, their gradients are, special values among them, in float32 and float64.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -8,9 +8,10 @@
 #include "tensor/ops/join.h"
 #include "tensor/ops/matmul.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/oracle_ops.h"
+#include "tests/support/threads.h"
 
 namespace tessera::test {
 namespace {
@@ -112,15 +113,9 @@ TEST_P(RotaryTest, ThreadsAndTheBatchChangeNoBit) {
   const Tensor x = random_tensor({4, 131, 6, 40}, kFloat32, 1);
   for (const bool interleaved : {false, true}) {
     const Rotation by = {.table = rotary_table(131, 32), .interleaved = interleaved};
-    set_thread_count(1);
-    const Tensor want = rotary(x, by);
+    const Tensor want = same_on_any_threads([&] { return rotary(x, by); });
     EXPECT_TRUE(same_bits(rotary(x.slice(0, 2, 3), by), want.slice(0, 2, 3)));
     EXPECT_TRUE(same_bits(rotary(x.slice(1, 0, 100), by), want.slice(1, 0, 100)));
-    for (const int threads : {2, 3, 8}) {
-      set_thread_count(threads);
-      EXPECT_TRUE(same_bits(rotary(x, by), want)) << threads << " threads";
-    }
-    set_thread_count(0);
   }
 }
 
@@ -153,25 +148,17 @@ TEST(Rotary, Errors) {
   EXPECT_TRUE(throws("rotary", {"gradient"}, [&] { rotary(x, {.table = learned}); }));
 }
 
-/// x, what its gradient shall be and the rotation of each case of golden/rotary.npz.
 TEST_P(RotaryTest, AgreesWithPyTorch) {
   const GoldenCase golden("rotary");
-  for (const std::string name : {"halves", "halves_part", "halves_far", "interleaved",
-                                 "interleaved_part", "interleaved_far", "positions"}) {
-    SCOPED_TRACE(name);
-    const auto entry = [&](const std::string& key) { return golden.array(name + "." + key); };
+  EXPECT_EQ(golden_case_names(golden).size(), 7U);
+  for (const std::string& name : golden_case_names(golden)) {
     for (const DType dtype : {kFloat32, kFloat64}) {
-      const Tensor table =
-          rotary_table(8192, entry("width").item<index_t>(), entry("base").item(), dtype);
-      const Rotation by = {table, entry("positions"), entry("interleaved").item<bool>()};
-      const double close = dtype == kFloat32 ? 1e-5 : 1e-12;
-      Tensor x = entry("x").to(dtype);
-      x.set_requires_grad();
-      Tape tape;
-      const Tensor y = rotary(x, by);
-      EXPECT_TRUE(near(y.detach(), array(entry("output")), close, close));
-      tape.backward(y, entry("dy").to(dtype));
-      EXPECT_TRUE(near(x.grad(), array(entry("dx")), close, close));
+      const auto f = [dtype](GoldenOperands& o) {
+        const Tensor table =
+            rotary_table(8192, o["width"].item<index_t>(), o["base"].item(), dtype);
+        return rotary(o["x"], {table, o["positions"], o["interleaved"].item<bool>()});
+      };
+      EXPECT_TRUE(agrees(golden, name, dtype, f, dtype == kFloat32 ? 1e-5 : 1e-12)) << dtype;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "tensor/kernels/parallel.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/threads.h"
 
 namespace tessera::test {
 namespace {
@@ -116,16 +117,6 @@ Tensor added_in_order(const Tensor& x, const Tensor& ids, const Tensor& source) 
   return sum;
 }
 
-template <class Op>
-void expect_on_any_threads(const Op& op, const Tensor& want) {
-  for (const int threads : {1, 2, 3, 4, 8}) {
-    set_thread_count(threads);
-    const Tensor got = op();
-    set_thread_count(0);
-    EXPECT_TRUE(same_bits(got, want)) << threads << " threads";
-  }
-}
-
 TEST(ScatterAdd, AddsInTheOrderOfTheSourceWhateverThreadsDo) {
   for (const Shape& shape : {Shape{4000}, Shape{700, 40}, Shape{40, 700}}) {
     Shape of_x = shape;
@@ -133,8 +124,8 @@ TEST(ScatterAdd, AddsInTheOrderOfTheSourceWhateverThreadsDo) {
     const Tensor x = random_tensor(of_x, kFloat32, 7);
     const Tensor source = random_tensor(shape, kFloat32, 8, -1e3, 1e3);
     const Tensor index = random_tensor(shape, kInt64, 9, 0, 7);
-    expect_on_any_threads([&] { return scatter_add(x, 0, index, source); },
-                          added_in_order(x, index, source));
+    const Tensor got = same_on_any_threads([&] { return scatter_add(x, 0, index, source); });
+    EXPECT_TRUE(same_bits(got, added_in_order(x, index, source)));
   }
 }
 
@@ -142,8 +133,9 @@ TEST(IndexAdd, AddsInTheOrderOfTheSourceWhateverThreadsDo) {
   const Tensor x = random_tensor({7, 40}, kFloat32, 10);
   const Tensor source = random_tensor({3000, 40}, kFloat32, 11, -1e3, 1e3);
   const Tensor ids = random_tensor({3000}, kInt64, 12, 0, 7);
-  expect_on_any_threads([&] { return index_add(x, 0, ids, source); },
-                        added_in_order(x, ids.unsqueeze(1).expand({3000, 40}), source));
+  const Tensor got = same_on_any_threads([&] { return index_add(x, 0, ids, source); });
+  const Tensor columns = ids.unsqueeze(1).expand({3000, 40});
+  EXPECT_TRUE(same_bits(got, added_in_order(x, columns, source)));
 }
 
 TEST(ScatterAdd, Errors) {

@@ -10,6 +10,7 @@
 #include "tensor/autograd/tape.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/threads.h"
 
 namespace tessera::test {
 namespace {
@@ -115,15 +116,8 @@ TEST(Sort, WholeNumbersBeyondDoublePrecision) {
 
 TEST(Sort, TheSameOnAnyNumberOfThreads) {
   const Tensor x = random_tensor({300, 200}, kFloat32, 2, 0, 20).to(kInt64).to(kFloat32);
-  set_thread_count(1);
-  const Tensor by_one = argsort(x);
-  const Tensor top_by_one = topk(x, 7).indices;
-  for (const int threads : {2, 3, 8}) {
-    set_thread_count(threads);
-    EXPECT_TRUE(same_bits(argsort(x), by_one)) << threads << " threads";
-    EXPECT_TRUE(same_bits(topk(x, 7).indices, top_by_one)) << threads << " threads";
-  }
-  set_thread_count(0);
+  same_on_any_threads([&] { return argsort(x); });
+  same_on_any_threads([&] { return topk(x, 7).indices; });
 }
 
 TEST(Sort, IndicesAreNoVariables) {
