@@ -1,5 +1,5 @@
-// Dropout inside attention: against the definition with the same draws, forward and backward; that a
-// draw is a matter of its place alone; and that draws are independent.
+// Dropout inside attention: that a draw is a matter of its place alone, and that draws are
+// independent. The values are in attention_test.cpp.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +10,6 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/compare.h"
@@ -18,8 +17,7 @@
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
-#include "tensor/storage.h"
-#include "tests/support/attention_backward_oracle.h"
+#include "tests/support/attention_run.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
@@ -35,121 +33,6 @@ AttentionOptions options_of(double p, bool need_weights = false) {
   AttentionOptions options = {.dropout = {p, kKey}};
   if (need_weights) options.weights.emplace();
   return options;
-}
-
-/// Output, weights and the gradients of q, k and v.
-struct Results {
-  Tensor output, weights, dq, dk, dv;
-};
-
-Results run(Tensors x, const Tensor& d_out, const AttentionMask& mask,
-            const AttentionOptions& options) {
-  for (Tensor& leaf : x) leaf = leaf.detach().set_requires_grad();
-  Tape tape;
-  const AttentionResult y = attention(x[0], x[1], x[2], mask, options);
-  tape.backward(sum(y.output * d_out));
-  return {y.output.detach(), y.weights, x[0].grad(), x[1].grad(), x[2].grad()};
-}
-
-TEST_P(AttentionDropoutTest, MatchesTheDefinition) {
-  struct Size {
-    index_t queries, keys, width, v_width;
-  };
-  for (const Size& s : {Size{1, 1, 1, 1}, Size{3, 140, 8, 5}, Size{5, 7, 3, 4},
-                        Size{65, 131, 33, 17}, Size{150, 300, 16, 64}}) {
-    const Tensors x = {random_tensor({2, 2, s.queries, s.width}, kFloat32, 1),
-                       random_tensor({2, 2, s.keys, s.width}, kFloat32, 2),
-                       random_tensor({2, 2, s.keys, s.v_width}, kFloat32, 3)};
-    const Tensor d_out = random_tensor({2, 2, s.queries, s.v_width}, kFloat32, 4);
-    const double scale = 1 / std::sqrt(static_cast<double>(s.width));
-    MaskParts some = {.causal = true, .lengths = {s.keys, s.keys / 2}};
-    some.keep = random_tensor({s.queries, s.keys}, kBool, 5);
-    for (const MaskParts& mask : {MaskParts{}, some}) {
-      for (const double p : {0.1, 0.6, 1.0}) {
-        SCOPED_TRACE(
-            str_cat("Tq ", s.queries, ", Tk ", s.keys, ", causal ", mask.causal, ", p ", p));
-        const DropoutMask dropout = {p, kKey};
-        const NaiveAttention want = naive_attention(x[0], x[1], x[2], mask, scale, dropout);
-        const NaiveAttentionGradients gradients =
-            naive_attention_backward(x[0], x[1], x[2], d_out, mask, scale, dropout);
-        for (DType dtype : {kFloat32, kFloat64}) {
-          const double allowed = dtype == kFloat32 ? 3e-5 : 1e-11;
-          const Results got = run({x[0].to(dtype), x[1].to(dtype), x[2].to(dtype)}, d_out.to(dtype),
-                                  mask.library(), options_of(p, true));
-          EXPECT_TRUE(near(got.output, want.output, 0, allowed));
-          EXPECT_TRUE(near(got.weights, want.weights, 0, allowed));
-          EXPECT_TRUE(near(got.dq, gradients.q, 0, allowed));
-          EXPECT_TRUE(near(got.dk, gradients.k, 0, allowed));
-          EXPECT_TRUE(near(got.dv, gradients.v, 0, allowed));
-        }
-      }
-    }
-  }
-}
-
-/// That two results agree in every bit.
-void expect_same(const Results& got, const Results& want) {
-  EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
-  if (want.weights.defined()) {
-    EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
-  }
-  EXPECT_TRUE(same_bits(got.dq, want.dq)) << "dq";
-  EXPECT_TRUE(same_bits(got.dk, want.dk)) << "dk";
-  EXPECT_TRUE(same_bits(got.dv, want.dv)) << "dv";
-}
-
-// Tiles begin where a block's window does, in the middle of a pair of keys too.
-TEST_P(AttentionDropoutTest, InAWindowMatchesTheDefinition) {
-  const DropoutMask dropout = {0.3, kKey};
-  for (const auto& [queries, keys] :
-       {std::array<index_t, 2>{3, 140}, {70, 70}, {131, 300}, {290, 130}}) {
-    const Tensors x = {random_tensor({2, 1, queries, 12}, kFloat64, 1),
-                       random_tensor({2, 1, keys, 12}, kFloat64, 2),
-                       random_tensor({2, 1, keys, 17}, kFloat64, 3)};
-    const Tensor d_out = random_tensor({2, 1, queries, 17}, kFloat64, 4);
-    for (index_t window : {0, 1, 6, 47, 64, 131, 1000}) {
-      for (const bool other : {false, true}) {
-        MaskParts mask = {.causal = other, .window = window};
-        if (other) mask.lengths = {keys, keys - 7};
-        if (other) mask.bias = random_tensor({queries, keys}, kFloat64, 5);
-        SCOPED_TRACE(str_cat("Tq ", queries, ", Tk ", keys, ", window ", window, other));
-        const double scale = 1 / std::sqrt(12.0);
-        const NaiveAttention want = naive_attention(x[0], x[1], x[2], mask, scale, dropout);
-        const NaiveAttentionGradients gradients =
-            naive_attention_backward(x[0], x[1], x[2], d_out, mask, scale, dropout);
-        for (DType dtype : {kFloat32, kFloat64}) {
-          const double allowed = dtype == kFloat32 ? 3e-5 : 1e-11;
-          const Results got = run({x[0].to(dtype), x[1].to(dtype), x[2].to(dtype)}, d_out.to(dtype),
-                                  mask.library(), options_of(dropout.p, true));
-          EXPECT_TRUE(near(got.output, want.output, 0, allowed));
-          EXPECT_TRUE(near(got.weights, want.weights, 0, allowed));
-          EXPECT_TRUE(near(got.dq, gradients.q, 0, allowed));
-          EXPECT_TRUE(near(got.dk, gradients.k, 0, allowed));
-          EXPECT_TRUE(near(got.dv, gradients.v, 0, allowed));
-        }
-      }
-    }
-  }
-}
-
-TEST_P(AttentionDropoutTest, InAWindowHasTheBitsOfTheSameKeysKept) {
-  const Tensors x = {random_tensor({2, 2, 190, 24}, kFloat32, 1),
-                     random_tensor({2, 2, 230, 24}, kFloat32, 2),
-                     random_tensor({2, 2, 230, 17}, kFloat32, 3)};
-  const Tensor d_out = random_tensor({2, 2, 190, 17}, kFloat32, 4);
-  const Tensor distance = abs(arange(190, kFloat64).unsqueeze(1) - arange(230, kFloat64));
-  for (index_t window : {0, 5, 48, 101}) {
-    for (const AttentionMask& also : {AttentionMask{}, causal_mask() & length_mask({230, 99})}) {
-      SCOPED_TRACE(window);
-      const Results want =
-          run(x, d_out, keep_mask(distance <= window) & also, options_of(0.2, true));
-      for (int threads : {1, 2, 7}) {
-        set_thread_count(threads);
-        expect_same(run(x, d_out, window_mask(window) & also, options_of(0.2, true)), want);
-      }
-      set_thread_count(0);
-    }
-  }
 }
 
 /// True where a weight survives.
@@ -176,54 +59,44 @@ TEST_P(AttentionDropoutTest, ADrawIsAMatterOfItsPlaceAlone) {
   EXPECT_FALSE(same_bits(all.select(1, 0), all.select(1, 1)));
 }
 
-TEST_P(AttentionDropoutTest, TheSameBitsForThreadsPaddingAndLayouts) {
-  const Tensors x = {random_tensor({3, 2, 131, 24}, kFloat32, 1),
-                     random_tensor({3, 2, 140, 24}, kFloat32, 2),
-                     random_tensor({3, 2, 140, 17}, kFloat32, 3)};
-  const Tensor d_out = random_tensor({3, 2, 131, 17}, kFloat32, 4);
+TEST_P(AttentionDropoutTest, TheSameBitsForPaddingAndLayouts) {
+  const AttentionInputs x({3, 2, 131, 140, 24, 17});
   const AttentionOptions options = options_of(0.2);
-  const AttentionMask lengths = length_mask({140, 17, 0});
-  for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & lengths}) {
-    set_thread_count(1);
-    const Results want = run(x, d_out, mask, options);
-    for (int threads : {2, 3, 8, 16}) {
-      set_thread_count(threads);
-      expect_same(run(x, d_out, mask, options), want);
-    }
-    set_thread_count(0);
-    for (std::size_t i = 0; i < 3; ++i) {
-      for (const Layout& layout : layouts_of(x[i])) {
+  for (const MaskParts& mask : {MaskParts{}, MaskParts{.causal = true, .lengths = {140, 17, 0}}}) {
+    const AttentionResults want = run_attention(x, mask, options);
+    for (Tensor AttentionInputs::*each :
+         {&AttentionInputs::q, &AttentionInputs::k, &AttentionInputs::v}) {
+      for (const Layout& layout : layouts_of(x.*each)) {
         SCOPED_TRACE(layout.name);
-        Tensors others = x;
-        others[i] = layout.tensor;
-        expect_same(run(others, d_out, mask, options), want);
+        AttentionInputs others = x;
+        others.*each = layout.tensor;
+        expect_same(run_attention(others, mask, options), want);
       }
     }
   }
   // Shorter tensors instead of a mask.
-  const Results padded = run(x, d_out, length_mask({33, 33, 33}), options);
-  const Results alone = run({x[0].slice(2, 0, 50), x[1].slice(2, 0, 33), x[2].slice(2, 0, 33)},
-                            d_out.slice(2, 0, 50), {}, options);
+  const AttentionResults padded = run_attention(x, {.lengths = {33, 33, 33}}, options);
+  const AttentionResults alone = run_attention(
+      {x.q.slice(2, 0, 50), x.k.slice(2, 0, 33), x.v.slice(2, 0, 33), x.d_out.slice(2, 0, 50)}, {},
+      options);
   EXPECT_TRUE(same_bits(alone.output, padded.output.slice(2, 0, 50)));
   EXPECT_TRUE(same_bits(alone.dq, padded.dq.slice(2, 0, 50)));
 }
 
 TEST(AttentionDropout, TheSameBitsOnEachInstructionSet) {
-  const Tensors x = {random_tensor({2, 2, 70, 24}, kFloat32, 1),
-                     random_tensor({2, 2, 140, 24}, kFloat32, 2),
-                     random_tensor({2, 2, 140, 17}, kFloat32, 3)};
-  const Tensor d_out = random_tensor({2, 2, 70, 17}, kFloat32, 4);
+  const AttentionInputs x({2, 2, 70, 140, 24, 17});
   const std::string before = current_isa();
-  for (const AttentionMask& mask : {causal_mask(), window_mask(33) & length_mask({140, 77})}) {
-    Results wide;
+  for (const MaskParts& mask :
+       {MaskParts{.causal = true}, MaskParts{.window = 33, .lengths = {140, 77}}}) {
+    AttentionResults wide;
     Tensor kept;
     for (const std::string& isa : available_isas()) {
       set_isa(isa);
       SCOPED_TRACE(isa);
-      if (!kept.defined()) kept = survivors(x[0], x[1], mask);
-      EXPECT_TRUE(same_bits(survivors(x[0], x[1], mask), kept));
+      if (!kept.defined()) kept = survivors(x.q, x.k, mask.library());
+      EXPECT_TRUE(same_bits(survivors(x.q, x.k, mask.library()), kept));
       if (isa == "baseline") continue;  // has no fused multiply-add
-      const Results here = run(x, d_out, mask, options_of(0.2, true));
+      const AttentionResults here = run_attention(x, mask, options_of(0.2, true));
       if (!wide.output.defined()) wide = here;
       expect_same(here, wide);
     }
@@ -288,11 +161,11 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
       if (used.data<bool>()[j]) continue;
       ++unused;
       const Tensor d_out = random_tensor({1, 1, 6, 8}, kFloat32, 4);
-      const Results want = run({q, k, v}, d_out, {}, options);
+      const AttentionResults want = run_attention({q, k, v, d_out}, {}, options);
       for (const double bad : {kNaN, kInf}) {
         Tensor spoiled = v.clone();
         spoiled.select(2, j).fill(bad);
-        expect_same(run({q, k, spoiled}, d_out, {}, options), want);
+        expect_same(run_attention({q, k, spoiled, d_out}, {}, options), want);
       }
     }
   }
@@ -360,19 +233,6 @@ TEST(AttentionDropout, DrawsAreIndependent) {
     const auto many = static_cast<double>(counts.count());
     EXPECT_LT(std::abs(squares - many) / std::sqrt(2 * many), 4.5);
   }
-}
-
-TEST_P(AttentionDropoutTest, NeedsNoMemoryOfTheSquareOfTheLength) {
-  constexpr index_t kTokens = 4096;  // a matrix of weights would have 67 MB
-  const Tensor x = ones({1, 1, kTokens, 64}).set_requires_grad();
-  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
-  release_cached_memory();
-  const index_t before = held();
-  {
-    Tape tape;
-    tape.backward(sum(attention(x, x, x, length_mask({64}), options_of(0.1)).output));
-  }
-  EXPECT_LT(held() - before, index_t{32} * 1000 * 1000);
 }
 
 TEST(AttentionDropout, Errors) {

@@ -18,7 +18,7 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 #include "tensor/random.h"
-#include "tensor/storage.h"
+#include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
 
 namespace tessera::test {
@@ -148,76 +148,62 @@ TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
   }
 }
 
-/// The gradients of sum(output^2) in q, k, v and a bias for all heads.
-Tensors gradients_of(const Tensors& leaves, const AttentionMask& mask = {}) {
-  Tensors x;
-  for (const Tensor& leaf : leaves) x.push_back(leaf.clone().set_requires_grad());
-  Tape tape;
-  const AttentionMask all = x.size() > 3 ? mask & additive_mask(x[3]) : mask;
-  tape.backward(sum(square(attention(x[0], x[1], x[2], all).output)));
-  Tensors result;
-  for (const Tensor& leaf : x) result.push_back(leaf.grad());
-  return result;
-}
-
-Tensors longer_inputs(DType dtype, index_t heads = 2) {
-  return {random_tensor({3, heads, 131, 24}, dtype, 1),
-          random_tensor({3, heads, 140, 24}, dtype, 2),
-          random_tensor({3, heads, 140, 17}, dtype, 3)};
-}
+const AttentionSizes kLonger = {3, 2, 131, 140, 24, 17};
+const MaskParts kSomeKeys = {.causal = true, .lengths = {140, 17, 0}};
 
 TEST_P(AttentionGradientsTest, HaveTheSameBitsForAnyNumberOfThreads) {
   for (DType dtype : {kFloat32, kFloat64}) {
-    for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & length_mask({140, 17, 0})}) {
+    const AttentionInputs x(kLonger, dtype);
+    for (MaskParts mask : {MaskParts{}, kSomeKeys}) {
       for (const bool with_bias : {false, true}) {
-        Tensors x = longer_inputs(dtype);
-        if (with_bias) x.push_back(random_tensor({131, 140}, dtype, 4));
-        set_thread_count(1);
-        const Tensors want = gradients_of(x, mask);
-        for (int threads : {2, 3, 4, 7, 8, 16}) {
-          set_thread_count(threads);
-          const Tensors got = gradients_of(x, mask);
-          for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+        for (const double dropout : {0.0, 0.2}) {
+          if (with_bias) mask.bias = random_tensor({131, 140}, dtype, 4);
+          const AttentionOptions options = {.dropout = {dropout, 5}};
+          set_thread_count(1);
+          const AttentionResults want = run_attention(x, mask, options);
+          for (int threads : {2, 3, 4, 7, 8, 16}) {
+            SCOPED_TRACE(threads);
+            set_thread_count(threads);
+            expect_same(run_attention(x, mask, options), want);
+          }
+          set_thread_count(0);
         }
-        set_thread_count(0);
       }
     }
   }
 }
 
 TEST_P(AttentionGradientsTest, HaveTheSameBitsForASequenceAlone) {
-  const Tensors x = longer_inputs(kFloat32);
-  const Tensors together = gradients_of(x);
+  const AttentionInputs x(kLonger);
+  const AttentionResults together = run_attention(x, {});
   for (index_t b = 0; b < 3; ++b) {
-    Tensors one;
-    for (const Tensor& all : x) one.push_back(all.slice(0, b, b + 1));
-    const Tensors alone = gradients_of(one);
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_TRUE(same_bits(together[i].slice(0, b, b + 1), alone[i]));
-    }
+    const auto own = [b](const Tensor& all) { return all.slice(0, b, b + 1); };
+    const AttentionResults alone = run_attention(x.each(own), {});
+    EXPECT_TRUE(same_bits(own(together.dq), alone.dq));
+    EXPECT_TRUE(same_bits(own(together.dk), alone.dk));
+    EXPECT_TRUE(same_bits(own(together.dv), alone.dv));
   }
 }
 
 TEST_P(AttentionGradientsTest, LeaveTheOutputAsItIs) {
-  for (const AttentionMask& mask : {AttentionMask{}, causal_mask() & length_mask({140, 17, 0})}) {
-    Tensors x = longer_inputs(kFloat32);
-    const Tensor without = attend(mask)(x);
-    for (Tensor& leaf : x) leaf.set_requires_grad();
+  for (const MaskParts& mask : {MaskParts{}, kSomeKeys}) {
+    AttentionInputs x(kLonger);
+    const Tensor without = x.attend(mask).output;
+    for (Tensor* leaf : {&x.q, &x.k, &x.v}) leaf->set_requires_grad();
     Tape tape;
-    const Tensor with = attend(mask)(x);
+    const Tensor with = x.attend(mask).output;
     EXPECT_EQ(tape.size(), 1);
     EXPECT_TRUE(same_bits(with, without));
   }
 }
 
 TEST_P(AttentionGradientsTest, AreZeroWhereAllIsMasked) {
-  const Tensors got = gradients_of(longer_inputs(kFloat32), length_mask({140, 17, 0}));
-  for (const Tensor& gradient : got) {
-    EXPECT_TRUE(same_bits(gradient.select(0, 2), zeros(gradient.select(0, 2).shape())));
-  }
-  for (const Tensor& gradient : {got[1], got[2]}) {
-    const Tensor padding = gradient.select(0, 1).slice(1, 17);
-    EXPECT_TRUE(same_bits(padding, zeros(padding.shape())));
+  const AttentionResults got =
+      run_attention(AttentionInputs(kLonger), {.lengths = kSomeKeys.lengths});
+  const auto expect_zeros = [](const Tensor& x) { EXPECT_TRUE(same_bits(x, zeros(x.shape()))); };
+  for (const Tensor& gradient : {got.dq, got.dk, got.dv}) expect_zeros(gradient.select(0, 2));
+  for (const Tensor& gradient : {got.dk, got.dv}) {
+    expect_zeros(gradient.select(0, 1).slice(1, 17));
   }
 }
 
@@ -283,21 +269,6 @@ TEST_P(AttentionGradientsTest, OfATensorWithItselfDoNotDependOnItsLayout) {
   for (const Layout& layout : layouts_of(x)) {
     EXPECT_TRUE(same_bits(gradient(layout.tensor), want)) << layout.name;
   }
-}
-
-TEST_P(AttentionGradientsTest, NeedNoMemoryOfTheSquareOfTheLength) {
-  constexpr index_t kTokens = 8192;  // a matrix of scores would have 268 MB
-  const Tensor x = ones({1, 1, kTokens, 64}).set_requires_grad();
-  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
-  release_cached_memory();
-  const index_t before = held();
-  {
-    Tape tape;
-    tape.backward(sum(attention(x, x, x, length_mask({64})).output));
-  }
-  const index_t extra = held() - before - x.count() * static_cast<index_t>(sizeof(float));
-  EXPECT_GT(extra, 0);
-  EXPECT_LT(extra, index_t{64} * 1000 * 1000);
 }
 
 }  // namespace

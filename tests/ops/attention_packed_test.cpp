@@ -6,13 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/pack_rows.h"
-#include "tensor/ops/reduce.h"
-#include "tests/support/attention_backward_oracle.h"
+#include "tests/support/attention_run.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
@@ -48,11 +46,6 @@ Tensor filled(const Tensor& x, double value) {
   return y;
 }
 
-/// What attention gives and what its backward gives, (B, H, T, ...) with zeros for absent tokens.
-struct PackedResults {
-  Tensor output, weights, dq, dk, dv, d_bias;
-};
-
 struct Case {
   std::string name;
   MaskParts mask;
@@ -74,88 +67,46 @@ std::vector<Case> cases() {
           {"all", {.causal = true, .window = 60, .keep = keep, .bias = own}, 0.1}};
 }
 
-/// PackedInputs with NaN in the place of padding: nothing may read it.
-struct PackedInputs {
-  Tensor q, k, v, d_out;
+/// Inputs with NaN in the place of padding, which nothing may read.
+AttentionInputs packed_inputs(DType dtype) {
+  const AttentionInputs x({kBatch, kHeads, kPackedTokens, kPackedTokens, 17, 33}, dtype);
+  return {filled(x.q, kNaN), filled(x.k, kNaN), filled(x.v, kNaN), filled(x.d_out, 0)};
+}
 
-  explicit PackedInputs(DType dtype, index_t width = 17, index_t v_width = 33)
-      : q(input(width, 1, dtype)),
-        k(input(width, 2, dtype)),
-        v(input(v_width, 3, dtype)),
-        d_out(filled(random_tensor({kBatch, kHeads, kPackedTokens, v_width}, kFloat32, 4).to(dtype),
-                     0)) {}
+DropoutMask dropout_of(const Case& c) {
+  return {.p = c.dropout, .key = 77};
+}
 
-  static Tensor input(index_t width, std::uint64_t seed, DType dtype) {
-    return filled(random_tensor({kBatch, kHeads, kPackedTokens, width}, kFloat32, seed).to(dtype),
-                  kNaN);
-  }
-  double scale() const { return 1 / std::sqrt(static_cast<double>(q.size(-1))); }
-  static DropoutMask dropout(const Case& c) { return {.p = c.dropout, .key = 77}; }
-};
-
-PackedResults packed(const PackedInputs& x, const Case& c) {
-  const auto leaf = [](const Tensor& t) { return pack(t).set_requires_grad(); };
-  const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
-  Case own = c;
-  if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
-  const AttentionMask mask = own.mask.library();
+/// Results (B, H, T, ...) with zeros for absent tokens.
+AttentionResults packed(const AttentionInputs& x, const Case& c) {
   const PackedRows rows(lengths(), kPackedTokens);
-  PackedResults y;
-  Tape tape;
-  const Tensor out = attention(q, k, v, mask, {.dropout = x.dropout(c), .packed = rows}).output;
-  tape.backward(sum(out * pack(x.d_out)));
-  const NoGrad pause;
-  y.weights = attention(q, k, v, mask,
-                        {.weights = AttentionRequest{}, .dropout = x.dropout(c), .packed = rows})
-                  .weights;
-  y.output = unpack(out);
-  y.dq = unpack(q.grad());
-  y.dk = unpack(k.grad());
-  y.dv = unpack(v.grad());
-  if (own.mask.bias.defined()) y.d_bias = own.mask.bias.grad();
+  AttentionResults y = run_attention(x.each([](const Tensor& t) { return pack(t); }), c.mask,
+                                     {.dropout = dropout_of(c), .packed = rows});
+  for (Tensor* each : {&y.output, &y.dq, &y.dk, &y.dv}) *each = unpack(*each);
   return y;
 }
 
-PackedResults padded(const PackedInputs& x, const Case& c) {
-  const auto leaf = [](const Tensor& t) { return filled(t, 1).set_requires_grad(); };
-  const Tensor q = leaf(x.q), k = leaf(x.k), v = leaf(x.v);
-  Case own = c;
-  own.mask.lengths = kLengths;
-  if (c.mask.bias.defined()) own.mask.bias = c.mask.bias.to(x.q.dtype()).set_requires_grad();
-  PackedResults y;
-  Tape tape;
-  const Tensor out = attention(q, k, v, own.mask.library(), {.dropout = x.dropout(c)}).output;
-  tape.backward(sum(out * x.d_out));
-  const NoGrad pause;
-  const Tensor weights = attention(q, k, v, own.mask.library(),
-                                   {.weights = AttentionRequest{}, .dropout = x.dropout(c)})
-                             .weights;
-  y = {filled(out, 0), filled(weights, 0), q.grad(), k.grad(), v.grad(), {}};
-  if (own.mask.bias.defined()) y.d_bias = own.mask.bias.grad();
+AttentionResults padded(const AttentionInputs& x, const Case& c) {
+  MaskParts mask = c.mask;
+  mask.lengths = kLengths;
+  AttentionInputs finite = x.each([](const Tensor& t) { return filled(t, 1); });
+  finite.d_out = x.d_out;
+  AttentionResults y = run_attention(finite, mask, {.dropout = dropout_of(c)});
+  y.output = filled(y.output, 0);
+  y.weights = filled(y.weights, 0);
   return y;
-}
-
-void expect_same_packed(const PackedResults& got, const PackedResults& want) {
-  EXPECT_TRUE(same_bits(got.output, want.output)) << "output";
-  EXPECT_TRUE(same_bits(got.weights, want.weights)) << "weights";
-  EXPECT_TRUE(same_bits(got.dq, want.dq)) << "dq";
-  EXPECT_TRUE(same_bits(got.dk, want.dk)) << "dk";
-  EXPECT_TRUE(same_bits(got.dv, want.dv)) << "dv";
-  if (want.d_bias.defined()) {
-    EXPECT_TRUE(same_bits(got.d_bias, want.d_bias)) << "bias";
-  }
 }
 
 TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    const PackedInputs x(dtype);
+    const AttentionInputs x = packed_inputs(dtype);
     for (const Case& c : cases()) {
       SCOPED_TRACE(str_cat(c.name, ", ", dtype));
       set_thread_count(1);
-      const PackedResults want = padded(x, c);
+      const AttentionResults want = padded(x, c);
       for (const int threads : c.name == "all" ? std::vector{1, 2, 3, 7} : std::vector{2}) {
         set_thread_count(threads);
-        expect_same_packed(packed(x, c), want);
+        expect_same(packed(x, c), want);
       }
       set_thread_count(0);
     }
@@ -163,20 +114,15 @@ TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
 }
 
 TEST(AttentionPacked, AgreesWithTheDefinition) {
-  const PackedInputs x(kFloat32);
-  const PackedInputs finite = [&] {
-    PackedInputs y = x;
-    for (Tensor* each : {&y.q, &y.k, &y.v}) *each = filled(*each, 0);
-    return y;
-  }();
+  const AttentionInputs x = packed_inputs(kFloat32);
+  const AttentionInputs finite = x.each([](const Tensor& t) { return filled(t, 0); });
   for (const Case& c : cases()) {
     if (c.name != "all" && c.name != "window") continue;  // the others have the padded batch's bits
     SCOPED_TRACE(c.name);
     MaskParts mask = c.mask;
     mask.lengths = kLengths;
-    const PackedResults got = packed(x, c);
-    const NaiveAttention want =
-        naive_attention(finite.q, finite.k, finite.v, mask, x.scale(), x.dropout(c));
+    const AttentionResults got = packed(x, c);
+    const NaiveAttention want = finite.oracle(mask, dropout_of(c));
     const auto rows = [](Array all) {  // without those of absent tokens
       for_each_index(all.shape, [&](const Dims& at) {
         if (at[2] >= kLengths[static_cast<std::size_t>(at[0])]) all.at(at) = 0;
@@ -185,8 +131,7 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
     };
     EXPECT_TRUE(near(got.output, rows(want.output), 0, 5e-6));
     EXPECT_TRUE(near(got.weights, rows(want.weights), 0, 5e-6));
-    const NaiveAttentionGradients d = naive_attention_backward(
-        finite.q, finite.k, finite.v, x.d_out, mask, x.scale(), x.dropout(c));
+    const NaiveAttentionGradients d = finite.backward_oracle(mask, dropout_of(c));
     EXPECT_TRUE(near(got.dq, d.q, 0, 5e-5));
     EXPECT_TRUE(near(got.dk, d.k, 0, 5e-5));
     EXPECT_TRUE(near(got.dv, d.v, 0, 5e-5));
@@ -194,7 +139,7 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
 }
 
 TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
-  const PackedInputs x(kFloat32);
+  const AttentionInputs x = packed_inputs(kFloat32);
   const Tensor bias = random_tensor({kHeads, kPackedTokens, kPackedTokens}, kFloat32, 5);
   const auto mask = [&](index_t tokens) {
     return causal_mask() & window_mask(60) &
@@ -218,21 +163,21 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
 
 // One that is no number stays in its sequence.
 TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
-  const PackedInputs x(kFloat32);
+  const AttentionInputs x = packed_inputs(kFloat32);
   const auto results = [&](double value) {
-    PackedInputs y = x;
-    for (Tensor* each : {&y.q, &y.k, &y.v, &y.d_out}) {
-      *each = each->clone();
-      each->select(0, 4).slice(1, 100, 129).fill(value);
-    }
-    PackedResults all = packed(y, {});
+    const AttentionInputs y = x.each([=](const Tensor& t) {
+      Tensor own = t.clone();
+      own.select(0, 4).slice(1, 100, 129).fill(value);
+      return own;
+    });
+    AttentionResults all = packed(y, {});
     for (Tensor* each : {&all.output, &all.weights, &all.dq, &all.dk, &all.dv}) {
       *each = each->clone();
       each->select(0, 4).fill(0);
     }
     return all;
   };
-  expect_same_packed(results(kNaN), results(1));
+  expect_same(results(kNaN), results(1));
 }
 
 TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
@@ -291,7 +236,7 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
 
 // Lengths may be given both ways: they hide what packing leaves out.
 TEST_P(AttentionPackedTest, ALengthMaskChangesNoBit) {
-  const PackedInputs x(kFloat32);
+  const AttentionInputs x = packed_inputs(kFloat32);
   const AttentionOptions options = {.packed = PackedRows(lengths(), kPackedTokens)};
   const auto output = [&](const AttentionMask& mask) {
     return attention(pack(x.q), pack(x.k), pack(x.v), mask, options).output;

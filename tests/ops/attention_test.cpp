@@ -10,7 +10,7 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tests/support/attention_oracle.h"
+#include "tests/support/attention_run.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle.h"
 
@@ -27,53 +27,38 @@ double allowed(DType dtype) {
   return dtype == kFloat32 ? 5e-6 : 1e-12;
 }
 
-/// float32 values, so that both dtypes compute on the same numbers.
-struct Inputs {
-  Tensor q, k, v;
+/// What the definition is compared with: the output and the weights, or the gradients too.
+enum class Compared { kForward, kBackward };
 
-  Inputs(index_t batch, index_t heads, index_t queries, index_t keys, index_t width,
-         index_t v_width, std::uint64_t seed = 1)
-      : q(random_tensor({batch, heads, queries, width}, kFloat32, seed)),
-        k(random_tensor({batch, heads, keys, width}, kFloat32, seed + 1)),
-        v(random_tensor({batch, heads, keys, v_width}, kFloat32, seed + 2)) {}
-
-  double scale() const { return 1 / std::sqrt(static_cast<double>(q.size(-1))); }
-  NaiveAttention oracle(const MaskParts& mask) const {
-    return naive_attention(q, k, v, mask, scale());
-  }
-  AttentionResult run(DType dtype, const MaskParts& mask, bool need_weights = false) const {
-    return attention(
-        q.to(dtype), k.to(dtype), v.to(dtype), mask.library(),
-        need_weights ? AttentionOptions{.weights = AttentionRequest{}} : AttentionOptions{});
-  }
-};
-
-/// Which kinds of masks apply: bits 0 to 3 are causal, lengths, keep and bias.
-MaskParts random_mask(index_t kinds, const Shape& scores, std::uint64_t seed) {
-  MaskParts mask;
-  mask.causal = kinds & 1;
-  if (kinds & 2) {
-    for (index_t b = 0; b < scores[0]; ++b) mask.lengths.push_back(scores[3] * (b + 1) / scores[0]);
-  }
-  if (kinds & 4) mask.keep = random_tensor(scores, kBool, seed);
-  if (kinds & 8) {
-    mask.bias = random_tensor(scores, kFloat32, seed + 1);
-    float* bias = mask.bias.mutable_data<float>();
-    for (index_t i = 0; i < mask.bias.count(); i += 5) bias[i] = -INFINITY;
-  }
-  return mask;
-}
-
-/// Compares output and weights with the oracle in every instruction set and both dtypes.
-void check(const Inputs& inputs, const MaskParts& mask) {
-  const NaiveAttention want = inputs.oracle(mask);
+/// Compares with the definition in every instruction set and both dtypes.
+void check(const AttentionSizes& s, const MaskParts& mask, Compared compared = Compared::kForward,
+           double dropout = 0, std::uint64_t seed = 1) {
+  SCOPED_TRACE(str_cat("Tq ", s.queries, ", Tk ", s.keys, ", widths ", s.width, " and ", s.v_width,
+                       ", causal ", mask.causal, ", window ", mask.window.value_or(-1),
+                       ", dropout ", dropout, ", seed ", seed));
+  const AttentionInputs x(s, kFloat32, seed);
+  const DropoutMask drops = {dropout, 0xFEDCBA9876543210};
+  const NaiveAttention want = x.oracle(mask, drops);
+  const bool backward = compared == Compared::kBackward;
+  const auto gradients = backward ? x.backward_oracle(mask, drops) : NaiveAttentionGradients{};
   const std::string before = current_isa();
   for (const std::string& isa : available_isas()) {
     set_isa(isa);
     for (DType dtype : {kFloat32, kFloat64}) {
-      const AttentionResult got = inputs.run(dtype, mask, true);
-      EXPECT_TRUE(near(got.output, want.output, 0, allowed(dtype)));
-      EXPECT_TRUE(near(got.weights, want.weights, 0, allowed(dtype)));
+      const double most = backward ? (dtype == kFloat32 ? 3e-5 : 1e-11) : allowed(dtype);
+      const AttentionOptions options = with_weights({.dropout = drops});
+      if (!backward) {
+        const AttentionResult got = x.to(dtype).attend(mask, options);
+        EXPECT_TRUE(near(got.output, want.output, 0, most));
+        EXPECT_TRUE(near(got.weights, want.weights, 0, most));
+        continue;
+      }
+      const AttentionResults got = run_attention(x.to(dtype), mask, options);
+      EXPECT_TRUE(near(got.output, want.output, 0, most));
+      EXPECT_TRUE(near(got.weights, want.weights, 0, most));
+      EXPECT_TRUE(near(got.dq, gradients.q, 0, most));
+      EXPECT_TRUE(near(got.dk, gradients.k, 0, most));
+      EXPECT_TRUE(near(got.dv, gradients.v, 0, most));
     }
   }
   set_isa(before);
@@ -86,12 +71,14 @@ TEST(Attention, EveryLengthWithEveryMask) {
   index_t number = 0;  // 144 pairs of lengths meet each of 9 widths with each of 16 masks
   for (index_t queries : kTokenCounts) {
     for (index_t keys : kTokenCounts) {
-      SCOPED_TRACE(str_cat("Tq ", queries, ", Tk ", keys, ", case ", number));
-      const index_t width = kWidths[static_cast<std::size_t>(number % 9)];
-      const index_t v_width = kWidths[static_cast<std::size_t>(number * 5 % 9)];
+      const AttentionSizes s = {2,
+                                1,
+                                queries,
+                                keys,
+                                kWidths[static_cast<std::size_t>(number % 9)],
+                                kWidths[static_cast<std::size_t>(number * 5 % 9)]};
       const auto seed = static_cast<std::uint64_t>(100 + 10 * number);
-      check(Inputs(2, 1, queries, keys, width, v_width, seed),
-            random_mask(number % 16, {2, 1, queries, keys}, seed + 5));
+      check(s, random_mask(number % 16, s.scores(), seed + 5), Compared::kForward, 0, seed);
       ++number;
     }
   }
@@ -99,16 +86,59 @@ TEST(Attention, EveryLengthWithEveryMask) {
 
 TEST(Attention, EveryPairOfWidths) {
   for (index_t width : kWidths) {
-    for (index_t v_width : kWidths) {
-      SCOPED_TRACE(str_cat("width ", width, ", v width ", v_width));
-      check(Inputs(1, 2, 17, 139, width, v_width, 7), {});
+    for (index_t v_width : kWidths) check({1, 2, 17, 139, width, v_width}, {});
+  }
+}
+
+TEST(Attention, EveryLengthWithWindows) {
+  constexpr std::array<index_t, 8> kTokens = {1, 4, 33, 49, 64, 129, 200, 300};
+  constexpr std::array<index_t, 7> kWindows = {0, 1, 30, 48, 64, 128, 1000};
+  std::size_t number = 0;
+  for (index_t queries : kTokens) {
+    for (index_t keys : kTokens) {
+      MaskParts mask = {.causal = number % 3 == 0, .window = kWindows[number % 7]};
+      if (number % 4 == 1) mask.lengths = {keys / 2, keys};
+      if (number % 5 == 1) mask.keep = random_tensor({queries, keys}, kBool, 4);
+      if (number % 5 == 3) mask.bias = random_tensor({2, 1, 1, keys}, kFloat32, 5);
+      check({2, 1, queries, keys, 24, 17}, mask);
+      ++number;
+    }
+  }
+}
+
+TEST(Attention, DropoutForwardAndBackward) {
+  for (AttentionSizes s : {AttentionSizes{2, 2, 1, 1, 1, 1},
+                           {2, 2, 3, 140, 8, 5},
+                           {2, 2, 5, 7, 3, 4},
+                           {2, 2, 65, 131, 33, 17},
+                           {2, 2, 150, 300, 16, 64}}) {
+    MaskParts some = {.causal = true, .lengths = {s.keys, s.keys / 2}};
+    some.keep = random_tensor({s.queries, s.keys}, kBool, 5);
+    for (const double p : {0.1, 0.6, 1.0}) {
+      check(s, {}, Compared::kBackward, p);
+      check(s, some, Compared::kBackward, p);
+    }
+  }
+}
+
+// Tiles begin where a block's window does, in the middle of a pair of keys too.
+TEST(Attention, DropoutInAWindowForwardAndBackward) {
+  for (const auto& [queries, keys] :
+       {std::array<index_t, 2>{3, 140}, {70, 70}, {131, 300}, {290, 130}}) {
+    for (index_t window : {0, 1, 6, 47, 64, 131, 1000}) {
+      MaskParts mask = {.window = window};
+      check({2, 1, queries, keys, 12, 17}, mask, Compared::kBackward, 0.3);
+      mask.causal = true;
+      mask.lengths = {keys, keys - 7};
+      mask.bias = random_tensor({queries, keys}, kFloat32, 5);
+      check({2, 1, queries, keys, 12, 17}, mask, Compared::kBackward, 0.3);
     }
   }
 }
 
 TEST_P(AttentionTest, TakesTwoToFourAxes) {
-  const Inputs inputs(2, 3, 9, 11, 8, 5);
-  const NaiveAttention want = inputs.oracle({});
+  const AttentionInputs inputs({2, 3, 9, 11, 8, 5});
+  const NaiveAttention want = inputs.oracle();
   const auto attend = [&](const auto& view) {
     return attention(view(inputs.q), view(inputs.k), view(inputs.v), {},
                      {.weights = AttentionRequest{}});
@@ -128,8 +158,8 @@ TEST_P(AttentionTest, TakesTwoToFourAxes) {
 }
 
 TEST_P(AttentionTest, EveryLayoutGivesTheSameBits) {
-  const Inputs inputs(2, 2, 21, 37, 19, 35);
-  const Tensor want = inputs.run(kFloat32, {}).output;
+  const AttentionInputs inputs({2, 2, 21, 37, 19, 35});
+  const Tensor want = inputs.attend().output;
   for (const Layout& q : layouts_of(inputs.q)) {
     for (const Layout& k : layouts_of(inputs.k)) {
       for (const Layout& v : layouts_of(inputs.v)) {
@@ -166,7 +196,7 @@ TEST_P(AttentionTest, ReadsBroadcastInputs) {
 }
 
 TEST_P(AttentionTest, MasksBroadcast) {
-  const Inputs inputs(2, 3, 70, 131, 8, 9);
+  const AttentionInputs inputs({2, 3, 70, 131, 8, 9});
   const std::vector<Shape> shapes = {{},
                                      {1},
                                      {131},
@@ -187,20 +217,20 @@ TEST_P(AttentionTest, MasksBroadcast) {
     const MaskParts keep = {.keep = random_tensor(shape, kBool, 4)};
     const MaskParts bias = {.bias = random_tensor(shape, kFloat32, 5)};
     for (const MaskParts& mask : {keep, bias, MaskParts{.keep = keep.keep, .bias = bias.bias}}) {
-      EXPECT_TRUE(near(inputs.run(kFloat32, mask).output, inputs.oracle(mask).output, 0,
-                       allowed(kFloat32)));
+      EXPECT_TRUE(
+          near(inputs.attend(mask).output, inputs.oracle(mask).output, 0, allowed(kFloat32)));
     }
   }
 }
 
 TEST_P(AttentionTest, MasksOfAnyLayoutAndOfTheOtherFloat) {
-  const Inputs inputs(2, 2, 9, 13, 8, 8);
+  const AttentionInputs inputs({2, 2, 9, 13, 8, 8});
   for (const Layout& keep : random_layouts({2, 2, 9, 13}, kBool, 8)) {
     for (const Layout& bias : random_layouts({2, 2, 9, 13}, kFloat64, 9)) {
       SCOPED_TRACE("keep " + keep.name + ", bias " + bias.name);
       const MaskParts mask = {.keep = keep.tensor, .bias = bias.tensor};
-      EXPECT_TRUE(near(inputs.run(kFloat32, mask).output, inputs.oracle(mask).output, 0,
-                       allowed(kFloat32)));
+      EXPECT_TRUE(
+          near(inputs.attend(mask).output, inputs.oracle(mask).output, 0, allowed(kFloat32)));
     }
   }
 }
@@ -219,14 +249,14 @@ TEST_P(AttentionTest, CausalIsAlignedAtTheTopLeft) {
 }
 
 TEST_P(AttentionTest, FullyMaskedRowsAreExactZeros) {
-  const Inputs inputs(2, 2, 70, 140, 8, 35);
+  const AttentionInputs inputs({2, 2, 70, 140, 8, 35});
   Tensor keep = ones({2, 1, 70, 140}, kBool);
   keep.select(0, 1).select(1, 66).fill(0);
   Tensor bias = zeros({2, 1, 70, 140});
   bias.select(0, 1).select(1, 66).fill(-kInf);
   for (const MaskParts& mask : {MaskParts{.keep = keep}, MaskParts{.bias = bias}}) {
     for (DType dtype : {kFloat32, kFloat64}) {
-      const AttentionResult got = inputs.run(dtype, mask, true);
+      const AttentionResult got = inputs.to(dtype).attend(mask, with_weights());
       const Tensor row = got.output.select(0, 1).select(1, 66);
       EXPECT_TRUE(same_bits(row, zeros({2, 35}, dtype)));
       EXPECT_TRUE(same_bits(got.weights.select(0, 1).select(1, 66), zeros({2, 140}, dtype)));
@@ -236,20 +266,20 @@ TEST_P(AttentionTest, FullyMaskedRowsAreExactZeros) {
 }
 
 TEST_P(AttentionTest, LengthsFromZeroToAllKeys) {
-  const Inputs inputs(4, 2, 65, 130, 8, 9);
+  const AttentionInputs inputs({4, 2, 65, 130, 8, 9});
   const MaskParts mask = {.lengths = {0, 1, 129, 130}};
-  const AttentionResult got = inputs.run(kFloat32, mask, true);
+  const AttentionResult got = inputs.attend(mask, with_weights());
   const NaiveAttention want = inputs.oracle(mask);
   EXPECT_TRUE(near(got.output, want.output, 0, allowed(kFloat32)));
   EXPECT_TRUE(near(got.weights, want.weights, 0, allowed(kFloat32)));
   EXPECT_TRUE(same_bits(got.output.select(0, 0), zeros({2, 65, 9})));
-  EXPECT_TRUE(same_bits(inputs.run(kFloat32, {.lengths = {130, 130, 130, 130}}).output,
-                        inputs.run(kFloat32, {}).output));
+  EXPECT_TRUE(
+      same_bits(inputs.attend({.lengths = {130, 130, 130, 130}}).output, inputs.attend().output));
 }
 
 TEST_P(AttentionTest, WeightsSumToOneAndGiveTheOutput) {
-  const Inputs inputs(2, 2, 65, 200, 33, 17);
-  const AttentionResult got = inputs.run(kFloat64, {.causal = true}, true);
+  const AttentionInputs inputs({2, 2, 65, 200, 33, 17});
+  const AttentionResult got = inputs.to(kFloat64).attend({.causal = true}, with_weights());
   const Array weights = array(got.weights);
   const Array sums = reduce(weights, {3}, false, [](const std::vector<double>& row) {
     double sum = 0;
@@ -266,17 +296,17 @@ TEST_P(AttentionTest, WeightsSumToOneAndGiveTheOutput) {
     return sum;
   });
   EXPECT_TRUE(near(got.output, product, 0, 1e-13));
-  EXPECT_FALSE(inputs.run(kFloat64, {}).weights.defined());
+  EXPECT_FALSE(inputs.to(kFloat64).attend({}).weights.defined());
 }
 
 TEST_P(AttentionTest, WeightsOnRequestChangeNoBitOfTheOutput) {
-  const Inputs inputs(2, 2, 65, 200, 33, 17);
-  EXPECT_TRUE(same_bits(inputs.run(kFloat32, {.causal = true}, true).output,
-                        inputs.run(kFloat32, {.causal = true}, false).output));
+  const AttentionInputs inputs({2, 2, 65, 200, 33, 17});
+  EXPECT_TRUE(same_bits(inputs.attend({.causal = true}, with_weights()).output,
+                        inputs.attend({.causal = true}).output));
 }
 
 TEST_P(AttentionTest, ScaleIsAnOption) {
-  const Inputs inputs(1, 2, 9, 140, 8, 8);
+  const AttentionInputs inputs({1, 2, 9, 140, 8, 8});
   for (double scale : {0.0, -0.7, 0.125, 6.0}) {
     const NaiveAttention want = naive_attention(inputs.q, inputs.k, inputs.v, {}, scale);
     const AttentionResult got = attention(inputs.q.to(kFloat64), inputs.k.to(kFloat64),
@@ -287,29 +317,28 @@ TEST_P(AttentionTest, ScaleIsAnOption) {
 
 TEST_P(AttentionTest, AMaximumThatRisesWithEachTileScalesWhatCameBefore) {
   const index_t keys = 400;
-  Inputs inputs(1, 1, 3, keys, 1, 4);
+  AttentionInputs inputs({1, 1, 3, keys, 1, 4});
   inputs.q = tensor({1.0, 0.3, -1.0}).reshape({1, 1, 3, 1});
   for (double step : {0.01, 0.3, 2.0}) {  // scores up to 4, 120 and 800
     inputs.k = from_vector(random_values<float>(keys, 1, 0, 1), {1, 1, keys, 1});
     float* k = inputs.k.mutable_data<float>();
     for (index_t j = 0; j < keys; ++j) k[j] += static_cast<float>(step * double(j));
-    EXPECT_TRUE(near(inputs.run(kFloat64, {}).output, inputs.oracle({}).output, 0, 1e-12));
-    EXPECT_TRUE(near(inputs.run(kFloat32, {}).output, inputs.oracle({}).output, 0, 2e-4 * step));
+    EXPECT_TRUE(near(inputs.to(kFloat64).attend({}).output, inputs.oracle().output, 0, 1e-12));
+    EXPECT_TRUE(near(inputs.attend().output, inputs.oracle().output, 0, 2e-4 * step));
   }
 }
 
 TEST_P(AttentionTest, MasksOfTheLowestFloatMaskToo) {
-  const Inputs inputs(1, 1, 9, 140, 8, 8);
+  const AttentionInputs inputs({1, 1, 9, 140, 8, 8});
   Tensor bias = zeros({140});
   bias.slice(0, 50).fill(double(std::numeric_limits<float>::lowest()));
   const MaskParts as_length = {.lengths = {50}};
-  EXPECT_TRUE(same_bits(inputs.run(kFloat32, {.bias = bias}).output,
-                        inputs.run(kFloat32, as_length).output));
+  EXPECT_TRUE(same_bits(inputs.attend({.bias = bias}).output, inputs.attend(as_length).output));
 }
 
 TEST_P(AttentionTest, OneKeyReturnsItsValue) {
-  const Inputs inputs(1, 1, 5, 1, 8, 8);
-  EXPECT_TRUE(same_bits(inputs.run(kFloat32, {}).output, inputs.v.expand({1, 1, 5, 8})));
+  const AttentionInputs inputs({1, 1, 5, 1, 8, 8});
+  EXPECT_TRUE(same_bits(inputs.attend().output, inputs.v.expand({1, 1, 5, 8})));
 }
 
 }  // namespace

@@ -1,0 +1,188 @@
+// The attention kernels between guard bytes: inputs, masks, outputs and gradients.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tensor/create.h"
+#include "tests/support/attention_run.h"
+#include "tests/support/support.h"
+
+namespace tessera::test {
+
+/// Heads lie side by side, as a projection leaves them; weights are (B, H, Tq, Tk).
+template <class T>
+class AttentionBuffers {
+ public:
+  explicit AttentionBuffers(const AttentionSizes& sizes, const MaskParts& parts = {},
+                            const Shape& d_bias_shape = {})
+      : s(sizes),
+        q(input(s.queries, s.width, 1)),
+        k(input(s.keys, s.width, 2)),
+        v(input(s.keys, s.v_width, 3)),
+        d_out(input(s.queries, s.v_width, 4)),
+        out(count(s.queries, s.v_width), 1),
+        weights(s.batch * s.heads * s.queries * s.keys, 2),
+        dq(count(s.queries, s.width), 3),
+        dk(count(s.keys, s.width), 1),
+        dv(count(s.keys, s.v_width), 5),
+        maxima(s.batch * s.heads * s.queries, 1),
+        scales(s.batch * s.heads * s.queries, 2),
+        parts_(parts),
+        keep_(parts.keep.defined() ? parts.keep.to_vector<bool>() : std::vector<bool>(), 3),
+        bias_(parts.bias.defined() ? parts.bias.to(dtype_of<T>).template to_vector<T>()
+                                   : std::vector<T>(),
+              1) {
+    if (d_bias_shape.size() != 0) d_bias = zeros(d_bias_shape, dtype_of<T>);
+  }
+
+  kernels::AttentionArgs<T> forward_args() {
+    kernels::AttentionArgs<T> f = {};
+    f.batch = s.batch;
+    f.heads = s.heads;
+    f.queries = s.queries;
+    f.keys = s.keys;
+    f.width = s.width;
+    f.v_width = s.v_width;
+    f.q = bind(q, s.queries, s.width, f.q_strides);
+    f.k = bind(k, s.keys, s.width, f.k_strides);
+    f.v = bind(v, s.keys, s.v_width, f.v_strides);
+    f.out = bind(out, s.queries, s.v_width, f.out_strides);
+    f.scale = static_cast<T>(scale());
+    f.causal = parts_.causal;
+    f.window = parts_.window.value_or(kernels::kNoWindow);
+    if (!parts_.lengths.empty()) f.lengths = parts_.lengths.data();
+    if (parts_.keep.defined()) {
+      f.keep = keep_.data();
+      set_strides(parts_.keep.contiguous(), f.keep_strides);
+    }
+    if (parts_.bias.defined()) {
+      f.bias = bias_.data();
+      set_strides(parts_.bias.contiguous(), f.bias_strides);
+    }
+    return f;
+  }
+
+  /// The forward leaves its statistics.
+  kernels::AttentionBackwardArgs<T> backward_args() {
+    kernels::AttentionBackwardArgs<T> a = {};
+    a.forward = forward_args();
+    a.forward.maxima = maxima.data();
+    a.forward.scales = scales.data();
+    a.d_out = bind(d_out, s.queries, s.v_width, a.d_out_strides);
+    a.dq = bind(dq, s.queries, s.width, a.dq_strides);
+    a.dk = bind(dk, s.keys, s.width, a.dk_strides);
+    a.dv = bind(dv, s.keys, s.v_width, a.dv_strides);
+    if (d_bias.defined()) {
+      a.d_bias = d_bias.template mutable_data<T>();
+      set_strides(d_bias, a.d_bias_strides);
+    }
+    return a;
+  }
+
+  void run_forward(kernels::AttentionArgs<T> args) {
+    with_workspace(args, table<T>().attention_workspace(args), [&] { table<T>().attention(args); });
+    expect_intact();
+  }
+
+  /// Forward, and backward on `workers` threads.
+  void run(index_t workers = 1) {
+    kernels::AttentionBackwardArgs<T> a = backward_args();
+    run_forward(a.forward);
+    a.forward.workers = workers;
+    for (Guarded<T>* gradient : {&dq, &dk, &dv}) {
+      std::fill_n(gradient->data(), gradient->values().size(), std::numeric_limits<T>::quiet_NaN());
+    }
+    with_workspace(a.forward, table<T>().attention_backward_workspace(a),
+                   [&] { table<T>().attention_backward(a); });
+    expect_intact();
+  }
+
+  double scale() const { return 1 / std::sqrt(std::max(1.0, static_cast<double>(s.width))); }
+  Tensor shaped(const Guarded<T>& x, index_t tokens, index_t width) const {
+    return from_vector(x.values(), {s.batch, tokens, s.heads, width}).transpose(1, 2);
+  }
+  /// What went in, for the definition.
+  AttentionInputs inputs() const {
+    return {shaped(q, s.queries, s.width), shaped(k, s.keys, s.width), shaped(v, s.keys, s.v_width),
+            shaped(d_out, s.queries, s.v_width)};
+  }
+  void expect_gradients(double allowed) {
+    const AttentionInputs x = inputs();
+    const NaiveAttentionGradients want =
+        naive_attention_backward(x.q, x.k, x.v, x.d_out, parts_, scale());
+    EXPECT_TRUE(near(shaped(dq, s.queries, s.width), want.q, 0, allowed)) << "dq";
+    EXPECT_TRUE(near(shaped(dk, s.keys, s.width), want.k, 0, allowed)) << "dk";
+    EXPECT_TRUE(near(shaped(dv, s.keys, s.v_width), want.v, 0, allowed)) << "dv";
+    if (!d_bias.defined()) return;
+    EXPECT_TRUE(near(d_bias, summed(want.scores), 0, allowed)) << "d bias";
+  }
+  /// All gradients, one behind the other.
+  std::vector<T> gradients() const {
+    std::vector<T> all = dq.values();
+    std::vector<Tensor> others = {from_vector(dk.values()), from_vector(dv.values())};
+    if (d_bias.defined()) others.push_back(d_bias);
+    for (const Tensor& x : others) {
+      const std::vector<T> values = x.template to_vector<T>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  AttentionSizes s;
+  Guarded<T> q, k, v, d_out, out, weights, dq, dk, dv, maxima, scales;
+  Tensor d_bias;
+
+ private:
+  index_t count(index_t tokens, index_t width) const { return s.batch * s.heads * tokens * width; }
+  Guarded<T> input(index_t tokens, index_t width, std::uint64_t seed) const {
+    return Guarded<T>(random_values<T>(count(tokens, width), seed, -2, 2),
+                      static_cast<index_t>(seed));
+  }
+  T* bind(Guarded<T>& buffer, index_t tokens, index_t width, index_t (&strides)[3]) const {
+    strides[0] = tokens * s.heads * width;
+    strides[1] = width;
+    strides[2] = s.heads * width;
+    return buffer.data();
+  }
+  void set_strides(const Tensor& x, index_t (&strides)[4]) const {
+    const Tensor expanded = x.expand(s.scores());
+    for (index_t i = 0; i < 4; ++i) strides[i] = expanded.strides()[i];
+  }
+  template <class Call>
+  void with_workspace(kernels::AttentionArgs<T>& f, index_t elements, const Call& call) {
+    Guarded<T> workspace(elements, 1);
+    for (index_t i = 0; i < elements; ++i) workspace[i] = std::numeric_limits<T>::quiet_NaN();
+    f.workspace = workspace.data();
+    call();
+    EXPECT_TRUE(workspace.intact());
+  }
+  void expect_intact() {
+    for (Guarded<T>* buffer :
+         {&q, &k, &v, &d_out, &out, &weights, &dq, &dk, &dv, &maxima, &scales, &bias_}) {
+      EXPECT_TRUE(buffer->intact());
+    }
+    EXPECT_TRUE(keep_.intact());
+  }
+  /// Summed over the axes along which the bias is broadcast.
+  Array summed(const Array& scores) const {
+    Array result = build(d_bias.shape(), [](const Dims&) { return 0.0; });
+    const index_t missing = 4 - d_bias.rank();
+    for_each_index(scores.shape, [&](const Dims& at) {
+      Dims to;
+      for (index_t i = 0; i < d_bias.rank(); ++i) {
+        to.push_back(d_bias.size(i) == 1 ? 0 : at[i + missing]);
+      }
+      result.at(to) += scores.at(at);
+    });
+    return result;
+  }
+
+  MaskParts parts_;
+  Guarded<bool> keep_;
+  Guarded<T> bias_;
+};
+
+}  // namespace tessera::test
