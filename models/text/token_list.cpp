@@ -45,14 +45,38 @@ bool TokenList::operator==(const TokenList& other) const {
   return true;
 }
 
-TokenIndex::TokenIndex(index_t tokens)
-    : slots_(std::bit_ceil(2 * static_cast<std::size_t>(tokens) + 1), -1) {}
+NumberedTokens::NumberedTokens(index_t most, index_t bytes)
+    : slots_(std::bit_ceil(2 * static_cast<std::size_t>(most) + 1), -1) {
+  list_.reserve(most, bytes);
+}
 
-std::size_t TokenIndex::slot(const TokenList& tokens, std::string_view token) const {
+NumberedTokens::NumberedTokens(TokenList list, index_t more)
+    : list_(std::move(list)),
+      slots_(std::bit_ceil(2 * static_cast<std::size_t>(list_.used() + more) + 1), -1) {
+  for (index_t id = 0; id < list_.size(); ++id) {
+    if (list_[id].empty()) continue;
+    std::int32_t& place = slots_[slot(list_[id])];
+    if (place < 0) place = static_cast<std::int32_t>(id);
+  }
+}
+
+std::size_t NumberedTokens::slot(std::string_view token) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = KeyedHash()(token) & mask;
-  while (slots_[at] >= 0 && tokens[slots_[at]] != token) at = (at + 1) & mask;
+  while (slots_[at] >= 0 && list_[slots_[at]] != token) at = (at + 1) & mask;
   return at;
+}
+
+std::optional<index_t> NumberedTokens::find(std::string_view token) const {
+  const std::int32_t id = slots_[slot(token)];
+  return id < 0 ? std::nullopt : std::optional<index_t>(id);
+}
+
+void NumberedTokens::set(index_t id, std::string_view token) {
+  std::int32_t& place = slots_[slot(token)];
+  if (place >= 0) list_.set(place, "");
+  list_.set(id, token);
+  place = static_cast<std::int32_t>(id);
 }
 
 }  // namespace tessera::text

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensor/kernels/types.h"
@@ -47,23 +49,25 @@ class TokenList {
   std::vector<Place> places_;
 };
 
-/// The numbers of a list's tokens, by text: a hash table, with 8 to 16 bytes a token.
-class TokenIndex {
+/// Tokens by number that are found by text too: a list and a hash table of 8 to 16 bytes a token.
+class NumberedTokens {
  public:
-  explicit TokenIndex(index_t tokens);
+  /// With room for `most` tokens.
+  explicit NumberedTokens(index_t most, index_t bytes = 0);
+  /// With room for `more` of them. Of equal tokens the first is found.
+  explicit NumberedTokens(TokenList list, index_t more = 0);
 
-  /// The number of a token, or -1; assign a number to add the token.
-  std::int32_t& place(const TokenList& tokens, std::string_view token) {
-    return slots_[slot(tokens, token)];
-  }
-  std::int32_t find(const TokenList& tokens, std::string_view token) const {
-    return slots_[slot(tokens, token)];
-  }
+  const TokenList& list() const { return list_; }
+  TokenList release() { return std::move(list_); }
+  std::optional<index_t> find(std::string_view token) const;
+  /// Gives a free number its token, which loses the number that it has.
+  void set(index_t id, std::string_view token);
 
  private:
-  std::size_t slot(const TokenList& tokens, std::string_view token) const;
+  std::size_t slot(std::string_view token) const;
 
-  std::vector<std::int32_t> slots_;
+  TokenList list_;
+  std::vector<std::int32_t> slots_;  // numbers; -1: free
 };
 
 }  // namespace tessera::text

@@ -37,9 +37,8 @@ template <auto train>
 constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,
           [](std::span<const std::string> texts, const VocabularyOptions& options) {
-            const std::string json =
-                train(texts, {.vocabulary_size = options.max_size, .min_count = options.min_count});
-            return tokenizer_from_text(json, "tokenizer.json");
+            return train(texts,
+                         {.vocabulary_size = options.max_size, .min_count = options.min_count});
           },
           nullptr};
 }
@@ -106,7 +105,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   std::string text = read_text(path);
   const std::string file = path.string();
   if (!text.starts_with('{')) return tokenizer_from_text(text, file);
-  const Json json = parse_own_json(std::move(text), file);
+  const Json json = parse_json(std::move(text), file);
   return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_json(json));
 }
 

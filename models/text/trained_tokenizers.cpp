@@ -2,10 +2,12 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/text/detail/byte_characters.h"
 #include "models/text/detail/normalizer.h"
+#include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/detail/pre_tokenizer.h"
 #include "models/text/detail/subword_trainer.h"
 #include "models/text/utf8.h"
@@ -85,22 +87,22 @@ JsonObject vocabulary(const std::vector<std::string>& tokens) {
   return numbers;
 }
 
-std::string tokenizer_json(const PipelineParts& parts, const JsonObject& model) {
-  return JsonObject({{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added_tokens()},
-                     {"normalizer", parts.normalizer},
-                     {"pre_tokenizer", parts.pre_tokenizer},
-                     {"post_processor", parts.post_processor},
-                     {"decoder", parts.decoder},
-                     {"model", model}})
-      .text();
+std::unique_ptr<Tokenizer> made(const PipelineParts& parts, const JsonObject& model) {
+  std::string json = JsonObject({{"added_tokens", added_tokens()},
+                                 {"normalizer", parts.normalizer},
+                                 {"pre_tokenizer", parts.pre_tokenizer},
+                                 {"post_processor", parts.post_processor},
+                                 {"decoder", parts.decoder},
+                                 {"model", model}})
+                         .text();
+  return std::make_unique<PipelineTokenizer>(
+      PipelineTokenizer::from_json(parse_json(std::move(json), "tokenizer.json")));
 }
 
 }  // namespace
 
-std::string train_word_piece(std::span<const std::string> texts, const TokenizerTraining& options) {
+std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
+                                            const TokenizerTraining& options) {
   const PipelineParts parts = {
       .normalizer = JsonObject({{"type", "BertNormalizer"},
                                 {"clean_text", true},
@@ -116,14 +118,15 @@ std::string train_word_piece(std::span<const std::string> texts, const Tokenizer
                                                  .special = kSpecial,
                                                  .most_characters = options.most_characters,
                                                  .prefix = "##"});
-  return tokenizer_json(parts, JsonObject({{"type", "WordPiece"},
-                                           {"unk_token", "[UNK]"},
-                                           {"continuing_subword_prefix", "##"},
-                                           {"max_input_chars_per_word", 100},
-                                           {"vocab", vocabulary(learned.tokens)}}));
+  return made(parts, JsonObject({{"type", "WordPiece"},
+                                 {"unk_token", "[UNK]"},
+                                 {"continuing_subword_prefix", "##"},
+                                 {"max_input_chars_per_word", 100},
+                                 {"vocab", vocabulary(learned.tokens)}}));
 }
 
-std::string train_byte_pair(std::span<const std::string> texts, const TokenizerTraining& options) {
+std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
+                                           const TokenizerTraining& options) {
   const JsonText byte_level = JsonText::written(kByteLevel);
   const JsonText around = JsonText::written(kBertTemplate);
   const PipelineParts parts = {
@@ -140,16 +143,16 @@ std::string train_byte_pair(std::span<const std::string> texts, const TokenizerT
   }
   const LearnedSubwords learned = learn_subwords(count_words(texts, parts), learning);
   const auto merge = [](const auto& pair) { return JsonList().add(pair.first).add(pair.second); };
-  return tokenizer_json(parts, JsonObject({{"type", "BPE"},
-                                           {"dropout", nullptr},
-                                           {"unk_token", nullptr},
-                                           {"continuing_subword_prefix", nullptr},
-                                           {"end_of_word_suffix", nullptr},
-                                           {"fuse_unk", false},
-                                           {"byte_fallback", false},
-                                           {"ignore_merges", false},
-                                           {"vocab", vocabulary(learned.tokens)},
-                                           {"merges", json_list(learned.merges, merge)}}));
+  return made(parts, JsonObject({{"type", "BPE"},
+                                 {"dropout", nullptr},
+                                 {"unk_token", nullptr},
+                                 {"continuing_subword_prefix", nullptr},
+                                 {"end_of_word_suffix", nullptr},
+                                 {"fuse_unk", false},
+                                 {"byte_fallback", false},
+                                 {"ignore_merges", false},
+                                 {"vocab", vocabulary(learned.tokens)},
+                                 {"merges", json_list(learned.merges, merge)}}));
 }
 
 }  // namespace tessera::text

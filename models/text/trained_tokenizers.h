@@ -1,14 +1,14 @@
-// Tokenizers learned from texts, as the tokenizer.json of Hugging Face's library describes them.
+// Tokenizers learned from texts.
 //
-//   const std::string json = text::train_word_piece(lines, {.vocabulary_size = 4000});
-//   const auto words = text::tokenizer_from_text(json, "trained");     // tokenizers.h
+//   const auto words = text::train_word_piece(lines, {.vocabulary_size = 4000});
 //   words->save("tokenizer.json");                                     // transformers reads it too
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
-#include "tensor/kernels/types.h"
+#include "models/text/tokenizer.h"
 
 namespace tessera::text {
 
@@ -22,12 +22,12 @@ struct TokenizerTraining {
 /// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's
 /// tokens. Both have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of BERT.
 /// **Errors**: as learn_subwords; texts that are not UTF-8.
-std::string train_word_piece(std::span<const std::string> texts,
-                             const TokenizerTraining& options = {});
+std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
+                                            const TokenizerTraining& options = {});
 
 /// A tokenizer as RoBERTa's: byte-level byte-pair encoding, in which no text has an unknown part.
 /// **Errors**: as train_word_piece.
-std::string train_byte_pair(std::span<const std::string> texts,
-                            const TokenizerTraining& options = {});
+std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
+                                           const TokenizerTraining& options = {});
 
 }  // namespace tessera::text

@@ -86,27 +86,18 @@ struct Lines {
 }  // namespace
 
 Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special)
-    : tokens_(std::move(tokens)), index_(tokens_.used()), special_(special) {
+    : tokens_(std::move(tokens)), special_(special) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   require(size() <= kMost, "Vocabulary", "must have at most ", kMost, " tokens, got ", size());
   for (index_t id = 0; id < size(); ++id) {
-    if (token(id).empty()) continue;
-    std::int32_t& at = index_.place(tokens_, token(id));
-    if (at >= 0) {
-      fail("Vocabulary", "tokens must be different, got ", printable(token(id)), " as ", at,
-           " and ", id);
-    }
-    at = static_cast<std::int32_t>(id);
+    if (token(id).empty() || find(token(id)) == id) continue;
+    fail("Vocabulary", "tokens must be different, got ", printable(token(id)), " as ",
+         *find(token(id)), " and ", id);
   }
   for (const index_t id : special.ids()) {
     require(id >= 0 && id < size(), "Vocabulary", "special tokens must be at least 0 and below ",
             size(), ", got ", id);
   }
-}
-
-std::optional<index_t> Vocabulary::find(std::string_view token) const {
-  const std::int32_t id = index_.find(tokens_, token);
-  return id < 0 ? std::nullopt : std::optional<index_t>(id);
 }
 
 index_t Vocabulary::id(std::string_view token) const {
@@ -121,7 +112,7 @@ index_t Vocabulary::id(std::string_view token) const {
 std::string_view Vocabulary::token(index_t id) const {
   require(id >= 0 && id < size(), "Vocabulary", "token numbers must be at least 0 and below ",
           size(), ", got ", id);
-  return tokens_[id];
+  return tokens_.list()[id];
 }
 
 void TokenCounts::add(std::string_view token) {
@@ -173,13 +164,13 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
   }
   const bool sep = lines.rest.starts_with(std::string(kSep) + '\n');
   if (sep) lines.next();
-  TokenList tokens = special_tokens(sep);
-  const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + tokens.size();
+  const TokenList special = special_tokens(sep);
+  const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + special.size();
   if (most > kMostLines) {
     fail_file(file, "must have at most ", kMostLines, " tokens, got ", most);
   }
-  tokens.reserve(most, std::ssize(text));
-  TokenIndex seen(most);
+  NumberedTokens tokens(most, std::ssize(text));
+  for (index_t id = 0; id < special.size(); ++id) tokens.set(id, special[id]);
   while (!lines.rest.empty()) {
     const std::string_view written = lines.next();
     const std::optional<std::string> token = unescaped_token(written);
@@ -187,12 +178,12 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
       lines.fail_here("must be one of the ", kind, " that a text can have, got ",
                       printable(written));
     }
-    std::int32_t& place = seen.place(tokens, *token);
-    if (place >= 0) lines.fail_here("tokens must be different, got ", printable(written), " twice");
-    place = static_cast<std::int32_t>(tokens.size());
-    tokens.add(*token);
+    if (tokens.find(*token)) {
+      lines.fail_here("tokens must be different, got ", printable(written), " twice");
+    }
+    tokens.set(tokens.list().size(), *token);
   }
-  return {std::move(tokens), special_numbers(sep)};
+  return {tokens.release(), special_numbers(sep)};
 }
 
 }  // namespace tessera::text

@@ -22,23 +22,22 @@ class Vocabulary {
   /// **Errors**: a token that occurs twice; a special token without a place in the list.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
-  index_t size() const { return tokens_.size(); }
+  index_t size() const { return tokens_.list().size(); }
   const SpecialTokens& special() const { return special_; }
 
   /// The token's number, nothing if it has none.
-  std::optional<index_t> find(std::string_view token) const;
+  std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
   /// The token's number, or that of the unknown token. Errors: there is neither.
   index_t id(std::string_view token) const;
   /// Empty if the number is free. **Errors**: no such number.
   std::string_view token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
-    return tokens_ == other.tokens_ && special_ == other.special_;
+    return tokens_.list() == other.tokens_.list() && special_ == other.special_;
   }
 
  private:
-  TokenList tokens_;
-  TokenIndex index_;
+  NumberedTokens tokens_;
   SpecialTokens special_;
 };
 

@@ -1,6 +1,5 @@
 #include "tensor/io/json.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -214,22 +213,15 @@ std::string Json::place() const {
 
 std::string Json::described() const {
   switch (kind()) {
-    case Kind::kNull:
-      return "null";
-    case Kind::kBoolean:
-      return boolean() ? "true" : "false";
-    case Kind::kInteger:
-      return str_cat(integer());
-    case Kind::kNumber:
-      return nlohmann::json(number()).dump();
     case Kind::kText:
       return "the text " + printable(text());
     case Kind::kList:
       return "a list";
     case Kind::kObject:
       return "an object";
+    default:
+      return JsonText(*this).text();
   }
-  __builtin_unreachable();
 }
 
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
@@ -240,7 +232,7 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
-  return parse_own_json(std::move(text), file.name(), limits);
+  return parse_json(std::move(text), file.name(), limits);
 }
 
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits) {

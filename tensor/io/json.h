@@ -115,7 +115,7 @@ class Json {
   struct Document;
   struct Node;
   struct [[gnu::visibility("hidden")]] Builder;
-  friend Json parse_own_json(std::string, const std::string&, const JsonLimits&);
+  friend Json parse_json(std::string, const std::string&, const JsonLimits&);
 
   Json(std::shared_ptr<const Document> document, std::uint32_t node)
       : document_(std::move(document)), node_(node) {}
@@ -159,11 +159,9 @@ class Json::Items {
 ///
 /// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
 /// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
-/// Parsing does not recurse, whatever the depth.
+/// Parsing does not recurse, whatever the depth. The document keeps the text that is moved in.
 /// **Source**: RFC 8259.
-Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits = {});
-/// As parse_json, without a copy of the text: the document keeps it.
-Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits = {});
+Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});

@@ -144,7 +144,7 @@ void refuse_long_texts(std::string_view json, const std::string& file) {
 
 }  // namespace
 
-Json parse_own_json(std::string text, const std::string& file, const JsonLimits& limits) {
+Json parse_json(std::string text, const std::string& file, const JsonLimits& limits) {
   const index_t most = std::min<index_t>(limits.bytes, std::numeric_limits<std::int32_t>::max());
   if (std::ssize(text) > most) {
     fail_file(file, "must have at most ", most, " bytes, got ", text.size());
@@ -160,13 +160,6 @@ Json parse_own_json(std::string text, const std::string& file, const JsonLimits&
   nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &builder);
   document->bytes.resize(builder.kept);
   return {std::move(document), 0};
-}
-
-Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
-  if (std::ssize(text) > limits.bytes) {
-    fail_file(file, "must have at most ", limits.bytes, " bytes, got ", text.size());
-  }
-  return parse_own_json(std::string(text), file, limits);
 }
 
 }  // namespace tessera

@@ -127,9 +127,9 @@ struct SafetensorsFile::Opened {
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
     refuse_stand_in(file);
-    const std::string text = read_header(file);
+    std::string text = read_header(file);
     data = 8 + std::ssize(text);
-    header = parse_safetensors_header(text, file.name());
+    header = parse_safetensors_header(std::move(text), file.name());
     check_layout(file, header.entries, file.size() - data);
     for (const SafetensorsEntry& entry : header.entries) {
       shapes.emplace(entry.name, entry.shape);

@@ -72,24 +72,6 @@ StringMatcher::Match StringMatcher::find(std::string_view text, index_t from,
   return {-1, {std::ssize(text), std::ssize(text)}};
 }
 
-/// The strings of some tokens by number, of equal ones the first.
-class AddedTokens::Strings {
- public:
-  explicit Strings(index_t count) : index_(count) {}
-  void add(index_t number, std::string_view string) {
-    if (string.empty()) return;
-    std::int32_t& place = index_.place(list_, string);
-    if (place >= 0) return;
-    list_.set(number, string);
-    place = static_cast<std::int32_t>(number);
-  }
-  StringMatcher matcher() const { return StringMatcher(list_); }
-
- private:
-  TokenList list_;
-  TokenIndex index_;
-};
-
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer)
     : tokens_(std::move(tokens)) {
   std::sort(tokens_.begin(), tokens_.end(),
@@ -97,8 +79,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* norma
   index_t bytes = 0;
   for (const AddedToken& token : tokens_) bytes += std::ssize(token.content);
   Effort effort(bytes);
-  Strings given(std::ssize(tokens_));
-  Strings normalized(std::ssize(tokens_));
+  NumberedTokens given(std::ssize(tokens_));
+  NumberedTokens normalized(std::ssize(tokens_));
   for (const bool special : {true, false}) {  // the special ones take precedence
     for (index_t i = 0; i < std::ssize(tokens_); ++i) {
       AddedToken& token = tokens_[static_cast<std::size_t>(i)];
@@ -108,11 +90,13 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* norma
       effort.keep(std::ssize(content.text));
       token.found_as = std::move(content.text);
       check_walked(token.found_as, "tokenizer");
-      (token.normalized ? normalized : given).add(i, token.found_as);
+      NumberedTokens& strings = token.normalized ? normalized : given;
+      const bool is_new = !token.found_as.empty() && !strings.find(token.found_as);
+      if (is_new) strings.set(i, token.found_as);
     }
   }
-  given_ = given.matcher();
-  normalized_ = normalized.matcher();
+  given_ = StringMatcher(given.list());
+  normalized_ = StringMatcher(normalized.list());
 }
 
 const AddedToken* AddedTokens::find(index_t id) const {

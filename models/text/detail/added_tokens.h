@@ -72,7 +72,6 @@ class AddedTokens {
            const std::function<void(const TextPart&)>& use) const;
 
  private:
-  class Strings;
   const StringMatcher& matcher(In where) const {
     return where == In::kGivenText ? given_ : normalized_;
   }

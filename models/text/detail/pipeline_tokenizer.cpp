@@ -10,7 +10,6 @@
 #include "models/text/detail/normalizer.h"
 #include "models/text/detail/post_processor.h"
 #include "models/text/detail/pre_tokenizer.h"
-#include "models/text/detail/space_trimmer.h"
 #include "models/text/detail/subword_model.h"
 #include "tensor/io/file.h"
 
@@ -42,36 +41,27 @@ AddedToken read_added_token(const Json& json, index_t most) {
 }
 
 /// Reads the added tokens, and puts them into `tokens`, which are the model's.
-std::vector<AddedToken> add_tokens(const Json& root, TokenList& tokens) {
-  std::vector<AddedToken> added;
-  const std::optional<Json> list = root.find("added_tokens");
-  if (!list) return added;
-  const index_t count = list->size();
+std::vector<AddedToken> add_tokens(const Json& list, NumberedTokens& tokens) {
+  const index_t count = list.size();
   if (count > kMostAddedTokens)
-    list->fail("must have at most ", kMostAddedTokens, " tokens, got ", count);
-  TokenIndex index(tokens.used() + count);
-  for (index_t id = 0; id < tokens.size(); ++id) {
-    if (!tokens[id].empty()) index.place(tokens, tokens[id]) = static_cast<std::int32_t>(id);
-  }
-  const index_t most = tokens.size() + count + kMostFreeNumbers;
+    list.fail("must have at most ", kMostAddedTokens, " tokens, got ", count);
+  const index_t most = tokens.list().size() + count + kMostFreeNumbers;
   std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
+  std::vector<AddedToken> added;
   index_t bytes = 0;
-  for (const Json& one : list->items()) {
+  for (const Json& one : list.items()) {
     AddedToken token = read_added_token(one, most);
     if (token.content.empty()) continue;
     bytes += std::ssize(token.content);
     if (bytes > kMostAddedBytes)
-      list->fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
-    std::int32_t& place = index.place(tokens, token.content);
-    if (place >= 0) {
-      token.id = place;
+      list.fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
+    if (const auto known = tokens.find(token.content)) {
+      token.id = *known;
+    } else if (token.id < tokens.list().size() && !tokens.list()[token.id].empty()) {
+      one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
+                        printable(tokens.list()[token.id]), " and ", printable(token.content));
     } else {
-      if (token.id < tokens.size() && !tokens[token.id].empty()) {
-        one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
-                          printable(tokens[token.id]), " and ", printable(token.content));
-      }
       tokens.set(token.id, token.content);
-      place = static_cast<std::int32_t>(token.id);
     }
     if (is_added[static_cast<std::size_t>(token.id)]) continue;
     is_added[static_cast<std::size_t>(token.id)] = true;
@@ -89,23 +79,6 @@ std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens
   return std::string(tokens[id->integer(JsonRange{0, tokens.size() - 1})]);
 }
 
-/// The numbers of the special tokens that `config` names, or that have their usual names.
-SpecialTokens special_tokens(const TokenList& tokens, const TokenizerConfig& config) {
-  const auto find = [&](std::string_view name) -> std::optional<index_t> {
-    for (index_t id = 0; id < tokens.size() && !name.empty(); ++id) {
-      if (tokens[id] == name) return id;
-    }
-    return std::nullopt;
-  };
-  const SpecialNames names =
-      special_names(config, [&](std::string_view name) { return find(name).has_value(); });
-  return {.pad = find(names.pad),
-          .unknown = find(names.unknown),
-          .cls = find(names.cls),
-          .sep = find(names.sep),
-          .mask = find(names.mask)};
-}
-
 /// Errors: a token that the model has twice.
 Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const Json& model) {
   try {
@@ -116,12 +89,12 @@ Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const
 }
 
 /// Errors: as AddedTokens, about the file's list.
-AddedTokens make_added_tokens(std::vector<AddedToken> tokens, const Normalizer* normalizer,
-                              const Json& root) {
+AddedTokens make_added_tokens(const Json& list, NumberedTokens& tokens,
+                              const Normalizer* normalizer) {
   try {
-    return AddedTokens(std::move(tokens), normalizer);
+    return AddedTokens(add_tokens(list, tokens), normalizer);
   } catch (const std::invalid_argument& error) {
-    root.at("added_tokens").fail(error.what());
+    list.fail(error.what());
   }
 }
 
@@ -142,16 +115,24 @@ index_t next_word(const std::vector<Piece>& pieces) {
 
 }  // namespace
 
-SpecialNames special_names(const TokenizerConfig& config,
-                           const std::function<bool(std::string_view)>& has) {
+SpecialNames::SpecialNames(const TokenizerConfig& config, const NumberedTokens& tokens) {
   const auto name = [&](const std::optional<std::string>& named, const char* berts,
                         const char* robertas) -> std::string {
-    if (named) return *named;
-    return has(berts) ? berts : robertas;
+    return named ? *named : tokens.find(berts) ? berts : robertas;
   };
-  return {name(config.pad, "[PAD]", "<pad>"), name(config.unknown, "[UNK]", "<unk>"),
-          name(config.cls, "[CLS]", "<s>"), name(config.sep, "[SEP]", "</s>"),
-          name(config.mask, "[MASK]", "<mask>")};
+  pad = name(config.pad, "[PAD]", "<pad>");
+  unknown = name(config.unknown, "[UNK]", "<unk>");
+  cls = name(config.cls, "[CLS]", "<s>");
+  sep = name(config.sep, "[SEP]", "</s>");
+  mask = name(config.mask, "[MASK]", "<mask>");
+}
+
+SpecialTokens SpecialNames::numbers(const NumberedTokens& tokens) const {
+  return {.pad = tokens.find(pad),
+          .unknown = tokens.find(unknown),
+          .cls = tokens.find(cls),
+          .sep = tokens.find(sep),
+          .mask = tokens.find(mask)};
 }
 
 /// What happens to a text, in this order.
@@ -258,22 +239,23 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   }
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
   steps->model = read_subword_model(model);
-  TokenList tokens = steps->model->release_tokens();
+  const auto added = json.find("added_tokens");
+  NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
   TokenizerConfig names = config;
-  if (!names.unknown) names.unknown = unknown_of(model, tokens);
-  steps->added = make_added_tokens(add_tokens(json, tokens), steps->normalizer.get(), json);
-  PostProcessor around = read_post_processor(json.find("post_processor"), tokens.size());
-  steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens);
-  const SpecialTokens special = special_tokens(tokens, names);
+  if (!names.unknown) names.unknown = unknown_of(model, tokens.list());
+  if (added) steps->added = make_added_tokens(*added, tokens, steps->normalizer.get());
+  PostProcessor around = read_post_processor(json.find("post_processor"), tokens.list().size());
+  steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens.list());
+  const SpecialTokens special = SpecialNames(names, tokens).numbers(tokens);
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  return {make_vocabulary(std::move(tokens), special, model), std::move(around.layout), settings,
+  return {make_vocabulary(tokens.release(), special, model), std::move(around.layout), settings,
           steps};
 }
 
 PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
-  return from_json(parse_json(text, file));
+  return from_json(parse_json(std::string(text), file));
 }
 
 std::vector<Piece> PipelineTokenizer::split(std::string_view text) const {

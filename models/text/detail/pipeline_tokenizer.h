@@ -7,7 +7,6 @@
 //   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,14 +31,14 @@ struct TokenizerConfig {
   std::optional<Json> normalizer = {};  // takes the place of the file's
 };
 
-/// Which tokens are special, by name.
+/// The names of the special tokens: those that `config` says, otherwise BERT's of which there is
+/// one, else RoBERTa's.
 struct SpecialNames {
+  SpecialNames(const TokenizerConfig& config, const NumberedTokens& tokens);
+  SpecialTokens numbers(const NumberedTokens& tokens) const;
+
   std::string pad, unknown, cls, sep, mask;
 };
-
-/// Those that `config` names; otherwise BERT's if `has` says that they exist, else RoBERTa's.
-SpecialNames special_names(const TokenizerConfig& config,
-                           const std::function<bool(std::string_view)>& has);
 
 /// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
 ///

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "models/text/detail/byte_characters.h"
 #include "models/text/detail/step_list.h"
+#include "models/text/detail/unicode.h"
+#include "models/text/utf8.h"
+#include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
 
 namespace tessera::text {
@@ -15,31 +20,19 @@ using Parts = std::vector<Layout::Part>;
 constexpr index_t kMaxType = 1'000'000;
 constexpr index_t kMostParts = 1000;  // each encoding has them all
 
-/// A special token as Bert and Roberta write it: ["[SEP]", 102].
-Layout::Part token_of(const Json& pair, index_t size) {
+/// The number of a special token as Bert and Roberta write it: ["[SEP]", 102].
+index_t number_of(const Json& pair, index_t size) {
   if (!pair.is_list() || pair.size() != 2) {
     pair.fail("must be a token and its number, got ", pair.described());
   }
-  return {kNoText, 0, pair.item(1).integer(JsonRange{0, size - 1})};
-}
-
-/// The same part as a token of another type.
-Layout::Part typed(Layout::Part part, index_t type) {
-  part.type = type;
-  return part;
-}
-
-Layout bert_layout(const Json& json, index_t size) {
-  const Layout::Part cls = token_of(json.at("cls"), size);
-  const Layout::Part sep = token_of(json.at("sep"), size);
-  return {{cls, {0, 0}, sep}, {cls, {0, 0}, sep, {1, 1}, typed(sep, 1)}};
+  return pair.item(1).integer(JsonRange{0, size - 1});
 }
 
 /// **Source**: Liu et al., "RoBERTa", 2019; its code puts two </s> between texts, all of type 0.
-Layout roberta_layout(const Json& json, index_t size) {
-  const Layout::Part cls = token_of(json.at("cls"), size);
-  const Layout::Part sep = token_of(json.at("sep"), size);
-  return {{cls, {0, 0}, sep}, {cls, {0, 0}, sep, sep, {1, 0}, sep}};
+Layout roberta_layout(index_t cls, index_t sep) {
+  const Layout::Part begin = {kNoText, 0, cls};
+  const Layout::Part end = {kNoText, 0, sep};
+  return {{begin, {0, 0}, end}, {begin, {0, 0}, end, end, {1, 0}, end}};
 }
 
 void add_special(const Json& piece, const Json& special, index_t size, Parts& parts) {
@@ -111,10 +104,11 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
     json.fail("must be the only processor that puts tokens around texts, got a second one");
   }
   has_layout = true;
-  if (type == "BertProcessing") {
-    all.layout = bert_layout(json, size);
-  } else if (type == "RobertaProcessing") {
-    all.layout = roberta_layout(json, size);
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
+    const index_t cls = number_of(json.at("cls"), size);
+    const index_t sep = number_of(json.at("sep"), size);
+    all.layout = type == "RobertaProcessing" ? roberta_layout(cls, sep)
+                                             : Layout::bert({.cls = cls, .sep = sep});
   } else if (type == "TemplateProcessing") {
     all.layout = template_layout(json, size);
   } else {
@@ -125,6 +119,32 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
   }
 }
 
+/// The place `count` characters after `at`, at most `end`.
+index_t forward(std::string_view text, index_t at, index_t count, index_t end) {
+  for (; count > 0 && at < end; --count) {
+    do {
+      ++at;
+    } while (at < end && continues_code_point(text, at));
+  }
+  return at;
+}
+
+/// The place `count` characters before `at`, at least `begin`.
+index_t back(std::string_view text, index_t at, index_t count, index_t begin) {
+  for (; count > 0 && at > begin; --count) {
+    do {
+      --at;
+    } while (at > begin && continues_code_point(text, at));
+  }
+  return at;
+}
+
+/// Many tokens may come from the same long part of a text: unknown bytes.
+struct Trimmed {
+  Span before = {-1, -1};
+  Span after = {};
+};
+
 }  // namespace
 
 PostProcessor read_post_processor(const std::optional<Json>& json, index_t size) {
@@ -133,6 +153,54 @@ PostProcessor read_post_processor(const std::optional<Json>& json, index_t size)
   bool has_layout = false;
   add(*json, size, all, has_layout);
   return all;
+}
+
+SpaceTrimmer::SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenList& tokens)
+    : trims_(std::move(trims)) {
+  if (trims_.empty()) return;
+  blanks_.reserve(static_cast<std::size_t>(tokens.size()));
+  for (index_t id = 0; id < tokens.size(); ++id) blanks_.push_back(blanks_of(tokens[id]));
+}
+
+SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
+  Blanks blanks;
+  bool only = true;  // blanks so far
+  for (std::size_t at = 0; at < token.size();) {
+    const std::size_t size = std::max<std::size_t>(detail::code_point_size(token.substr(at)), 1);
+    const bool blank =
+        token.substr(at, size) == character_of_byte(' ') || is_space(code_point_at(token, at));
+    only = only && blank;
+    blanks.left += only ? 1 : 0;
+    blanks.right = blank ? blanks.right + 1 : 0;
+    at += size;
+  }
+  return blanks;
+}
+
+void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
+                         const AddedTokens& added) const {
+  for (const PostProcessor::Trim& trim : trims_) {
+    Trimmed last;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      Span& bytes = pieces[i].bytes;
+      Blanks blanks = blanks_[static_cast<std::size_t>(pieces[i].id)];
+      const AddedToken* const token = added.find(pieces[i].id);
+      const bool strips = token != nullptr && (token->strips_left || token->strips_right);
+      if (strips && bytes == last.before) {
+        bytes = last.after;
+        continue;
+      }
+      const Span before = bytes;
+      if (strips) blanks = blanks_of(text_at(text, bytes));
+      if (blanks.left > 0) {
+        const bool is_first = i == 0 || bytes.begin == 0;
+        if (is_first && trim.keeps_first && blanks.left == 1) blanks.left = 0;
+        bytes.begin = forward(text, bytes.begin, blanks.left, bytes.end);
+      }
+      bytes.end = back(text, bytes.end, blanks.right, bytes.begin);
+      if (strips && i > 0) last = {before, bytes};  // the first one is not like others
+    }
+  }
 }
 
 }  // namespace tessera::text

@@ -6,7 +6,6 @@
 #include "models/text/detail/byte_pair.h"
 #include "models/text/detail/subword_vocabulary.h"
 #include "models/text/detail/unigram.h"
-#include "models/text/detail/word_level.h"
 #include "models/text/detail/word_piece.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -14,6 +13,30 @@
 namespace tessera::text {
 
 namespace {
+
+/// Whole words as tokens: a word is one or unknown.
+class WordLevel final : public SubwordModel {
+ public:
+  WordLevel(TokenList tokens_by_number, std::string_view unknown)
+      : SubwordModel(std::move(tokens_by_number)),
+        vocabulary_(tokens(), "WordLevel"),
+        unknown_(vocabulary_.number(unknown)) {}
+
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort&) const override {
+    if (word.empty()) return;
+    const std::optional<index_t> id = vocabulary_.number(word);
+    pieces.push_back({id ? *id : unknown_id(unknown_, word), {0, std::ssize(word)}});
+  }
+
+ private:
+  SubwordVocabulary vocabulary_;
+  std::optional<index_t> unknown_;
+};
+
+std::unique_ptr<SubwordModel> read_word_level(const Json& json) {
+  return std::make_unique<WordLevel>(read_tokens(json.at("vocab")),
+                                     json.text("unk_token", "[UNK]"));
+}
 
 struct ModelKind {
   std::string_view name;

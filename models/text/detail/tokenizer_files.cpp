@@ -1,11 +1,15 @@
 #include "models/text/detail/tokenizer_files.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "models/text/detail/older_files.h"
+#include "models/text/detail/subword_model.h"
+#include "models/text/text_file.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -78,7 +82,7 @@ std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
     const std::optional<Json> named = config.find(theirs);
     const std::optional<Json> value = named ? named : own;
     differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
+    chosen.add(ours, value);
   }
   if (!differs) return std::nullopt;
   return parse_json(chosen.text(), normalizer->place());
@@ -103,12 +107,163 @@ TokenizerConfig config_of(const std::optional<Json>& config, const std::optional
   return all;
 }
 
-}  // namespace
+// Tokenizers from before tokenizer.json, written as one.
 
-TokenizerConfig read_tokenizer_config(const fs::path& folder) {
-  return config_of(find_json(folder / "tokenizer_config.json", kSmallJson),
-                   find_json(folder / "special_tokens_map.json", kSmallJson));
+constexpr std::size_t kLongestToken = 1000;
+
+bool flag(const std::optional<Json>& config, std::string_view key, bool otherwise) {
+  return config ? config->boolean(key, otherwise) : otherwise;
 }
+
+/// "added_tokens": the special ones, and those of added_tokens_decoder,
+/// {"50264": {"content": ...}}.
+JsonList added_tokens(const NumberedTokens& tokens, const SpecialNames& names,
+                      const std::optional<Json>& config) {
+  std::map<index_t, JsonObject> added;
+  for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
+    const auto id = tokens.find(name);
+    if (!id) continue;
+    added[*id] = JsonObject({{"id", *id},
+                             {"content", name},
+                             {"single_word", false},
+                             {"lstrip", name == "<mask>"},
+                             {"rstrip", false},
+                             {"normalized", false},
+                             {"special", true}});
+  }
+  const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
+  if (more) {
+    for (const Json& token : more->items()) {
+      index_t id = -1;
+      if (!parse_number(token.key(), id) || id < 0) {
+        token.fail("the key must be a number, got ", printable(token.key()));
+      }
+      JsonObject& own = added[id] = JsonObject({{"id", id}});
+      for (const Json& value : token.items()) own.add(value.key(), value);
+    }
+  }
+  return json_list(added, [](const auto& token) { return token.second; });
+}
+
+JsonObject vocabulary_of(const TokenList& tokens) {
+  JsonObject vocabulary;
+  for (index_t id = 0; id < tokens.size(); ++id) {
+    if (!tokens[id].empty()) vocabulary.add(tokens[id], id);
+  }
+  return vocabulary;
+}
+
+/// Errors: the vocabulary does not have it.
+index_t number_of(const NumberedTokens& tokens, const std::string& name, const std::string& file) {
+  const auto id = tokens.find(name);
+  if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
+  return *id;
+}
+
+/// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
+JsonObject processor_of(const NumberedTokens& tokens, const SpecialNames& names, bool prefix_space,
+                        const std::string& file) {
+  const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
+    return JsonList().add(name).add(number_of(tokens, name, file));
+  };
+  const bool is_roberta = names.sep.starts_with('<');
+  return {{"type", is_roberta ? "RobertaProcessing" : "BertProcessing"},
+          {"sep", token(names.sep)},
+          {"cls", token(names.cls)},
+          {"trim_offsets", true},
+          {"add_prefix_space", prefix_space}};
+}
+
+/// A step of the type ByteLevel.
+JsonObject byte_level(bool trims, bool prefix_space) {
+  return {{"type", "ByteLevel"}, {"trim_offsets", trims}, {"add_prefix_space", prefix_space}};
+}
+
+/// The tokens of vocab.txt: lines, whose places are their numbers.
+NumberedTokens tokens_of_lines(std::string_view text, const std::string& file) {
+  const index_t lines = std::count(text.begin(), text.end(), '\n') + 1;
+  if (lines > kMostTokens) {
+    fail_file(file, "must have at most ", kMostTokens, " lines, got ", lines);
+  }
+  NumberedTokens tokens(lines, std::ssize(text));
+  for (index_t id = 0; !text.empty(); ++id) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.size() > kLongestToken) {
+      fail_file(file, "line ", id + 1, ": a token must have at most ", kLongestToken,
+                " bytes, got ", line.size());
+    }
+    if (!line.empty()) tokens.set(id, line);
+  }
+  return tokens;
+}
+
+JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& config,
+                      const TokenizerConfig& named) {
+  const std::string file = vocabulary.string();
+  const NumberedTokens tokens = tokens_of_lines(read_text(vocabulary), file);
+  const SpecialNames names(named, tokens);
+  number_of(tokens, names.unknown, file);
+  const auto accents = config ? config->find("strip_accents") : std::nullopt;
+  JsonObject normalizer = {{"type", "BertNormalizer"},
+                           {"clean_text", true},
+                           {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true)},
+                           {"strip_accents", accents},
+                           {"lowercase", flag(config, "do_lower_case", true)}};
+  JsonObject model = {{"type", "WordPiece"},
+                      {"unk_token", names.unknown},
+                      {"continuing_subword_prefix", "##"},
+                      {"max_input_chars_per_word", 100}};
+  model.add("vocab", vocabulary_of(tokens.list()));
+  return {{"added_tokens", added_tokens(tokens, names, config)},
+          {"normalizer", std::move(normalizer)},
+          {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
+          {"post_processor", processor_of(tokens, names, false, file)},
+          {"decoder", JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})},
+          {"model", std::move(model)}};
+}
+
+/// The lines of merges.txt.
+JsonList merges_of(const fs::path& file) {
+  JsonList merges;
+  for (const std::string& line : split_lines(read_text(file))) {
+    if (!line.empty() && !line.starts_with("#version")) merges.add(line);
+  }
+  return merges;
+}
+
+JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
+                     const std::optional<Json>& config, const TokenizerConfig& named) {
+  const NumberedTokens tokens(read_tokens(read_json(vocabulary)));
+  const SpecialNames names(named, tokens);
+  const bool space = flag(config, "add_prefix_space", false);
+  const bool has_ends = tokens.find(names.cls) && tokens.find(names.sep);
+  const bool has_unknown = tokens.find(names.unknown).has_value();
+  JsonObject model = {{"type", "BPE"},
+                      {"unk_token", has_unknown ? JsonText(names.unknown) : nullptr}};
+  model.add("vocab", vocabulary_of(tokens.list())).add("merges", merges_of(merges));
+  return {{"added_tokens", added_tokens(tokens, names, config)},
+          {"pre_tokenizer", byte_level(true, space)},
+          {"post_processor", has_ends ? processor_of(tokens, names, space, vocabulary.string())
+                                      : byte_level(false, space)},
+          {"decoder", byte_level(true, space)},
+          {"model", std::move(model)}};
+}
+
+/// The tokenizer.json of a folder that has vocab.txt, or vocab.json and merges.txt, instead; nothing
+/// if it has neither.
+std::optional<std::string> older_tokenizer_json(const fs::path& folder,
+                                                const std::optional<Json>& config,
+                                                const TokenizerConfig& names) {
+  if (const fs::path text = folder / "vocab.txt"; fs::exists(text)) {
+    return word_piece(text, config, names).text();
+  }
+  const fs::path list = folder / "vocab.json";
+  if (!fs::exists(list)) return std::nullopt;
+  return byte_pair(list, folder / "merges.txt", config, names).text();
+}
+
+}  // namespace
 
 PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
   const std::optional<Json> config = find_json(folder / "tokenizer_config.json", kSmallJson);
@@ -122,7 +277,7 @@ PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
     if (fs::exists(folder / name)) refuse_stand_in(InputFile(folder / name));
   }
   if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
-    return PipelineTokenizer::from_json(parse_own_json(std::move(*text), folder.string()), all);
+    return PipelineTokenizer::from_json(parse_json(std::move(*text), folder.string()), all);
   }
   fail_file(
       folder.string(),

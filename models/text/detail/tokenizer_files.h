@@ -11,7 +11,4 @@ namespace tessera::text {
 /// **Errors**: std::runtime_error that names the file and the place, or the folder if it has none.
 PipelineTokenizer load_pipeline_tokenizer(const std::filesystem::path& folder);
 
-/// tokenizer_config.json and, for what it leaves out, special_tokens_map.json.
-TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
-
 }  // namespace tessera::text

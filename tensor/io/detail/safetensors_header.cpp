@@ -1,5 +1,6 @@
 #include "tensor/io/detail/safetensors_header.h"
 
+#include <utility>
 #include <vector>
 
 #include "tensor/error.h"
@@ -61,9 +62,10 @@ void check_name(const std::string& name) {
 
 }  // namespace
 
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file) {
+SafetensorsHeader parse_safetensors_header(std::string text, const std::string& file) {
   if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
-  const Json json = parse_json(text, file + ": header", {.depth = 3, .values = kMaxValues});
+  const Json json =
+      parse_json(std::move(text), file + ": header", {.depth = 3, .values = kMaxValues});
   SafetensorsHeader header;
   for (const Json& value : json.items()) {
     if (value.key().size() > kMaxName) {

@@ -30,7 +30,7 @@ inline constexpr index_t kMaxSafetensorsHeader = 100'000'000;
 /// Reads the JSON: exactly the format's keys, each once, and nothing after it but spaces. Whether
 /// offsets and shapes agree is not its question.
 /// **Errors**: std::runtime_error that begins with `file` and names the tensor or the place.
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
+SafetensorsHeader parse_safetensors_header(std::string text, const std::string& file);
 
 /// The JSON: metadata first, then the entries in their order.
 /// **Errors**: a name or a text that the parser above would refuse.
