@@ -1,20 +1,19 @@
 #include "tensor/io/file.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-
 #include <thread>
-#include <vector>
 
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::TemporaryFolder;
 
@@ -46,9 +45,9 @@ TEST(InputFile, WantsARegularFile) {
   const auto open = [&](const char* name) { InputFile file(folder.path() / name); };
   EXPECT_EQ(file_error([&] { open("absent"); }),
             (folder.path() / "absent").string() + ": cannot open: No such file or directory");
-  EXPECT_NE(file_error([&] { open("."); }).find("must be a regular file"), std::string::npos);
+  EXPECT_TRUE(contains(file_error([&] { open("."); }), "must be a regular file"));
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
-  EXPECT_NE(file_error([&] { open("pipe"); }).find("must be a regular file"), std::string::npos);
+  EXPECT_TRUE(contains(file_error([&] { open("pipe"); }), "must be a regular file"));
 }
 
 TEST(FileRegion, StaysWithinItself) {
@@ -75,12 +74,12 @@ TEST(RefuseStandIn, NamesWhatADownloadLeftAndTheCure) {
     EXPECT_EQ(file_error([&] { read_json(path); }), error);
     return error;
   };
-  EXPECT_NE(refuse("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 437955512\n")
-                .find("a Git LFS pointer; run git lfs pull"),
-            std::string::npos);
+  EXPECT_TRUE(contains(
+      refuse("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 437955512\n"),
+      "a Git LFS pointer; run git lfs pull"));
   for (const char* page :
        {"<!DOCTYPE html>\n<html>", "<html lang=\"en\">", "\xef\xbb\xbf\n <!doctype HTML>"}) {
-    EXPECT_NE(refuse(page).find("an HTML page; download the file itself"), std::string::npos);
+    EXPECT_TRUE(contains(refuse(page), "an HTML page; download the file itself"));
   }
 }
 
@@ -108,13 +107,12 @@ TEST(WriteFile, FailureLeavesTheOldFileAndNothingElse) {
   std::filesystem::create_directory(folder.path() / "d");
   folder.write("d/inside", "old");
   const std::string error = file_error([&] { write_file(folder.path() / "d", {bytes_of(text)}); });
-  EXPECT_NE(error.find((folder.path() / "d").string() + ": cannot replace"), std::string::npos);
+  EXPECT_TRUE(contains(error, (folder.path() / "d").string() + ": cannot replace"));
   EXPECT_EQ(folder.read("d/inside"), "old");
   EXPECT_EQ(folder.file_count(), 1);
-  EXPECT_NE(file_error([&] {
-              write_file(folder.path() / "absent" / "f", {bytes_of(text)});
-            }).find("cannot create"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(file_error([&] { write_file(folder.path() / "absent" / "f", {bytes_of(text)}); }),
+               "cannot create"));
 }
 
 TEST(WriteFile, ReplacesNoDeviceOrPipe) {

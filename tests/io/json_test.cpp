@@ -1,19 +1,12 @@
 #include "tensor/io/json.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
+using test::contains;
 using test::file_error;
 
 Json parse(const std::string& text) {
@@ -126,7 +119,7 @@ TEST(Json, IntegersAreWrittenAsSuch) {
   for (const std::string number : {"2.0", "2e0", "-0", "9223372036854775808", "1e400"}) {
     const std::string text = "[" + number + "]";
     if (number == "1e400") {
-      EXPECT_TRUE(parse_error(text).find("must be JSON") != std::string::npos);
+      EXPECT_TRUE(contains(parse_error(text), "must be JSON"));
     } else {
       EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: must be an"));
     }
@@ -137,7 +130,7 @@ TEST(Json, IntegersAreWrittenAsSuch) {
 TEST(Json, RefusesWhatIsNotJson) {
   for (const std::string text : {"", "{", "[1,]", "{\"a\":1,}", "01", "[1] 2", "nul", "NaN", "'a'",
                                  "\"\xff\"", "\"\\ud800\"", "\"\n\"", "// x\n1"}) {
-    EXPECT_TRUE(parse_error(text).find("must be JSON") != std::string::npos) << text;
+    EXPECT_TRUE(contains(parse_error(text), "must be JSON")) << text;
   }
   EXPECT_EQ(parse_error(std::string("1\0", 2)), "byte 1: must not be a zero byte");
 }

@@ -1,23 +1,19 @@
 // Tensors that are views of a file, each of its own.
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
 #include <cerrno>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "tensor/create.h"
 #include "tensor/io/file.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/arithmetic.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::little_endian;
 using test::TemporaryFolder;
@@ -144,7 +140,7 @@ TEST_F(MappedSafetensors, AFileThatBecameShorterIsAnError) {
   const SafetensorsFile file(path_);
   std::filesystem::resize_file(path_, bytes_.size() - 5);
   expect_numbers(file.read("w"), 1e5);
-  EXPECT_NE(file_error([&] { file.read("x"); }).find("the end of the file"), std::string::npos);
+  EXPECT_TRUE(contains(file_error([&] { file.read("x"); }), "the end of the file"));
 }
 
 TEST_F(MappedSafetensors, OnlyWhatIsThereIsMapped) {

@@ -1,4 +1,4 @@
-// A check of errors: the type, and every word that the text must contain.
+// Checks of texts, and of errors: the type, and every word that the text must contain.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,10 +6,17 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <typeinfo>
 #include <vector>
 
 namespace tessera::test {
+
+/// Whether `part` is in `text`.
+inline ::testing::AssertionResult contains(std::string_view text, std::string_view part) {
+  const bool is_there = text.find(part) != std::string_view::npos;
+  return ::testing::AssertionResult(is_there) << "'" << part << "' in: " << text;
+}
 
 /// Whether `body` throws std::invalid_argument whose text starts with `op: ` and contains each of
 /// `parts`.
@@ -24,9 +31,7 @@ template <class Body>
       return ::testing::AssertionFailure() << "'" << text << "' does not name " << op;
     }
     for (const std::string& part : parts) {
-      if (text.find(part) == std::string::npos) {
-        return ::testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
-      }
+      if (const auto said = contains(text, part); !said) return said;
     }
     return ::testing::AssertionSuccess();
   } catch (const std::exception& error) {

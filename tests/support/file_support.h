@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,9 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "tests/support/errors.h"
 
 namespace tessera::test {
 
@@ -73,11 +77,51 @@ std::string file_error(const Body& body) {
   return {};
 }
 
+/// The error of `load` on a file of these bytes, without the file's name in front.
+template <class Load>
+std::string error_of_bytes(const std::string& bytes, const Load& load) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("x", bytes);
+  const std::string text = file_error([&] { load(path); });
+  EXPECT_TRUE(text.starts_with(path.string() + ": ")) << text;
+  return text.substr(std::min(text.size(), path.string().size() + 2));
+}
+
+/// Checks that `load` refuses a file of these bytes cut off anywhere.
+template <class Load>
+void expect_cuts_refused(const std::string& bytes, const Load& load) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("x", bytes);
+  for (std::size_t size = bytes.size(); size-- > 0;) {
+    std::filesystem::resize_file(path, size);
+    EXPECT_FALSE(file_error([&] { load(path); }).empty()) << size;
+  }
+}
+
+/// Checks that `load` reads these bytes with the first `count` changed one by one, or says in a short
+/// text why it does not.
+template <class Load>
+void expect_changes_survived(const std::string& bytes, std::size_t count,
+                             const std::vector<int>& flips, const Load& load) {
+  const TemporaryFolder folder;
+  for (std::size_t at = 0; at < count; ++at) {
+    for (const int flip : flips) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ flip);
+      try {
+        SCOPED_TRACE(at);
+        load(folder.write("x", changed));  // some changes mean the same
+      } catch (const std::runtime_error& error) {
+        EXPECT_LE(std::string(error.what()).size(), 512U);
+      }
+    }
+  }
+}
+
 /// Checks that `body` throws such an error, with `what` in its text.
 template <class Body>
 void expect_refused(const Body& body, const std::string& what) {
-  const std::string error = file_error(body);
-  EXPECT_NE(error.find(what), std::string::npos) << error << "\n  does not say: " << what;
+  EXPECT_TRUE(contains(file_error(body), what));
 }
 
 /// `value` as `width` little-endian bytes.
