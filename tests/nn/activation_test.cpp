@@ -1,12 +1,8 @@
 #include "nn/activation.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "tensor/create.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

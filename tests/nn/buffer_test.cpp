@@ -1,12 +1,8 @@
 #include "nn/buffer.h"
 
-#include <gtest/gtest.h>
-
-#include "nn/module.h"
-#include "nn/positional_encoding.h"
-#include "nn/training/parameters.h"
-#include "tensor/create.h"
+#include "nn/nn.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

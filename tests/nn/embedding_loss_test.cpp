@@ -1,16 +1,9 @@
 #include "nn/embedding_loss.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
-#include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -18,57 +11,6 @@ namespace {
 using nn::contrastive;
 using nn::Reduction;
 using nn::triplet_margin_loss;
-
-const std::vector<std::pair<std::string, Reduction>> kReductions = {
-    {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
-
-class EmbeddingLossParity : public ::testing::TestWithParam<DType> {
- protected:
-  static ::testing::AssertionResult is_golden(const std::string& name, const GoldenFunction& f) {
-    static const GoldenCase file("composed_losses");
-    return agrees(file, name, GetParam(), f, GetParam() == kFloat32 ? 2e-5 : 1e-12);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(DTypes, EmbeddingLossParity, ::testing::Values(kFloat32, kFloat64),
-                         [](const auto& test) { return str_cat(test.param); });
-
-TEST_P(EmbeddingLossParity, Triplet) {
-  for (const auto& [name, kind] : kReductions) {
-    for (const bool swap : {false, true}) {
-      EXPECT_TRUE(is_golden(
-          (swap ? "triplet_swap_" : "triplet_") + name, [=, reduction = kind](GoldenOperands& o) {
-            return triplet_margin_loss(o["anchor"], o["positive"], o["negative"],
-                                       {.margin = 0.5, .swap = swap, .reduction = reduction});
-          }));
-    }
-  }
-}
-
-TEST_P(EmbeddingLossParity, Contrastive) {
-  for (const auto& [name, kind] : kReductions) {
-    EXPECT_TRUE(is_golden("contrastive_" + name, [reduction = kind](GoldenOperands& o) {
-      return contrastive(o["queries"], o["keys"], {.reduction = reduction});
-    }));
-    EXPECT_TRUE(is_golden("contrastive_symmetric_" + name, [reduction = kind](GoldenOperands& o) {
-      return contrastive(
-          o["queries"], o["keys"],
-          {.temperature = 2, .symmetric = true, .normalize = false, .reduction = reduction});
-    }));
-  }
-}
-
-TEST(TripletMarginLoss, Gradients) {
-  for (const auto& [name, kind] : kReductions) {
-    for (const bool swap : {false, true}) {
-      const auto f = [&, reduction = kind](const Tensors& in) {
-        return triplet_margin_loss(in[0], in[1], in[2],
-                                   {.margin = 4, .swap = swap, .reduction = reduction});
-      };
-      EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 1), values({2, 3, 4}, 2), values({2, 3, 4}, 3)}))
-          << name;
-    }
-  }
-}
 
 TEST(TripletMarginLoss, FarNegativesCostNothing) {
   const Tensor anchor = tensor({{0.0, 0.0}, {0.0, 0.0}}).set_requires_grad();
@@ -127,20 +69,6 @@ TEST(Contrastive, IsItsDefinitionInEveryLayout) {
       const Tensor got =
           contrastive(queries.tensor, keys, {.temperature = 0.1, .reduction = Reduction::kNone});
       EXPECT_TRUE(near(got, want, 1e-12, 1e-13)) << queries.name << ", " << more << " more keys";
-    }
-  }
-}
-
-TEST(Contrastive, Gradients) {
-  for (const bool symmetric : {false, true}) {
-    for (const bool normalize : {false, true}) {
-      const auto f = [&](const Tensors& in) {
-        return contrastive(in[0], in[1],
-                           {.temperature = 0.5, .symmetric = symmetric, .normalize = normalize});
-      };
-      EXPECT_TRUE(gradcheck(f, {values({3, 4}, 3), values({3, 4}, 4)}));
-      if (symmetric) continue;
-      EXPECT_TRUE(gradcheck(f, {values({3, 4}, 3), values({5, 4}, 4)}));
     }
   }
 }

@@ -1,15 +1,10 @@
 #include "nn/feed_forward.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-
 #include "nn/module.h"
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
@@ -87,22 +82,6 @@ TEST(FeedForward, DropsBetweenTheLayersWhileTraining) {
   EXPECT_TRUE(same_bits(network(x), network.linear2.bias.expand({5, 9})));
   eval(network);
   EXPECT_FALSE(same_bits(network(x), network.linear2.bias.expand({5, 9})));
-}
-
-TEST(FeedForward, ParametersHavePyTorchsNames) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, tensor] :
-       state_dict(FeedForward({.d_model = 9, .dim_feedforward = 21}))) {
-    shapes.emplace(name, tensor.shape());
-  }
-  EXPECT_EQ(shapes, (std::map<std::string, Shape>{{"linear1.weight", {21, 9}},
-                                                  {"linear1.bias", {21}},
-                                                  {"linear2.weight", {9, 21}},
-                                                  {"linear2.bias", {9}}}));
-  const FeedForward gated({.d_model = 9, .dim_feedforward = 21, .gated = true});
-  EXPECT_EQ(gated.linear1.weight.shape(), (Shape{42, 9}));
-  EXPECT_EQ(gated.linear1.bias.shape(), (Shape{42}));
-  EXPECT_EQ(gated.linear2.weight.shape(), (Shape{9, 21}));
 }
 
 TEST(FeedForward, TheFirstLayerAloneMayHaveNoBias) {

@@ -1,22 +1,9 @@
 #include "nn/freeze.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "nn/attention.h"
-#include "nn/embedding.h"
-#include "nn/feed_forward.h"
-#include "nn/module.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "nn/nn.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

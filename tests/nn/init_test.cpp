@@ -1,39 +1,12 @@
 #include "nn/init.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
-#include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/distributions.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
 
 using namespace test;
-
-/// Whether the values fill [-bound, bound) evenly: by their range, mean and deviation.
-::testing::AssertionResult uniform_within(const Tensor& x, double bound) {
-  const std::vector<double> values = array(x).values;
-  const auto n = static_cast<double>(values.size());
-  double sum = 0;
-  double square = 0;
-  for (double value : values) {
-    sum += value;
-    square += value * value;
-  }
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  const double deviation = std::sqrt(square / n);
-  const double error = 5 * bound / std::sqrt(n);
-  if (*least < -bound * (1 + 1e-6) || *most > bound * (1 + 1e-6) || *least > -0.99 * bound ||
-      *most < 0.99 * bound || std::fabs(sum / n) > error ||
-      std::fabs(deviation - bound / std::sqrt(3.0)) > error) {
-    return ::testing::AssertionFailure() << "[" << *least << ", " << *most << "], mean " << sum / n
-                                         << ", deviation " << deviation << ", bound " << bound;
-  }
-  return ::testing::AssertionSuccess();
-}
 
 TEST(Init, LinearUniform) {
   Rng rng(4);

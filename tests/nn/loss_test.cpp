@@ -1,129 +1,21 @@
+// Each loss by its definition, and the edges; losses_test.cpp has what all have in common.
 #include "nn/loss.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "nn/nn.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
 
 using nn::bce_with_logits;
 using nn::cross_entropy;
+using nn::kl_div;
+using nn::KlReduction;
 using nn::mse_loss;
+using nn::nll_loss;
 using nn::Reduction;
-
-const std::vector<std::pair<std::string, Reduction>> kLossReductions = {
-    {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
-
-double allowed(DType dtype) {
-  return dtype == kFloat32 ? 2e-5 : 1e-12;
-}
-
-// ---- PyTorch's values ----
-
-class Golden {
- public:
-  Golden(const std::string& name, DType dtype) : name_(name), dtype_(dtype) {}
-
-  /// An operand; undefined where the case has none.
-  Tensor operator[](const char* operand) const {
-    const std::string entry = name_ + "." + operand;
-    if (!file().has(entry)) return {};
-    const Tensor& x = file().array(entry);
-    return is_floating(x.dtype()) ? x.to(dtype_) : x;
-  }
-
-  /// Whether loss(x) and its gradient are as in the file, which holds the latter for dy = 1.
-  template <class Loss>
-  ::testing::AssertionResult agrees(const Loss& loss) const {
-    Tensor x = (*this)["x"].clone().set_requires_grad();
-    Tape tape;
-    const Tensor y = loss(x);
-    const auto value =
-        near(y.detach(), array(file().array(name_ + ".output")), allowed(dtype_), allowed(dtype_));
-    if (!value) return ::testing::AssertionFailure() << name_ << ": " << value.message();
-    tape.backward(y, ones(y.shape(), dtype_));
-    const auto gradient =
-        near(x.grad(), array(file().array(name_ + ".dx")), allowed(dtype_), allowed(dtype_) / 10);
-    if (!gradient) return ::testing::AssertionFailure() << name_ << ".dx: " << gradient.message();
-    return ::testing::AssertionSuccess();
-  }
-
- private:
-  static const GoldenCase& file() {
-    static const GoldenCase golden("losses");
-    return golden;
-  }
-  std::string name_;
-  DType dtype_;
-};
-
-class LossParity : public ::testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(DTypes, LossParity, ::testing::Values(kFloat32, kFloat64),
-                         [](const auto& test) { return str_cat(test.param); });
-
-TEST_P(LossParity, CrossEntropy) {
-  for (const auto& [reduction_name, kind] : kLossReductions) {
-    for (const double smoothing : {0.0, 0.15}) {
-      for (const char* weighted : {"", "_weighted"}) {
-        const Golden golden(str_cat("cross_entropy_", reduction_name,
-                                    smoothing == 0 ? "_plain" : "_smooth", weighted),
-                            GetParam());
-        EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
-          return cross_entropy(
-              x, golden["targets"],
-              {.weight = golden["weight"], .label_smoothing = smoothing, .reduction = reduction});
-        }));
-      }
-    }
-  }
-}
-
-TEST_P(LossParity, CrossEntropyOfScoresFarApart) {
-  const Golden golden("cross_entropy_far", GetParam());
-  EXPECT_TRUE(golden.agrees([&](const Tensor& x) { return cross_entropy(x, golden["target"]); }));
-}
-
-TEST_P(LossParity, WhereAllTargetsAreIgnoredTheMeanIsNaNAndTheGradientZero) {
-  const Golden golden("cross_entropy_all_ignored", GetParam());
-  EXPECT_TRUE(golden.agrees(
-      [&](const Tensor& x) { return cross_entropy(x, golden["targets"], {.ignore_index = 2}); }));
-}
-
-TEST_P(LossParity, BceWithLogits) {
-  for (const auto& [reduction_name, kind] : kLossReductions) {
-    for (const char* weighted : {"", "_weighted"}) {
-      const Golden golden("bce_" + reduction_name + weighted, GetParam());
-      EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
-        return bce_with_logits(x, golden["target"],
-                               {.weight = golden["weight"],
-                                .pos_weight = golden["pos_weight"],
-                                .reduction = reduction});
-      }));
-    }
-  }
-}
-
-TEST_P(LossParity, MeanSquaredError) {
-  for (const auto& [reduction_name, kind] : kLossReductions) {
-    const Golden golden("mse_" + reduction_name, GetParam());
-    EXPECT_TRUE(golden.agrees([&, reduction = kind](const Tensor& x) {
-      return mse_loss(x, golden["target"], reduction);
-    }));
-  }
-}
-
-// ---- the definition, and gradients ----
+using nn::smooth_l1_loss;
 
 struct Sums {
   double loss = 0;
@@ -163,23 +55,6 @@ TEST(CrossEntropy, IsItsDefinitionForAnyNumberOfClasses) {
           .weight = from_vector(weight), .ignore_index = -1, .label_smoothing = smoothing};
       const Tensor got = cross_entropy(x, from_vector(targets), options);
       EXPECT_NEAR(got.item(), want.loss / want.weight, 1e-12) << classes << " classes";
-    }
-  }
-}
-
-TEST(CrossEntropy, Gradients) {
-  const Tensor targets = tensor({{0, 4}, {-100, 2}, {3, 3}});
-  const Tensor weight = values({5}, 8, 0.5, 2);
-  for (const auto& [name, kind] : kLossReductions) {
-    for (const double smoothing : {0.0, 0.2}) {
-      const auto f = [&, reduction = kind](const Tensors& in) {
-        const nn::CrossEntropyOptions plain = {.label_smoothing = smoothing,
-                                               .reduction = reduction};
-        nn::CrossEntropyOptions weighted = plain;
-        weighted.weight = weight;
-        return cross_entropy(in[0], targets, plain) + cross_entropy(in[0], targets, weighted);
-      };
-      EXPECT_TRUE(gradcheck(f, {values({3, 2, 5}, 7)})) << name << ", smoothing " << smoothing;
     }
   }
 }
@@ -254,19 +129,6 @@ TEST(CrossEntropy, Errors) {
                      [&] { cross_entropy(x, y, {.weight = weight}); }));
 }
 
-TEST(BceWithLogits, Gradients) {
-  const Tensor target = values({3, 4}, 9, 0, 1);
-  const Tensor weight = values({4}, 10, 0.5, 2);
-  for (const auto& [name, kind] : kLossReductions) {
-    const auto f = [&, reduction = kind](const Tensors& in) {
-      return bce_with_logits(in[0], target, {.reduction = reduction}) +
-             bce_with_logits(in[0], target,
-                             {.weight = weight, .pos_weight = weight * 2, .reduction = reduction});
-    };
-    EXPECT_TRUE(gradcheck(f, {values({3, 4}, 11)})) << name;
-  }
-}
-
 TEST(BceWithLogits, KeepsItsDigitsFarFromZero) {
   const Tensor x = tensor({-80.0, -20.0, 20.0, 80.0, -300.0, 300.0});
   const Tensor sure =
@@ -310,18 +172,115 @@ TEST(BceWithLogits, Errors) {
                      [&] { bce_with_logits(zeros({2}), target); }));
 }
 
-TEST(MseLoss, GradientsOfBoth) {
-  for (const auto& [name, kind] : kLossReductions) {
-    const auto f = [&, reduction = kind](const Tensors& in) {
-      return mse_loss(in[0], in[1], reduction);
-    };
-    EXPECT_TRUE(gradcheck(f, {values({3, 4}, 14), values({3, 4}, 15)})) << name;
-  }
-}
-
 TEST(MseLoss, Errors) {
   EXPECT_TRUE(throws("mse_loss", {"(2, 1)", "(2,)"}, [] { mse_loss(zeros({2, 1}), zeros({2})); }));
   EXPECT_TRUE(throws("mse_loss", {"int64"}, [] { mse_loss(zeros({2}, kInt64), zeros({2})); }));
+}
+
+TEST(NllLoss, IgnoredRows) {
+  const Tensor x = tensor({{-kInf, 0.0}, {-1.0, -2.0}}).set_requires_grad();
+  const Tensor first = tensor({-100, 1});
+  EXPECT_EQ(nll_loss(x, first).item(), 2);
+  EXPECT_TRUE(same_bits(nll_loss(x, first, {.reduction = Reduction::kNone}), tensor({0.0, 2.0})));
+  Tape tape;
+  const Tensor none = nll_loss(x, tensor({-100, -100}));
+  EXPECT_TRUE(std::isnan(none.item()));
+  tape.backward(none);
+  EXPECT_TRUE(same_bits(x.grad(), zeros({2, 2})));
+  EXPECT_EQ(nll_loss(tensor({-1.0, -3.0}), tensor(1)).item(), 3);
+}
+
+TEST(NllLoss, IgnoredRowsHaveNoWeight) {
+  Tape tape;
+  const Tensor x = tensor({{-1.0, -2.0}, {-1.0, -2.0}}).set_requires_grad();
+  const Tensor loss = nll_loss(x, tensor({-100, 1}), {.weight = tensor({kInf, 0.5})});
+  EXPECT_EQ(loss.item(), 2);
+  tape.backward(loss);
+  EXPECT_TRUE(same_bits(x.grad(), tensor({{0.0, 0.0}, {0.0, -1.0}})));
+}
+
+TEST(NllLoss, Errors) {
+  const Tensor x = zeros({2, 4});
+  const Tensor y = zeros({2}, kInt64);
+  const auto fails = [&](const std::vector<std::string>& parts, const Tensor& scores,
+                         const Tensor& targets, const nn::NllOptions& options = {}) {
+    return throws("nll_loss", parts, [&] { nll_loss(scores, targets, options); });
+  };
+  EXPECT_TRUE(fails({"(3,)", "(2, 4)", "last axis"}, x, zeros({3}, kInt64)));
+  EXPECT_TRUE(fails({"int64", "float32"}, x, zeros({2})));
+  EXPECT_TRUE(fails({"floating", "int64"}, zeros({2, 4}, kInt64), y));
+  EXPECT_TRUE(fails({"undefined"}, Tensor(), y));
+  EXPECT_TRUE(fails({"got 4 at position 1", "from 0 to 3"}, x, tensor({0, 4})));
+  EXPECT_TRUE(fails({"at least 1 class", "(2, 0)"}, zeros({2, 0}), tensor({-100, -100})));
+  EXPECT_TRUE(fails({"weight", "(3,)"}, x, y, {.weight = ones({3})}));
+  const Tensor weight = ones({4}).set_requires_grad();
+  const Tape tape;
+  EXPECT_TRUE(
+      throws("the weight of nll_loss", {"gradient"}, [&] { nll_loss(x, y, {.weight = weight}); }));
+}
+
+TEST(KlDiv, WhatHasNoProbabilityHasNoLossAndNoGradient) {
+  for (const bool log_target : {false, true}) {
+    const double none = log_target ? -kInf : 0;
+    const double half = log_target ? std::log(0.5) : 0.5;
+    Tensor x = tensor({-kInf, std::log(0.25), -1.0}, kFloat64).set_requires_grad();
+    Tensor target = tensor({none, half, none}, kFloat64).set_requires_grad();
+    Tape tape;
+    const Tensor loss =
+        kl_div(x, target, {.log_target = log_target, .reduction = KlReduction::kSum});
+    EXPECT_NEAR(loss.item(), 0.5 * std::log(2), 1e-15);
+    tape.backward(loss);
+    EXPECT_TRUE(near(x.grad(), array(tensor({0.0, -0.5, 0.0})), 1e-15));
+    EXPECT_EQ(target.grad().item_at({0}), 0);
+    EXPECT_EQ(target.grad().item_at({2}), 0);
+  }
+  EXPECT_TRUE(std::isnan(kl_div(tensor({-1.0}), tensor({std::nan("")})).item()));
+}
+
+TEST(KlDiv, AProbabilityThatUnderflowsIsNone) {
+  const Tensor x = tensor({-kInf, 0.0}, kFloat32).set_requires_grad();
+  const Tensor target = tensor({-200.0, 0.0}, kFloat32).set_requires_grad();
+  Tape tape;
+  const Tensor loss = kl_div(x, target, {.log_target = true, .reduction = KlReduction::kSum});
+  EXPECT_EQ(loss.item(), 0);
+  tape.backward(loss);
+  EXPECT_TRUE(near(x.grad(), array(tensor({0.0, -1.0})), 0));
+  EXPECT_TRUE(near(target.grad(), array(tensor({0.0, 1.0})), 0));
+}
+
+TEST(KlDiv, Errors) {
+  EXPECT_TRUE(throws("kl_div", {"(2,)", "(3,)"}, [] { kl_div(zeros({2}), zeros({3})); }));
+  EXPECT_TRUE(throws("kl_div", {"int64"}, [] { kl_div(zeros({2}, kInt64), zeros({2})); }));
+  EXPECT_TRUE(throws("kl_div", {"undefined"}, [] { kl_div(zeros({2}), Tensor()); }));
+  EXPECT_TRUE(throws("kl_div", {"first axis", "got shape ()"}, [] {
+    kl_div(tensor(-1.0), tensor(0.5), {.reduction = KlReduction::kBatchMean});
+  }));
+}
+
+TEST(SmoothL1Loss, IsItsDefinition) {
+  const Tensor x = random_tensor({3001}, kFloat32, 12, -3, 3);
+  const Tensor t = random_tensor({3001}, kFloat32, 13, -3, 3);
+  for (const double beta : {0.0, 0.3, 1.0, 7.0}) {
+    const Tensor got = smooth_l1_loss(x, t, {.beta = beta, .reduction = Reduction::kNone});
+    const Array want = map(array(x), array(t), [&](double a, double b) {
+      const double d = std::abs(a - b);
+      return d < beta ? d * d / (2 * beta) : d - beta / 2;
+    });
+    EXPECT_TRUE(near(got, want, 5e-6, 5e-7)) << beta;
+    for (const Layout& layout : layouts_of(x)) {
+      EXPECT_TRUE(same_bits(
+          smooth_l1_loss(layout.tensor, t, {.beta = beta, .reduction = Reduction::kNone}), got));
+    }
+  }
+}
+
+TEST(SmoothL1Loss, Errors) {
+  const Tensor x = zeros({2});
+  EXPECT_TRUE(throws("smooth_l1_loss", {"(2,)", "(1,)"}, [&] { smooth_l1_loss(x, zeros({1})); }));
+  EXPECT_TRUE(
+      throws("smooth_l1_loss", {"beta", "-1"}, [&] { smooth_l1_loss(x, x, {.beta = -1}); }));
+  EXPECT_TRUE(
+      throws("smooth_l1_loss", {"beta", "inf"}, [&] { smooth_l1_loss(x, x, {.beta = kInf}); }));
 }
 
 }  // namespace

@@ -1,20 +1,9 @@
 #include "nn/module.h"
 
-#include <gtest/gtest.h>
-
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "nn/dropout.h"
-#include "nn/linear.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "nn/nn.h"
 #include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

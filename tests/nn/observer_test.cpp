@@ -1,18 +1,13 @@
 #include "nn/observer.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

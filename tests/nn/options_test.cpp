@@ -1,10 +1,6 @@
 // Options that no module can have.
-#include <gtest/gtest.h>
-
-#include <limits>
-
 #include "nn/nn.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
@@ -109,8 +105,9 @@ TEST(Options, OfAttention) {
 }
 
 TEST(Options, NumbersAreWithinTheirRange) {
-  EXPECT_TRUE(throws("LayerNorm", {"normalized_shape must have at least 1 axis, got ()"},
-                     [] { LayerNorm({.normalized_shape = {}}); }));
+  const std::string axes = "normalized_shape must have at least 1 axis, got ()";
+  EXPECT_TRUE(throws("LayerNorm", {axes}, [] { LayerNorm({.normalized_shape = {}}); }));
+  EXPECT_TRUE(throws("RmsNorm", {axes}, [] { RmsNorm({.normalized_shape = {}}); }));
   for (const double eps : {-1.0, kNan, kInfinity}) {
     const std::string error = str_cat("eps must be finite and at least 0, got ", eps);
     EXPECT_TRUE(
@@ -138,7 +135,7 @@ TEST(Options, NumbersAreWithinTheirRange) {
   EXPECT_TRUE(throws("triplet_margin_loss", {"eps must be finite and at least 0, got inf"},
                      [&] { triplet_margin_loss(x, x, x, {.eps = kInfinity}); }));
   for (const double p : {-0.1, 1.1, kNan}) {
-    EXPECT_TRUE(throws("Dropout", {"[0, 1]"}, [&] { Dropout{p}; }));
+    EXPECT_TRUE(throws("Dropout", {"[0, 1]", str_cat(p)}, [&] { Dropout{p}; }));
   }
 }
 

@@ -1,17 +1,10 @@
 #include "nn/relative_position.h"
 
-#include <gtest/gtest.h>
-
-#include <limits>
-
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/attention.h"
-#include "tests/support/errors.h"
+#include "nn/nn.h"
 #include "tests/support/golden.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
@@ -156,16 +149,6 @@ TEST(RelativePositionBias, Gradients) {
   EXPECT_TRUE(gradcheck(f, {values({4, 2}, 1)}));
 }
 
-TEST(RelativePositionBias, Parameters) {
-  const RelativePositionBias bias({.num_heads = 100, .distances = {200, 300}});
-  const StateDict state = state_dict(bias);
-  ASSERT_EQ(state.size(), 1U);
-  EXPECT_EQ(state.at("weight").shape(), (Shape{200, 100}));
-  double square = 0;
-  for (const double value : array(bias.weight).values) square += value * value;
-  EXPECT_NEAR(std::sqrt(square / 20000), 0.02, 0.0005);
-}
-
 TEST(RelativePositionBias, Errors) {
   constexpr const char* kName = "RelativePositionBias";
   const auto with = [](index_t heads, const DistanceBuckets& distances) {
@@ -200,7 +183,6 @@ TEST(Alibi, FallsWithTheDistance) {
   EXPECT_EQ(bias(3000, 2000).strides(), (Strides{4999, -1, 1}));
   convert(bias, kFloat64);
   EXPECT_TRUE(near(bias(5, 9), array(want), 1e-15));
-  EXPECT_TRUE(state_dict(bias).empty());
   EXPECT_TRUE(throws("Alibi", {"keys must be at least 0, got -2"}, [&] { bias(3, -2); }));
 }
 

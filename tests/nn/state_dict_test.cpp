@@ -1,16 +1,10 @@
 #include "nn/state_dict.h"
 
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <string>
-#include <vector>
-
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
@@ -46,8 +40,8 @@ TEST(LoadStateDict, AWrongStateIsListedInPart) {
     FAIL() << "a wrong state was loaded";
   } catch (const std::invalid_argument& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("missing: weight (3, 2)"), std::string::npos) << text;
-    EXPECT_NE(text.find("and 72 more"), std::string::npos) << text;
+    EXPECT_TRUE(contains(text, "missing: weight (3, 2)"));
+    EXPECT_TRUE(contains(text, "and 72 more"));
     EXPECT_LT(text.size(), 1200U) << text;
   }
 }
@@ -116,7 +110,7 @@ TEST(LoadStateDict, KeepsSilentWhereNoPrefixHelps) {
     load_state_dict(to, state);
     FAIL() << "loaded";
   } catch (const std::invalid_argument& error) {
-    EXPECT_EQ(std::string(error.what()).find("prefix"), std::string::npos) << error.what();
+    EXPECT_FALSE(contains(std::string(error.what()), "prefix")) << error.what();
   }
 }
 

@@ -1,5 +1,5 @@
 // Cases of golden files that hold operands, an output and gradients: `<case>.<operand>`,
-// `<case>.output`, and, for the output gradient `<case>.dy` (or `.weights`), `<case>.d<operand>`.
+// `<case>.output`, and, for the output gradient `<case>.dy` (or `.weights`, or ones), `<case>.d<operand>`.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,10 +31,11 @@ inline std::set<std::string> golden_case_names(const GoldenCase& file) {
 /// Functions by the names of their cases.
 using GoldenFunctions = std::map<std::string, GoldenFunction>;
 
-/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and, for its
-/// dy, the gradients.
+/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and the
+/// gradients; numbers near 0 of these may be `absolute` times `allowed` away.
 inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
-                                         DType dtype, const GoldenFunction& f, double allowed) {
+                                         DType dtype, const GoldenFunction& f, double allowed,
+                                         double absolute = 1) {
   const GoldenOperands entries = file.group(name + ".", kFloat64);
   const auto gradient_of = [&](const std::string& operand) { return entries.find("d" + operand); };
   const std::string dy = entries.contains("weights") ? "weights" : "dy";
@@ -50,11 +51,12 @@ inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::stri
   const Tensor y = f(operands);
   const auto output = near(y.detach(), array(entries.at("output")), allowed, allowed);
   if (!output) return ::testing::AssertionFailure() << name << ": " << output.message();
-  if (!entries.contains(dy)) return ::testing::AssertionSuccess();
-  tape.backward(y, entries.at(dy).to(dtype));
+  if (!y.requires_grad()) return ::testing::AssertionSuccess();
+  tape.backward(y, entries.contains(dy) ? entries.at(dy).to(dtype) : ones(y.shape(), dtype));
   for (const auto& [key, x] : operands) {
     if (gradient_of(key) == entries.end()) continue;
-    const auto gradient = near(x.grad(), array(gradient_of(key)->second), allowed, allowed);
+    const auto gradient =
+        near(x.grad(), array(gradient_of(key)->second), allowed, absolute * allowed);
     if (!gradient) {
       return ::testing::AssertionFailure() << name << ".d" << key << ": " << gradient.message();
     }

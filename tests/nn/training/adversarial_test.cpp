@@ -1,17 +1,7 @@
 #include "nn/training/adversarial.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
-#include "tests/support/errors.h"
+#include "nn/nn.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

@@ -1,14 +1,9 @@
 // What processes compare before they train together.
 #include "nn/training/detail/agreement.h"
 
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-#include <vector>
-
 #include "tensor/create.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

@@ -1,14 +1,8 @@
 #include "nn/training/batch_sampler.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <numeric>
-
 #include "nn/training/checkpoint.h"
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

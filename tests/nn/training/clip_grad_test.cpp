@@ -1,17 +1,8 @@
 #include "nn/training/clip_grad.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
+#include "nn/nn.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

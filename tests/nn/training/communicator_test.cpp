@@ -1,26 +1,18 @@
 // What processes see of each other, and the parts that they have: over threads of this program.
 #include "nn/training/communicator.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <limits>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "nn/training/detail/chunks.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/random.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 
 namespace tessera::nn {
 namespace {
 
+using test::contains;
 using test::Delivery;
 using test::run_processes;
 using test::throws;
@@ -119,7 +111,7 @@ TEST(Communicator, AProcessThatEndsEndsTheWaitsForIt) {
           if (gathers) processes.all_gather("");
           processes.wait();
         } catch (const ProcessLost& error) {
-          EXPECT_NE(std::string(error.what()).find("process 1"), std::string::npos);
+          EXPECT_TRUE(contains(std::string(error.what()), "process 1"));
           ++lost;
           throw;
         }
@@ -175,8 +167,8 @@ TEST(Communicator, ThreadsFindMisuse) {
       (processes.rank() == 0 ? c.first : c.second)(processes, bytes);
     };
     const std::string text = thrown<std::invalid_argument>(2, run);
-    EXPECT_TRUE(c.error.empty() ? text.empty() : text.find(c.error) != std::string::npos)
-        << c.error << ": " << text;
+    EXPECT_TRUE(contains(text, c.error));
+    EXPECT_EQ(text.empty(), c.error.empty()) << text;
   }
 }
 
@@ -278,10 +270,11 @@ TEST(Communicator, DisagreementNamesRanksNameAndTexts) {
   };
   for (const Case& c : cases) {
     const std::string text = disagreement(c.facts);
-    EXPECT_TRUE(c.error.starts_with("Op") || c.error.empty()
-                    ? text == c.error
-                    : text.find(c.error) != std::string::npos)
-        << text;
+    if (c.error.starts_with("Op") || c.error.empty()) {
+      EXPECT_EQ(text, c.error);
+    } else {
+      EXPECT_TRUE(contains(text, c.error));
+    }
   }
 }
 

@@ -1,19 +1,14 @@
 // An optimiser of one process's chunks has the bits of one of whole parameters: weights, norms, states.
 #include "nn/training/detail/exchange.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-#include <vector>
-
 #include "nn/training/clip_grad.h"
 #include "nn/training/optim.h"
 #include "tensor/create.h"
 #include "tensor/gradient.h"
-#include "tests/support/errors.h"
+#include "tests/support/checkpoints.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 
 namespace tessera::test {
@@ -74,23 +69,6 @@ std::vector<Tensor> copies(const Parameters& parameters) {
   return result;
 }
 
-nn::Checkpoint copy(nn::Checkpoint state) {
-  for (auto& [name, tensor] : state.tensors) tensor = tensor.clone();
-  return state;
-}
-
-::testing::AssertionResult same(const nn::Checkpoint& got, const nn::Checkpoint& want) {
-  if (got.values != want.values) return ::testing::AssertionFailure() << "other values";
-  if (got.tensors.size() != want.tensors.size()) {
-    return ::testing::AssertionFailure() << got.tensors.size() << " tensors";
-  }
-  for (const auto& [name, tensor] : want.tensors) {
-    const auto result = same_bits(got.tensors.at(name), tensor);
-    if (!result) return ::testing::AssertionFailure() << name << ": " << result.message();
-  }
-  return ::testing::AssertionSuccess();
-}
-
 /// A run of one process: what was before and after each step, and the norms.
 struct Reference {
   std::vector<std::vector<Tensor>> weights, gradients;
@@ -110,9 +88,9 @@ struct Reference {
       norms.push_back(nn::clip_grad_norm(optimizer->variables(), kLargest, kClip));
       optimizer->step();
       weights.push_back(copies(optimizer->variables()));
-      if (step + 1 == kSaved) saved = copy(optimizer->state());
+      if (step + 1 == kSaved) saved = copy_of(optimizer->state());
     }
-    last = copy(optimizer->state());
+    last = copy_of(optimizer->state());
   }
 };
 
@@ -184,7 +162,8 @@ nn::Checkpoint run(const Make& make, const Reference& want, index_t size, index_
     if (processes.rank() == 0) {
       result = whole;
     } else {
-      EXPECT_TRUE(same(whole, exchange.whole(optimizer->settings())));  // which has no tensors
+      EXPECT_TRUE(
+          same_state(whole, exchange.whole(optimizer->settings())));  // which has no tensors
     }
   };
   run_processes(size, body, {.delivery = Delivery::kRandom, .threads = size == 2 ? 2 : 1});
@@ -208,9 +187,9 @@ TEST(Exchange, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
     const Make& make = makers.at(algorithm);
     const Reference& want = references.try_emplace(algorithm, make).first->second;
     const nn::Checkpoint saved = run(make, want, begins, 0, kSaved, nullptr, false);
-    EXPECT_TRUE(same(saved, want.saved));
+    EXPECT_TRUE(same_state(saved, want.saved));
     const nn::Checkpoint last = run(make, want, ends, kSaved, kSteps, &saved, loads_first);
-    EXPECT_TRUE(same(last, want.last));
+    EXPECT_TRUE(same_state(last, want.last));
   }
 }
 
@@ -265,8 +244,8 @@ TEST(Exchange, OneProcessAloneChangesNothing) {
        {static_cast<Communicator*>(&alone), (Communicator*)nullptr}) {
     const auto team = nn::make_team(processes, optimizer, 5);
     EXPECT_EQ(optimizer.variables()[0].tensor.grad_slot(), w.grad_slot());
-    EXPECT_TRUE(same(team->whole(optimizer.state()), before));
-    EXPECT_TRUE(same(team->own(before), before));
+    EXPECT_TRUE(same_state(team->whole(optimizer.state()), before));
+    EXPECT_TRUE(same_state(team->own(before), before));
   }
   EXPECT_EQ(before.tensors.at("w.exp_avg").to_vector<float>(), std::vector<float>(3));
 }
@@ -340,7 +319,7 @@ TEST(Exchange, AStateThatDoesNotFitChangesNothing) {
       change(state);
       const auto result =
           throws("load_state", parts, [&] { optimizer.load_state(exchange.own(state)); });
-      EXPECT_TRUE(same(exchange.whole(optimizer.state()), before));
+      EXPECT_TRUE(same_state(exchange.whole(optimizer.state()), before));
       return result;
     };
     EXPECT_TRUE(fails({"missing: w.exp_avg_sq"},

@@ -1,12 +1,8 @@
 #include "nn/training/launch.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,12 +1,8 @@
 #include "nn/training/loss_sum.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

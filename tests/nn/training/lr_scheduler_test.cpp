@@ -1,17 +1,10 @@
 #include "nn/training/lr_scheduler.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "nn/training/optim.h"
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

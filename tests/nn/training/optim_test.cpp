@@ -1,22 +1,11 @@
 #include "nn/training/optim.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "nn/nn.h"
 #include "tensor/gradient.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -32,36 +21,25 @@ INSTANTIATE_TEST_SUITE_P(Isa, OptimizerParity, each_isa(), isa_name);
 
 TEST_P(OptimizerParity, EachAlgorithm) {
   const GoldenCase golden("optim");
-  const Tensor& gradients = golden.array("gradients");
-  for (const auto& [name, make] : algorithms()) {
-    const Tensor w = variable(golden.array("start"));
-    const auto optimizer = make(one_group(w));
-    for (index_t step = 0; step < gradients.size(0); ++step) {
-      give_gradient(w, gradients.select(0, step));
-      optimizer->step();
-      optimizer->zero_grad();
-      const Tensor want = golden.array(name).select(0, step);
-      if (current_isa() == "baseline") {
-        ASSERT_TRUE(near(w.detach(), array(want), 1e-6, 1e-7)) << name << ", step " << step;
-      } else {  // PyTorch's own were made with fused multiply-add
-        ASSERT_TRUE(same_bits(w.detach(), want)) << name << ", step " << step;
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor gradients = golden.array("gradients").to(dtype);
+    for (const auto& [name, make] : algorithms()) {
+      const Tensor w = variable(golden.array("start").to(dtype));
+      const auto optimizer = make(one_group(w));
+      for (index_t step = 0; step < gradients.size(0); ++step) {
+        SCOPED_TRACE(str_cat(name, ", ", dtype, ", step ", step));
+        give_gradient(w, gradients.select(0, step));
+        optimizer->step();
+        optimizer->zero_grad();
+        const Tensor want = golden.array(name).select(0, step);
+        if (dtype == kFloat64) {
+          ASSERT_TRUE(near(w.detach(), array(want), 2e-6, 2e-7));
+        } else if (current_isa() == "baseline") {
+          ASSERT_TRUE(near(w.detach(), array(want), 1e-6, 1e-7));
+        } else {  // PyTorch's own were made with fused multiply-add
+          ASSERT_TRUE(same_bits(w.detach(), want));
+        }
       }
-    }
-  }
-}
-
-TEST_P(OptimizerParity, EachAlgorithmInFloat64) {
-  const GoldenCase golden("optim");
-  const Tensor gradients = golden.array("gradients").to(kFloat64);
-  for (const auto& [name, make] : algorithms()) {
-    const Tensor w = variable(golden.array("start").to(kFloat64));
-    const auto optimizer = make(one_group(w));
-    for (index_t step = 0; step < gradients.size(0); ++step) {
-      give_gradient(w, gradients.select(0, step));
-      optimizer->step();
-      optimizer->zero_grad();
-      const Tensor want = golden.array(name).select(0, step);
-      ASSERT_TRUE(near(w.detach(), array(want), 2e-6, 2e-7)) << name << ", step " << step;
     }
   }
 }

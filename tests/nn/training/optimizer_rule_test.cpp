@@ -1,16 +1,9 @@
 // An optimiser of one's own is one struct: groups, steps, errors and states follow from it.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "nn/training/optimizer.h"
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,23 +1,15 @@
 // Processes that train together fail together, and go on together. They are threads here.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <limits>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
 #include "nn/nn.h"
 #include "tensor/error.h"
-#include "tensor/ops/ops.h"
 #include "tests/nn/training/processes_run.h"
 #include "tests/nn/training/training_net.h"
+#include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 
 namespace tessera::nn {
 namespace {
 
+using test::contains;
 using test::copy_of;
 using test::each_of;
 using test::Outcome;
@@ -29,19 +21,23 @@ using test::Trial;
 
 using Chosen = std::span<const index_t>;
 
-/// The texts of the exceptions that f throws at each of `size` processes; "" where it throws none.
+/// Checks that f throws at each of `size` processes an exception whose text has each of `parts`.
 template <class F>
-std::vector<std::string> errors_of(index_t size, const F& f) {
-  return each_of(size, [&](Communicator& processes) -> std::string {
-    try {
-      f(processes);
-    } catch (const ProcessLost&) {
-      throw;
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "";
-  });
+void expect_error(index_t size, const std::vector<std::string>& parts, const F& f) {
+  const std::vector<std::string> errors =
+      each_of(size, [&](Communicator& processes) -> std::string {
+        try {
+          f(processes);
+        } catch (const ProcessLost&) {
+          throw;
+        } catch (const std::exception& error) {
+          return error.what();
+        }
+        return "nothing was thrown";
+      });
+  for (const std::string& error : errors) {
+    for (const std::string& part : parts) EXPECT_TRUE(contains(error, part));
+  }
 }
 
 /// What goes wrong, at one rank, in a shard of one step or in the evaluation after it.
@@ -125,35 +121,25 @@ TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
 }
 
 TEST(ProcessesErrors, AreNoMoreThanShards) {
-  const std::vector<std::string> errors =
-      errors_of(6, [](Communicator& processes) { Trial run(sharded(&processes)); });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("as many as shards, 5, got 6"), std::string::npos) << error;
-    EXPECT_NE(error.find("6 or more shards"), std::string::npos) << error;
-  }
+  expect_error(6, {"as many as shards, 5, got 6", "6 or more shards"},
+               [](Communicator& processes) { Trial run(sharded(&processes)); });
 }
 
 TEST(ProcessesErrors, AnOptimizerOfChunksTrainsNothingAlone) {
-  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
-    Trial run(sharded(&processes));
-    Trainer alone(run.net, run.optimizer, run.train.examples(run.net), sharded(nullptr));
-  });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("the optimiser must hold variables of the model only, got first."),
-              std::string::npos)
-        << error;
-  }
+  expect_error(2, {"the optimiser must hold variables of the model only, got first."},
+               [](Communicator& processes) {
+                 Trial run(sharded(&processes));
+                 Trainer alone(run.net, run.optimizer, run.train.examples(run.net),
+                               sharded(nullptr));
+               });
 }
 
 TEST(ProcessesErrors, AModelThatWasConvertedLearnsNothing) {
-  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+  expect_error(2, {"rank 0: AdamW: first.weight was converted"}, [](Communicator& processes) {
     Trial run(sharded(&processes));
     convert(run.net, kFloat64);
     run.trainer.run();
   });
-  for (const std::string& error : errors) {
-    EXPECT_TRUE(error.starts_with("rank 0: AdamW: first.weight was converted")) << error;
-  }
 }
 
 /// How rank 1 differs, before or after its trainer is made.
@@ -182,7 +168,8 @@ TEST(ProcessesErrors, ThatDisagreeAreRefusedByName) {
   };
   for (const Difference& difference : differences) {
     SCOPED_TRACE(difference.name);
-    const std::vector<std::string> errors = errors_of(3, [&](Communicator& processes) {
+    const std::string error = difference.name + " must be the same on all ranks";
+    expect_error(3, {"Trainer: ", error, "on rank 1"}, [&](Communicator& processes) {
       TrainerOptions options = sharded(&processes);
       const bool differs = processes.rank() == 1;
       if (differs && difference.options) difference.options(options);
@@ -190,17 +177,12 @@ TEST(ProcessesErrors, ThatDisagreeAreRefusedByName) {
       if (differs && difference.change) difference.change(run);
       run.trainer.run({.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
     });
-    for (const std::string& error : errors) {
-      EXPECT_TRUE(error.starts_with("Trainer: ")) << error;
-      EXPECT_NE(error.find(difference.name + " must be the same on all ranks"), std::string::npos)
-          << error;
-      EXPECT_NE(error.find("on rank 1"), std::string::npos) << error;
-    }
   }
 }
 
-TEST(ProcessesErrors, ThatDoNotHaveTheSameExamplesAreRefused) {
-  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+TEST(ProcessesErrors, ThatHaveOtherExamplesAreRefused) {
+  const std::vector<std::string> parts = {"digest of the examples' lengths"};
+  expect_error(2, parts, [](Communicator& processes) {
     test::Net net;
     const test::Points points(50, 3);
     AdamW optimizer(split_weight_decay(net), {.lr = 0.02});
@@ -209,20 +191,11 @@ TEST(ProcessesErrors, ThatDoNotHaveTheSameExamplesAreRefused) {
     Trainer trainer(net, optimizer, examples, sharded(&processes));
     trainer.run();
   });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("digest of the examples' lengths"), std::string::npos) << error;
-  }
-}
-
-TEST(ProcessesErrors, ThatEvaluateOtherExamplesAreRefused) {
-  const std::vector<std::string> errors = errors_of(2, [](Communicator& processes) {
+  expect_error(2, parts, [](Communicator& processes) {
     test::Net net;
     const test::Points points(processes.rank() == 0 ? 50 : 30, 3);
     evaluate(processes, net, points.examples(net), {.batch_size = 10});
   });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("digest of the examples' lengths"), std::string::npos) << error;
-  }
 }
 
 TEST(ProcessesErrors, ThatGoOnFromOtherStatesAreRefused) {
@@ -240,42 +213,36 @@ TEST(ProcessesErrors, ThatGoOnFromOtherStatesAreRefused) {
     SCOPED_TRACE(name);
     Checkpoint other = copy_of(state);
     change(other);
-    const std::vector<std::string> errors = errors_of(2, [&](Communicator& processes) {
+    const std::string error = "Trainer: " + name + " must be the same on all ranks";
+    expect_error(2, {error}, [&](Communicator& processes) {
       Trial run(sharded(&processes), true);
       run.trainer.load_state(processes.rank() == 0 ? state : other);
       run.trainer.run();
     });
-    for (const std::string& error : errors) {
-      EXPECT_TRUE(error.starts_with("Trainer: " + name + " must be the same on all ranks"))
-          << error;
-    }
   }
 }
 
 TEST(ProcessesErrors, ThatEndAreNamedWithTheStep) {
   for (const index_t last : {4, 21}) {
     std::vector<std::string> errors(3);
-    EXPECT_THROW(run_processes(3,
-                               [&](Communicator& processes) {
-                                 const auto rank = static_cast<std::size_t>(processes.rank());
-                                 Trial run(sharded(&processes));
-                                 try {
-                                   run.trainer.run({.step = [&](const StepReport& report) {
-                                     if (report.step == last && rank == 1)
-                                       throw std::length_error("hook");
-                                   }});
-                                 } catch (const ProcessLost& lost) {
-                                   errors[rank] = lost.what();
-                                   throw;
-                                 }
-                               }),
-                 std::length_error);
+    const auto run = [&](Communicator& processes) {
+      Trial trial(sharded(&processes));
+      try {
+        trial.trainer.run({.step = [&](const StepReport& report) {
+          if (report.step == last && processes.rank() == 1) throw std::length_error("hook");
+        }});
+      } catch (const ProcessLost& lost) {
+        errors[static_cast<std::size_t>(processes.rank())] = lost.what();
+        throw;
+      }
+    };
+    EXPECT_THROW(run_processes(3, run), std::length_error);
     EXPECT_EQ(errors[1], "");
     for (const std::size_t rank : {0U, 2U}) {
-      EXPECT_NE(errors[rank].find("process "), std::string::npos) << errors[rank];
+      EXPECT_TRUE(contains(errors[rank], "process "));
       const std::string where =
           str_cat("the run ends in step ", last == 21 ? 21 : last + 1, " of 21");
-      EXPECT_NE(errors[rank].find(where), std::string::npos) << errors[rank];
+      EXPECT_TRUE(contains(errors[rank], where));
     }
   }
 }

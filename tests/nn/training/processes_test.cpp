@@ -1,29 +1,20 @@
 // Several processes train one model to the bits of one. They are threads here.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <ios>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "models/encoder.h"
 #include "nn/nn.h"
 #include "nn/training/detail/chunks.h"
-#include "nn/training/trainer.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/ops.h"
 #include "tests/nn/training/processes_run.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 
 namespace tessera::nn {
 namespace {
 
+using test::contains;
 using test::copy_of;
 using test::Delivery;
 using test::each_of;
@@ -186,7 +177,7 @@ void expect_one_digest(const Course& course, Train train, const std::vector<inde
                        const std::vector<int>& threads_of_each) {
   SCOPED_TRACE(course.name);
   const Outcome want = train(course, nullptr);
-  EXPECT_NE(want.log.find("end"), std::string::npos);
+  EXPECT_TRUE(contains(want.log, "end"));
   for (const index_t size : sizes) {
     for (const int threads : threads_of_each) {
       SCOPED_TRACE(str_cat(size, " processes of ", threads, " threads"));
@@ -255,8 +246,7 @@ TEST_P(ProcessesBitsTest, OneDigestOverProcessesAndThreads) {
 TEST(Processes, GiveTheBitsOfOne) {
   expect_one_digest(courses()[1], train<TokenNet>, {3}, {1});
   Course patient = courses()[2];
-  EXPECT_NE(train<TokenNet>(patient, nullptr).log.find("end 1"), std::string::npos)
-      << "patience shall end it";
+  EXPECT_TRUE(contains(train<TokenNet>(patient, nullptr).log, "end 1")) << "patience shall end it";
   Course wide = kWide;
   wide.options.steps = 2;
   expect_one_digest(wide, train<WideNet>, {3}, {1});

@@ -1,22 +1,14 @@
 // Shards are summed by one tree, whoever comes first.
 #include "nn/training/shards.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <bit>
-#include <numeric>
-#include <set>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "nn/training/communicator.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

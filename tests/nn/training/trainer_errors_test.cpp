@@ -1,16 +1,8 @@
 // What the trainer refuses, and that what fails leaves the run as it was.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <string>
-#include <utility>
-
 #include "nn/training/trainer.h"
 #include "tests/nn/training/training_net.h"
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -61,67 +53,56 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   }));
 }
 
-/// Runs with a loss that goes wrong in the given way at step 9, then with the right one; the end
-/// must be that of a run in which nothing went wrong.
-void expect_recovery(const std::function<nn::LossSum(const nn::LossSum&)>& spoil,
-                     const std::string& op, const std::string& error) {
+// A run whose loss goes wrong at step 9, and then goes on with the right one, ends as a run in which
+// nothing went wrong.
+TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
+  struct Case {
+    std::function<nn::LossSum(const nn::LossSum&)> spoil;
+    const char *op, *error;
+  };
+  const std::vector<Case> cases = {
+      {[](const nn::LossSum& s) {
+         return nn::LossSum{s.loss * kNaN, s.count};
+       },
+       "Trainer", "the loss must be finite, got nan after 8 steps; try a smaller learning rate"},
+      {[](const nn::LossSum& s) {
+         return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
+       },
+       "Trainer", "the norm of the gradient must be finite, got nan after 8 steps"},
+      {[](const nn::LossSum&) -> nn::LossSum { fail("loss", "no luck"); }, "loss", "no luck"},
+      {[](const nn::LossSum& s) {
+         return nn::LossSum{s.loss.expand({2}), s.count};
+       },
+       "item", "2"},
+      {[](const nn::LossSum& s) {
+         return nn::LossSum{s.loss.detach(), s.count};
+       },
+       "backward", "loss must be recorded"},
+  };
   nn::TrainerOptions options = Trial::options();
   options.shards = 3;
   Trial whole(options);
   whole.trainer.run();
-
-  Trial run(options);
-  nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
-  index_t calls = 0;
-  nn::Examples examples = run.train.examples(run.net);
-  examples.loss = [&, right = examples.loss](std::span<const index_t> chosen) {
-    const nn::LossSum loss = right(chosen);
-    return ++calls == 24 ? spoil(loss) : loss;  // in step 9
-  };
-  nn::Trainer trainer(run.net, optimizer, examples, options);
-  const nn::Checkpoint before = copy_of(nn::Checkpoint{.tensors = nn::state_dict(run.net)});
-  EXPECT_TRUE(throws(op, {error}, [&] { trainer.run(); }));
-  EXPECT_EQ(trainer.step(), 8);
-  EXPECT_EQ(active_recorder, nullptr);
-  for (const auto& [name, tensor] : nn::parameters(run.net)) {
-    EXPECT_FALSE(tensor.grad().defined()) << name;
+  for (const auto& [spoil, op, error] : cases) {
+    SCOPED_TRACE(error);
+    Trial run(options);
+    nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
+    index_t calls = 0;
+    nn::Examples examples = run.train.examples(run.net);
+    examples.loss = [&, right = examples.loss](std::span<const index_t> chosen) {
+      const nn::LossSum loss = right(chosen);
+      return ++calls == 24 ? spoil(loss) : loss;  // in step 9
+    };
+    nn::Trainer trainer(run.net, optimizer, examples, options);
+    EXPECT_TRUE(throws(op, {error}, [&] { trainer.run(); }));
+    EXPECT_EQ(trainer.step(), 8);
+    EXPECT_EQ(active_recorder, nullptr);
+    for (const auto& [name, tensor] : nn::parameters(run.net)) {
+      EXPECT_FALSE(tensor.grad().defined()) << name;
+    }
+    EXPECT_EQ(trainer.run(), nn::RunEnd::kFinished);
+    EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
   }
-  EXPECT_EQ(trainer.run(), nn::RunEnd::kFinished);
-  EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
-}
-
-TEST(TrainerErrors, ALossThatIsNotFiniteIsOneClearError) {
-  expect_recovery(
-      [](const nn::LossSum& s) {
-        return nn::LossSum{s.loss * kNaN, s.count};
-      },
-      "Trainer", "the loss must be finite, got nan after 8 steps; try a smaller learning rate");
-}
-
-TEST(TrainerErrors, AGradientThatIsNotFiniteChangesNothing) {
-  expect_recovery(
-      [](const nn::LossSum& s) {
-        return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
-      },
-      "Trainer", "the norm of the gradient must be finite, got nan after 8 steps");
-}
-
-TEST(TrainerErrors, ALossFunctionThatThrowsLeavesTheModelTrainable) {
-  expect_recovery([](const nn::LossSum&) -> nn::LossSum { fail("loss", "no luck"); }, "loss",
-                  "no luck");
-}
-
-TEST(TrainerErrors, ALossThatIsNoScalar) {
-  expect_recovery(
-      [](const nn::LossSum& s) {
-        return nn::LossSum{s.loss.expand({2}), s.count};
-      },
-      "item", "2");
-  expect_recovery(
-      [](const nn::LossSum& s) {
-        return nn::LossSum{s.loss.detach(), s.count};
-      },
-      "backward", "loss must be recorded");
 }
 
 TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
@@ -190,31 +171,27 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
   }});
   nn::Checkpoint state = copy_of(run.trainer.state());
   state.file = "run/c";
-  const auto refuses = [&](const nn::TrainerOptions& options, const std::string& error) {
+  const auto refuses = [&](const std::string& error, const auto& change) {
+    nn::TrainerOptions options = Trial::options();
+    change(options);
     Trial other(options);
-    EXPECT_EQ(file_error([&] { other.trainer.load_state(state); }), error);
+    EXPECT_EQ(file_error([&] { other.trainer.load_state(state); }), "run/c: " + error);
     EXPECT_EQ(other.trainer.step(), 0);
   };
-  nn::TrainerOptions options = Trial::options();
-  options.seed = 6;
-  refuses(options, "run/c: seed must be as at the start of the run, 5, got 6");
-  options = Trial::options();
-  options.shards = 2;
-  refuses(options, "run/c: shards must be as at the start of the run, 1, got 2");
-  options = Trial::options();
-  options.batch_size = 9;
-  refuses(options, "run/c: batch_size must be as at the start of the run, 8, got 9");
-  options = Trial::options();
-  options.average = 0.5;
-  refuses(options, "run/c: average must be as at the start of the run, 0, got 1");
-  options = Trial::options();
+  using O = nn::TrainerOptions;
+  const std::string rule = " must be as at the start of the run, ";
+  refuses("seed" + rule + "5, got 6", [](O& o) { o.seed = 6; });
+  refuses("shards" + rule + "1, got 2", [](O& o) { o.shards = 2; });
+  refuses("batch_size" + rule + "8, got 9", [](O& o) { o.batch_size = 9; });
+  refuses("average" + rule + "0, got 1", [](O& o) { o.average = 0.5; });
   state.values["scheduler.step"] = "10";
-  refuses(options,
-          "run/c: the checkpoint does not match this run: different seed, batch size or data; got "
-          "step 10 at batch 2 of epoch 1 with seed 5");
+  refuses(
+      "the checkpoint does not match this run: different seed, batch size or data; got step 10 at "
+      "batch 2 of epoch 1 with seed 5",
+      [](O&) {});
   state.values["scheduler.step"] = "9";
   state.values.erase("trainer.loss");
-  refuses(options, "run/c: trainer: value 'loss' is missing");
+  refuses("trainer: value 'loss' is missing", [](O&) {});
 }
 
 TEST(TrainerErrors, MoreEpochsAndOtherThingsInAStateAreNoError) {

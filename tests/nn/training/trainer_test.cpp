@@ -2,16 +2,11 @@
 // reports.
 #include "nn/training/trainer.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/nn/training/training_net.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nn/nn.h"
-#include "tests/support/oracle.h"
+#include "tests/support/checkpoints.h"
 
 namespace tessera::test {
 
@@ -71,26 +71,5 @@ struct Trial {
       : trainer(net, optimizer, train.examples(net), options,
                 evaluates ? held_out.examples(net) : nn::Examples()) {}
 };
-
-inline ::testing::AssertionResult same_state(const nn::Checkpoint& got,
-                                             const nn::Checkpoint& want) {
-  if (got.values != want.values) return ::testing::AssertionFailure() << "values differ";
-  if (got.tensors.size() != want.tensors.size()) {
-    return ::testing::AssertionFailure() << "other tensors";
-  }
-  for (const auto& [name, tensor] : want.tensors) {
-    if (!got.tensors.contains(name) || !same_bits(got.tensors.at(name).detach(), tensor.detach())) {
-      return ::testing::AssertionFailure() << name << " differs";
-    }
-  }
-  return ::testing::AssertionSuccess();
-}
-
-/// A copy with memory of its own.
-inline nn::Checkpoint copy_of(const nn::Checkpoint& state) {
-  nn::Checkpoint copy = state;
-  for (auto& [name, tensor] : copy.tensors) tensor = tensor.detach().clone();
-  return copy;
-}
 
 }  // namespace tessera::test

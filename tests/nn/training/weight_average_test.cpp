@@ -1,12 +1,8 @@
 #include "nn/training/weight_average.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

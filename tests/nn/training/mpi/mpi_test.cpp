@@ -1,24 +1,14 @@
 // Run by mpirun on several processes, and once alone. All processes make the same calls, whatever
 // fails: a test that left early would let the others wait.
-#include <gtest/gtest.h>
 #include <signal.h>
-
-#include <algorithm>
-#include <cstddef>
 #include <cstdlib>
-#include <memory>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "nn/training/launch.h"
 #include "nn/training/mpi/detail/place.h"
 #include "nn/training/mpi/session.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/nn/training/training_net.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
