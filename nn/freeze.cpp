@@ -32,7 +32,7 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
 }  // namespace
 
 void freeze(const FoundWeights& found, WeightFormat format) {
-  require_enum("freeze", "format", format, WeightFormat::kBFloat16);
+  require_enum("freeze", "format", format, kLastWeightFormat);
   for (const auto& [name, weight] : found.weights) {
     require(weight->is_table() || (weight->rank() == 2 && weight->dtype() == kFloat32), "freeze",
             name, " must be a float32 matrix, got ", weight->dtype(), ' ', weight->shape());

@@ -252,6 +252,7 @@ Tensor product_gradient(const LinearSaved& saved, const Tensor& dy) {
 }
 
 /// The gradients of activation(x W^T + bias) + residual, in the order (x, weight, bias, residual).
+/// The forward product reads panels of W^T; dz W here reads W, whose panels would be others.
 void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) {
   dx.add(3, dy);
   if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;

@@ -18,6 +18,7 @@ namespace tessera {
 /// of a float32 weight to bfloat16, the upper half of a float32. Its products and sums are
 /// float32 in both.
 enum class WeightFormat { kExact, kBFloat16 };
+inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kBFloat16;
 
 namespace detail {
 
@@ -74,8 +75,8 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if one of
-  /// them begins at row `begin`. For one expression: the weight must outlive it.
+  /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
+  /// begins at row `begin`. For one expression: the weight must outlive it.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
