@@ -60,7 +60,7 @@ inline Tensor left_of(const Factor& weight, const Tensor& x) {
 }
 
 /// Throws where a gradient would have to pass a weight that is frozen or rounded.
-// Panels are made for x W^T: none can be read for dz W, the gradient of x.
+/// Panels are made for x W^T: none can be read for dz W, the gradient of x.
 inline void check_frozen(const char* op, const Recording& recording, const WeightView& weight) {
   const bool passes = recording.wanted(0) || recording.wanted(1);
   require(!passes || !weight.is_constant(), op, "weight ", weight.shape,
