@@ -60,9 +60,9 @@ void add_options(examples::Command& command, Options& options) {
 models::SentenceOptions sentence_options(const Options& options) {
   models::SentenceOptions result = {.truncate = options.truncate,
                                     .normalize = options.normalize,
-                                    .max_length = options.model.max_length,
-                                    .special_in_text = !options.model.plain_text,
-                                    .batch_size = options.model.batch_size};
+                                    .task = {.max_length = options.model.max_length,
+                                             .batch_size = options.model.batch_size,
+                                             .special_in_text = !options.model.plain_text}};
   if (!options.prompt.empty()) result.prompt = options.prompt;
   if (!options.prompt_name.empty()) result.prompt_name = options.prompt_name;
   return result;
@@ -89,8 +89,8 @@ Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std:
   const auto own = examples::own_share(lines);
   examples::CommandProgress progress("lines", std::ssize(lines));
   models::SentenceOptions how = line_options(model, options);
-  how.name = examples::line_name(options.model.file, own.begin);
-  how.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
+  how.task.name = examples::line_name(options.model.file, own.begin);
+  how.task.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
   return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
 }
 
@@ -107,12 +107,10 @@ void write_attention(const examples::AttentionFile& file, const models::Sentence
                      const std::vector<std::string>& lines, const Options& options) {
   if (!file) return;
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
-  const bool feeds_types =
-      encoder.embeddings.type.has_value() && model.tokenizer->settings().feeds_types;
   const models::SentenceOptions how = line_options(model, options);
-  file.write(std::ssize(lines), *model.tokenizer, encoder, [&](index_t i) {
+  file.write(std::ssize(lines), *model.reader.tokenizer, encoder, [&](index_t i) {
     return examples::read_text_of(model.tokens_of(lines[static_cast<std::size_t>(i)], how),
-                                  feeds_types);
+                                  model.reader.feeds_types);
   });
 }
 
@@ -123,7 +121,7 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   how.prompt.reset();
   how.prompt_name.reset();
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
-  how.name = [](index_t) { return "--query"; };
+  how.task.name = [](index_t) { return "--query"; };
   const std::vector<float> scores =
       model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -118,15 +118,6 @@ bool train(const Program& program, const FineTuneOptions& o, const Task& task, M
   return true;
 }
 
-template <class Learner>
-const text::Tokenizer& tokenizer_of(const Learner& learner) {
-  if constexpr (requires { learner.reader; }) {
-    return *learner.reader.tokenizer;
-  } else {
-    return *learner.tokenizer;
-  }
-}
-
 /// What --attention asks for, of the texts to be tested on, else of those held out or learned.
 template <class Learner>
 void write_attention(const AttentionFile& file, const Learner& learner,
@@ -134,7 +125,7 @@ void write_attention(const AttentionFile& file, const Learner& learner,
   const TextData& shown = !files.test.empty()    ? files.test
                           : !files.valid.empty() ? files.valid
                                                  : files.train;
-  file.write(std::ssize(shown.examples), tokenizer_of(learner), encoder, [&](index_t i) {
+  file.write(std::ssize(shown.examples), *learner.reader.tokenizer, encoder, [&](index_t i) {
     const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
     return ReadText{example.ids, example.types};
   });

@@ -53,13 +53,6 @@ double mean_value(const TextData& data) {
   return sum / static_cast<double>(data.examples.size());
 }
 
-/// The limit in tokens of a sentence, by the options and the model; 0: none.
-index_t sentence_limit(const models::SentenceEncoder& model, const FineTuneOptions& o) {
-  const index_t most = model.settings.max_length;
-  models::require_max_length(kFineTune, o.max_length, most);
-  return o.max_length > 0 ? o.max_length : most;
-}
-
 /// The embeddings of a batch's texts, as the folder will make them.
 Tensor embedded(const models::SentenceEncoder& model, const models::TokenEncoder& words,
                 const text::Batch& batch) {
@@ -129,15 +122,13 @@ void learn_pairs(const Program& program, const FineTuneOptions& o) {
   auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
   if (words == nullptr)
     fail_file(o.model, "the model must have layers to train, got static embeddings");
-  const TextEncoder encode = {.tokenizer = learner.tokenizer.get(),
-                              .options = {.max_length = sentence_limit(learner, o),
-                                          .cut = learner.tokenizer->settings().cut}};
+  const TextEncoder encode = text_encoder(learner.reader, o);
   const auto clean = [&](const std::string& text) {
     return models::cleaned(text, learner.settings.lower_case);
   };
   const Files files = read_files(
       program, o, [&](const std::string& file) { return paired_texts(file, encode, clean); });
-  const text::BatchOptions padding = padding_of(*learner.tokenizer);
+  const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
   const LossOf loss = [&](const TextData& data, Chosen chosen) {
     const Tensor firsts =
         embedded(learner, *words, text::make_batch(data.examples, chosen, padding));

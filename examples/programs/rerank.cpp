@@ -30,9 +30,9 @@ int main(int argc, char** argv) {
     const Tensor scores = examples::gathered_rows(run.model.scores(query, run.own.items, run.task));
     run.progress.clear();
     if (!examples::leaves_traces()) return;
-    auto ranked = models::CrossEncoder::best_first(scores);
+    auto ranked = models::best_first(scores);
     if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
-    for (const models::CrossEncoder::Ranked& each : ranked) {
+    for (const models::RankedText& each : ranked) {
       examples::print_scored_line(run.lines, static_cast<std::size_t>(each.text), each.score,
                                   options.json);
     }

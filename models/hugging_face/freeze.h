@@ -21,7 +21,7 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
-/// The same for a TextClassifier, a CrossEncoder, a TokenTagger, a QuestionAnswerer or a MaskFiller.
+/// The same for a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller.
 template <TaskModel Task>
 void freeze(Task& task, WeightFormat format = WeightFormat::kExact) {
   nn::freeze(task.model, format);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "models/hugging_face/answers.h"
-#include "models/hugging_face/batches.h"
 #include "models/hugging_face/family.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/finite.h"

@@ -104,15 +104,15 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
             ", got none in its ", encodings[n].ids.size(), " tokens");
   }
   std::vector<std::vector<Blank>> results(texts.size());
-  for_each_batch(encodings, reader.batch_options(options.task),
-                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
-                   const Tensor encoded = model.encode(tokens);
-                   for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     const auto n = static_cast<std::size_t>(chosen[i]);
-                     results[n] = fill_text(*this, encodings[n], chosen[i], places[n],
-                                            encoded.select(0, static_cast<index_t>(i)), options);
-                   }
-                 });
+  reader.for_each_batch(
+      encodings, options.task, [&](const Tokens& tokens, std::span<const index_t> chosen) {
+        const Tensor encoded = model.encode(tokens);
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+          const auto n = static_cast<std::size_t>(chosen[i]);
+          results[n] = fill_text(*this, encodings[n], chosen[i], places[n],
+                                 encoded.select(0, static_cast<index_t>(i)), options);
+        }
+      });
   return results;
 }
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
@@ -113,20 +112,16 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
   // Several spans of tokens may widen to the same words.
   const index_t count = std::min<index_t>(options.count, 1000) * 2 + 10;
   std::vector<WindowAnswers> found(windows.size());
-  TextBatchOptions batches = reader.batch_options(options.task);
-  batches.name = [&](index_t window) {
+  TaskOptions task = options.task;
+  task.name = [&](index_t window) {
     return name(static_cast<index_t>(question_of[static_cast<std::size_t>(window)]));
   };
-  for_each_batch(windows, batches, [&](const Tokens& tokens, std::span<const index_t> chosen) {
-    const std::vector<float> scores = model(tokens).to_vector<float>();
-    const std::size_t row = scores.size() / chosen.size();
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const auto n = static_cast<std::size_t>(chosen[i]);
-      const auto own = std::span(scores).subspan(i * row, row);
-      require_finite_outputs(own, batches.name, chosen[i]);
-      found[n] = answers_in(windows[n], own, {.count = count, .max_tokens = options.max_tokens});
-    }
-  });
+  reader.each_row(
+      windows, task, [&](const Tokens& tokens) { return model(tokens); },
+      [&](index_t window, std::span<const float> row) {
+        const auto n = static_cast<std::size_t>(window);
+        found[n] = answers_in(windows[n], row, {.count = count, .max_tokens = options.max_tokens});
+      });
   std::vector<Collected> collected;
   for (const Question& question : questions) collected.emplace_back(question.context);
   for (std::size_t n = 0; n < windows.size(); ++n) {

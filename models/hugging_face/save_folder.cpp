@@ -47,24 +47,24 @@ JsonMembers label_changes(const Json& config, const std::vector<std::string>& la
 }
 
 /// The problem_type that makes transformers' text classification score so, where the config's does
-/// not: for a new head it is that of another model.
+/// not: for a new head it is that of another model. A cross-encoder has a key of its own.
 void add_scoring(const Json& config, const TextClassifier& task, JsonMembers& changes) {
-  if (text_scoring(config, std::ssize(task.labels)) == task.scoring) return;
-  changes.emplace_back("problem_type", task.scoring == Scoring::kNone ? "regression"
-                                       : task.scoring == Scoring::kSigmoid
-                                           ? "multi_label_classification"
-                                           : "single_label_classification");
-}
-
-/// The same for a CrossEncoder, which has a key of its own.
-void add_scoring(const Json& config, const CrossEncoder& task, JsonMembers& changes) {
-  if (pair_scoring(config, std::ssize(task.labels)) == task.scoring) return;
-  const char* const type = task.scoring == Scoring::kNone ? "torch.nn.modules.linear.Identity"
-                           : task.scoring == Scoring::kSigmoid
-                               ? "torch.nn.modules.activation.Sigmoid"
-                               : "torch.nn.modules.activation.Softmax";
+  const auto read = task.is_cross_encoder ? pair_scoring : text_scoring;
+  if (read(config, std::ssize(task.labels)) == task.scoring) return;
+  const auto choose = [&](const char* none, const char* sigmoid, const char* softmax) {
+    return task.scoring == Scoring::kNone      ? none
+           : task.scoring == Scoring::kSigmoid ? sigmoid
+                                               : softmax;
+  };
+  if (!task.is_cross_encoder) {
+    changes.emplace_back("problem_type", choose("regression", "multi_label_classification",
+                                                "single_label_classification"));
+    return;
+  }
+  const JsonMembers changed = {{"activation_fn", choose("torch.nn.modules.linear.Identity",
+                                                        "torch.nn.modules.activation.Sigmoid",
+                                                        "torch.nn.modules.activation.Softmax")}};
   const auto settings = config.find("sentence_transformers");
-  const JsonMembers changed = {{"activation_fn", type}};
   changes.emplace_back("sentence_transformers", settings
                                                     ? JsonText::written(edited(*settings, changed))
                                                     : JsonObject(kObjectInLine).add(changed));
@@ -86,19 +86,6 @@ void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
   finish(folder, options);
 }
 
-/// Of a classifier of texts or of pairs.
-template <class Task>
-void save_classifier(const fs::path& to, const fs::path& from, const Task& task,
-                     const SaveOptions& options) {
-  const ModelFolder folder(from);
-  JsonMembers config = label_changes(folder.config, task.labels, task.model.classifier.weight);
-  add_scoring(folder.config, task, config);
-  const SavedModel model = {.task = "ForSequenceClassification",
-                            .parameters = nn::state_dict(task.model),
-                            .config = std::move(config)};
-  save(to, folder, model, options);
-}
-
 /// Only the encoder, with the folder's pooler, which other models of the family may read.
 SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
   SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
@@ -114,12 +101,14 @@ SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
 
 void save_folder(const fs::path& to, const fs::path& from, const TextClassifier& task,
                  const SaveOptions& options) {
-  save_classifier(to, from, task, options);
-}
-
-void save_folder(const fs::path& to, const fs::path& from, const CrossEncoder& task,
-                 const SaveOptions& options) {
-  save_classifier(to, from, task, options);
+  const ModelFolder folder(from);
+  JsonMembers config = label_changes(folder.config, task.labels, task.model.classifier.weight);
+  add_scoring(folder.config, task, config);
+  save(to, folder,
+       {.task = "ForSequenceClassification",
+        .parameters = nn::state_dict(task.model),
+        .config = std::move(config)},
+       options);
 }
 
 void save_folder(const fs::path& to, const fs::path& from, const TokenTagger& task,
@@ -209,7 +198,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  write_sentence_settings(folder.path(), place, model.settings, from);
+  write_sentence_settings(folder.path(), place, model.settings, model.reader.max_length, from);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

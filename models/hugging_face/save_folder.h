@@ -39,8 +39,6 @@ struct SaveOptions {
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TextClassifier& task, const SaveOptions& options = {});
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
-                 const CrossEncoder& task, const SaveOptions& options = {});
-void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TokenTagger& task, const SaveOptions& options = {});
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const QuestionAnswerer& task, const SaveOptions& options = {});

@@ -7,11 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "models/hugging_face/batches.h"
 #include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
-#include "models/hugging_face/task.h"
-#include "models/text/tokenizers.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -50,29 +47,12 @@ SentenceOptions with_prompt(const SentenceSettings& settings, SentenceOptions op
   return options;
 }
 
-bool is_static(const SentenceEncoder& model) {
-  return std::holds_alternative<nn::Embedding>(model.words);
-}
-
-/// The smaller of two limits, of which 0 is none.
-index_t smaller_limit(index_t a, index_t b) {
-  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
-
-text::EncodeOptions encode_options(const SentenceEncoder& model, const SentenceOptions& options) {
-  require_max_length("SentenceOptions", options.max_length, model.settings.max_length);
-  return {.add_special = !is_static(model),
-          .max_length = options.max_length > 0 ? options.max_length : model.settings.max_length,
-          .cut = model.tokenizer->settings().cut,
-          .special_in_text = options.special_in_text};
-}
-
 /// How many tokens at a text's begin are the prompt's.
 index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
-                      const SentenceOptions& options) {
+                      const TaskOptions& options) {
   if (prompt.empty() || model.pooling.include_prompt) return 0;
-  const text::Encoding encoding = model.tokenizer->encode(
-      cleaned(prompt, model.settings.lower_case), encode_options(model, options));
+  const text::Encoding encoding = model.reader.tokenizer->encode(
+      cleaned(prompt, model.settings.lower_case), model.reader.encode_options(options));
   const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
@@ -89,29 +69,23 @@ void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const 
 
 /// One row a text, of as many columns as the pooling makes.
 Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
-                   index_t prompt, const SentenceOptions& options) {
+                   index_t prompt, const TaskOptions& options) {
   const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
   Tensor rows;
   std::once_flag is_made;  // once a batch says how wide its rows are
-  for_each_batch(encodings,
-                 {.batch_size = options.batch_size,
-                  .pad = model.tokenizer->special().pad.value_or(0),
-                  .feed_types = encoder != nullptr && encoder->embeddings.type.has_value() &&
-                                model.tokenizer->settings().feeds_types,
-                  .progress = options.progress,
-                  .folder = model.folder},
-                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
-                   const Tensor x = encoder ? (*encoder)(tokens)
-                                            : std::get<nn::Embedding>(model.words)(tokens.ids);
-                   const Tensor y = model.pooling(x, tokens, prompt);
-                   require_finite_rows(y, chosen, options.name);
-                   std::call_once(is_made, [&] {
-                     rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
-                   });
-                   for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     rows.select(0, chosen[i]).copy_from(y.select(0, static_cast<index_t>(i)));
-                   }
-                 });
+  model.reader.for_each_batch(
+      encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
+        const Tensor x =
+            encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
+        const Tensor y = model.pooling(x, tokens, prompt);
+        require_finite_rows(y, chosen, options.name);
+        std::call_once(is_made, [&] {
+          rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
+        });
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+          rows.select(0, chosen[i]).copy_from(y.select(0, static_cast<index_t>(i)));
+        }
+      });
   return rows;
 }
 
@@ -128,7 +102,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
   std::vector<text::Encoding> encodings =
-      tokenizer->encode_all(given, encode_options(*this, options));
+      reader.tokenizer->encode_all(given, reader.encode_options(options.task));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
   std::vector<index_t> empty;
@@ -138,7 +112,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     encodings[i].ids = {0};
     encodings[i].types = {0};
   }
-  Tensor y = pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options), options);
+  Tensor y =
+      pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options.task), options.task);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   for (const SentenceModule& module : modules) {
@@ -148,7 +123,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   if (options.normalize) y = Normalize{}(y);
   std::vector<index_t> all(texts.size());
   std::iota(all.begin(), all.end(), 0);
-  with_finite_outputs(folder, [&] { require_finite_rows(y, all, options.name); });
+  with_finite_outputs(reader.folder, [&] { require_finite_rows(y, all, options.task.name); });
   return y;
 }
 
@@ -168,8 +143,8 @@ SentenceOptions SentenceEncoder::for_documents(const SentenceOptions& options) c
 
 text::Encoding SentenceEncoder::tokens_of(const std::string& text,
                                           const SentenceOptions& options) const {
-  return tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
-                           encode_options(*this, options));
+  return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
+                                  reader.encode_options(options.task));
 }
 
 namespace {
@@ -178,22 +153,24 @@ namespace {
 SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
-  std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(
-      row.folder, words.weight.size(0),
-      str_cat("the static embeddings in ", escaped((row.folder / "model.safetensors").string())));
-  SentenceSettings settings = read_sentence_settings(folder, row.folder);
-  return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
+  TextReader reader = {.tokenizer = load_tokenizer_for(
+                           row.folder, words.weight.size(0),
+                           str_cat("the static embeddings in ",
+                                   escaped((row.folder / "model.safetensors").string()))),
+                       .feeds_types = false,
+                       .adds_special = false};
+  SentenceSettings settings = read_sentence_settings(folder, row.folder, reader.max_length);
+  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
 
 SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow& row) {
   const ModelFolder files(row.folder);
   TokenEncoder words = load_encoder(files);
-  std::shared_ptr<const text::Tokenizer> tokenizer = load_tokenizer_for(files);
-  SentenceSettings settings = read_sentence_settings(folder, row.folder);
-  if (settings.max_length == 0) settings.max_length = tokenizer->settings().max_length;
-  settings.max_length = smaller_limit(settings.max_length, files.encoder.max_tokens);
+  TextReader reader = load_reader(files);
+  SentenceSettings settings = read_sentence_settings(folder, row.folder, reader.max_length);
+  reader.max_length = std::min(reader.max_length, files.encoder.max_tokens);
   const index_t width = files.encoder.encoder.width();
-  return {std::move(tokenizer), std::move(words), {}, {}, std::move(settings), width};
+  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
 
 }  // namespace
@@ -220,7 +197,7 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
     model.pooling = read_pooling(rows[1].folder, model.width);
     next = 2;
   }
-  model.folder = folder;
+  model.reader.folder = folder;
   if (pooling) model.pooling.modes = {*pooling};
   model.width *= std::ssize(model.pooling.modes);
   for (std::size_t i = next; i < rows.size(); ++i) {

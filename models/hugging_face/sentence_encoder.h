@@ -6,18 +6,15 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/hugging_face/sentence_settings.h"
 #include "models/hugging_face/similarity.h"
-#include "models/text/tokenizer.h"
+#include "models/hugging_face/task.h"
 #include "models/token_encoder.h"
 #include "nn/embedding.h"
 
@@ -28,29 +25,24 @@ struct SentenceOptions {
   std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name
   index_t truncate = 0;                         // only the first so many columns; 0: all
   bool normalize = false;                       // to length 1 at the end, whatever the folder does
-  index_t max_length = 0;                       // in tokens, at most settings.max_length; 0: that
-  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
-  index_t batch_size = 32;
-  std::function<void(index_t done, index_t all)> progress = {};
-  TextName name = {};  // what errors call a text; empty: "text 3"
+  TaskOptions task = {};
 };
 
-/// An encoder of sentences: a tokenizer, vectors of tokens, a pooling, and modules.
+/// An encoder of sentences: a reader, vectors of tokens, a pooling, and modules.
 ///
 /// A sentence's embedding has the same bits by itself and among others, with any batch size and number
 /// of threads.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
-  std::shared_ptr<const text::Tokenizer> tokenizer;
+  TextReader reader;
   std::variant<TokenEncoder, nn::Embedding> words;  // only an embedding: "static" embeddings
   SentencePooling pooling;
   std::vector<SentenceModule> modules;
   SentenceSettings settings;
-  index_t width;                      // of an embedding
-  std::filesystem::path folder = {};  // from which it was loaded, if from any
+  index_t width;  // of an embedding
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
-  /// to settings.max_length tokens. A prompt that is not given is the folder's default, if it has
+  /// to reader.max_length tokens. A prompt that is not given is the folder's default, if it has
   /// one.
   ///
   /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the

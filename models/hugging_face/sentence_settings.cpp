@@ -16,13 +16,13 @@ using Path = std::filesystem::path;
 
 constexpr index_t kLongestText = index_t{1} << 30;
 
-void read_lengths(const Path& folder, SentenceSettings& settings) {
+void read_lengths(const Path& folder, SentenceSettings& settings, index_t& max_length) {
   for (const char* family :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const auto json =
         find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
     if (!json) continue;
-    settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
+    max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, max_length);
     settings.lower_case = json->boolean("do_lower_case", false);
     return;
   }
@@ -59,9 +59,10 @@ bool is_python_space(char32_t code) {
 
 }  // namespace
 
-SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder) {
+SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder,
+                                        index_t& max_length) {
   SentenceSettings settings;
-  read_lengths(encoder_folder, settings);
+  read_lengths(encoder_folder, settings, max_length);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
     read_prompts(*json, settings);
     if (const auto name = json->find("similarity_fn_name")) {
@@ -72,7 +73,8 @@ SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_
 }
 
 void write_sentence_settings(const Path& to, const Path& encoder_to,
-                             const SentenceSettings& settings, const Path& from) {
+                             const SentenceSettings& settings, index_t max_length,
+                             const Path& from) {
   JsonMembers prompts;
   for (const auto& [name, text] : settings.prompts) {
     prompts.emplace_back(name, JsonText(text, "save_folder"));
@@ -86,8 +88,7 @@ void write_sentence_settings(const Path& to, const Path& encoder_to,
   const auto old = find_json(from / file);
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
   write_text(encoder_to / "sentence_bert_config.json",
-             file_of({{"max_seq_length",
-                       settings.max_length > 0 ? std::optional(settings.max_length) : std::nullopt},
+             file_of({{"max_seq_length", max_length > 0 ? std::optional(max_length) : std::nullopt},
                       {"do_lower_case", settings.lower_case}}));
 }
 

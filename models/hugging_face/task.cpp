@@ -1,12 +1,95 @@
 #include "models/hugging_face/task.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "models/text/tokenizers.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/kernels/parallel.h"
 
 namespace tessera::models {
+
+namespace {
+
+using Encodings = std::span<const text::Encoding>;
+using Numbers = std::vector<index_t>;
+
+std::vector<index_t> longest_first(Encodings encodings) {
+  std::vector<index_t> order(encodings.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+    return encodings[static_cast<std::size_t>(a)].ids.size() >
+           encodings[static_cast<std::size_t>(b)].ids.size();
+  });
+  return order;
+}
+
+/// No batch has more tokens, unless it is one encoding: beyond it a batch gains nothing but memory.
+constexpr index_t kMostTokens = 256;
+/// Batches of so many encodings at least, unless options ask for fewer: each reads all weights.
+constexpr index_t kFewEncodings = 8;
+/// So many batches a thread let the threads end at about the same time.
+constexpr index_t kBatchesPerThread = 4;
+
+/// The order in pieces, each a batch.
+std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const index_t> order,
+                                          index_t batch_size) {
+  const index_t shared = std::ssize(order) / (kBatchesPerThread * thread_count());
+  const index_t size = std::min(batch_size, std::max(shared, kFewEncodings));
+  std::vector<std::span<const index_t>> batches;
+  while (!order.empty()) {
+    const index_t longest = std::ssize(encodings[static_cast<std::size_t>(order.front())].ids);
+    const index_t fitting = std::max<index_t>(1, kMostTokens / longest);
+    const auto count = static_cast<std::size_t>(std::min({size, fitting, std::ssize(order)}));
+    batches.push_back(order.first(count));
+    order = order.subspan(count);
+  }
+  return batches;
+}
+
+/// One list of each chosen encoding as rows, (B, T), filled up with `pad`.
+Tensor padded_rows(Encodings encodings, std::span<const index_t> chosen, index_t longest,
+                   Numbers text::Encoding::*list, index_t pad) {
+  Tensor result = Tensor::empty({std::ssize(chosen), longest}, kInt64);
+  auto* row = result.mutable_data<index_t>();
+  for (const index_t i : chosen) {
+    const Numbers& numbers = encodings[static_cast<std::size_t>(i)].*list;
+    std::fill(std::copy(numbers.begin(), numbers.end(), row), row + longest, pad);
+    row += longest;
+  }
+  return result;
+}
+
+/// The chosen encodings, the first of which is the longest.
+Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen, const TextReader& reader) {
+  const auto encoding = [&](index_t i) -> const text::Encoding& {
+    return encodings[static_cast<std::size_t>(i)];
+  };
+  const index_t longest = std::ssize(encoding(chosen.front()).ids);
+  const index_t pad = reader.tokenizer ? reader.tokenizer->special().pad.value_or(0) : 0;
+  Tokens tokens = {.ids = padded_rows(encodings, chosen, longest, &text::Encoding::ids, pad)};
+  if (std::ssize(encoding(chosen.back()).ids) < longest) {
+    tokens.lengths = Tensor::empty({std::ssize(chosen)}, kInt64);
+    std::transform(chosen.begin(), chosen.end(), tokens.lengths.mutable_data<index_t>(),
+                   [&](index_t i) { return std::ssize(encoding(i).ids); });
+  }
+  const bool has_types = std::ranges::any_of(chosen, [&](index_t i) {
+    return std::ranges::any_of(encoding(i).types, [](index_t type) { return type != 0; });
+  });
+  if (reader.feeds_types && has_types) {
+    tokens.types = padded_rows(encodings, chosen, longest, &text::Encoding::types, 0);
+  }
+  return tokens;
+}
+
+}  // namespace
 
 void require_max_length(const char* op, index_t max_length, index_t most) {
   require(max_length >= 0, op, "max_length must be at least 0, got ", max_length);
@@ -16,18 +99,62 @@ void require_max_length(const char* op, index_t max_length, index_t most) {
 
 text::EncodeOptions TextReader::encode_options(const TaskOptions& options) const {
   require_max_length("TaskOptions", options.max_length, max_length);
-  return {.max_length = options.max_length > 0 ? options.max_length : max_length,
+  return {.add_special = adds_special,
+          .max_length = options.max_length > 0 ? options.max_length : max_length,
           .cut = tokenizer->settings().cut,
           .special_in_text = options.special_in_text};
 }
 
-TextBatchOptions TextReader::batch_options(const TaskOptions& options) const {
-  return {.batch_size = options.batch_size,
-          .pad = tokenizer->special().pad.value_or(0),
-          .feed_types = feeds_types,
-          .progress = options.progress,
-          .name = options.name,
-          .folder = folder};
+void TextReader::for_each_batch(
+    std::span<const text::Encoding> encodings, const TaskOptions& options,
+    const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const {
+  require(options.batch_size >= 1, "for_each_batch", "batch_size must be at least 1, got ",
+          options.batch_size);
+  const std::vector<index_t> order = longest_first(encodings);
+  if (order.empty()) return;
+  require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
+          text_name(options.name, order.back()), " must have at least 1 token, got none");
+
+  const auto batches = cut(encodings, order, options.batch_size);
+  std::mutex mutex;
+  std::exception_ptr error;
+  std::atomic<index_t> failed = std::ssize(batches);  // the first batch with an error, so far
+  index_t done = 0;
+  const auto batch = [&](index_t number, index_t) {
+    if (number > failed) return;
+    const NoGrad not_recorded;
+    try {
+      const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
+      body(tokens_of(encodings, chosen, *this), chosen);
+      const std::lock_guard lock(mutex);
+      done += std::ssize(chosen);
+      if (options.progress) options.progress(done, std::ssize(order));
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (number > failed) return;
+      failed = number;
+      error = std::current_exception();
+    }
+  };
+  kernels::parallel_tasks(std::ssize(batches),
+                          std::min<index_t>(std::ssize(batches), thread_count()), batch);
+  if (!error) return;
+  with_finite_outputs(folder, [&] { std::rethrow_exception(error); });
+}
+
+void TextReader::each_row(
+    std::span<const text::Encoding> encodings, const TaskOptions& options,
+    const std::function<Tensor(const Tokens& tokens)>& model,
+    const std::function<void(index_t text, std::span<const float> row)>& use) const {
+  for_each_batch(encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
+    const std::vector<float> rows = model(tokens).to_vector<float>();
+    const std::size_t size = rows.size() / chosen.size();
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto row = std::span(rows).subspan(i * size, size);
+      require_finite_outputs(row, options.name, chosen[i]);
+      use(chosen[i], row);
+    }
+  });
 }
 
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
@@ -43,17 +170,14 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
             rows, ", the rows of ", table, ", got ", last);
 }
 
-std::unique_ptr<text::Tokenizer> load_tokenizer_for(const ModelFolder& folder) {
+TextReader load_reader(const ModelFolder& folder) {
   constexpr const char* kTable = "embeddings.word_embeddings.weight";
   const std::string place = folder.place(kTable);
   const Shape shape = *folder.shape(kTable);
-  return load_tokenizer_for(folder.path, shape.empty() ? 0 : shape[0], place);
-}
-
-TextReader load_reader(const ModelFolder& folder) {
-  TextReader reader = {.tokenizer = load_tokenizer_for(folder)};
+  TextReader reader = {
+      .tokenizer = load_tokenizer_for(folder.path, shape.empty() ? 0 : shape[0], place),
+      .folder = folder.path};
   const text::TokenizerSettings& settings = reader.tokenizer->settings();
-  reader.folder = folder.path;
   reader.max_length = folder.encoder.max_tokens;
   if (settings.max_length > 0) reader.max_length = std::min(reader.max_length, settings.max_length);
   // A table of one row is added to every token, whatever types a tokenizer gives.

@@ -1,20 +1,27 @@
-// The common parts of the models in this folder that read text.
+// Texts as models of this folder read them: tokens, in batches of equal lengths, on all threads.
+//
+//   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
+//   reader.each_row(encodings, options,
+//                   [&](const Tokens& tokens) { return model(tokens); },          // (B, ...)
+//                   [&](index_t text, std::span<const float> row) { ... });       // of each text
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 
-#include "models/hugging_face/batches.h"
+#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
+#include "models/tokens.h"
 
 namespace tessera::models {
 
 /// How a call goes about its texts.
 struct TaskOptions {
   index_t max_length = 0;       // in tokens: longer texts are cut; 0: the most that the model reads
-  index_t batch_size = 32;      // of texts computed together; changes no bit
+  index_t batch_size = 32;      // of texts computed together, at most; changes no bit
   bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
   TextName name = {};  // what errors call a text; empty: "text 3"
@@ -25,22 +32,39 @@ void require_max_length(const char* op, index_t max_length, index_t most);
 
 /// A tokenizer and what its model can read.
 struct TextReader {
-  std::unique_ptr<text::Tokenizer> tokenizer;
-  index_t max_length = 0;  // in tokens, the special ones included; 0: no limit
-  bool feeds_types = true;
+  std::shared_ptr<const text::Tokenizer> tokenizer = {};
+  index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
+  bool feeds_types = true;  // token types; they are left out where all are 0
+  bool adds_special = true;
   std::filesystem::path folder = {};  // of the model; empty: it comes from none
 
   /// How texts are encoded for a call. **Errors**: a max_length below 0, or above the model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
-  TextBatchOptions batch_options(const TaskOptions& options) const;
+
+  /// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows
+  /// of equal lengths together, so that little is padding. `chosen` are the encodings' numbers.
+  ///
+  /// Several threads call `body` at once, each with a batch of its own, and inside it every op
+  /// stays in its thread and no tape records. So `body` writes only to what belongs to its chosen
+  /// encodings. Which batch an encoding is in changes no bit of what a model gives it.
+  ///
+  /// **Errors**: batch_size below 1; an encoding without a token; what `body` throws, for the first
+  /// batch of those for which it does; if that is NotFinite, as with_finite_outputs.
+  void for_each_batch(
+      std::span<const text::Encoding> encodings, const TaskOptions& options,
+      const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
+
+  /// Calls `use` with the number and the output of each encoding: its row of `model(tokens)`,
+  /// flat. **Errors**: as for_each_batch; NotFinite: an output that is not finite.
+  void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
+                const std::function<Tensor(const Tokens& tokens)>& model,
+                const std::function<void(index_t text, std::span<const float> row)>& use) const;
 };
 
 /// The tokenizer in a folder, for a model whose table of embeddings has `rows` rows; `table` names
 /// the table and its file. **Errors**: as load_tokenizer; a token whose id has no row.
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table);
-/// The same for the model in the folder.
-std::unique_ptr<text::Tokenizer> load_tokenizer_for(const ModelFolder& folder);
 
 /// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the
 /// tokenizer's.

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 
@@ -14,25 +13,6 @@ namespace tessera::models {
 namespace {
 
 using Encodings = std::span<const text::Encoding>;
-
-/// The scores of each encoded text, before the scoring, (texts, C).
-Tensor logits_of(const SequenceClassifier& model, const TextReader& reader, Encodings encodings,
-                 const TaskOptions& options) {
-  const index_t classes = model.classifier.weight.size(0);
-  Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
-  auto* rows = result.mutable_data<float>();
-  const auto columns = static_cast<std::size_t>(classes);
-  for_each_batch(encodings, reader.batch_options(options),
-                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
-                   const std::vector<float> scores = model(tokens).to_vector<float>();
-                   for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     const auto row = std::span(scores).subspan(i * columns, columns);
-                     require_finite_outputs(row, options.name, chosen[i]);
-                     std::ranges::copy(row, rows + chosen[i] * classes);
-                   }
-                 });
-  return result;
-}
 
 /// For orders that put NaN last.
 double rank_of(double score) {
@@ -70,55 +50,69 @@ std::vector<std::vector<ClassScore>> TextClassifier::operator()(
 }
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
-  return logits_of(model, reader, encodings, options);
+  const index_t classes = model.classifier.weight.size(0);
+  Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
+  auto* rows = result.mutable_data<float>();
+  reader.each_row(
+      encodings, options, [&](const Tokens& tokens) { return model(tokens); },
+      [&](index_t text, std::span<const float> row) {
+        std::ranges::copy(row, rows + text * classes);
+      });
+  return result;
 }
 
-Tensor CrossEncoder::operator()(std::span<const text::TextPair> pairs,
-                                const TaskOptions& options) const {
+Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
+                              const TaskOptions& options) const {
   const auto encodings = reader.tokenizer->encode_all(pairs, reader.encode_options(options));
-  return scored(scoring, logits_of(model, reader, encodings, options));
+  return scored(scoring, logits(encodings, options));
 }
 
-Tensor CrossEncoder::scores(const std::string& query, std::span<const std::string> texts,
-                            const TaskOptions& options) const {
-  require(labels.size() == 1, "CrossEncoder::rank", "model must give 1 score per pair, got ",
+Tensor TextClassifier::scores(const std::string& query, std::span<const std::string> texts,
+                              const TaskOptions& options) const {
+  require(labels.size() == 1, "TextClassifier::rank", "model must give 1 score per pair, got ",
           labels.size());
   std::vector<text::TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
-  return (*this)(pairs, options).flatten();
+  return scores(pairs, options).flatten();
 }
 
-std::vector<CrossEncoder::Ranked> CrossEncoder::best_first(const Tensor& scores) {
-  std::vector<Ranked> ranked;
+std::vector<RankedText> TextClassifier::rank(const std::string& query,
+                                             std::span<const std::string> texts,
+                                             const TaskOptions& options) const {
+  return best_first(scores(query, texts, options));
+}
+
+std::vector<RankedText> best_first(const Tensor& scores) {
+  std::vector<RankedText> ranked;
   for (const float score : scores.to_vector<float>()) {
     ranked.push_back({std::ssize(ranked), static_cast<double>(score)});
   }
-  std::ranges::stable_sort(
-      ranked, [](const Ranked& a, const Ranked& b) { return rank_of(a.score) > rank_of(b.score); });
+  std::ranges::stable_sort(ranked, [](const RankedText& a, const RankedText& b) {
+    return rank_of(a.score) > rank_of(b.score);
+  });
   return ranked;
 }
 
 namespace {
 
-/// A TextClassifier or a CrossEncoder, which differ in what they make of the scores.
-template <class Task>
-Task load_task(const std::filesystem::path& path, Scoring (*scoring_of)(const Json&, index_t)) {
+TextClassifier load(const std::filesystem::path& path, bool is_cross_encoder) {
   const ModelFolder folder(path);
   std::vector<std::string> labels = load_labels(folder);
   const index_t classes = std::ssize(labels);
-  const Scoring scoring = scoring_of(folder.config, classes);
+  const Scoring scoring = (is_cross_encoder ? pair_scoring : text_scoring)(folder.config, classes);
   TextReader reader = load_reader(folder);
   auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
   return {.reader = std::move(reader),
           .model = std::move(model),
           .labels = std::move(labels),
-          .scoring = scoring};
+          .scoring = scoring,
+          .is_cross_encoder = is_cross_encoder};
 }
 
 }  // namespace
 
 TextClassifier load_text_classifier(const std::filesystem::path& folder) {
-  return load_task<TextClassifier>(folder, text_scoring);
+  return load(folder, false);
 }
 
 TextClassifier make_text_classifier(const std::filesystem::path& path,
@@ -134,8 +128,8 @@ TextClassifier make_text_classifier(const std::filesystem::path& path,
           .scoring = scoring};
 }
 
-CrossEncoder load_cross_encoder(const std::filesystem::path& folder) {
-  return load_task<CrossEncoder>(folder, pair_scoring);
+TextClassifier load_cross_encoder(const std::filesystem::path& folder) {
+  return load(folder, true);
 }
 
 }  // namespace tessera::models

@@ -24,12 +24,22 @@ struct ClassScore {
   double score;
 };
 
+/// A text's number among those given, and its score.
+struct RankedText {
+  index_t text;
+  double score;
+};
+
 /// A sequence classifier with its tokenizer and the names of its classes.
+///
+/// One that reads a query and a text as a pair, and whose score is how well the text answers the
+/// query, is a cross-encoder.
 struct TextClassifier {
   TextReader reader;
   SequenceClassifier model;
   std::vector<std::string> labels;
-  Scoring scoring;  // of the output: softmax, sigmoid or none
+  Scoring scoring;                // of the output: softmax, sigmoid or none
+  bool is_cross_encoder = false;  // folders have the scoring as sentence-transformers writes it
 
   /// All classes of each text, that of the highest score first; of equal ones the one of the lower
   /// number. A text has the same bits by itself and among others.
@@ -42,7 +52,21 @@ struct TextClassifier {
 
   /// The scores of the model, before the scoring. **Shapes**: -> (texts, C).
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
+
+  /// A score for each label of each pair. **Shapes**: -> (pairs, C). **Errors**: as
+  /// Tokenizer::encode_pair.
+  Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
+  /// A score for each text with the query. **Shapes**: -> (texts). **Errors**: as above; a model
+  /// with several labels.
+  Tensor scores(const std::string& query, std::span<const std::string> texts,
+                const TaskOptions& options = {}) const;
+  /// best_first of the texts' scores with the query. **Errors**: as scores.
+  std::vector<RankedText> rank(const std::string& query, std::span<const std::string> texts,
+                               const TaskOptions& options = {}) const;
 };
+
+/// The texts of these scores, the best first; of equal ones the earlier.
+std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
 /// what was wanted and what was found.
@@ -56,37 +80,8 @@ TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,
                                     Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());
 
-/// A model that says how well a text answers a query: both are read as one sequence.
-/// **Source**: sentence_transformers.CrossEncoder.
-struct CrossEncoder {
-  TextReader reader;
-  SequenceClassifier model;
-  std::vector<std::string> labels;
-  Scoring scoring;
-
-  /// A score for each label of each pair. **Shapes**: -> (pairs, C). **Errors**: as
-  /// Tokenizer::encode_pair.
-  Tensor operator()(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
-
-  /// A score for each text with the query. **Shapes**: -> (texts). **Errors**: as above; a model
-  /// with several labels.
-  Tensor scores(const std::string& query, std::span<const std::string> texts,
-                const TaskOptions& options = {}) const;
-
-  struct Ranked {
-    index_t text;  // its number among those given
-    double score;
-  };
-  /// The texts of these scores, the best first; of equal ones the earlier.
-  static std::vector<Ranked> best_first(const Tensor& scores);
-  /// best_first of the texts' scores with the query. **Errors**: as scores.
-  std::vector<Ranked> rank(const std::string& query, std::span<const std::string> texts,
-                           const TaskOptions& options = {}) const {
-    return best_first(scores(query, texts, options));
-  }
-};
-
 /// The cross-encoder in a folder. **Errors**: as load_text_classifier.
-CrossEncoder load_cross_encoder(const std::filesystem::path& folder);
+/// **Source**: sentence_transformers.CrossEncoder.
+TextClassifier load_cross_encoder(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

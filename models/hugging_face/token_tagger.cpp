@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/ops/softmax.h"
 
@@ -35,19 +34,14 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
                                                       const TaskOptions& options) const {
   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
   std::vector<std::vector<Tag>> results(texts.size());
-  for_each_batch(encodings, reader.batch_options(options),
-                 [&](const Tokens& tokens, std::span<const index_t> chosen) {
-                   const std::vector<float> scores = softmax(model(tokens)).to_vector<float>();
-                   const std::size_t row = scores.size() / chosen.size();
-                   for (std::size_t i = 0; i < chosen.size(); ++i) {
-                     const auto n = static_cast<std::size_t>(chosen[i]);
-                     const auto own = std::span(scores).subspan(i * row, row);
-                     require_finite_outputs(own, options.name, chosen[i]);
-                     results[n] = group_tags(scored_tokens(*reader.tokenizer, texts[n],
-                                                           encodings[n], own, labels.size()),
-                                             labels, grouping);
-                   }
-                 });
+  reader.each_row(
+      encodings, options, [&](const Tokens& tokens) { return softmax(model(tokens)); },
+      [&](index_t text, std::span<const float> row) {
+        const auto n = static_cast<std::size_t>(text);
+        results[n] =
+            group_tags(scored_tokens(*reader.tokenizer, texts[n], encodings[n], row, labels.size()),
+                       labels, grouping);
+      });
   return results;
 }
 

@@ -96,7 +96,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   const models::SentenceEncoder model = models::load_sentence_encoder(golden("sentence"));
   const text::Encoding read = model.tokens_of("the cat sat");
   pages::AttentionText text;
-  for (const index_t id : read.ids) text.tokens.emplace_back(model.tokenizer->token(id));
+  for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
   const models::EncoderTrace trace = encoder.with_weights(
       {.ids = from_vector(read.ids).unsqueeze(0)}, {.layers = {{1}}, .heads = {{0, 1}}});

@@ -53,14 +53,15 @@ void for_each_task(EditedFolder& folder, const Check& check) {
   });
   for_both(load_text_classifier(folder.path()),
            [&](const TextClassifier& task) { check([&] { task(kSpoiledTexts, options); }); });
-  for_both(load_cross_encoder(folder.path()), [&](const CrossEncoder& task) {
+  for_both(load_cross_encoder(folder.path()), [&](const TextClassifier& task) {
     const std::vector<text::TextPair> pairs = {{"who", kSpoiledTexts[0]},
                                                {"who", kSpoiledTexts[1]}};
-    check([&] { task(pairs, options); });
+    check([&] { task.scores(pairs, options); });
   });
   for_both(load_sentence_encoder(folder.path()), [&](const SentenceEncoder& task) {
     check([&] {
-      task.encode(kSpoiledTexts, {.name = [](index_t i) { return str_cat("line ", i + 11); }});
+      task.encode(kSpoiledTexts,
+                  {.task = {.name = [](index_t i) { return str_cat("line ", i + 11); }}});
     });
   });
 }

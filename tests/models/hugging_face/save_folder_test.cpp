@@ -343,7 +343,7 @@ TEST(SaveFolder, WritesWhatScoresMean) {
     }
     EXPECT_EQ(load_text_classifier(to).labels, one.labels);
   }
-  CrossEncoder reranker = load_cross_encoder(folders() / "reranker");
+  TextClassifier reranker = load_cross_encoder(folders() / "reranker");
   for (const Scoring scoring : {Scoring::kNone, Scoring::kSigmoid, Scoring::kSoftmax}) {
     reranker.scoring = scoring;
     const Path to = scratch.path() / ("pairs" + std::to_string(static_cast<int>(scoring)));
@@ -386,7 +386,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       const SentenceEncoder again = load_sentence_encoder(once);
       EXPECT_TRUE(same_bits(model.encode(texts), again.encode(texts)));
       EXPECT_TRUE(same_bits(model.encode_queries(texts), again.encode_queries(texts)));
-      EXPECT_EQ(again.settings.max_length, model.settings.max_length);
+      EXPECT_EQ(again.reader.max_length, model.reader.max_length);
       EXPECT_EQ(again.settings.prompts, model.settings.prompts);
       EXPECT_EQ(again.pooling.include_prompt, model.pooling.include_prompt);
       if (one.text("name") != "as_it_is") continue;

@@ -65,7 +65,7 @@ class SentenceEncoderTest : public ::testing::Test {
 /// The embedding of each text alone, and of all in small batches, has the bits of `all`.
 void expect_same_bits(const SentenceEncoder& model, const std::vector<std::string>& texts,
                       SentenceOptions options, const Tensor& all) {
-  options.batch_size = 2;
+  options.task.batch_size = 2;
   set_thread_count(3);
   EXPECT_TRUE(same_bits(model.encode(texts, options), all));
   set_thread_count(0);
@@ -137,8 +137,8 @@ TEST_F(SentenceEncoderTest, TakesNoTextsAndRefusesBadOnes) {
   EXPECT_EQ(model.encode(std::vector<std::string>{}, {.truncate = 3}).shape(), (Shape{0, 3}));
   EXPECT_TRUE(throws("SentenceEncoder", {"truncate", "12", "13"},
                      [&] { model.encode({"cat"}, {.truncate = 13}); }));
-  EXPECT_TRUE(
-      throws("for_each_batch", {"batch_size"}, [&] { model.encode({"cat"}, {.batch_size = 0}); }));
+  EXPECT_TRUE(throws("for_each_batch", {"batch_size"},
+                     [&] { model.encode({"cat"}, {.task = {.batch_size = 0}}); }));
   EXPECT_THROW(model.encode({"cat", "\xff"}), std::exception);
 }
 
@@ -238,12 +238,12 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
 
 TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
   const SentenceEncoder model = load_sentence_encoder(golden_folder("sentence"));
-  const index_t most = model.settings.max_length;
-  EXPECT_NO_THROW(model.encode({"the cat"}, {.max_length = most}));
-  EXPECT_TRUE(throws("SentenceOptions", {str_cat("max_length must be at most ", most, ",")},
-                     [&] { model.encode({"the cat"}, {.max_length = most + 1}); }));
-  EXPECT_TRUE(throws("SentenceOptions", {"max_length must be at least 0, got -1"},
-                     [&] { model.encode({"the cat"}, {.max_length = -1}); }));
+  const index_t most = model.reader.max_length;
+  EXPECT_NO_THROW(model.encode({"the cat"}, {.task = {.max_length = most}}));
+  EXPECT_TRUE(throws("TaskOptions", {str_cat("max_length must be at most ", most, ",")},
+                     [&] { model.encode({"the cat"}, {.task = {.max_length = most + 1}}); }));
+  EXPECT_TRUE(throws("TaskOptions", {"max_length must be at least 0, got -1"},
+                     [&] { model.encode({"the cat"}, {.task = {.max_length = -1}}); }));
 }
 
 TEST_F(SentenceEncoderTest, RefusesBadStaticEmbeddings) {

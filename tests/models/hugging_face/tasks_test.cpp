@@ -71,11 +71,11 @@ TEST(PretrainedTasks, ScoresOfPairs) {
   const Json rows = tasks("reranker").at("pairs");
   const auto pairs = pairs_of(rows);
   EditedFolder edited("reranker");
-  const Tensor scores = models::load_cross_encoder(edited.path())(pairs);
+  const Tensor scores = models::load_cross_encoder(edited.path()).scores(pairs);
   edited.replace("config.json", "\"use_cache\"",
                  R"("sentence_transformers": {"activation_fn":
                      "torch.nn.modules.linear.Identity"}, "use_cache")");
-  const Tensor logits = models::load_cross_encoder(edited.path())(pairs);
+  const Tensor logits = models::load_cross_encoder(edited.path()).scores(pairs);
   EXPECT_EQ(scores.shape(), (Shape{rows.size(), 1}));
   for (index_t i = 0; const Json& row : rows.items()) {
     EXPECT_NEAR(scores.item_at<float>({i, 0}), row.number("score"), 1e-5);

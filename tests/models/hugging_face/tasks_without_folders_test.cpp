@@ -128,16 +128,15 @@ TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
   EXPECT_TRUE(throws("TaskOptions", {"-1"}, [&] { model(texts, {.max_length = -1}); }));
 }
 
-TEST(CrossEncoder, RanksTexts) {
-  TextClassifier one = classifier(Scoring::kNone);
-  CrossEncoder model = {.reader = std::move(one.reader),
-                        .model = make_model<SequenceClassifier>(
-                            SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
-                        .labels = {"a"},
-                        .scoring = Scoring::kSigmoid};
+TEST(TextClassifier, RanksTexts) {
+  TextClassifier model = {.reader = reader(),
+                          .model = make_model<SequenceClassifier>(
+                              SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                          .labels = {"a"},
+                          .scoring = Scoring::kSigmoid};
   std::vector<text::TextPair> pairs;
   for (const std::string& text : kFourTexts) pairs.push_back({"laws", text});
-  const auto scores = model(pairs).to_vector<float>();
+  const auto scores = model.scores(pairs).to_vector<float>();
   const auto ranked = model.rank("laws", kFourTexts);
   ASSERT_EQ(ranked.size(), kFourTexts.size());
   for (std::size_t i = 0; i < ranked.size(); ++i) {
@@ -148,7 +147,7 @@ TEST(CrossEncoder, RanksTexts) {
     }
   }
   model.labels = {"a", "b"};
-  EXPECT_TRUE(throws("CrossEncoder::rank", {"got 2"}, [&] { model.rank("laws", kFourTexts); }));
+  EXPECT_TRUE(throws("TextClassifier::rank", {"got 2"}, [&] { model.rank("laws", kFourTexts); }));
 }
 
 TEST(TokenTagger, TagsTokensAndWords) {
