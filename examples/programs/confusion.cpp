@@ -99,14 +99,13 @@ void Confusion::print(std::ostream& out, const std::vector<std::string>& names) 
   }
 }
 
-Confusion confusion_of(std::span<const text::Example> examples, index_t classes,
-                       const text::BatchOptions& padding,
+Confusion confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
                        const std::function<Tensor(const text::Batch& batch)>& scores_of) {
   Confusion counts(classes);
   if (const auto own = own_share(examples).items; !own.empty()) {
     nn::BatchSampler sampler(text::lengths_of(own), {.batch_size = 32, .shuffle = false});
     while (sampler.epoch() == 0) {
-      const text::Batch batch = text::make_batch(own, sampler.next(), padding);
+      const text::Batch batch = text::make_batch(own, sampler.next(), pad);
       counts.add(batch.labels, scores_of(batch));
     }
   }

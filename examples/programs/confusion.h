@@ -51,8 +51,7 @@ class Confusion {
 
 /// Counts what the scores (..., C) of batches say of all examples, which the processes share out;
 /// each has the counts of all. All call it. **Errors**: as Confusion::add.
-Confusion confusion_of(std::span<const text::Example> examples, index_t classes,
-                       const text::BatchOptions& padding,
+Confusion confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
                        const std::function<Tensor(const text::Batch& batch)>& scores_of);
 
 }  // namespace tessera::examples

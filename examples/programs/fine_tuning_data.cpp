@@ -54,15 +54,13 @@ std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodi
 
 TextData unlabelled(const LabelledFile& file, const TextEncoder& encode) {
   const text::Tokenizer& tokenizer = *encode.tokenizer;
-  if (file.seconds.empty()) {
+  if (file.lines.front().second.empty()) {
     std::vector<std::string> texts;
     for (const text::LabelledText& line : file.lines) texts.push_back(line.text);
     return {examples_of(tokenizer.encode_all(texts, encode.options), file.name, false)};
   }
   std::vector<text::TextPair> pairs;
-  for (std::size_t i = 0; i < file.lines.size(); ++i) {
-    pairs.push_back({file.lines[i].text, file.seconds[i]});
-  }
+  for (const text::LabelledText& line : file.lines) pairs.push_back({line.text, line.second});
   return {examples_of(tokenizer.encode_all(pairs, encode.options), file.name, encode.feeds_types)};
 }
 
@@ -106,16 +104,7 @@ std::string guessed_task(const std::string& file, bool pair) {
 }
 
 LabelledFile read_labelled_file(const std::string& file, bool pair) {
-  LabelledFile result = {.name = file, .lines = {}, .seconds = {}};
-  if (!pair) {
-    result.lines = text::read_labelled_lines(file);
-    return result;
-  }
-  for (text::LabelledPair& line : text::read_labelled_pairs(file)) {
-    result.lines.push_back({std::move(line.label), std::move(line.first)});
-    result.seconds.push_back(std::move(line.second));
-  }
-  return result;
+  return {file, pair ? text::read_labelled_pairs(file) : text::read_labelled_lines(file)};
 }
 
 TextData classified_texts(const LabelledFile& file, const std::vector<std::string>& labels,

@@ -40,7 +40,6 @@ std::string guessed_task(const std::string& file, bool pair);
 struct LabelledFile {
   std::string name;
   std::vector<text::LabelledText> lines;
-  std::vector<std::string> seconds;  // of pairs
 };
 
 LabelledFile read_labelled_file(const std::string& file, bool pair);

@@ -68,7 +68,7 @@ void report(Training& training, const Task& task, const Files& files) {
                                     std::pair(&files.test, "Examples of --test")}) {
     if (data->examples.empty()) continue;
     const Confusion counts =
-        confusion_of(data->examples, std::ssize(task.labels), task.padding, task.scores);
+        confusion_of(data->examples, std::ssize(task.labels), task.pad, task.scores);
     training.report(counts.for_page(title, task.labels));
   }
 }

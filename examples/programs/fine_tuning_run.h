@@ -52,7 +52,7 @@ struct Task {
   // Of a task that chooses among classes, for --report:
   std::vector<std::string> labels = {};
   ScoresOf scores = {};
-  text::BatchOptions padding = {};
+  index_t pad = 0;
 };
 
 /// The files that the options name, each as `read` makes examples of it.

@@ -27,22 +27,22 @@ TextEncoder text_encoder(const models::TextReader& reader, const FineTuneOptions
           .feeds_types = reader.feeds_types};
 }
 
-text::BatchOptions padding_of(const text::Tokenizer& tokenizer) {
-  return {.pad = tokenizer.special().pad.value_or(0)};
+index_t padding_of(const text::Tokenizer& tokenizer) {
+  return tokenizer.special().pad.value_or(0);
 }
 
 /// A task whose model scores classes.
 Task choice(const std::string& name, const std::vector<std::string>& labels, const ScoresOf& scores,
-            const text::BatchOptions& padding) {
+            index_t pad) {
   Task task;
   task.name = name;
-  task.loss = [scores, padding](const TextData& data, Chosen chosen) {
-    const text::Batch batch = text::make_batch(data.examples, chosen, padding);
+  task.loss = [scores, pad](const TextData& data, Chosen chosen) {
+    const text::Batch batch = text::make_batch(data.examples, chosen, pad);
     return nn::summed_cross_entropy(scores(batch), batch.labels);
   };
   task.labels = labels;
   task.scores = scores;
-  task.padding = padding;
+  task.pad = pad;
   return task;
 }
 
@@ -75,9 +75,9 @@ void learn_classes(const Program& program, const FineTuneOptions& o) {
   const Files files = read_files(program, o, [&](const std::string& file) {
     return classified_texts(read_labelled_file(file, o.pair), labels, encode);
   });
-  const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
+  const index_t pad = padding_of(*learner.reader.tokenizer);
   const ScoresOf scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
-  const Task task = choice("classification", labels, scores, padding);
+  const Task task = choice("classification", labels, scores, pad);
   run_task(program, o, task, learner, learner.model, learner.model.encode, files);
 }
 
@@ -89,9 +89,9 @@ void learn_values(const Program& program, const FineTuneOptions& o) {
     return valued_texts(read_labelled_file(file, o.pair), encode);
   });
   learner.model.classifier.bias = full({1}, mean_value(files.train));
-  const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
+  const index_t pad = padding_of(*learner.reader.tokenizer);
   const LossOf loss = [&](const TextData& data, Chosen chosen) {
-    const text::Batch batch = text::make_batch(data.examples, chosen, padding);
+    const text::Batch batch = text::make_batch(data.examples, chosen, pad);
     const Tensor values = learner.model(tokens_of(batch)).select(1, 0);
     return nn::summed_squared_error(values, batch.labels);
   };
@@ -107,9 +107,9 @@ void learn_tags(const Program& program, const FineTuneOptions& o) {
   const Files files = read_files(program, o, [&](const std::string& file) {
     return tagged_texts(text::read_tagged_tokens(file), labels, file, encode);
   });
-  const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
+  const index_t pad = padding_of(*learner.reader.tokenizer);
   const ScoresOf scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
-  const Task task = choice("tokens", labels, scores, padding);
+  const Task task = choice("tokens", labels, scores, pad);
   run_task(program, o, task, learner, learner.model, learner.model.encode, files);
 }
 
@@ -128,12 +128,10 @@ void learn_pairs(const Program& program, const FineTuneOptions& o) {
   };
   const Files files = read_files(
       program, o, [&](const std::string& file) { return paired_texts(file, encode, clean); });
-  const text::BatchOptions padding = padding_of(*learner.reader.tokenizer);
+  const index_t pad = padding_of(*learner.reader.tokenizer);
   const LossOf loss = [&](const TextData& data, Chosen chosen) {
-    const Tensor firsts =
-        embedded(learner, *words, text::make_batch(data.examples, chosen, padding));
-    const Tensor seconds =
-        embedded(learner, *words, text::make_batch(data.partners, chosen, padding));
+    const Tensor firsts = embedded(learner, *words, text::make_batch(data.examples, chosen, pad));
+    const Tensor seconds = embedded(learner, *words, text::make_batch(data.partners, chosen, pad));
     return nn::summed_contrastive(firsts, seconds, {.temperature = o.temperature});
   };
   run_task(program, o, {"pairs", loss}, learner, *words, *words, files);

@@ -89,13 +89,12 @@ index_t class_of(const Example& example) {
   return *found;
 }
 
-Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
-                 const BatchOptions& options) {
+Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen, index_t pad) {
   const Chosen batch(examples, chosen);
   const bool has_types = std::any_of(batch.examples.begin(), batch.examples.end(),
                                      [](const Example* e) { return !e->types.empty(); });
   return {
-      .ids = batch.rows(options.pad, [](const Example& e) -> const Ids& { return e.ids; }),
+      .ids = batch.rows(pad, [](const Example& e) -> const Ids& { return e.ids; }),
       .lengths = batch.numbers<index_t>(kInt64, [](const Example& e) { return std::ssize(e.ids); }),
       .types = has_types ? batch.rows(0, [](const Example& e) -> const Ids& { return e.types; })
                          : Tensor(),

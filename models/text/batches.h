@@ -34,10 +34,6 @@ std::vector<index_t> lengths_of(std::span<const Example> examples);
 /// The example's class. **Errors**: its label is something else.
 index_t class_of(const Example& example);
 
-struct BatchOptions {
-  index_t pad = 0;  // the number after a sequence's end: the vocabulary's special().pad
-};
-
 struct Batch {
   Tensor ids;      // (B, T) int64
   Tensor lengths;  // (B) int64
@@ -46,9 +42,10 @@ struct Batch {
                   // undefined
 };
 
-/// The chosen examples, padded to the longest of them. **Errors**: none chosen, no such example;
+/// The chosen examples, with the token `pad` after those that are shorter than the longest: the
+/// vocabulary's special().pad. **Errors**: none chosen, no such example;
 /// labels of different kinds; not as many types or labels as tokens.
 Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
-                 const BatchOptions& options = {});
+                 index_t pad = 0);
 
 }  // namespace tessera::text

@@ -61,10 +61,9 @@ struct Line {
   }
 };
 
-template <class Example>
-std::vector<std::string> labels_of(const std::vector<Example>& examples) {
+std::vector<std::string> labels_of(const std::vector<LabelledText>& examples) {
   std::vector<std::string> labels;
-  for (const Example& example : examples) labels.push_back(example.label);
+  for (const LabelledText& example : examples) labels.push_back(example.label);
   return labels;
 }
 
@@ -103,19 +102,6 @@ class LabelNumbers {
   std::map<std::string_view, index_t> number_of_;
 };
 
-std::vector<double> values_of(const std::vector<std::string>& labels, const std::string& file) {
-  std::vector<double> values;
-  for (const std::string& label : labels) {
-    double value = 0;
-    if (!parse_number(label, value) || !std::isfinite(value)) {
-      fail_file(file, "line ", values.size() + 1, ": label must be a number, got ",
-                printable(label));
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
 }  // namespace
 
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path) {
@@ -130,10 +116,10 @@ std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path)
   return examples;
 }
 
-std::vector<LabelledPair> read_labelled_pairs(const std::filesystem::path& path) {
+std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path) {
   const std::string name = path.string();
   constexpr const char* kFields[] = {"label", "text", "second text"};
-  std::vector<LabelledPair> examples;
+  std::vector<LabelledText> examples;
   for (const std::string& text : read_lines(path)) {
     const Line line{name, examples.size() + 1, text, "a label, a tab, a text, a tab and a text"};
     std::vector<std::string> fields = line.fields(kFields, false);
@@ -173,10 +159,6 @@ std::vector<std::string> distinct_labels(const std::vector<LabelledText>& exampl
   return sorted(labels_of(examples));
 }
 
-std::vector<std::string> distinct_labels(const std::vector<LabelledPair>& examples) {
-  return sorted(labels_of(examples));
-}
-
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples) {
   std::vector<std::string> tags;
   for (const TaggedText& each : examples) {
@@ -186,12 +168,6 @@ std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples
 }
 
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
-                                   const std::vector<std::string>& labels,
-                                   const std::string& file) {
-  return LabelNumbers(labels, file)(labels_of(examples), 1);
-}
-
-std::vector<index_t> label_numbers(const std::vector<LabelledPair>& examples,
                                    const std::vector<std::string>& labels,
                                    const std::string& file) {
   return LabelNumbers(labels, file)(labels_of(examples), 1);
@@ -208,12 +184,16 @@ std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& e
 
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file) {
-  return values_of(labels_of(examples), file);
-}
-
-std::vector<double> label_values(const std::vector<LabelledPair>& examples,
-                                 const std::string& file) {
-  return values_of(labels_of(examples), file);
+  std::vector<double> values;
+  for (const LabelledText& example : examples) {
+    double value = 0;
+    if (!parse_number(example.label, value) || !std::isfinite(value)) {
+      fail_file(file, "line ", values.size() + 1, ": label must be a number, got ",
+                printable(example.label));
+    }
+    values.push_back(value);
+  }
+  return values;
 }
 
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,

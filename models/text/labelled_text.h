@@ -21,21 +21,16 @@ namespace tessera::text {
 struct LabelledText {
   std::string label;
   std::string text;
+  std::string second = {};  // of a pair
 };
 
 /// One example a line: a label, a tab, the text. Further tabs belong to the text. Entry i comes from
 /// line i + 1. Errors: a line without a tab, label or text.
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
-struct LabelledPair {
-  std::string label;
-  std::string first;
-  std::string second;
-};
-
 /// One example a line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
 /// Errors: a line with fewer tabs, or more; without the label or a text.
-std::vector<LabelledPair> read_labelled_pairs(const std::filesystem::path& path);
+std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path);
 
 /// A sentence whose tokens, as the file cuts them, have a tag each.
 struct TaggedText {
@@ -51,14 +46,11 @@ std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 
 /// The different labels of `examples`, sorted by their bytes: a label's place is its number.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
-std::vector<std::string> distinct_labels(const std::vector<LabelledPair>& examples);
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
 /// The number of each example's label, or of each of its tags. Errors: a label that is not among
 /// `labels`; `file` is the name of the file that the examples came from.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
-                                   const std::vector<std::string>& labels, const std::string& file);
-std::vector<index_t> label_numbers(const std::vector<LabelledPair>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
 std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
                                                 const std::vector<std::string>& labels,
@@ -67,8 +59,6 @@ std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& e
 /// Each example's label read as a number, a value to be predicted. Errors: a label that is no finite
 /// number.
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
-                                 const std::string& file);
-std::vector<double> label_values(const std::vector<LabelledPair>& examples,
                                  const std::string& file);
 
 /// The labels of words as labels of the tokens into which a tokenizer has cut them: a word's first

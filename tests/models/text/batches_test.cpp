@@ -12,7 +12,7 @@ using Ids = std::vector<index_t>;
 TEST(MakeBatch, PadsToTheLongestChosen) {
   const std::vector<Example> examples = {
       {{7, 8}, 1}, {{9, 9, 9, 9, 9}, 2}, {{5, 6, 7}, 0}, {{}, 3}};
-  const Batch batch = make_batch(examples, Ids{2, 0, 3}, {.pad = 4});
+  const Batch batch = make_batch(examples, Ids{2, 0, 3}, 4);
   EXPECT_EQ(batch.ids.shape(), (Shape{3, 3}));
   EXPECT_EQ(batch.ids.to_vector<index_t>(), (Ids{5, 6, 7, 7, 8, 4, 4, 4, 4}));
   EXPECT_EQ(batch.lengths.to_vector<index_t>(), (Ids{3, 2, 0}));

@@ -69,7 +69,7 @@ TEST(ReadLabelledPairs, CutsAtBothTabs) {
   const auto pairs = read_labelled_pairs(folder.write("f", "yes\tA b\tC\r\nno\tx\ty z\n"));
   ASSERT_EQ(pairs.size(), 2u);
   EXPECT_EQ(pairs[0].label, "yes");
-  EXPECT_EQ(pairs[0].first, "A b");
+  EXPECT_EQ(pairs[0].text, "A b");
   EXPECT_EQ(pairs[0].second, "C");
   EXPECT_EQ(pairs[1].second, "y z");
   EXPECT_EQ(distinct_labels(pairs), (Lines{"no", "yes"}));
@@ -130,7 +130,7 @@ TEST(ReadTaggedTokens, NamesTheLineThatIsWrong) {
 TEST(LabelValues, AreNumbers) {
   const std::vector<LabelledText> examples = {{"0.5", "x"}, {"-2", "x"}, {"1e-3", "x"}};
   EXPECT_EQ(label_values(examples, "f"), (std::vector<double>{0.5, -2, 1e-3}));
-  EXPECT_EQ(label_values(std::vector<LabelledPair>{{"4.25", "x", "y"}}, "f"),
+  EXPECT_EQ(label_values(std::vector<LabelledText>{{"4.25", "x", "y"}}, "f"),
             std::vector<double>{4.25});
   for (const std::string bad : {"good", "1,5", "2 ", "nan", "inf", "1e999"}) {
     EXPECT_EQ(file_error([&] {
