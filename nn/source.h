@@ -34,9 +34,10 @@ class Source {
   using Find =
       std::function<Tensor(const std::string& name, const Shape& shape, const Start& start)>;
 
-  /// New parameters, drawn from `rng` in the order of the requests.
+  /// New parameters, drawn from `rng` in the order of the requests, while `rng` lives.
   Source(Rng& rng);  // implicit: a generator is a source
-  /// The parameters of a state, which the module shares, in float32. **Errors**: a missing name.
+  /// The parameters of a state, which the module shares where they are contiguous and float32. Names
+  /// that nobody asks for are no error: load_state_dict refuses them. **Errors**: a missing name.
   explicit Source(StateDict state);
   explicit Source(Find find);
 

@@ -1,6 +1,7 @@
 #include "models/hugging_face/folder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -142,12 +143,15 @@ nn::Source ModelFolder::source(const std::vector<Rename>& renames) const {
   });
 }
 
-void ModelFolder::require_layers_in(const nn::StateDict& model) const {
+void ModelFolder::require_layers_in(const nn::StateDict& model,
+                                    const std::vector<Rename>& renames) const {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : model) names.insert(renamed(name, renames));
   const auto layers = std::ssize(encoder.encoder.layers);
   for (const WeightName& line : family->encoder_names) {
     if (!line.ours.starts_with("encoder.layers.")) continue;
     for (const std::string& name : our_names(line, layers + 1)) {
-      const auto left_out = model.contains(name) ? std::nullopt : find(name);
+      const auto left_out = names.contains(name) ? std::nullopt : find(name);
       if (!left_out) continue;
       const std::string& theirs = left_out->names.front();
       fail_file(files_.file_of(theirs), "tensor ", printable(theirs),

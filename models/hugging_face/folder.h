@@ -66,9 +66,9 @@ class ModelFolder {
   /// while a model is made; the model shares the tensors, of which large ones are mapped, not read.
   /// Rows of several tensors, such as q, k and v, are copied to be one. **Errors**: as weight.
   nn::Source source(const std::vector<Rename>& renames = {}) const;
-  /// Throws if the files have a layer, or a part of a layer, that a model with these parameters
-  /// leaves out: without it every number is different.
-  void require_layers_in(const nn::StateDict& model) const;
+  /// Throws if the files have a layer, or a part of a layer, that a model with these parameters, by
+  /// our names after `renames`, leaves out: without it every number is different.
+  void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
   /// What our parameter `name` can be made of in files of the family, whether it is there or not;
   /// the likeliest first, by which it is saved. Empty: no model of the family has it.
   std::vector<WeightSource> sources(const std::string& name) const;
@@ -95,7 +95,7 @@ template <nn::Module M, class Options>
 M load_model(const Options& options, const ModelFolder& folder,
              const std::vector<Rename>& renames = {}) {
   M model(options, folder.source(renames));
-  folder.require_layers_in(nn::state_dict(model));
+  folder.require_layers_in(nn::state_dict(model), renames);
   nn::eval(model);
   return model;
 }

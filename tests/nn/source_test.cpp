@@ -72,6 +72,13 @@ TEST(Source, AStateIsReadInFloat32AndWithoutItsGradient) {
   EXPECT_EQ(linear.bias.storage(), state["a.bias"].storage());
 }
 
+TEST(Source, AViewIsCopiedSoThatItCanBeTrained) {
+  const Source source(StateDict{{"weight", ones({3, 2}).t()}, {"bias", ones({1}).expand({2})}});
+  const Linear linear(3, 2, source);
+  EXPECT_TRUE(linear.weight->is_contiguous());
+  EXPECT_TRUE(linear.bias.is_contiguous());
+}
+
 TEST(Source, SaysWhatDoesNotFit) {
   const Source source(StateDict{{"a.linear1.weight", ones({5, 3})}, {"b", ones({5, 3})}});
   const auto make = [&](index_t width) {
@@ -81,6 +88,12 @@ TEST(Source, SaysWhatDoesNotFit) {
                      [&] { make(3); }));
   EXPECT_TRUE(throws("Source", {"'a.linear1.weight' must have shape (5, 4), got (5, 3)"},
                      [&] { make(4); }));
+  for (const Tensor& wrong : {ones({5, 3}, kInt64), Tensor()}) {
+    const Source other(StateDict{{"weight", wrong}});
+    EXPECT_TRUE(throws("Source", {"'weight' must be a floating tensor, got "}, [&] {
+      Linear(3, 5, other);
+    })) << wrong.defined();
+  }
 }
 
 TEST(Source, AFunctionMayBeOne) {

@@ -63,6 +63,33 @@ void check_shape(const ModelFolder& from, const std::string& name, const Tensor&
           ", got shape ", parameter.shape(), "; give the folder that the model was made from");
 }
 
+/// The encoder of the config that is written must be the model's, or nothing could read the folder.
+void check_config(const ModelFolder& from, const SavedModel& model) {
+  nn::StateDict given;
+  for (const auto& [name, parameter] : model.parameters) {
+    given.emplace(renamed(name, model.renames), parameter);
+  }
+  const auto fails = [&](const std::string& name, const auto& wanted, const auto& got) {
+    fail(kSaveFolderOp, printable(name), " must be ", wanted, " by config.json in ",
+         printable(from.path.string()), ", got ", got);
+  };
+  const auto find = [&](const std::string& name, const Shape& shape, const nn::Start&) {
+    const auto found = given.find(name);
+    if (found == given.end()) fails(name, str_cat("of shape ", shape), "none");
+    if (found->second.shape() != shape) {
+      fails(name, str_cat("of shape ", shape), str_cat("shape ", found->second.shape()));
+    }
+    return found->second;
+  };
+  const nn::StateDict wanted = nn::state_dict(TokenEncoder(from.encoder, nn::Source(find)));
+  for (const auto& [name, parameter] : given) {
+    const bool is_of_encoder = name.starts_with("encoder.") || name.starts_with("embeddings.");
+    if (is_of_encoder && !wanted.contains(name)) {
+      fails(name, "absent", str_cat("shape ", parameter.shape()));
+    }
+  }
+}
+
 std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const SavedModel& model) {
   const std::string prefix(model.task.empty() ? "" : from.family->prefix);
   std::map<std::string, Tensor> tensors;
@@ -103,6 +130,7 @@ void copy_tokenizer(const fs::path& to, const fs::path& from) {
 
 void write_model(const fs::path& to, const ModelFolder& from, const SavedModel& model) {
   const NoGrad not_recorded;
+  check_config(from, model);
   write_text(to / "config.json", config_text(from, model));
   save_safetensors(to / "model.safetensors", family_tensors(from, model));
   copy_tokenizer(to, from.path);

@@ -150,6 +150,27 @@ TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
             ": parameter must be one of the family bert, got 'weight'");
 }
 
+/// A model that has its encoder under another name.
+struct Tower {
+  TokenEncoder query;
+
+  explicit Tower(const TokenEncoderOptions& options, const nn::Source& from = default_rng())
+      : query(options, from["query"]) {}
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("query", self.query);
+  }
+};
+
+TEST_F(ModelFolderTest, LoadsAnEncoderUnderAnotherName) {
+  const ModelFolder folder = opened();
+  const std::vector<Rename> renames = {{"query.embeddings", "embeddings"},
+                                       {"query.encoder", "encoder"}};
+  const auto tower = load_model<Tower>(folder.encoder, folder, renames);
+  EXPECT_TRUE(same_bits(tower.query.embeddings.word.weight,
+                        tensors.at("embeddings.word_embeddings.weight")));
+}
+
 TEST_F(ModelFolderTest, RefusesPartsOfLayersThatTheModelLeavesOut) {
   tensors["encoder.layer.1.output.dense.weight"] = zeros({4, 6});
   EXPECT_NE(file_error([&] { load_encoder(opened()); })

@@ -360,6 +360,18 @@ TEST(SaveFolder, WritesWhatScoresMean) {
   EXPECT_EQ(load_text_classifier(scratch.path() / "three").labels.size(), 3U);
 }
 
+TEST(SaveFolder, RefusesAConfigOfAnotherModel) {
+  const TemporaryFolder edited, scratch;
+  std::filesystem::copy(folders() / "bert", edited.path(),
+                        std::filesystem::copy_options::recursive);
+  edited.write("config.json", replaced(file_text(folders() / "bert" / "config.json"),
+                                       "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1"));
+  const SentenceEncoder model = load_sentence_encoder(folders() / "bert");
+  EXPECT_TRUE(throws("save_folder", {"'encoder.layers.1.", "must be absent by config.json"},
+                     [&] { save_folder(scratch.path() / "to", edited.path(), model); }));
+  EXPECT_EQ(scratch.file_count(), 0);
+}
+
 TEST(SaveFolder, WritesSentenceEncoders) {
   const std::set<std::string> kCases = {
       "as_it_is",    "all_modes",       "new_modes_in_order", "no_modules", "two_dense",
