@@ -4,7 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {
@@ -112,9 +114,8 @@ double AttentionInputs::softmax_weight(index_t head, index_t query, index_t key)
   return std::exp(score + (bias.defined() ? Elements(bias)[query * size.keys + key] : 0));
 }
 
-/// Element (query, column) of one head; `kept` scales the weight of each key.
-double AttentionInputs::expected(index_t head, index_t query, index_t column,
-                                 const double* kept) const {
+/// Element (query, column) of one head.
+double AttentionInputs::expected(index_t head, index_t query, index_t column) const {
   const Elements z(v);
   const index_t at = head / size.heads * v.strides()[0] + head % size.heads * v.strides()[1];
   const auto [first, stop] = size.keys_of(query);
@@ -123,7 +124,7 @@ double AttentionInputs::expected(index_t head, index_t query, index_t column,
   for (index_t key = first; key < stop; ++key) {
     const double weight = softmax_weight(head, query, key);
     sum += weight;
-    weighted += weight * (kept != nullptr ? kept[key] : 1) * z[at + key * v.strides()[2] + column];
+    weighted += weight * z[at + key * v.strides()[2] + column];
   }
   return sum > 0 ? weighted / sum : 0;
 }
@@ -132,51 +133,33 @@ double AttentionInputs::error(const Tensor& out) const {
   if (size.dropout > 0) return dropout_error(out);
   const auto element = [&](index_t e) {
     const index_t row = e / size.width;
-    return expected(row / size.queries, row % size.queries, e % size.width, nullptr);
+    return expected(row / size.queries, row % size.queries, e % size.width);
   };
   return sampled_error(out, 50, element, kTolerance);
 }
 
-/// Which weights were dropped is read from those that the op returns for some queries: the others
-/// must give the output, and as many as p says must be gone.
+/// Of the weights that the op returns for some queries, as many must be dropped as p says, the others
+/// must be those without dropout over 1 - p, and all must give the output.
 double AttentionInputs::dropout_error(const Tensor& out) const {
-  constexpr index_t kQueries = 4;
   const double p = rounded(size.dropout);
   std::vector<index_t> queries;
-  for (index_t i = 0; i < std::min(kQueries, size.queries); ++i) {
-    queries.push_back(i * size.queries / std::min(kQueries, size.queries));
-  }
+  const index_t count = std::min<index_t>(4, size.queries);
+  for (index_t i = 0; i < count; ++i) queries.push_back(i * size.queries / count);
   AttentionOptions asking = options();
   asking.weights = AttentionRequest{.queries = queries};
-  const Tensor weights = attention(q, k, v, mask(), asking).weights.contiguous();
-  const Elements found(weights);
-  const Tensor rows = out.contiguous();
-  double worst = 0;
-  double dropped = 0;
-  double pairs = 0;
-  std::vector<double> kept(static_cast<std::size_t>(size.keys));
-  for (index_t head = 0; head < size.batch * size.heads; ++head) {
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const index_t row = head * static_cast<index_t>(queries.size()) + static_cast<index_t>(i);
-      const auto [first, stop] = size.keys_of(queries[i]);
-      for (index_t key = first; key < stop; ++key) {
-        const bool gone = found[row * size.keys + key] == 0;
-        kept[static_cast<std::size_t>(key)] = gone ? 0 : 1 / (1 - p);
-        if (softmax_weight(head, queries[i], key) > 0) {
-          pairs += 1;
-          dropped += gone ? 1 : 0;
-        }
-      }
-      const index_t column = row % size.width;
-      const index_t place = (head * size.queries + queries[i]) * size.width + column;
-      const double error =
-          std::abs(Elements(rows)[place] - expected(head, queries[i], column, kept.data()));
-      worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
-    }
-  }
+  const Tensor weights = attention(q, k, v, mask(), asking).weights.to(kFloat64);
+  asking.dropout = {};
+  const Tensor plain = attention(q, k, v, mask(), asking).weights.to(kFloat64);
+  const Tensor kept = where(eq(weights, 0), 0, plain / (1 - p));
+  const Tensor rows = index_select(out, 2, from_vector(queries)).to(kFloat64);
+  const double worst =
+      max(abs(weights - kept)).item() + max(abs(rows - matmul(weights, v.to(kFloat64)))).item();
+  const auto number_of = [](const Tensor& which) { return sum(which.to(kFloat64)).item(); };
+  const double pairs = number_of(gt(plain, 0));
+  const double dropped = number_of(logical_and(gt(plain, 0), eq(weights, 0)));
   const double deviations = std::abs(dropped - p * pairs) / std::sqrt(p * (1 - p) * pairs + 1);
   const double allowed = kTolerance / (1 - p) * (size.dtype == kFloat64 ? 1e-8 : 1);
-  return std::max(worst / allowed, deviations / 6);
+  return std::isnan(worst) ? HUGE_VAL : std::max(worst / allowed, deviations / 6);
 }
 
 }  // namespace tessera::bench

@@ -48,7 +48,7 @@ struct AttentionInputs {
 
  private:
   double softmax_weight(index_t head, index_t query, index_t key) const;
-  double expected(index_t head, index_t query, index_t column, const double* kept) const;
+  double expected(index_t head, index_t query, index_t column) const;
   double dropout_error(const Tensor& out) const;
 };
 

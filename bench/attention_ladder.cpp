@@ -2,16 +2,12 @@
 #include "bench/attention_ladder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 
+#include "bench/attention_inputs.h"
 #include "bench/registry.h"
-#include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/attention.h"
-#include "tensor/random.h"
-#include "tensor/storage.h"
 
 namespace tessera::bench {
 
@@ -21,8 +17,6 @@ namespace {
 constexpr index_t kHeads = 12;
 constexpr index_t kTokens = 512;
 constexpr index_t kWidth = 64;
-constexpr double kAttentionTolerance =
-    2e-6;  // of an output; tests/bench/attention_ladder_test.cpp holds it
 
 /// The steps for the instruction set in use.
 AttentionLadder attention_steps() {
@@ -33,93 +27,40 @@ AttentionLadder attention_steps() {
   return baseline::attention_ladder();
 }
 
-/// (tokens, heads, width) each: the heads side by side, as a projection leaves them.
-struct Inputs {
-  Tensor q = random_heads(), k = random_heads(), v = random_heads();
-
- private:
-  static Tensor random_heads() { return uniform({kTokens, kHeads, kWidth}, -1, 1); }
-};
-
-/// As the op takes it: (1, heads, tokens, width), a view.
-Tensor with_heads_first(const Tensor& x) {
-  return x.unsqueeze(0).transpose(1, 2);
-}
-
-/// The definition for one column of a query's output, in double.
-double attend_in_double(const Inputs& x, index_t query, index_t head, index_t column) {
-  const auto at = [head](const Tensor& of, index_t token, index_t p) {
-    return static_cast<double>(of.data<float>()[(token * kHeads + head) * kWidth + p]);
-  };
-  double sum = 0;
-  double weighted = 0;
-  for (index_t j = 0; j < kTokens; ++j) {
-    double score = 0;
-    for (index_t p = 0; p < kWidth; ++p) score += at(x.q, query, p) * at(x.k, j, p);
-    const double weight = std::exp(score / std::sqrt(static_cast<double>(kWidth)));
-    sum += weight;
-    weighted += weight * at(x.v, j, column);
-  }
-  return weighted / sum;
-}
-
-/// A case of `run(x)`, whose result is (tokens, heads, width).
-template <class Run>
-Case ladder_case(const std::string& label, const Inputs& x, const Run& run) {
-  const auto error = [x](const Tensor& out) {
-    const auto expected = [&](index_t e) {
-      return attend_in_double(x, e / (kHeads * kWidth), e / kWidth % kHeads, e % kWidth);
-    };
-    return sampled_error(out, 500, expected, kAttentionTolerance);
-  };
-  return {[x, run] { return run(x); }, error, label};
-}
-
-std::string labelled(const char* idea, index_t bytes) {
-  return str_cat(idea, ", buffers of ", bytes / 1024, " KiB");
+AttentionInputs ladder_inputs() {
+  AttentionSize size;
+  size.heads = kHeads;
+  size.queries = size.keys = kTokens;
+  size.width = kWidth;
+  return AttentionInputs(size);
 }
 
 Case step_case(const AttentionStep& step) {
-  AttentionTask task = {};
-  task.heads = kHeads;
-  task.tokens = kTokens;
-  task.width = kWidth;
-  task.workers = std::min<index_t>(thread_count(), kHeads);
-  const index_t room = step.room(task);
-  const std::string label = labelled(step.idea, room * index_t{sizeof(float)});
-  return ladder_case(label, Inputs(), [step, task, room](const Inputs& x) {
-    Tensor out = Tensor::empty({kTokens, kHeads, kWidth});
-    Tensor buffers = Tensor::empty({room});  // inside the call, as the library's workspace is
-    AttentionTask now = task;
-    now.q = x.q.data<float>();
-    now.k = x.k.data<float>();
-    now.v = x.v.data<float>();
-    now.out = out.mutable_data<float>();
-    now.room = buffers.mutable_data<float>();
-    step.run(now);
-    return out;
-  });
-}
-
-Tensor attend_by_library(const Inputs& x) {
-  const Tensor out =
-      attention(with_heads_first(x.q), with_heads_first(x.k), with_heads_first(x.v)).output;
-  return out.transpose(1, 2).squeeze(0);
-}
-
-/// What a call of the op takes from the allocator in addition to its output.
-index_t bytes_of_library(const Inputs& x) {
-  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
-  release_cached_memory();
-  const index_t before = held();
-  const Tensor out = attend_by_library(x);
-  return held() - before - out.count() * index_t{sizeof(float)};
+  const auto run = [step](const AttentionInputs& x) {
+    Tensor out = Tensor::empty({1, kTokens, kHeads, kWidth});
+    AttentionTask task = {.q = x.q.data<float>(),
+                          .k = x.k.data<float>(),
+                          .v = x.v.data<float>(),
+                          .out = out.mutable_data<float>(),
+                          .room = nullptr,
+                          .heads = kHeads,
+                          .tokens = kTokens,
+                          .width = kWidth,
+                          .workers = std::min<index_t>(thread_count(), kHeads)};
+    Tensor room =
+        Tensor::empty({step.room(task)});  // inside the call, as the library's workspace is
+    task.room = room.mutable_data<float>();
+    step.run(task);
+    return out.transpose(1, 2);
+  };
+  const AttentionInputs x = ladder_inputs();
+  return {[x, run] { return run(x); }, [x](const Tensor& out) { return x.error(out); }, step.idea};
 }
 
 Case library_case() {
-  const Inputs x;
-  return ladder_case(labelled("the library's attention", bytes_of_library(x)), x,
-                     attend_by_library);
+  const AttentionInputs x = ladder_inputs();
+  return {[x] { return attention(x.q, x.k, x.v).output; },
+          [x](const Tensor& out) { return x.error(out); }, "the library's attention"};
 }
 
 }  // namespace

@@ -11,16 +11,10 @@ namespace tessera::bench {
 
 namespace {
 
+using results::left;
+using results::right;
+
 constexpr int kName = 46;
-
-/// `text` in a column of `width` bytes, aligned right.
-std::string right(const std::string& text, std::size_t width) {
-  return (text.size() < width ? std::string(width - text.size(), ' ') : "") + text;
-}
-
-std::string left(const std::string& text, std::size_t width) {
-  return text + (text.size() < width ? std::string(width - text.size(), ' ') : "");
-}
 
 std::string printed(const char* layout, double value) {
   std::array<char, 32> text{};

@@ -138,20 +138,4 @@ Machine machine_info() {
   return machine;
 }
 
-std::string describe(const Machine& machine) {
-  std::string text = str_cat("cpu        ", machine.cpu, ", ", machine.sockets, " socket(s), ",
-                             machine.cores, " core(s)\ncaches     ");
-  for (const CacheLevel& cache : machine.caches) {
-    text += str_cat(cache.level > 1 || cache.kind != "Data" ? ", " : "", "L", cache.level, " ",
-                    cache.kind, " ", cache.bytes / 1024, " KiB");
-    if (cache.shared_by > 1) text += str_cat(" shared by ", cache.shared_by);
-  }
-  text += str_cat("\nisa        ", machine.isa, "\nthreads    ", machine.threads, "\naffinity   ",
-                  machine.affinity, "\ngovernor   ", machine.governor, "\nload       ",
-                  machine.load, "\nos         ", machine.os, "\ncompiler   ", machine.compiler,
-                  "\nflags      ", machine.flags, "\nversion    ", machine.version, ", commit ",
-                  machine.commit, "\ndate       ", machine.date, "\n");
-  return text;
-}
-
 }  // namespace tessera::bench

@@ -41,7 +41,4 @@ struct Machine {
 /// The machine as it is now.
 Machine machine_info();
 
-/// A line or two for each figure, for people.
-std::string describe(const Machine& machine);
-
 }  // namespace tessera::bench

@@ -10,6 +10,7 @@
 #include "bench/peers/peers.h"
 #include "bench/probe.h"
 #include "bench/records.h"
+#include "bench/report/tables.h"
 #include "bench/selection.h"
 #include "examples/programs/command.h"
 #include "tensor/error.h"
@@ -71,12 +72,11 @@ struct Options {
 };
 
 void show_machine(const bench::Settings& settings) {
-  std::cout << bench::describe(bench::machine_info());
-  for (const auto& level : bench::level_bandwidths(settings.seconds)) {
-    std::cout << "bandwidth  " << level.level << ": " << bench::scaled_text(level.bytes_s)
-              << "B/s over " << bench::scaled_text(level.bytes) << "B\n";
-  }
-  std::cout << "clock      " << str_cat(bench::clock_ghz()) << " GHz\n";
+  const bench::Run run = {bench::machine_info(), {}, bench::level_bandwidths(settings.seconds)};
+  const results::Results results = results::parse_results(bench::to_json(run), "--machine");
+  std::cout << results::to_markdown(results::machine_table(results)) << '\n'
+            << results::to_markdown(results::bandwidth_table(results))
+            << "\nclock: " << str_cat(bench::clock_ghz()) << " GHz\n";
 }
 
 void write_files(const Options& options, bench::Run run) {

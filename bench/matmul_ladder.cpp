@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/product_oracle.h"
 #include "bench/registry.h"
 #include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/random.h"
@@ -28,15 +28,6 @@ Ladder ladder() {
   return baseline::matmul_ladder();
 }
 
-/// The definition, sum_k a[i, k] b[k, j], in double.
-double dot(const float* a, const float* b, index_t i, index_t j) {
-  double sum = 0;
-  for (index_t k = 0; k < kSize; ++k) {
-    sum += static_cast<double>(a[i * kSize + k]) * static_cast<double>(b[k * kSize + j]);
-  }
-  return sum;
-}
-
 /// A case of the product of two random matrices, computed by `run(a, b)`.
 template <class Run>
 Case ladder_case(const char* idea, const Run& run) {
@@ -47,10 +38,8 @@ Case ladder_case(const char* idea, const Run& run) {
     if (!std::equal(want.data<float>(), want.data<float>() + want.count(), c.data<float>())) {
       return HUGE_VAL;
     }
-    const auto expected = [&](index_t e) {
-      return dot(a.data<float>(), b.data<float>(), e / kSize, e % kSize);
-    };
-    return sampled_error(c, 1000, expected, 4e-6 * std::sqrt(static_cast<double>(kSize)));
+    const auto expected = [&](index_t e) { return dot(a, b, e / kSize, e % kSize); };
+    return sampled_error(c, 1000, expected, product_tolerance(kSize));
   };
   return {[a, b, run] { return run(a, b); }, error, idea};
 }

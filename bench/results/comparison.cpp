@@ -63,11 +63,6 @@ std::string percent_of(double fraction) {
   return (fraction < 0 ? "" : "+") + pages::decimals(fraction * 100, 1) + " %";
 }
 
-std::string padded(std::string text, std::size_t width, bool left = false) {
-  const std::string blanks(width > text.size() ? width - text.size() : 0, ' ');
-  return left ? text + blanks : blanks + text;
-}
-
 std::string summary(const Comparison& c) {
   const auto count = [&](Change change) {
     return std::count_if(c.cases.begin(), c.cases.end(),
@@ -152,15 +147,15 @@ std::string table(const Comparison& comparison) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](const Compared* a, const Compared* b) { return rank(a) < rank(b); });
-  std::string text = padded("case", width, true) + "  by        threads        old        new" +
+  std::string text = left("case", width) + "  by        threads        old        new" +
                      "   change   chance  verdict\n";
   for (const Compared* c : order) {
     const double p = c->change > 0 ? c->p_slower : c->p_faster;
     text +=
-        padded(c->rounds.name, width, true) + "  " + padded(c->rounds.by, 9, true) +
-        padded(str_cat(c->rounds.threads), 8) + padded(seconds_text(median(c->rounds.old_s)), 11) +
-        padded(seconds_text(median(c->rounds.new_s)), 11) + padded(percent_of(c->change), 9) +
-        padded(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) + "\n";
+        left(c->rounds.name, width) + "  " + left(c->rounds.by, 9) +
+        right(str_cat(c->rounds.threads), 8) + right(seconds_text(median(c->rounds.old_s)), 11) +
+        right(seconds_text(median(c->rounds.new_s)), 11) + right(percent_of(c->change), 9) +
+        right(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) + "\n";
   }
   return text + summary(comparison);
 }
