@@ -204,24 +204,25 @@ void Command::add(const char* flag, bool& value, const char* what) {
 }
 
 Command::Option Command::add_input(const char* flag, std::string& value, const char* what) {
-  files_.add_input(flag, value);
+  files_.add(flag, FileUse::kInput, value);
   return add(flag, value, what);
 }
 
 Command::Option Command::add_output(const char* flag, std::string& value, const char* what,
-                                    Output how) {
-  files_.add_output(flag, value, how);
+                                    FileUse how) {
+  files_.add(flag, how, value);
   return add(flag, value, what);
 }
 
 void Command::add_argument(const char* name, std::string& value, const char* what) {
-  files_.add_input(name, value);
+  files_.add(name, FileUse::kInput, value);
   line_->app.add_option(name, value, what)->check(not_empty());
 }
 
 Command::Option Command::add_arguments(const char* name, std::vector<std::string>& values,
                                        const char* what) {
-  files_.add_inputs(name, values);
+  files_.add(name, FileUse::kInput,
+             [&values] { return NamedFiles::Paths(values.begin(), values.end()); });
   CLI::Option* const option = line_->app.add_option(name, values, what);
   option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->check(not_empty());
   return Option(&line_->entries.emplace_back(Entry{option}));

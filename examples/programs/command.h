@@ -71,7 +71,7 @@ class Command {
   /// or another output, or cannot be written, is refused before the work begins.
   Option add_input(const char* flag, std::string& value, const char* what);
   Option add_output(const char* flag, std::string& value, const char* what,
-                    Output how = Output::kReplaced);
+                    FileUse how = FileUse::kReplaced);
 
   /// Inputs without a flag.
   void add_argument(const char* name, std::string& value, const char* what);

@@ -4,51 +4,370 @@
 //   classify_text --model questions lines.txt
 //
 // What a line of a file is depends on the task: fine_tuning_data.h. Options: --help.
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "examples/programs/attention_file.h"
+#include "examples/programs/confusion.h"
 #include "examples/programs/fine_tuning_data.h"
-#include "examples/programs/fine_tuning_tasks.h"
+#include "examples/programs/processes.h"
+#include "examples/programs/run_lock.h"
+#include "examples/programs/same_files.h"
+#include "examples/programs/training.h"
+#include "models/hugging_face/fine_tuning.h"
+#include "models/hugging_face/save_folder.h"
+#include "models/hugging_face/sentence_encoder.h"
+#include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/token_tagger.h"
+#include "nn/training/shared_evaluation.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/ops/ops.h"
 
 namespace {
 
 using namespace tessera;
-using examples::kFineTune;
+using examples::Program;
+using examples::TextData;
+using examples::TextEncoder;
+using Chosen = std::span<const index_t>;
+
+constexpr const char* kFineTune = "fine_tune";
+
+struct Options {
+  std::string model, train, test, save;
+  std::string task = "auto";
+  bool pair = false;
+  double head_lr = 1e-3;
+  double layer_decay = 0.9;
+  std::string freeze = "nothing";
+  index_t freeze_layers = 0;
+  index_t max_length = 0;
+  double temperature = 0.05;
+  examples::AttentionOptions attention;
+};
+
+/// The examples of the files of one call.
+struct Files {
+  TextData train, valid, test;
+};
+
+/// A task, as the trainer uses it.
+struct Task {
+  std::string name;
+  const text::Tokenizer& tokenizer;
+  std::function<nn::LossSum(const TextData& data, Chosen chosen)> loss;
+  bool has_accuracy = true;  // an answer is right or wrong
+  // Of a task that chooses among classes, for --report:
+  std::vector<std::string> labels = {};
+  std::function<Tensor(const text::Batch& batch)> scores = {};
+
+  nn::Examples of(const TextData& data) const {
+    return {data.lengths(), [&](Chosen chosen) { return loss(data, chosen); }};
+  }
+};
+
+index_t padding_of(const text::Tokenizer& tokenizer) {
+  return tokenizer.special().pad.value_or(0);
+}
+
+text::Batch batch_of(const std::vector<text::Example>& all, Chosen chosen,
+                     const text::Tokenizer& tokenizer) {
+  return text::make_batch(all, chosen, padding_of(tokenizer));
+}
+
+models::Tokens tokens_of(const text::Batch& batch) {
+  return {.ids = batch.ids, .lengths = batch.lengths, .types = batch.types};
+}
+
+/// Keeps other runs from training a model for the same folder. **Errors**: as RunLock.
+std::unique_ptr<examples::RunLock> lock_of_target(const std::string& folder) {
+  namespace fs = std::filesystem;
+  fs::path place = fs::weakly_canonical(fs::absolute(folder));
+  if (!place.has_filename()) place = place.parent_path();
+  const std::string name = str_cat('.', place.filename().string(), ".lock");
+  return std::make_unique<examples::RunLock>(place.parent_path() / name, folder);
+}
+
+/// One call of the program.
+struct Call {
+  const Program& program;
+  const Options& o;
+
+  /// The files that the options name, each as `read` makes examples of it.
+  Files files(const std::function<TextData(const std::string& file)>& read) const;
+  /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
+  template <class Learner, class Model>
+  void run(const Task& task, const Learner& learner, Model& model, models::TokenEncoder& encoder,
+           const Files& files) const;
+
+ private:
+  models::FineTuningOptions tuning(index_t layers) const;
+  template <class Model>
+  bool train(const Task& task, Model& model, models::TokenEncoder& encoder,
+             const Files& files) const;
+  template <class Learner>
+  void save(const Learner& learner, bool rehearse) const;
+};
+
+Files Call::files(const std::function<TextData(const std::string& file)>& read) const {
+  Files all;
+  all.train = read(o.train);
+  if (!program.options.valid.empty()) all.valid = read(program.options.valid);
+  if (!o.test.empty()) {
+    examples::require_same_files(o.test);
+    all.test = read(o.test);
+  }
+  if (program.options.valid_share > 0) {
+    all.valid.examples = examples::hold_out(program, all.train.examples);
+    if (!all.train.partners.empty()) {  // the same ones
+      all.valid.partners = examples::hold_out(program, all.train.partners);
+    }
+  }
+  return all;
+}
+
+/// **Errors**: std::invalid_argument: more layers to freeze than there are.
+models::FineTuningOptions Call::tuning(index_t layers) const {
+  require(o.freeze_layers <= layers, kFineTune, "--freeze-layers must be at most ", layers,
+          ", the layers of the model, got ", o.freeze_layers);
+  return {.lr = program.options.learning_rate,
+          .head_lr = o.head_lr,
+          .layer_decay = o.layer_decay,
+          .weight_decay = program.options.weight_decay,
+          .freeze_embeddings = o.freeze == "embeddings",
+          .freeze_layers = o.freeze == "encoder" ? layers : o.freeze_layers};
+}
+
+/// Says what will be trained on what.
+template <class Model>
+void announce(const Task& task, const Model& model, const Files& files) {
+  index_t learned = 0;
+  for (const nn::Parameter& each : nn::parameters(model)) learned += each.tensor.count();
+  std::cout << task.name << ": " << files.train.examples.size() << " examples";
+  if (!files.valid.empty()) std::cout << ", " << files.valid.examples.size() << " held out";
+  std::cout << "; " << learned << " of " << nn::parameter_count(model) << " parameters learn"
+            << std::endl;
+}
+
+/// Adds the confusion matrices of a trained model to --report.
+void report(examples::Training& training, const Task& task, const Files& files) {
+  for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
+                                    std::pair(&files.test, "Examples of --test")}) {
+    if (data->empty()) continue;
+    const examples::Confusion counts = examples::confusion_of(
+        data->examples, std::ssize(task.labels), padding_of(task.tokenizer), task.scores);
+    training.report(counts.for_page(title, task.labels));
+  }
+}
+
+/// Trains to the end and takes the best weights; false if it was stopped before.
+template <class Model>
+bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
+                 const Files& files) const {
+  std::vector<models::EncoderLayer>& layers = encoder.encoder.layers;
+  for (models::EncoderLayer& layer : layers) {
+    layer.gradient_checkpoint = program.options.checkpoint_layers;
+  }
+  auto groups = models::fine_tuning_groups(model, tuning(std::ssize(layers)));
+  announce(task, model, files);
+  examples::TrainingTask training_task = {
+      .train = task.of(files.train),
+      .digest = files.train.digest(),
+      .has_accuracy = task.has_accuracy,
+      .best_by = task.has_accuracy ? nn::BestBy::kAccuracy : nn::BestBy::kLoss};
+  training_task.notes.set("task", task.name);
+  if (!files.valid.empty()) {
+    training_task.held_out = task.of(files.valid);
+    training_task.digest ^= files.valid.digest() * 3;
+  }
+  nn::train(model);
+  examples::Training training(program, model, std::move(groups), std::move(training_task));
+  if (!training.run()) return false;
+  training.take_trained(model);
+  nn::eval(model);
+  if (training.has_report() && task.scores) report(training, task, files);
+  return true;
+}
+
+/// Saves the folder, or rehearses it: of several processes the first writes.
+template <class Learner>
+void Call::save(const Learner& learner, bool rehearse) const {
+  if (!examples::leaves_traces()) return;
+  models::save_folder(o.save, o.model, learner,
+                      {.overwrite = program.options.overwrite, .rehearse = rehearse});
+}
+
+template <class Learner, class Model>
+void Call::run(const Task& task, const Learner& learner, Model& model,
+               models::TokenEncoder& encoder, const Files& files) const {
+  const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
+  std::unique_ptr<examples::RunLock> lock;
+  examples::from_first([&] {  // all processes get its errors
+    save(learner, true);
+    lock = lock_of_target(o.save);
+    return std::string();
+  });
+  if (!train(task, model, encoder, files)) return;
+  save(learner, false);
+  std::cout << "saved " << o.save << std::endl;
+  if (!files.test.empty()) {
+    const nn::LossTotals totals = nn::evaluate(examples::processes(), model, task.of(files.test));
+    std::cout << "test " << examples::said(totals, task.has_accuracy) << std::endl;
+  }
+  const TextData& shown = !files.test.empty()    ? files.test
+                          : !files.valid.empty() ? files.valid
+                                                 : files.train;
+  attention.write(std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
+    const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
+    return examples::ReadText{example.ids, example.types};
+  });
+}
+
+TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
+  return {.tokenizer = reader.tokenizer.get(),
+          .options = reader.encode_options({.max_length = o.max_length}),
+          .feeds_types = reader.feeds_types};
+}
+
+/// A task whose model, made by make(), scores classes; read(file, encode) makes examples.
+template <class Make, class Read>
+void learn_choice(const Call& call, const char* name, const std::vector<std::string>& labels,
+                  const Make& make, const Read& read) {
+  examples::require_classes(call.o.train, labels);
+  auto learner = make();
+  const TextEncoder encode = text_encoder(learner.reader, call.o);
+  const Files files = call.files([&](const std::string& file) { return read(file, encode); });
+  const text::Tokenizer& tokenizer = *encode.tokenizer;
+  const auto scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
+  const auto loss = [&](const TextData& data, Chosen chosen) {
+    const text::Batch batch = batch_of(data.examples, chosen, tokenizer);
+    return nn::summed_cross_entropy(scores(batch), batch.labels);
+  };
+  call.run({name, tokenizer, loss, true, labels, scores}, learner, learner.model,
+           learner.model.encode, files);
+}
+
+void learn_classes(const Call& call) {
+  const Options& o = call.o;
+  const auto labels = text::distinct_labels(examples::read_labelled_file(o.train, o.pair).lines);
+  const auto make = [&] { return models::make_text_classifier(o.model, labels); };
+  learn_choice(call, "classification", labels, make,
+               [&](const std::string& file, const TextEncoder& encode) {
+                 return examples::classified_texts(examples::read_labelled_file(file, o.pair),
+                                                   labels, encode);
+               });
+}
+
+void learn_tags(const Call& call) {
+  const Options& o = call.o;
+  const auto labels = text::distinct_labels(text::read_tagged_tokens(o.train));
+  const auto make = [&] { return models::make_token_tagger(o.model, labels); };
+  learn_choice(
+      call, "tokens", labels, make, [&](const std::string& file, const TextEncoder& encode) {
+        return examples::tagged_texts(text::read_tagged_tokens(file), labels, file, encode);
+      });
+}
+
+/// The mean of what is to be predicted, with which an untrained model begins.
+double mean_value(const TextData& data) {
+  double sum = 0;
+  for (const text::Example& example : data.examples) sum += std::get<double>(example.label);
+  return sum / static_cast<double>(data.examples.size());
+}
+
+void learn_values(const Call& call) {
+  const Options& o = call.o;
+  models::TextClassifier learner =
+      models::make_text_classifier(o.model, {"value"}, models::Scoring::kNone);
+  const TextEncoder encode = text_encoder(learner.reader, o);
+  const Files files = call.files([&](const std::string& file) {
+    return examples::valued_texts(examples::read_labelled_file(file, o.pair), encode);
+  });
+  learner.model.classifier.bias = full({1}, mean_value(files.train));
+  const auto loss = [&](const TextData& data, Chosen chosen) {
+    const text::Batch batch = batch_of(data.examples, chosen, *encode.tokenizer);
+    const Tensor values = learner.model(tokens_of(batch)).select(1, 0);
+    return nn::summed_squared_error(values, batch.labels);
+  };
+  call.run({"regression", *encode.tokenizer, loss, false}, learner, learner.model,
+           learner.model.encode, files);
+}
+
+/// The embeddings of a batch's texts, as the folder will make them.
+Tensor embedded(const models::SentenceEncoder& model, const models::TokenEncoder& words,
+                const text::Batch& batch) {
+  const models::Tokens tokens = tokens_of(batch);
+  Tensor y = model.pooling(words(tokens), tokens);
+  for (const models::SentenceModule& module : model.modules) {
+    y = std::visit([&](const auto& part) { return part(y); }, module);
+  }
+  return y;
+}
+
+void learn_pairs(const Call& call) {
+  const Options& o = call.o;
+  require(examples::processes().size() == 1, kFineTune, "--task pairs needs 1 process, got ",
+          examples::processes().size(), "; a pair's negatives are the other pairs of its batch");
+  require(call.program.options.shards == 1, kFineTune, "--task pairs needs --shards 1, got ",
+          call.program.options.shards, "; a pair's negatives are the other pairs of its batch");
+  models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
+  auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
+  if (words == nullptr)
+    fail_file(o.model, "the model must have layers to train, got static embeddings");
+  const text::Tokenizer& tokenizer = *learner.reader.tokenizer;
+  const TextEncoder encode = text_encoder(learner.reader, o);
+  const auto clean = [&](const std::string& text) {
+    return models::cleaned(text, learner.settings.lower_case);
+  };
+  const Files files = call.files(
+      [&](const std::string& file) { return examples::paired_texts(file, encode, clean); });
+  const auto loss = [&](const TextData& data, Chosen chosen) {
+    const Tensor firsts = embedded(learner, *words, batch_of(data.examples, chosen, tokenizer));
+    const Tensor seconds = embedded(learner, *words, batch_of(data.partners, chosen, tokenizer));
+    return nn::summed_contrastive(firsts, seconds, {.temperature = o.temperature});
+  };
+  call.run({"pairs", tokenizer, loss}, learner, *words, *words, files);
+}
 
 void check_pair(bool pair, const std::string& task) {
   require(!pair || task == "classification" || task == "regression", kFineTune,
           "--pair needs --task classification or regression, got ", task);
 }
 
-/// Throws unless the options fit each other and the model can be saved when it is trained.
-void check(const examples::FineTuneOptions& o) {
+void run(const Call& call) {
+  const Options& o = call.o;
   require(!o.model.empty() && !o.train.empty() && !o.save.empty(), kFineTune,
           "needs --model DIR, --train FILE and --save DIR");
   if (o.task != "auto") check_pair(o.pair, o.task);
-}
-
-void run(const examples::Program& program, const examples::FineTuneOptions& o) {
-  check(o);
-  manual_seed(program.options.seed);
+  manual_seed(call.program.options.seed);
   const std::string task = o.task == "auto" ? examples::guessed_task(o.train, o.pair) : o.task;
-  if (task == "classification") return examples::learn_classes(program, o);
-  if (task == "regression") return examples::learn_values(program, o);
+  if (task == "classification") return learn_classes(call);
+  if (task == "regression") return learn_values(call);
   check_pair(o.pair, task);
-  if (task == "tokens") return examples::learn_tags(program, o);
-  examples::learn_pairs(program, o);
+  if (task == "tokens") return learn_tags(call);
+  learn_pairs(call);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  examples::FineTuneOptions o;
-  examples::Program program(
+  Options o;
+  Program program(
       kFineTune, "Trains a pretrained model on a file of examples and saves it as a folder.",
       {.epochs = 4, .batch_size = 32, .learning_rate = 1e-4}, examples::Trains::kPretrained);
   program.add_input("--model", o.model, "folder of the pretrained model");
   program.add_input("--train", o.train, "training file");
   program.add_input("--test", o.test, "test file, evaluated at the end");
-  program.add_output("--save", o.save, "folder for the trained model", examples::Output::kFolder);
+  program.add_output("--save", o.save, "folder for the trained model", examples::FileUse::kFolder);
   program
       .add("--task", o.task,
            "kind of task; auto: classification, regression or tokens, by the file",
@@ -78,5 +397,5 @@ int main(int argc, char** argv) {
            {1e-6, 1e6})
       .kept();
   examples::add_attention_options(program, o.attention);
-  return program.run(argc, argv, [&] { run(program, o); });
+  return program.run(argc, argv, [&] { run({program, o}); });
 }

@@ -14,7 +14,6 @@ namespace tessera::examples {
 namespace {
 
 namespace fs = std::filesystem;
-using Paths = std::vector<fs::path>;
 
 constexpr const char* kStandardInput = "/dev/stdin";
 constexpr const char* kStandardOutput = "/dev/stdout";
@@ -97,26 +96,6 @@ bool is_of_model(const fs::path& file, const fs::path& folder) {
 
 }  // namespace
 
-void NamedFiles::add_input(std::string flag, const std::string& path) {
-  all_.push_back({std::move(flag), [&path] { return Paths{path}; }, Role::kRead});
-}
-
-void NamedFiles::add_inputs(std::string flag, const std::vector<std::string>& paths) {
-  all_.push_back(
-      {std::move(flag), [&paths] { return Paths(paths.begin(), paths.end()); }, Role::kRead});
-}
-
-void NamedFiles::add_output(std::string flag, const std::string& path, Output how) {
-  all_.push_back({std::move(flag), [&path] { return Paths{path}; }, Role::kWritten, how});
-}
-
-void NamedFiles::add_checkpoint(std::string flag, const std::string& folder, std::string file) {
-  const auto paths = [&folder, file = std::move(file)] {
-    return Paths{folder.empty() ? fs::path() : fs::path(folder) / file};
-  };
-  all_.push_back({std::move(flag), paths, Role::kCheckpoint});
-}
-
 std::string NamedFiles::named(const std::string& flag) const {
   const auto found = std::ranges::find(all_, flag, &Named::flag);
   const Paths paths = found == all_.end() ? Paths() : found->paths();
@@ -132,32 +111,32 @@ void NamedFiles::check_output(const std::string& program, const Named& output,
   if (is_open_as(kStandardInput, file)) refuse("an input", "standard input");
   if (is_open_as(kStandardOutput, file)) refuse("another output", "standard output");
   // A file that grows may share it; one that is replaced would replace the link /dev/stderr.
-  const bool replaces = output.role == Role::kWritten && output.how == Output::kReplaced;
-  if (replaces && is_open_as(kStandardError, file)) refuse("another output", "standard error");
+  if (output.use == FileUse::kReplaced && is_open_as(kStandardError, file))
+    refuse("another output", "standard error");
   for (const Named& other : all_) {
     // A checkpoint may be resumed and saved in one place.
-    const bool matters = output.role == Role::kWritten || other.how == Output::kFolder;
+    const bool matters = output.use != FileUse::kCheckpoint || other.use == FileUse::kFolder;
     if (&other == &output || !matters) continue;
-    const std::string kind = other.role == Role::kRead      ? "an input"
-                             : other.role == Role::kWritten ? "another output"
-                                                            : "the checkpoint";
+    const std::string kind = other.use == FileUse::kInput        ? "an input"
+                             : other.use == FileUse::kCheckpoint ? "the checkpoint"
+                                                                 : "another output";
     for (const fs::path& path : other.paths()) {
       if (path.empty()) continue;
       const std::string by = other.flag + ' ' + path.string();
       if (is_same(file, path)) refuse(kind, by);
-      if (other.role == Role::kRead && is_folder(path) && is_of_model(file, path)) {
+      if (other.use == FileUse::kInput && is_folder(path) && is_of_model(file, path)) {
         refuse("a file of " + kind, by);
       }
-      if (other.how == Output::kFolder && is_inside(file, path)) refuse("inside " + kind, by);
+      if (other.use == FileUse::kFolder && is_inside(file, path)) refuse("inside " + kind, by);
     }
   }
 }
 
 bool NamedFiles::is_in_new_folder(const fs::path& file) const {
   return std::ranges::any_of(all_, [&](const Named& other) {
-    const fs::path checkpoint = other.paths().empty() ? fs::path() : other.paths().front();
-    return other.role == Role::kCheckpoint && !checkpoint.empty() &&
-           is_same(checkpoint.parent_path(), folder_of(file));
+    if (other.use != FileUse::kCheckpoint) return false;
+    const fs::path checkpoint = other.paths().front();
+    return !checkpoint.empty() && is_same(checkpoint.parent_path(), folder_of(file));
   });
 }
 
@@ -165,19 +144,18 @@ void NamedFiles::check(const std::string& program) const {
   if (!leaves_traces()) return;
   for (const Named& named : all_) {
     for (const fs::path& path : named.paths()) {
-      if (named.role == Role::kRead && is_open_as(kStandardOutput, path)) {
+      if (named.use == FileUse::kInput && is_open_as(kStandardOutput, path)) {
         fail(program.c_str(), "standard output must not be an input, got ", path.string(), " (",
              named.flag, ')');
       }
-      if (named.role == Role::kRead || path.empty()) continue;
-      if (named.how != Output::kFolder && !is_device(path)) check_output(program, named, path);
+      const bool is_file = named.use != FileUse::kInput && named.use != FileUse::kFolder;
+      if (is_file && !path.empty() && !is_device(path)) check_output(program, named, path);
     }
   }
   for (const Named& named : all_) {
-    if (named.role != Role::kWritten || named.how != Output::kReplaced) continue;
-    for (const fs::path& path : named.paths()) {
-      if (!path.empty() && !is_in_new_folder(path)) check_writable(path);
-    }
+    if (named.use != FileUse::kReplaced) continue;
+    const fs::path path = named.paths().front();
+    if (!path.empty() && !is_in_new_folder(path)) check_writable(path);
   }
 }
 

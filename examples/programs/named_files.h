@@ -9,23 +9,28 @@
 
 namespace tessera::examples {
 
-/// How an output is written.
-enum class Output {
-  kReplaced,  // a file, as by write_file
-  kInPlace,   // a file that grows, or a device
-  kFolder,    // a folder of its own, in which no other output may be
+/// What a program does with a file.
+enum class FileUse {
+  kInput,       // a file, or a folder with the model files in it
+  kReplaced,    // written as by write_file
+  kInPlace,     // written, a file that grows or a device
+  kFolder,      // written, a folder of its own, in which no other output may be
+  kCheckpoint,  // read and written: no output may be that file
 };
 
-/// The files that each option reads or writes. Options are named before the command line is parsed,
-/// so this keeps the addresses of their values, which are empty where an option is absent.
+/// The files that each option names. Options are named before the command line is parsed, so this keeps
+/// functions of their values; a path is empty if its option is absent.
 class NamedFiles {
  public:
-  /// A file, or a folder with the model files in it.
-  void add_input(std::string flag, const std::string& path);
-  void add_inputs(std::string flag, const std::vector<std::string>& paths);
-  void add_output(std::string flag, const std::string& path, Output how = Output::kReplaced);
-  /// A file of the folder `path` that is read and written: no output may be that file.
-  void add_checkpoint(std::string flag, const std::string& folder, std::string file);
+  using Paths = std::vector<std::filesystem::path>;
+
+  void add(std::string flag, FileUse use, std::function<Paths()> paths) {
+    all_.push_back({std::move(flag), use, std::move(paths)});
+  }
+  /// The file that `path` will name.
+  void add(std::string flag, FileUse use, const std::string& path) {
+    add(std::move(flag), use, [&path] { return Paths{path}; });
+  }
 
   /// The first path that an option names; empty if there is none.
   std::string named(const std::string& flag) const;
@@ -38,12 +43,10 @@ class NamedFiles {
   void check(const std::string& program) const;
 
  private:
-  enum class Role { kRead, kWritten, kCheckpoint };
   struct Named {
     std::string flag;
-    std::function<std::vector<std::filesystem::path>()> paths;
-    Role role;
-    Output how = Output::kReplaced;
+    FileUse use;
+    std::function<Paths()> paths;
   };
 
   void check_output(const std::string& program, const Named& output,

@@ -7,26 +7,6 @@ namespace tessera::examples {
 
 namespace {
 
-double count_of(const Shape& shape) {
-  double count = 1;
-  for (index_t size : shape) count *= static_cast<double>(size);
-  return count;
-}
-
-/// The number of parameters of a model for one of its plan.
-index_t copies_of(const Program& program, const PlannedParameter& parameter) {
-  return parameter.layer_prefix.empty() ? 1 : program.options.layers;
-}
-
-/// What all planned parameters take.
-double bytes_of(const Program& program, const Plan& plan) {
-  double count = 0;
-  for (const PlannedParameter& parameter : plan) {
-    count += count_of(parameter.shape) * static_cast<double>(copies_of(program, parameter));
-  }
-  return sizeof(float) * count;
-}
-
 /// "--width 8 and --layers 2".
 std::string listed(const std::vector<std::string>& options) {
   std::string list;
@@ -40,64 +20,62 @@ std::string gigabytes(double bytes) {
   return str_cat(static_cast<std::int64_t>(bytes / 1e9) + 1, " GB");
 }
 
-void check_tensor(const nn::Checkpoint& checkpoint, const std::string& name,
-                  const PlannedParameter& parameter) {
-  const auto found = checkpoint.tensors.find(name);
-  if (found == checkpoint.tensors.end()) {
-    fail_file(checkpoint.file, "tensor ", name, ": not found, but the options require it");
-  }
-  if (!(found->second.shape() == parameter.shape)) {
-    fail_file(checkpoint.file, "tensor ", name, ": shape must be ", parameter.shape, " by ",
-              listed(parameter.options), ", got ", found->second.shape());
-  }
-}
-
 }  // namespace
 
-Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary) {
-  constexpr const char* kLayers = "encoder.layers.";
+Plan::Plan(const Program& program, index_t vocabulary_size, const std::string& vocabulary)
+    : program_(program) {
   const TrainingOptions& o = program.options;
-  const std::string width = str_cat("--width ", o.width);
-  const std::string layers = str_cat("--layers ", o.layers);
+  const std::string width = str_cat("--width ", o.width), layers = str_cat("--layers ", o.layers);
   const std::vector<std::string> outer = {width, layers};
   const std::vector<std::string> inner = {str_cat("--feed-forward ", o.feed_forward), width,
                                           layers};
-  std::vector<std::string> words = {width};
-  if (!vocabulary.empty()) words.push_back(vocabulary);
-  return {
-      {"embeddings.word_embeddings.weight", {vocabulary_size, o.width}, words},
-      {".self_attn.in_proj_weight", {3 * o.width, o.width}, outer, kLayers},
-      {".self_attn.out_proj.weight", {o.width, o.width}, outer, kLayers},
-      {".linear1.weight", {o.feed_forward, o.width}, inner, kLayers},
-      {".linear2.weight", {o.width, o.feed_forward}, inner, kLayers},
-  };
+  add("embeddings.word_embeddings.weight", {vocabulary_size, o.width}, {width});
+  if (!vocabulary.empty()) parameters_.back().options.push_back(vocabulary);
+  parameters_.insert(parameters_.end(),
+                     {{"self_attn.in_proj_weight", {3 * o.width, o.width}, outer, true},
+                      {"self_attn.out_proj.weight", {o.width, o.width}, outer, true},
+                      {"linear1.weight", {o.feed_forward, o.width}, inner, true},
+                      {"linear2.weight", {o.width, o.feed_forward}, inner, true}});
 }
 
-void check_plan(const Program& program, const Plan& plan, bool is_trained) {
-  const PlannedParameter* largest = nullptr;
-  double most = 0;
-  for (const PlannedParameter& parameter : plan) {
-    const index_t copies = copies_of(program, parameter);
-    for (index_t i = 0; program.resumed && i < copies; ++i) {
-      const std::string layer =
-          parameter.layer_prefix.empty() ? std::string() : str_cat(parameter.layer_prefix, i);
-      check_tensor(*program.resumed, str_cat("model.", layer, parameter.name), parameter);
+void Plan::check_tensors(const Parameter& parameter, index_t copies) const {
+  const nn::Checkpoint& checkpoint = *program_.resumed;
+  for (index_t i = 0; i < copies; ++i) {
+    const std::string layer = parameter.in_layers ? str_cat("encoder.layers.", i, '.') : "";
+    const std::string name = "model." + layer + parameter.name;
+    const auto found = checkpoint.tensors.find(name);
+    if (found == checkpoint.tensors.end()) {
+      fail_file(checkpoint.file, "tensor ", name, ": not found, but the options require it");
     }
-    const double count = count_of(parameter.shape) * static_cast<double>(copies);
+    if (!(found->second.shape() == parameter.shape)) {
+      fail_file(checkpoint.file, "tensor ", name, ": shape must be ", parameter.shape, " by ",
+                listed(parameter.options), ", got ", found->second.shape());
+    }
+  }
+}
+
+void Plan::check(bool is_trained) const {
+  const Parameter* largest = nullptr;
+  double most = 0, all = 0;
+  for (const Parameter& parameter : parameters_) {
+    const index_t copies = parameter.in_layers ? program_.options.layers : 1;
+    if (program_.resumed) check_tensors(parameter, copies);
+    auto count = static_cast<double>(copies);
+    for (const index_t size : parameter.shape) count *= static_cast<double>(size);
+    all += count;
     if (count <= most) continue;
     most = count;
     largest = &parameter;
   }
   constexpr double kCopies = 4;  // the weights, their gradients and AdamW's two moments
-  const double bytes = bytes_of(program, plan) * (is_trained ? kCopies : 1);
+  const double bytes = sizeof(float) * all * (is_trained ? kCopies : 1);
   const auto there = static_cast<double>(machine_memory());
   if (largest == nullptr || bytes <= there) return;
-  const bool is_layers = !largest->layer_prefix.empty();
-  fail(program.name().c_str(), "the model must fit into ", gigabytes(there),
+  fail(program_.name().c_str(), "the model must fit into ", gigabytes(there),
        " of memory and swap, got ", gigabytes(bytes), " of ",
        is_trained ? "weights, gradients and moments" : "weights", "; the largest tensor, ",
-       is_layers ? largest->name.substr(1) : largest->name, " of shape ", largest->shape,
-       is_layers ? str_cat(" (", program.options.layers, " times)") : "", ", is set by ",
+       largest->name, " of shape ", largest->shape,
+       largest->in_layers ? str_cat(" (", program_.options.layers, " times)") : "", ", is set by ",
        listed(largest->options), ": choose a smaller model");
 }
 

@@ -9,25 +9,37 @@
 
 namespace tessera::examples {
 
-/// The larger parameters of a model, and the options that say how large each is.
-struct PlannedParameter {
-  std::string name;  // in the model; of a layer's, what follows the layer's number
-  Shape shape;
-  std::vector<std::string> options;  // "--width 64"
-  std::string layer_prefix = {};     // of a layer's, what its full name has in front of that number
+/// The larger parameters of an encoder with the program's options, and of what is added to it.
+class Plan {
+ public:
+  /// `vocabulary` is the option on which the size of the vocabulary depends, "--min-count 1"; empty if
+  /// that is fixed. `program` must live as long as this.
+  Plan(const Program& program, index_t vocabulary_size, const std::string& vocabulary = {});
+
+  /// A parameter by its name in the model; `options` say how large it is: "--width 64".
+  void add(std::string name, Shape shape, std::vector<std::string> options) {
+    parameters_.push_back({std::move(name), shape, std::move(options)});
+  }
+
+  /// Refuses what cannot be made or loaded, before memory is taken for it. What `is_trained` needs
+  /// gradients and moments too.
+  /// **Errors**: a run is resumed, and its checkpoint has other tensors than planned: a small file
+  /// must not ask for much memory; a model that this machine has no memory for.
+  void check(bool is_trained = true) const;
+
+ private:
+  struct Parameter {
+    std::string name;  // without the layer, if it is in one
+    Shape shape;
+    std::vector<std::string> options;
+    bool in_layers = false;
+  };
+
+  void check_tensors(const Parameter& parameter, index_t copies) const;
+
+  const Program& program_;
+  std::vector<Parameter> parameters_;
 };
-
-using Plan = std::vector<PlannedParameter>;
-
-/// The plan of an encoder of `vocabulary_size` words. `vocabulary` is the option on which the size of the
-/// vocabulary depends, "--min-count 1"; empty if that is fixed.
-Plan plan_of(const Program& program, index_t vocabulary_size, const std::string& vocabulary = {});
-
-/// Refuses what cannot be made or loaded, before memory is taken for it. What `is_trained` needs
-/// gradients and moments too.
-/// **Errors**: a run is resumed, and its checkpoint has other tensors than planned: a small file
-/// must not ask for much memory; a model that this machine has no memory for.
-void check_plan(const Program& program, const Plan& plan, bool is_trained = true);
 
 /// Refuses a table of positions that dwarfs the model. `flag` sets max_tokens.
 void check_positions(const Program& program, const char* flag, index_t max_tokens);

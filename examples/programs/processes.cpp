@@ -71,15 +71,14 @@ void for_each_message(std::span<Byte> text, const Transfer& transfer) {
 
 nn::Communicator& processes() {
   static nn::OneProcess alone;
-  return launch != nullptr ? launch->processes() : alone;
+  return launch != nullptr ? *launch->processes : alone;
 }
 
 int default_threads() {
   if (processes().size() == 1) return 0;
   // By default the library computes on one thread while other programs use the processors; a number
   // is taken as it is.
-  const int share = launch->threads();
-  return share == thread_count() ? 0 : share;
+  return launch->threads == thread_count() ? 0 : launch->threads;
 }
 
 std::string from_first(const std::function<std::string()>& read) {
@@ -131,7 +130,7 @@ std::string gather_in_order(std::string mine) {
 }
 
 ProcessesScope::ProcessesScope() : launch_(join_launch()) {
-  launch = launch_.get();
+  launch = &launch_;
   if (processes().rank() > 0) silence_standard_output();
 }
 

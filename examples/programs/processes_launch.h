@@ -3,6 +3,7 @@
 // include processes.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,31 +12,27 @@
 namespace tessera::examples {
 
 /// The processes that a launcher has started, while they run.
-class Launch {
- public:
-  virtual ~Launch() = default;
-  virtual nn::Communicator& processes() = 0;
-  /// This process's share of its host's cores; 0: the library's default.
-  virtual int threads() const = 0;
-  /// Ends all processes, at once.
-  [[noreturn]] virtual void end_all(int code) = 0;
+struct Launch {
+  std::shared_ptr<void> session;  // while it lives
+  nn::Communicator* processes;
+  int threads;  // this process's share of its host's cores; 0: the library's default
+  std::function<void(int code)> end_all;  // all processes, at once
 };
 
 /// Joins the others. **Errors**: there are others, and this program cannot.
-std::unique_ptr<Launch> join_launch();
+Launch join_launch();
 
 /// While one is in scope, which is the whole of a program, processes() are those of the launcher, and
-/// standard output of all but rank 0 goes nowhere.
+/// standard output of all but rank 0 goes nowhere. **Errors**: as join_launch.
 class ProcessesScope {
  public:
-  /// **Errors**: as join_launch.
   ProcessesScope();
   ~ProcessesScope();
   ProcessesScope(const ProcessesScope&) = delete;
   ProcessesScope& operator=(const ProcessesScope&) = delete;
 
  private:
-  std::unique_ptr<Launch> launch_;
+  Launch launch_;
 };
 
 /// Refuses processes that are not one program of one version on one kind of instruction set, or that

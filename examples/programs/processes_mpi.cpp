@@ -4,22 +4,10 @@
 
 namespace tessera::examples {
 
-namespace {
-
-class MpiLaunch final : public Launch {
- public:
-  nn::Communicator& processes() override { return session_.processes(); }
-  int threads() const override { return session_.threads(); }
-  void end_all(int code) override { session_.end_all(code); }
-
- private:
-  mpi::Session session_;
-};
-
-}  // namespace
-
-std::unique_ptr<Launch> join_launch() {
-  return std::make_unique<MpiLaunch>();
+Launch join_launch() {
+  const auto session = std::make_shared<mpi::Session>();
+  return {session, &session->processes(), session->threads(),
+          [session](int code) { session->end_all(code); }};
 }
 
 }  // namespace tessera::examples

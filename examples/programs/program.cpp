@@ -67,19 +67,23 @@ void Program::add_common_options() {
       saves_models ? "replace the model in --save and the checkpoint in --checkpoint"
                    : "replace the checkpoint in --save");
   add("--resume", options.resume, "folder of the checkpoint to continue from");
-  add_output("--log", options.log, "CSV file for one line of numbers per step", Output::kInPlace);
+  add_output("--log", options.log, "CSV file for one line of numbers per step", FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
-  files_.add_checkpoint(save_flag_, options.save, kCheckpointFile);
-  files_.add_checkpoint("--resume", options.resume, kCheckpointFile);
+  const auto checkpoint = [](const std::string& folder) {
+    return [&folder] {
+      return NamedFiles::Paths{folder.empty() ? std::filesystem::path() : checkpoint_in(folder)};
+    };
+  };
+  files_.add(save_flag_, FileUse::kCheckpoint, checkpoint(options.save));
+  files_.add("--resume", FileUse::kCheckpoint, checkpoint(options.resume));
 }
 
 /// Locks the folder that this call saves to, if its checkpoint is the one to be loaded.
 void Program::lock_folder(const std::filesystem::path& checkpoint) {
   const std::string& folder = options.save.empty() ? options.resume : options.save;
   std::error_code error;
-  const std::filesystem::path saved = std::filesystem::path(folder) / kCheckpointFile;
-  if (!std::filesystem::equivalent(saved, checkpoint, error)) return;
+  if (!std::filesystem::equivalent(checkpoint_in(folder), checkpoint, error)) return;
   lock = lock_of_checkpoints(folder, kCheckpointFile);
 }
 
@@ -93,7 +97,7 @@ void Program::parsed() {
 }
 
 void Program::resume() {
-  const std::filesystem::path file = std::filesystem::path(options.resume) / kCheckpointFile;
+  const std::filesystem::path file = checkpoint_in(options.resume);
   from_first([&] {  // all processes get its errors
     if (trains_()) lock_folder(file);
     return std::string();

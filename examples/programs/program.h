@@ -51,6 +51,9 @@ struct TrainingOptions {
 
 /// The file in the folders that --save and --resume name.
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+inline std::filesystem::path checkpoint_in(const std::string& folder) {
+  return std::filesystem::path(folder) / kCheckpointFile;
+}
 
 /// What a program trains: a model whose sizes are options, and which its checkpoint holds (--save),
 /// or one from a folder, saved as a folder, with checkpoints on request (--checkpoint).

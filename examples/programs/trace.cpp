@@ -58,42 +58,6 @@ std::vector<std::string> cells_of(const TraceStep& step) {
   return {step.name, step.shape, number_text(step.mean), number_text(step.deviation), first};
 }
 
-/// |a - b|, 0 if both are equal or NaN.
-double distance(double a, double b) {
-  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
-  return std::abs(a - b);
-}
-
-TraceDifference difference(std::size_t step, std::string what, double a, double b,
-                           const Tolerance& tolerance) {
-  return {.step = step,
-          .what = std::move(what),
-          .a = a,
-          .b = b,
-          .by = distance(a, b),
-          .allowed = tolerance.atol + (std::isfinite(b) ? tolerance.rtol * std::abs(b) : 0)};
-}
-
-/// Whether `x` is closer to the tolerance than `y`, or further beyond it.
-bool is_further(const TraceDifference& x, const TraceDifference& y) {
-  if (x.parts() != y.parts()) return x.parts();
-  return x.by * y.allowed > y.by * x.allowed || (x.by > y.by && x.allowed == y.allowed);
-}
-
-/// The number of a step that differs most.
-TraceDifference furthest(std::size_t i, const TraceStep& a, const TraceStep& b,
-                         const Tolerance& tolerance) {
-  TraceDifference most = difference(i, "mean", a.mean, b.mean, tolerance);
-  const auto look = [&](TraceDifference next) {
-    if (is_further(next, most)) most = std::move(next);
-  };
-  look(difference(i, "deviation", a.deviation, b.deviation, tolerance));
-  for (std::size_t n = 0; n < a.first.size(); ++n) {
-    look(difference(i, "first value " + std::to_string(n), a.first[n], b.first[n], tolerance));
-  }
-  return most;
-}
-
 }  // namespace
 
 std::string trace_number(double value) {
@@ -163,32 +127,6 @@ Trace read_trace(const std::string& file) {
   }
   if (trace.empty()) fail_file(file, "must have a step of a trace, got none");
   return trace;
-}
-
-TraceDifference compare(const std::string& a_file, const Trace& a, const std::string& b_file,
-                        const Trace& b, const Tolerance& tolerance) {
-  TraceDifference most = difference(0, "mean", a[0].mean, a[0].mean, tolerance);
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    if (i >= a.size() || i >= b.size()) {
-      const bool a_ends = i >= a.size();
-      fail_file(a_ends ? a_file : b_file, "step ", i + 1, ": must be ",
-                printable((a_ends ? b : a)[i].name), " as in ", a_ends ? b_file : a_file,
-                ", got the end of the file");
-    }
-    if (a[i].name != b[i].name) {
-      fail_file(b_file, "step ", i + 1, ": must be ", printable(a[i].name), " as in ", a_file,
-                ", got ", printable(b[i].name));
-    }
-    if (a[i].shape != b[i].shape || a[i].first.size() != b[i].first.size()) {
-      fail_file(b_file, "step ", i + 1, ": ", printable(a[i].name), " must have the shape ",
-                printable(a[i].shape), " and ", a[i].first.size(), " first values as in ", a_file,
-                ", got ", printable(b[i].shape), " and ", b[i].first.size());
-    }
-    TraceDifference next = furthest(i, a[i], b[i], tolerance);
-    if (next.parts()) return next;
-    if (is_further(next, most)) most = std::move(next);
-  }
-  return most;
 }
 
 }  // namespace tessera::examples

@@ -9,7 +9,6 @@
 // trace_encoder.py writes the same from PyTorch.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,29 +37,5 @@ std::string trace_number(double value);
 void write_trace(const std::string& file, const Trace& trace);
 /// **Errors**: a line that is not a step; no line at all. The message names file and line.
 Trace read_trace(const std::string& file);
-
-/// How far a number of one trace may be from the other's: |a - b| <= atol + rtol |b|.
-struct Tolerance {
-  double atol = 0;
-  double rtol = 0;
-};
-
-/// One number of two traces.
-struct TraceDifference {
-  std::size_t step = 0;
-  std::string what;  // "mean", "first value 3"
-  double a = 0;
-  double b = 0;
-  double by = 0;       // |a - b|, 0 where both are NaN or the same infinity
-  double allowed = 0;  // by the tolerance
-  bool parts() const { return by != 0 && !(by <= allowed); }
-};
-
-/// The first step in which a number exceeds the tolerance, with the number that exceeds it most;
-/// if there is none, the number of all steps that is nearest to the tolerance.
-/// **Errors**: std::runtime_error for steps of different names or shapes, before any that differs; the
-/// message names both files.
-TraceDifference compare(const std::string& a_file, const Trace& a, const std::string& b_file,
-                        const Trace& b, const Tolerance& tolerance);
 
 }  // namespace tessera::examples

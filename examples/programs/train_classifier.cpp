@@ -5,28 +5,32 @@
 //
 // A line of a file is a label, a tab and the text. Options: --help.
 #include <iostream>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "examples/programs/attention_file.h"
-#include "examples/programs/classifier_answers.h"
-#include "examples/programs/classifier_data.h"
 #include "examples/programs/confusion.h"
 #include "examples/programs/named_tokenizer.h"
 #include "examples/programs/plan.h"
 #include "examples/programs/same_files.h"
+#include "examples/programs/shared_lines.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
+#include "models/text/labelled_text.h"
+#include "models/text/text_file.h"
+#include "models/text/tokenizers.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/ops/ops.h"
 
 namespace {
 
 using namespace tessera;
-using examples::Names;
 
 struct ClassifierOptions {
   std::string train;
@@ -43,6 +47,30 @@ struct ClassifierOptions {
   examples::AttentionOptions attention;
 };
 
+/// The vocabulary and the labels of a model: the names of its words and classes.
+struct Names {
+  std::unique_ptr<text::Tokenizer> words;
+  std::vector<std::string> labels;
+};
+
+/// The notes of a checkpoint from which names_from makes the names again.
+nn::Checkpoint notes_of(const Names& names) {
+  nn::Checkpoint notes;
+  notes.set("vocabulary", names.words->to_text());
+  std::string labels;
+  for (const std::string& label : names.labels) labels += label + '\n';
+  notes.set("labels", labels);
+  return notes;
+}
+
+/// **Errors**: std::runtime_error with the checkpoint's file: it has no names.
+Names names_from(const nn::Checkpoint& checkpoint) {
+  Names names{text::tokenizer_from_text(checkpoint.text("vocabulary"), checkpoint.file),
+              text::split_lines(checkpoint.text("labels"))};
+  if (names.labels.empty()) fail_file(checkpoint.file, "value 'labels' must not be empty");
+  return names;
+}
+
 /// The words of the lines to learn from, and the classes of these and the held-out ones.
 Names names_of(const std::vector<text::LabelledText>& lines,
                const std::vector<text::LabelledText>& all_lines, const ClassifierOptions& options) {
@@ -53,6 +81,24 @@ Names names_of(const std::vector<text::LabelledText>& lines,
   const text::VocabularyOptions limits = {.min_count = options.min_count,
                                           .max_size = options.vocabulary};
   return {examples::named_tokenizer(options.tokenizer, texts, limits), std::move(labels)};
+}
+
+/// The numbers of a text's words, after [CLS].
+std::vector<index_t> encode(const Names& names, const std::string& text, index_t max_words) {
+  return names.words->encode(text, {.max_length = max_words + 1}).ids;
+}
+
+/// The examples of a file's lines. **Errors**: std::runtime_error with the file's line: a label
+/// without a name.
+std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
+                                       const std::string& file, const Names& names,
+                                       index_t max_words) {
+  const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
+  std::vector<text::Example> examples;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    examples.push_back({encode(names, lines[i].text, max_words), labels[i]});
+  }
+  return examples;
 }
 
 /// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
@@ -67,13 +113,12 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
                                       const ClassifierOptions& c) {
   const examples::TrainingOptions& o = program.options;
   const index_t classes = std::ssize(names.labels);
-  examples::Plan plan =
-      examples::plan_of(program, names.words->size(), str_cat("--min-count ", c.min_count));
-  plan.push_back({"classifier.weight", {classes, o.width}, {str_cat("--width ", o.width)}});
-  plan.push_back({"embeddings.position_embeddings.weight",
-                  {c.max_words + 1, o.width},
-                  {str_cat("--max-words ", c.max_words), str_cat("--width ", o.width)}});
-  examples::check_plan(program, plan, !c.train.empty());
+  const std::string width = str_cat("--width ", o.width);
+  examples::Plan plan(program, names.words->size(), str_cat("--min-count ", c.min_count));
+  plan.add("classifier.weight", {classes, o.width}, {width});
+  plan.add("embeddings.position_embeddings.weight", {c.max_words + 1, o.width},
+           {str_cat("--max-words ", c.max_words), width});
+  plan.check(!c.train.empty());
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
   tokens.positions = models::Positions::kLearned;  // as BERT's, with its norm
@@ -104,12 +149,19 @@ struct Files {
   std::vector<text::Example> train, valid, test;
 };
 
+examples::Confusion confusion_of(const models::SequenceClassifier& model, const Names& names,
+                                 std::span<const text::Example> lines) {
+  return examples::confusion_of(lines, std::ssize(names.labels), {}, [&](const text::Batch& batch) {
+    return model({batch.ids, batch.lengths});
+  });
+}
+
 /// Tells --report how the trained model answers.
 void report(examples::Training& training, const models::SequenceClassifier& model,
             const Names& names, const Files& files) {
   const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
     if (examples.empty()) return;
-    training.report(examples::confusion_of(model, examples).for_page(title, names.labels));
+    training.report(confusion_of(model, names, examples).for_page(title, names.labels));
   };
   count(files.valid, "Held-out lines");
   count(files.test, "Lines of --test");
@@ -122,21 +174,21 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
             << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
   if (!files.valid.empty()) std::cout << "; " << files.valid.size() << " lines are held out";
   std::cout << std::endl;
-  examples::Lesson lesson = {.train = {text::lengths_of(files.train),
-                                       [&](std::span<const index_t> chosen) {
-                                         return training_loss_of(
-                                             model, c, names.words->special(),
-                                             text::make_batch(files.train, chosen));
-                                       }},
-                             .digest = examples::digest_of(files.train),
-                             .notes = examples::notes_of(names)};
+  examples::TrainingTask task = {.train = {text::lengths_of(files.train),
+                                           [&](std::span<const index_t> chosen) {
+                                             return training_loss_of(
+                                                 model, c, names.words->special(),
+                                                 text::make_batch(files.train, chosen));
+                                           }},
+                                 .digest = examples::digest_of(files.train),
+                                 .notes = notes_of(names)};
   if (!files.valid.empty()) {
-    lesson.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
-                         return loss_of(model, text::make_batch(files.valid, chosen));
-                       }};
-    lesson.digest ^= examples::digest_of(files.valid) * 3;
+    task.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
+                       return loss_of(model, text::make_batch(files.valid, chosen));
+                     }};
+    task.digest ^= examples::digest_of(files.valid) * 3;
   }
-  examples::Training training(program, model, std::move(lesson));
+  examples::Training training(program, model, std::move(task));
   if (!training.run()) return false;
   training.take_trained(model);
   nn::eval(model);
@@ -151,6 +203,47 @@ std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
   if (!o.valid.empty()) return text::read_labelled_lines(o.valid);
   if (o.valid_share > 0) return examples::hold_out(program, lines);
   return {};
+}
+
+/// Prints the confusion matrix, and the accuracy as the last line.
+void test(const models::SequenceClassifier& model, const Names& names,
+          const std::vector<text::Example>& lines) {
+  const examples::Confusion counts = confusion_of(model, names, lines);
+  std::cout << '\n';
+  counts.print(std::cout, names.labels);
+  std::cout << '\n';
+  std::cout << "test macro F1 " << examples::fixed(counts.macro_f1(), 4) << "\ntest accuracy "
+            << examples::fixed(counts.accuracy(), 4) << std::endl;
+}
+
+/// The class of one text and, if they are wanted, the probabilities of all, a tab in front of each.
+std::string answer(const models::SequenceClassifier& model, const Names& names,
+                   const std::string& line, const ClassifierOptions& c) {
+  const Tensor scores = model(from_vector(encode(names, line, c.max_words)).unsqueeze(0));
+  std::string text = names.labels[static_cast<std::size_t>(argmax(scores, {-1}).item<index_t>())];
+  if (!c.probabilities) return text;
+  for (const double p : softmax(scores).flatten().to(kFloat64).to_vector<double>()) {
+    text += '\t' + examples::fixed(p, 4);
+  }
+  return text;
+}
+
+/// Prints each line of standard input, of which there may be none, with the model's answer in front.
+void predict(const models::SequenceClassifier& model, const Names& names,
+             const ClassifierOptions& c) {
+  if (c.probabilities) {
+    std::cout << "class";
+    for (const std::string& label : names.labels) std::cout << '\t' << label;
+    std::cout << "\ttext" << std::endl;
+  }
+  std::string input = examples::standard_input();
+  if (!input.empty()) input = text::clean_text(std::move(input), examples::input_name(""));
+  const std::vector<std::string> lines = text::split_lines(input);
+  examples::print_share([&](std::ostream& out) {
+    for (const std::string& line : examples::own_share(lines).items) {
+      out << answer(model, names, line, c) << '\t' << line << '\n';
+    }
+  });
 }
 
 /// Throws unless the options fit each other.
@@ -177,27 +270,26 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   std::vector<text::LabelledText> valid_lines;
   if (!c.train.empty()) valid_lines = valid_lines_of(program, lines);
   const Names names =
-      program.resumed ? examples::names_from(*program.resumed) : names_of(lines, all_lines, c);
+      program.resumed ? names_from(*program.resumed) : names_of(lines, all_lines, c);
   Files files;
   if (program.resumed) examples::require_same_files(program.resumed->file);
   if (!c.test.empty()) {
     examples::require_same_files(c.test);
-    files.test =
-        examples::examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
+    files.test = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);
   const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
-  files.train = examples::examples_of(lines, c.train, names, c.max_words);
-  files.valid = examples::examples_of(valid_lines, program.options.valid, names, c.max_words);
+  files.train = examples_of(lines, c.train, names, c.max_words);
+  files.valid = examples_of(valid_lines, program.options.valid, names, c.max_words);
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
   } else if (!train(program, c, names, files, model)) {
     return;
   }
   nn::eval(model);
-  if (c.predict) examples::predict(model, names, {c.max_words, c.probabilities});
-  if (!files.test.empty()) examples::test(model, files.test, names.labels);
+  if (c.predict) predict(model, names, c);
+  if (!files.test.empty()) test(model, names, files.test);
   const auto& shown = !files.test.empty()    ? files.test
                       : !files.valid.empty() ? files.valid
                                              : files.train;

@@ -203,7 +203,7 @@ std::string blanked(const Text& text, const std::string& tokenizer) {
 
 /// Trains to the end; false if it was stopped before.
 bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
-  examples::Lesson lesson = {
+  examples::TrainingTask task = {
       .train = {text::lengths_of(text.train),
                 [&](std::span<const index_t> chosen) {
                   return loss_of(model, text, text.train, chosen);
@@ -216,8 +216,8 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
         return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
                "  held-out bits " + examples::fixed(bits(report.evaluation->totals.mean()), 3);
       }};
-  lesson.notes.set("vocabulary", text.tokenizer->to_text());
-  return examples::Training(program, model, std::move(lesson)).run();
+  task.notes.set("vocabulary", text.tokenizer->to_text());
+  return examples::Training(program, model, std::move(task)).run();
 }
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
@@ -226,11 +226,10 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
   encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
   manual_seed(program.options.seed);
   const index_t words = text.tokenizer->size();
-  examples::Plan plan = examples::plan_of(program, words, str_cat("--vocabulary ", c.vocabulary));
+  examples::Plan plan(program, words, str_cat("--vocabulary ", c.vocabulary));
   const index_t width = program.options.width;
-  plan.push_back(
-      {"cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)}});
-  examples::check_plan(program, plan);
+  plan.add("cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)});
+  plan.check();
   examples::check_positions(program, "--length", c.length);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);
   tokens.max_tokens = c.length;

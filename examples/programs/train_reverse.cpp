@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   examples::add_attention_options(program, attention);
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
-    examples::check_plan(program, examples::plan_of(program, kLetters));
+    examples::Plan(program, kLetters).check();
     examples::check_positions(program, "--length", length);
     models::TokenEncoderOptions tokens = examples::token_encoder_options(o, kLetters);
     tokens.max_tokens = length;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -101,32 +102,37 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
       .dropout = options.dropout};
 }
 
-Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson)
-    : options_(program.options),
-      save_flag_(program.save_flag()),
-      attention_(program.file("--attention")),
+std::string said(const nn::LossTotals& totals, bool has_accuracy) {
+  if (!has_accuracy) return "error " + fixed(std::sqrt(totals.mean()), 4);
+  return "loss " + fixed(totals.mean(), 4) + "  accuracy " + fixed(totals.accuracy(), 4);
+}
+
+Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups,
+                   TrainingTask task)
+    : program_(program),
+      options_(program.options),
       base_(program.settings()),
-      lesson_(std::move(lesson)),
+      task_(std::move(task)),
       optimizer_(std::move(groups),
                  {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}) {
-  base_.set("digest", lesson_.digest);
-  for (const auto& [name, value] : lesson_.notes.values) base_.set(name, value);
-  check_processes(program);
+  base_.set("digest", task_.digest);
+  for (const auto& [name, value] : task_.notes.values) base_.set(name, value);
+  check_processes();
 }
 
 /// Refuses processes that are too many, or have read other things than rank 0. Their options are the
 /// same by now; the trainer compares weights.
-void Training::check_processes(const Program& program) const {
+void Training::check_processes() const {
   const index_t size = processes().size();
   const std::string cure =
-      program.resumed
+      program_.resumed
           ? "; the run started with these shards, use fewer processes"
           : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
-  require(size <= options_.shards, program.name().c_str(), "processes must be at most --shards ",
+  require(size <= options_.shards, program_.name().c_str(), "processes must be at most --shards ",
           options_.shards, ", got ", size, cure);
-  nn::NamedTexts facts = {{"the digest of the examples", str_cat(lesson_.digest)}};
+  nn::NamedTexts facts = {{"the digest of the examples", str_cat(task_.digest)}};
   facts.insert(facts.end(), base_.values.begin(), base_.values.end());
-  nn::require_agreement(processes(), program.name().c_str(), facts);
+  nn::require_agreement(processes(), program_.name().c_str(), facts);
 }
 
 nn::TrainerOptions Training::trainer_options() const {
@@ -138,35 +144,41 @@ nn::TrainerOptions Training::trainer_options() const {
           .warmup = options_.warmup,
           .clip = options_.clip,
           .patience = options_.patience,
-          .best_by = lesson_.best_by,
-          .keep_best = lesson_.keep_best,
+          .best_by = task_.best_by,
+          .keep_best = task_.keep_best,
           .processes = &processes()};
 }
 
-void Training::resume(const Program& program) {
-  if (program.resumed) {
-    if (program.resumed->integer<std::uint64_t>("digest") != lesson_.digest) {
-      fail_file(program.resumed->file, "examples must be those of the run, got different ones");
+/// Continues the run, makes the folder of checkpoints its own, and begins log and report.
+void Training::begin(index_t parameters) {
+  if (program_.resumed) {
+    if (program_.resumed->integer<std::uint64_t>("digest") != task_.digest) {
+      fail_file(program_.resumed->file, "examples must be those of the run, got different ones");
     }
-    trainer_->load_state(*program.resumed);
+    trainer_->load_state(*program_.resumed);
   }
-  if (options_.save.empty()) return;
-  from_first([&] {  // all processes get its errors
-    take_folder(program);
-    return std::string();
-  });
+  if (!options_.save.empty()) {
+    from_first([&] {  // all processes get its errors
+      take_folder();
+      return std::string();
+    });
+  }
+  begin_report(parameters);
 }
 
-/// Makes the folder of checkpoints this run's own. **Errors**: another run writes there, or has saved
-/// there and is not to be overwritten.
-void Training::take_folder(const Program& program) {
-  if (program.lock) return;  // the run goes on there
+/// **Errors**: another run writes in the folder, or has saved there and is not to be overwritten.
+void Training::take_folder() {
+  if (program_.lock) return;  // the run goes on there
   lock_ = lock_of_checkpoints(options_.save, kCheckpointFile);
-  const std::filesystem::path file = std::filesystem::path(options_.save) / kCheckpointFile;
+  if (options_.overwrite || !is_saved()) return;
+  fail_file(checkpoint_in(options_.save).string(),
+            "must not exist, but contains a saved run; continue with --resume ", options_.save,
+            ", or replace it with --overwrite");
+}
+
+bool Training::is_saved() const {
   std::error_code error;
-  if (options_.overwrite || !std::filesystem::exists(file, error)) return;
-  fail_file(file.string(), "must not exist, but contains a saved run; continue with --resume ",
-            options_.save, ", or replace it with --overwrite");
+  return !options_.save.empty() && std::filesystem::exists(checkpoint_in(options_.save), error);
 }
 
 /// What log and report begin with: a header, and the lines up to where this call continues.
@@ -183,15 +195,15 @@ std::string Training::earlier_lines() const {
   return kept.empty() ? std::string(pages::kRunLogHeader) + '\n' : kept;
 }
 
-void Training::begin_report(const Program& program, index_t parameters) {
+void Training::begin_report(index_t parameters) {
   pages::TrainingReport facts;
-  facts.title = program.name();
-  facts.run = str_cat(program.name(), " ", lesson_.digest, " ", options_.seed);
-  facts.options = program.values();
+  facts.title = program_.name();
+  facts.run = str_cat(program_.name(), " ", task_.digest, " ", options_.seed);
+  facts.options = program_.values();
   facts.machine = machine_facts();
   facts.machine.emplace_back("parameters", str_cat(parameters));
-  facts.machine.emplace_back("examples", str_cat(lesson_.train.lengths.size()));
-  facts.machine.emplace_back("held-out examples", str_cat(lesson_.held_out.lengths.size()));
+  facts.machine.emplace_back("examples", str_cat(task_.train.lengths.size()));
+  facts.machine.emplace_back("held-out examples", str_cat(task_.held_out.lengths.size()));
   report_ = Report(options_.report, std::move(facts));
   if (!leaves_traces()) return;
   if (options_.log.empty() && !report_.is_wanted()) return;
@@ -221,7 +233,7 @@ void Training::save() const {
   nn::Checkpoint checkpoint = trainer_->state();  // all give their parts to rank 0
   if (!leaves_traces()) return;
   for (const auto& [name, value] : base_.values) checkpoint.set(name, value);
-  nn::save_checkpoint(std::filesystem::path(options_.save) / kCheckpointFile, checkpoint);
+  nn::save_checkpoint(checkpoint_in(options_.save), checkpoint);
 }
 
 double Training::seconds() const {
@@ -239,12 +251,12 @@ bool Training::run() {
     progress_.line(str_cat("no better for ", options_.patience, " epochs: ended ", where,
                            "; the best was after step ", trainer_->best_step().value_or(0)));
   } else if (end == nn::RunEnd::kStopped) {
-    progress_.line(str_cat("stopped ", where,
-                           options_.save.empty() ? "; nothing is saved without " + save_flag_
-                                                 : "; continue with --resume " + options_.save,
-                           attention_.empty()
-                               ? ""
-                               : "; --attention " + attention_ + " is not written before the end"));
+    const std::string attention = program_.file("--attention");  // which is written after run()
+    progress_.line(str_cat(
+        "stopped ", where,
+        options_.save.empty() ? "; nothing is saved without " + program_.save_flag()
+                              : "; continue with --resume " + options_.save,
+        attention.empty() ? "" : "; --attention " + attention + " is not written before the end"));
   }
   report_.write((end == nn::RunEnd::kStopped ? "stopped " : "finished ") + where, lines_, false);
   if (end != nn::RunEnd::kStopped) return true;
@@ -257,11 +269,8 @@ nn::RunEnd Training::run_trainer(const nn::TrainerHooks& hooks) {
   try {
     return trainer_->run(hooks);
   } catch (const nn::ProcessLost& lost) {
-    const bool is_saved =
-        !options_.save.empty() &&
-        std::filesystem::exists(std::filesystem::path(options_.save) / kCheckpointFile);
-    throw nn::ProcessLost(lost.what() + (is_saved ? "; continue with --resume " + options_.save
-                                                  : "; nothing was saved"));
+    throw nn::ProcessLost(lost.what() + (is_saved() ? "; continue with --resume " + options_.save
+                                                    : "; nothing was saved"));
   }
 }
 
@@ -294,9 +303,9 @@ void Training::after_step(const nn::StepReport& report) {
                             .gradient_norm = report.gradient_norm,
                             .tokens = static_cast<double>(report.length),
                             .seconds = seconds_before_ + seconds()};
-  if (lesson_.has_accuracy) step.accuracy = report.totals.accuracy();
+  if (task_.has_accuracy) step.accuracy = report.totals.accuracy();
   const bool ends_epoch = report.step % trainer_->steps_per_epoch() == 0;
-  if (ends_epoch && !lesson_.held_out.lengths.empty()) {
+  if (ends_epoch && !task_.held_out.lengths.empty()) {
     pending_ = step;  // written with its evaluation
   } else {
     write(step);
@@ -310,7 +319,7 @@ void Training::after_step(const nn::StepReport& report) {
 void Training::after_evaluation(const nn::EvaluationReport& report) {
   if (!pending_) return;  // of a step that an earlier call has written
   pending_->held_out_loss = report.totals.mean();
-  if (lesson_.has_accuracy) pending_->held_out_accuracy = report.totals.accuracy();
+  if (task_.has_accuracy) pending_->held_out_accuracy = report.totals.accuracy();
   write(*pending_);
   pending_.reset();
 }
@@ -331,12 +340,10 @@ std::string Training::standing() const {
 }
 
 void Training::after_epoch(const nn::EpochReport& report) {
-  const auto said = [](const nn::LossTotals& totals) {
-    return "loss " + fixed(totals.mean(), 4) + "  accuracy " + fixed(totals.accuracy(), 4);
-  };
-  std::string summary = lesson_.summary ? lesson_.summary(report) : said(report.totals);
-  if (!lesson_.summary && report.evaluation) {
-    summary += "  held out: " + said(report.evaluation->totals);
+  std::string summary =
+      task_.summary ? task_.summary(report) : said(report.totals, task_.has_accuracy);
+  if (!task_.summary && report.evaluation) {
+    summary += "  held out: " + said(report.evaluation->totals, task_.has_accuracy);
     if (report.evaluation->is_best) summary += ", the best";
   }
   progress_.line(str_cat("epoch ", report.epoch + 1, "/", options_.epochs, "  ", summary, "  ",

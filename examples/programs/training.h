@@ -64,34 +64,39 @@ std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
   return held;
 }
 
-/// The data of a training.
-struct Lesson {
+/// What is trained on, and what is said of it.
+struct TrainingTask {
   nn::Examples train;
   nn::Examples held_out = {};  // evaluated after each epoch
   std::uint64_t digest = 0;    // of all examples: a resumed run must have the same
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
-  bool has_accuracy = true;    // an answer is right or wrong
+  bool has_accuracy = true;    // an answer is right or wrong; otherwise it is a number
   nn::BestBy best_by = nn::BestBy::kLoss;
-  /// The text of the line at the end of an epoch.
+  /// The text of the line at the end of an epoch; as said() if absent.
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
+
+/// What a person is told of losses: their mean and the share of right answers, or the error of
+/// numbers, as a standard deviation.
+std::string said(const nn::LossTotals& totals, bool has_accuracy = true);
 
 /// Training by AdamW, under a learning rate that rises and falls by straight lines.
 class Training {
  public:
-  /// Trains all parameters of `model`; continues from the program's checkpoint, if there is
-  /// one.
+  /// Trains all parameters of `model`; continues from the program's checkpoint, if there is one.
+  /// `program` must live as long as this.
   template <class Model>
-  Training(const Program& program, Model& model, Lesson lesson)
-      : Training(program, model, groups_of(model), std::move(lesson)) {}
+  Training(const Program& program, Model& model, TrainingTask task)
+      : Training(program, model, groups_of(model), std::move(task)) {}
   /// The same for these parameters, which must be all variables of `model`; a group may have a rate
   /// of its own.
   template <class Model>
   Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
-           Lesson lesson)
-      : Training(program, std::move(groups), std::move(lesson)) {
-    begin(program, model);
+           TrainingTask task)
+      : Training(program, std::move(groups), std::move(task)) {
+    trainer_.emplace(model, optimizer_, task_.train, trainer_options(), task_.held_out);
+    begin(nn::parameter_count(model));
   }
 
   /// Trains to the end, or until a signal or max_steps stops it; true if it reached the end.
@@ -110,25 +115,20 @@ class Training {
   void report(pages::ClassCounts classes);
 
  private:
-  Training(const Program& program, std::vector<nn::ParameterGroup> groups, Lesson lesson);
+  Training(const Program& program, std::vector<nn::ParameterGroup> groups, TrainingTask task);
   template <class Model>
   static std::vector<nn::ParameterGroup> groups_of(Model& model) {
     nn::set_requires_grad(model);
     return nn::split_weight_decay(model);
   }
-  template <class Model>
-  void begin(const Program& program, Model& model) {
-    trainer_.emplace(model, optimizer_, lesson_.train, trainer_options(), lesson_.held_out);
-    resume(program);
-    begin_report(program, nn::parameter_count(model));
-  }
 
+  void check_processes() const;
   nn::TrainerOptions trainer_options() const;
-  void resume(const Program& program);
-  void take_folder(const Program& program);
-  void check_processes(const Program& program) const;
+  void begin(index_t parameters);
+  void take_folder();
   void save() const;
-  void begin_report(const Program& program, index_t parameters);
+  bool is_saved() const;
+  void begin_report(index_t parameters);
   std::string earlier_lines() const;
   nn::RunEnd run_or_fail();
   nn::RunEnd run_trainer(const nn::TrainerHooks& hooks);
@@ -140,12 +140,11 @@ class Training {
   void show(double loss);
   double seconds() const;
 
-  TrainingOptions options_;
-  std::string save_flag_;
-  std::string attention_;                // the file of --attention, which is written after run()
+  const Program& program_;
+  const TrainingOptions& options_;       // the program's
   std::shared_ptr<const RunLock> lock_;  // of the folder of checkpoints, unless the program has it
   nn::Checkpoint base_;
-  Lesson lesson_;
+  TrainingTask task_;
   nn::AdamW optimizer_;
   std::optional<nn::Trainer> trainer_;
   Progress progress_;
@@ -159,7 +158,7 @@ class Training {
   std::optional<pages::LoggedStep> pending_;  // its evaluation comes
 };
 
-/// A number that changes with every element of the examples, for Lesson.
+/// A number that changes with every element of the examples, for TrainingTask.
 std::uint64_t digest_of(std::span<const text::Example> examples);
 
 }  // namespace tessera::examples
