@@ -66,7 +66,7 @@ std::vector<std::string> attention_names() {
   return names;
 }
 
-/// Those of attention that no mask changes, as far as all scores fit into memory.
+/// Sizes without masks whose scores fit into memory; a report compares them with `attention`.
 std::vector<std::string> unfused_names() {
   std::vector<std::string> names;
   for (const index_t tokens : {128, 512, 2048}) {

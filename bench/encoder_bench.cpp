@@ -55,23 +55,23 @@ models::EncoderOptions modern_options_of(const EncoderSize& size) {
   return options;
 }
 
+/// The error of y, some sequences of a batch: the definition is the same model in double on these, x.
+double encoder_error(const models::Encoder& encoder, const Tensor& x, const Tensor& y) {
+  models::Encoder exact = encoder;
+  nn::convert(exact, kFloat64);
+  const Tensor expected = exact(x.to(kFloat64)).contiguous();
+  const double* values = expected.data<double>();
+  return sampled_error(
+      y, expected.count(), [&](index_t e) { return values[e]; }, 1e-4);
+}
+
 Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t tokens) {
   models::Encoder encoder(options);
   nn::eval(encoder);
   const Tensor x = randn({batch, tokens, options.width()});
   return {
       [=] { return encoder(x); },
-      // The definition is the same model in double on the first sequence; the others differ from it
-      // by their place in the batch alone.
-      [=](const Tensor& y) {
-        models::Encoder exact = encoder;
-        nn::convert(exact, kFloat64);
-        const Tensor expected = exact(x.slice(0, 0, 1).to(kFloat64)).contiguous();
-        const double* values = expected.data<double>();
-        return sampled_error(
-            y.slice(0, 0, 1), expected.count(), [&](index_t e) { return values[e]; }, 1e-4);
-      },
-  };
+      [=](const Tensor& y) { return encoder_error(encoder, x.slice(0, 0, 1), y.slice(0, 0, 1)); }};
 }
 
 /// Every second sequence of `tokens`, the others of `few`, in one padded batch.
@@ -82,18 +82,9 @@ Case mixed_case(const EncoderSize& size, index_t batch, index_t few, index_t tok
   std::vector<index_t> lengths;
   for (index_t b = 0; b < batch; ++b) lengths.push_back(b % 2 == 0 ? tokens : few);
   const AttentionMask mask = length_mask(lengths);
-  return {
-      [=] { return encoder(x, mask); },
-      [=](const Tensor& y) {
-        models::Encoder exact = encoder;
-        nn::convert(exact, kFloat64);
-        const Tensor expected = exact(x.slice(0, 1, 2).slice(1, 0, few).to(kFloat64)).contiguous();
-        const double* values = expected.data<double>();
-        return sampled_error(
-            y.slice(0, 1, 2).slice(1, 0, few), expected.count(),
-            [&](index_t e) { return values[e]; }, 1e-4);
-      },
-  };
+  const auto second = [=](const Tensor& all) { return all.slice(0, 1, 2).slice(1, 0, few); };
+  return {[=] { return encoder(x, mask); },
+          [=](const Tensor& y) { return encoder_error(encoder, second(x), second(y)); }};
 }
 
 /// The gradient of the first layer's projections, which all the others lead to.

@@ -23,4 +23,14 @@ inline double product_tolerance(index_t k) {
   return 1e-6 * std::sqrt(static_cast<double>(k) + 1) * 4;
 }
 
+/// The largest error of c = a b, of two matrices or of batches of them.
+inline double product_error(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const index_t m = a.size(-2), n = b.size(-1);
+  const auto expected = [&](index_t e) {
+    const auto one = [&](const Tensor& x) { return x.rank() > 2 ? x.select(0, e / (m * n)) : x; };
+    return dot(one(a), one(b), e / n % m, e % n);
+  };
+  return sampled_error(c, 1000, expected, product_tolerance(a.size(-1)));
+}
+
 }  // namespace tessera::bench

@@ -39,7 +39,7 @@ struct Kind {
 /// Errors: std::invalid_argument: there is such a kind by the same library.
 void register_kind(Kind kind);
 
-/// Registers a kind whose cases are steps 0 to `last` of one cost.
+/// Registers a kind whose cases are the steps 0 to `last`, all of one cost.
 void register_ladder(const std::string& name, const std::string& what, const Cost& cost,
                      index_t last, const std::function<Case(index_t step)>& make);
 

@@ -19,7 +19,7 @@ struct Result {
   std::string by;    // "tessera", "openblas", ...
   std::string isa;
   std::string dtype;    // of the operations
-  std::string label;    // what the case says of itself
+  std::string label;    // printed after the figures
   std::string failure;  // why there are no times: an error, or the result was wrong
   index_t threads = 0;
 

@@ -90,7 +90,7 @@ void answer(Options& o) {
   const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
   models::require_max_length("--window", o.window, model.reader.max_length);
   if (o.window > 0) o.answering.window = o.window;
-  examples::CommandProgress progress("windows", 0);
+  examples::CommandProgress progress("windows");
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   const auto own = examples::own_share(questions);
   o.answering.task.name = [&, line = examples::line_name(o.file, own.begin)](index_t number) {

@@ -87,10 +87,10 @@ models::SentenceOptions line_options(const models::SentenceEncoder& model, const
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
   const auto own = examples::own_share(lines);
-  examples::CommandProgress progress("lines", std::ssize(lines));
+  examples::CommandProgress progress("lines");
   models::SentenceOptions how = line_options(model, options);
   how.task.name = examples::line_name(options.model.file, own.begin);
-  how.task.progress = [&progress](index_t done, index_t all) { progress.show_share(done, all); };
+  how.task.progress = [&progress](index_t done, index_t all) { progress.show(done, all); };
   return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
 }
 

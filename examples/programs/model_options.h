@@ -75,7 +75,7 @@ inline models::TextName line_name(const std::string& file, index_t first = 0) {
   };
 }
 
-/// A model of a task and the lines for it, loaded in the order in which errors are told.
+/// A model of a task and its lines. Errors come in the order of the constructor: model, --attention, lines.
 template <class Model>
 struct LineRun {
   template <class Load>
@@ -84,11 +84,11 @@ struct LineRun {
         attention(options.attention, model.model.encode.encoder, options.model),
         lines(input_lines(options.file)),
         own(own_share(lines)),
-        progress("lines", std::ssize(lines)),
+        progress("lines"),
         task{.max_length = options.max_length,
              .batch_size = options.batch_size,
              .special_in_text = !options.plain_text,
-             .progress = [this](index_t done, index_t all) { progress.show_share(done, all); },
+             .progress = [this](index_t done, index_t all) { progress.show(done, all); },
              .name = line_name(options.file, own.begin)} {}
   LineRun(const LineRun&) = delete;
   LineRun& operator=(const LineRun&) = delete;

@@ -100,29 +100,23 @@ void Progress::line(const std::string& text) {
   begun_ = false;
 }
 
-CommandProgress::CommandProgress(std::string what, index_t total)
+CommandProgress::CommandProgress(std::string what)
     : what_(std::move(what)),
-      total_(total),
       line_(STDERR_FILENO),
       terminal_(line_.columns() > 0),
       begun_(Clock::now()),
       shown_(begun_) {}
 
 void CommandProgress::show(index_t done, index_t total) {
-  total_ = total;
-  show(done);
-}
-
-void CommandProgress::show(index_t done) {
   const Clock::time_point now = Clock::now();
   if (!terminal_ || now - shown_ < kDrawInterval || done < 1) return;
   shown_ = now;
   const double seconds = std::chrono::duration<double>(now - begun_).count();
   const double rate = static_cast<double>(done) / seconds;
-  const auto part = static_cast<double>(done) / static_cast<double>(total_);
-  const std::string line = str_cat(done, '/', total_, ' ', what_, "  ", fixed(100 * part, 0),
-                                   " %  ", fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
-                                   clock_time(static_cast<double>(total_ - done) / rate), " left");
+  const auto part = static_cast<double>(done) / static_cast<double>(total);
+  const std::string line = str_cat(done, '/', total, ' ', what_, "  ", fixed(100 * part, 0), " %  ",
+                                   fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+                                   clock_time(static_cast<double>(total - done) / rate), " left");
   line_.draw(line.substr(0, clipped(std::max<index_t>(line_.columns(), 1) - 1)));
 }
 

@@ -251,7 +251,7 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
     result.attention =
         Tensor::empty({std::ssize(encoder.layers), batch, o.heads, tokens, tokens}, x.dtype());
   }
-  examples::CommandProgress progress("sequences", batch);
+  examples::CommandProgress progress("sequences");
   const index_t at_once = o.trace.empty() ? kSequencesAtOnce : std::max<index_t>(batch, 1);
   for (index_t begin = 0; begin < batch; begin += at_once) {
     const index_t end = std::min(begin + at_once, batch);
@@ -268,7 +268,7 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
     } else {
       result.output.slice(0, begin, end).copy_from(encoder(inputs));
     }
-    progress.show(end);
+    progress.show(end, batch);
   }
   return result;
 }

@@ -81,7 +81,7 @@ void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vect
                                        .max_length = o.max_length,
                                        .cut = tokenizer.settings().cut,
                                        .special_in_text = !o.plain_text};
-  examples::CommandProgress progress("lines", std::ssize(all));
+  examples::CommandProgress progress("lines");
   for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
     const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
     const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
@@ -92,7 +92,7 @@ void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vect
         print_table(out, tokenizer, encoding);
       }
     }
-    progress.show_share(static_cast<index_t>(begin + count), std::ssize(texts));
+    progress.show(static_cast<index_t>(begin + count), std::ssize(texts));
   }
 }
 

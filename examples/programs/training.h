@@ -64,7 +64,7 @@ std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
   return held;
 }
 
-/// What is trained on, and what is said of it.
+/// The data of a training, and how its progress is reported.
 struct TrainingTask {
   nn::Examples train;
   nn::Examples held_out = {};  // evaluated after each epoch
@@ -77,8 +77,8 @@ struct TrainingTask {
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
 
-/// What a person is told of losses: their mean and the share of right answers, or the error of
-/// numbers, as a standard deviation.
+/// Losses as text: their mean and the share of right answers, or, without answers that are right or
+/// wrong, the error as a standard deviation.
 std::string said(const nn::LossTotals& totals, bool has_accuracy = true);
 
 /// Training by AdamW, under a learning rate that rises and falls by straight lines.
