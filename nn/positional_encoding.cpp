@@ -34,9 +34,7 @@ Buffer table_for(const PositionalEncodingOptions& options) {
   constexpr const char* kOp = "PositionalEncoding";
   check_sizes(kOp, options.max_tokens, options.d_model);
   detail::require_finite(kOp, "input_scale", options.input_scale);
-  require_enum(kOp, "exponent", options.exponent, PositionExponent::kColumnDoubled);
-  return Buffer(
-      sinusoidal_positions(options.max_tokens, options.d_model, options.exponent, kFloat64));
+  return Buffer(sinusoidal_positions(options.max_tokens, options.d_model, kFloat64));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace tessera::nn {
 struct PositionalEncodingOptions {
   index_t d_model;
   index_t max_tokens = 512;
-  PositionExponent exponent = PositionExponent::kVaswani;
   double input_scale = 1;  // embeddings are multiplied by it first; the paper uses sqrt(d_model)
   double dropout = 0;
 };

@@ -12,6 +12,7 @@
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.2.1, 3.4 and 3.5.
 #include <cmath>
 #include <iostream>
+#include <vector>
 
 #include "examples/course/example.h"
 #include "nn/positional_encoding.h"
@@ -27,21 +28,32 @@ namespace {
 
 constexpr index_t kWidth = 512;  // d_model of the paper
 
+/// The classic slip: a loop over the even columns i that still writes 2i, where the paper's i
+/// counts pairs. Its clocks slow down twice as fast, so half of the columns hardly move.
+Tensor slipped_positions(index_t positions) {
+  std::vector<double> table;
+  for (index_t pos = 0; pos < positions; ++pos) {
+    for (index_t i = 0; i < kWidth; i += 2) {
+      const double e = 2 * static_cast<double>(i) / static_cast<double>(kWidth);
+      const double angle = static_cast<double>(pos) / std::pow(10000.0, e);
+      table.insert(table.end(), {std::sin(angle), std::cos(angle)});
+    }
+  }
+  return from_vector(table, {positions, kWidth});
+}
+
 /// Attention alone does not see the order of its tokens, so each position adds a pattern of its
 /// own. Every pair of columns is the hand of a clock, sin and cos of pos / 10000^e, and each clock
 /// is slower than the one before it.
 void add_positions() {
   std::cout << "Positional encoding: 11 positions, d_model=512\n";
-  // The classic slip: a loop over the even columns i that still writes 2i, where the paper's i
-  // counts pairs. Its clocks slow down twice as fast, so half of the columns hardly move.
-  const Tensor positions =
-      sinusoidal_positions(11, kWidth, PositionExponent::kPairDoubled, kFloat64);
+  const Tensor positions = slipped_positions(11);
   std::cout << to_string(positions, {.suppress = true}) << "\n\n";
 
   // The input embeddings carry meaning, these carry place; both are compared by the cosine of the
   // angle between vectors. Neighbours look alike, and less so the further apart, more clearly with
   // the paper's own exponent, whose clocks all move.
-  const Tensor paper = sinusoidal_positions(11, kWidth, PositionExponent::kVaswani, kFloat64);
+  const Tensor paper = sinusoidal_positions(11, kWidth, kFloat64);
   std::cout << "Cosine similarity of position 2 to each of the 11\n"
             << cosine_similarity(positions.slice(0, 2, 3), positions) << '\n'
             << "and with the paper's exponent\n"
@@ -55,9 +67,8 @@ void add_positions() {
   const Tensor sum = y * std::sqrt(512.0) + positions.slice(0, 0, 3);
   std::cout << "Scaled by sqrt(d_model), plus positions 0, 1 and 2\n" << sum << "\n\n";
 
-  const nn::PositionalEncoding module({.d_model = kWidth,
-                                       .exponent = PositionExponent::kPairDoubled,
-                                       .input_scale = std::sqrt(512.0)});
+  nn::PositionalEncoding module({.d_model = kWidth, .input_scale = std::sqrt(512.0)});
+  module.table = nn::Buffer(positions);  // otherwise the paper's
   std::cout << "The same by nn::PositionalEncoding\n" << module(y) << "\n\n";
 }
 

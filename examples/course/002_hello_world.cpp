@@ -10,6 +10,7 @@
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.2.1, 3.2.2 and 3.5.
 #include <cmath>
 #include <iostream>
+#include <vector>
 
 #include "examples/course/example.h"
 #include "nn/positional_encoding.h"
@@ -49,6 +50,20 @@ Tensor run(const char* name, const Head& head, const Tensor& e) {
   return output;
 }
 
+/// This variant loops over all columns i and writes 2i in the exponent, so that the cosine in
+/// column 1 has a frequency of its own, 1/100; in the paper it shares that of the sine in column 0.
+Tensor column_positions(index_t positions, index_t width) {
+  std::vector<double> table;
+  for (index_t pos = 0; pos < positions; ++pos) {
+    for (index_t i = 0; i < width; ++i) {
+      const double e = 2 * static_cast<double>(i) / static_cast<double>(width);
+      const double angle = static_cast<double>(pos) / std::pow(10000.0, e);
+      table.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return from_vector(table, {positions, width});
+}
+
 /// Both heads, then the same by the library's own modules.
 void attend() {
   // The paper's vectors have 512 dimensions, these have 4, and are written down rather than
@@ -57,10 +72,7 @@ void attend() {
                                {2, 3, 4, 5}},  // World
                               kFloat64);
 
-  // This variant loops over all columns i and writes 2i in the exponent, so that the cosine in
-  // column 1 has a frequency of its own, 1/100; in the paper it shares that of the sine in column
-  // 0.
-  const Tensor positions = sinusoidal_positions(2, 4, PositionExponent::kColumnDoubled, kFloat64);
+  const Tensor positions = column_positions(2, 4);
   std::cout << "Positional encodings\n" << repr(positions, kPlain) << "\n\n";
 
   const Tensor e = words + positions;
@@ -68,7 +80,8 @@ void attend() {
   std::cout << "Positional encodings:\n" << to_string(positions, kPlain) << "\n\n";
   std::cout << "E after adding:\n" << to_string(e, kPlain) << "\n\n";
 
-  const nn::PositionalEncoding module({.d_model = 4, .exponent = PositionExponent::kColumnDoubled});
+  nn::PositionalEncoding module({.d_model = 4});
+  module.table = nn::Buffer(positions);  // otherwise the paper's
   std::cout << "The same by nn::PositionalEncoding:\n"
             << to_string(module(words), kPlain) << "\n\n";
 

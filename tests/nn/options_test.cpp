@@ -45,11 +45,6 @@ TEST(Options, AnUnknownEnumValueIsAnError) {
     }));
     EXPECT_TRUE(throws("Norm", {not_an_enumerator("kind", value)},
                        [&] { Norm({.width = 2, .kind = static_cast<NormKind>(value)}); }));
-    EXPECT_TRUE(throws("PositionalEncoding", {not_an_enumerator("exponent", value)}, [&] {
-      PositionalEncoding({.d_model = 2, .exponent = static_cast<PositionExponent>(value)});
-    }));
-    EXPECT_TRUE(throws("sinusoidal_positions", {not_an_enumerator("exponent", value)},
-                       [&] { sinusoidal_positions(2, 2, static_cast<PositionExponent>(value)); }));
     Linear linear(2, 2);
     EXPECT_TRUE(throws("freeze", {not_an_enumerator("format", value)},
                        [&] { freeze(linear, static_cast<WeightFormat>(value)); }));

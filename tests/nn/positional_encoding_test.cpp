@@ -19,8 +19,7 @@ TEST(SinusoidalPositions, AreVaswanis) {
       const double angle = static_cast<double>(at[0]) * frequency;
       return at[1] % 2 == 0 ? std::sin(angle) : std::cos(angle);
     });
-    EXPECT_TRUE(
-        near(sinusoidal_positions(40, width, PositionExponent::kVaswani, kFloat64), want, 0, 1e-13))
+    EXPECT_TRUE(near(sinusoidal_positions(40, width, kFloat64), want, 0, 1e-13))
         << "width " << width;
     const Tensor narrow = sinusoidal_positions(40, width);
     EXPECT_EQ(narrow.dtype(), kFloat32);
@@ -28,17 +27,10 @@ TEST(SinusoidalPositions, AreVaswanis) {
   }
 }
 
-TEST(SinusoidalPositions, OtherExponents) {
-  // Rows 1 of width 4, written out.
-  const auto row = [](PositionExponent exponent) {
-    return sinusoidal_positions(2, 4, exponent, kFloat64).select(0, 1);
-  };
-  EXPECT_TRUE(near(row(PositionExponent::kVaswani),
+TEST(SinusoidalPositions, ShareAFrequencyInPairs) {
+  // Row 1 of width 4, written out.
+  EXPECT_TRUE(near(sinusoidal_positions(2, 4, kFloat64).select(0, 1),
                    {{4}, {std::sin(1), std::cos(1), std::sin(0.01), std::cos(0.01)}}, 1e-15));
-  EXPECT_TRUE(near(row(PositionExponent::kPairDoubled),
-                   {{4}, {std::sin(1), std::cos(1), std::sin(1e-4), std::cos(1e-4)}}, 1e-15));
-  EXPECT_TRUE(near(row(PositionExponent::kColumnDoubled),
-                   {{4}, {std::sin(1), std::cos(0.01), std::sin(1e-4), std::cos(1e-6)}}, 1e-15));
 }
 
 TEST(SinusoidalPositions, Sizes) {
@@ -50,7 +42,7 @@ TEST(SinusoidalPositions, Sizes) {
 TEST(PositionalEncoding, AddsTheFirstRows) {
   for (index_t width : {8, 7}) {
     const PositionalEncoding add_positions({.d_model = width, .max_tokens = 20});
-    const Tensor table = sinusoidal_positions(20, width, PositionExponent::kVaswani, kFloat64);
+    const Tensor table = sinusoidal_positions(20, width, kFloat64);
     for (DType dtype : {kFloat32, kFloat64}) {
       for (const Shape& shape : {Shape{5, width}, Shape{2, 20, width}, Shape{2, 3, 1, width}}) {
         const Tensor x = random_tensor(shape, dtype, 4);
@@ -64,12 +56,11 @@ TEST(PositionalEncoding, AddsTheFirstRows) {
 }
 
 TEST(PositionalEncoding, ScalesTheInputFirst) {
-  const PositionalEncoding add_positions(
-      {.d_model = 4, .exponent = PositionExponent::kColumnDoubled, .input_scale = 2});
+  const PositionalEncoding add_positions({.d_model = 4, .input_scale = 2});
   const Tensor got = add_positions(ones({1, 2, 4}, kFloat64));
   const Array want{
       {1, 2, 4},
-      {2, 3, 2, 3, 2 + std::sin(1), 2 + std::cos(0.01), 2 + std::sin(1e-4), 2 + std::cos(1e-6)}};
+      {2, 3, 2, 3, 2 + std::sin(1), 2 + std::cos(1), 2 + std::sin(0.01), 2 + std::cos(0.01)}};
   EXPECT_TRUE(near(got, want, 1e-15));
 }
 

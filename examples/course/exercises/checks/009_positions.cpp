@@ -14,7 +14,7 @@ namespace {
 using examples::to_matrix;
 
 void the_row_moves() {
-  const Tensor table = sinusoidal_positions(60, 8, PositionExponent::kVaswani, kFloat64);
+  const Tensor table = sinusoidal_positions(60, 8, kFloat64);
   const auto row = [&](index_t position) {
     return to_matrix(table.slice(0, position, position + 1));
   };
