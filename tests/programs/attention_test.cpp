@@ -1,27 +1,18 @@
 // --attention of every program that runs an encoder: the page has the tokens that the model reads and
 // the weights with which it computes.
-#include <gtest/gtest.h>
-
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/pages/attention_page.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/io/json.h"
-#include "tensor/io/npy.h"
-#include "tensor/io/safetensors.h"
+#include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
-#include "tests/support/golden.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
-
-std::string golden(const std::string& folder) {
-  return (fs::path(TESSERA_GOLDEN_DIR) / "folders" / folder).string();
-}
 
 /// The data of a page, as text.
 std::string data_text(const std::string& html) {
@@ -38,26 +29,20 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
   write("lines.txt", "the cat sat\nwhere is a [MASK]\n");
   write("masks.txt", "the cat sat on a [MASK]\nwhere is a [MASK]\n");
   write("labels.tsv", "yes\tthe cat\nno\ta mat\nyes\tthe cat sat\nno\ta hat\n");
-  fs::copy(golden("bert"), folder_ / "questions");
-  Safetensors weights = load_safetensors(folder_ / "questions" / "model.safetensors");
-  std::erase_if(weights.tensors, [](const auto& entry) {
-    return entry.first.find("classifier.") != std::string::npos;
-  });
-  save_safetensors(folder_ / "questions" / "model.safetensors", weights.tensors);
-
+  copy_for_questions(folder_ / "questions");
   struct Case {
     std::string program, arguments;
     std::string first_tokens;  // of the first text
     index_t texts;
   };
-  const std::string bert = "--model '" + golden("bert") + "' ";
+  const std::string bert = with_model("bert");
   const std::vector<Case> cases = {
-      {"embed", "--model '" + golden("sentence") + "' lines.txt", "[CLS]the", 2},
+      {"embed", with_model("sentence", "lines.txt"), "[CLS]the", 2},
       {"classify_text", bert + "lines.txt", "[CLS]the", 2},
       {"tag_tokens", bert + "lines.txt", "[CLS]the", 2},
       {"fill_mask", bert + "masks.txt", "[CLS]the", 2},
       {"answer", "--model questions --question 'the cat' lines.txt", "[CLS]the", 1},
-      {"rerank", "--model '" + golden("reranker") + "' --query 'the cat' lines.txt", "", 2},
+      {"rerank", with_model("reranker", "--query 'the cat' lines.txt"), "", 2},
       {"train_reverse", kReverse, "", 1},
       {"train_classifier", kClassifier, "[CLS]a", 2},
       {"train_masked_lm", kMaskedLm + "--fill 'Round _nd'", "[CLS]R", 1},
@@ -88,12 +73,13 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
 TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   write("lines.txt", "the cat sat\n");
   ASSERT_EQ(
-      run("embed", "--model '" + golden("sentence") +
-                       "' --attention a.html --attention-layers 1 --attention-heads 0,1 lines.txt")
+      run("embed",
+          with_model("sentence",
+                     "--attention a.html --attention-layers 1 --attention-heads 0,1 lines.txt"))
           .status,
       0);
   const NoGrad not_recorded;
-  const models::SentenceEncoder model = models::load_sentence_encoder(golden("sentence"));
+  const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
   const text::Encoding read = model.tokens_of("the cat sat");
   pages::AttentionText text;
   for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
@@ -106,12 +92,11 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
 }
 
 TEST_F(AttentionPrograms, AStoppedRunSaysThatItHasNoPage) {
-  const Outcome outcome = run("train_reverse", kReverse + "--attention a.html --max-steps 2");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("stopped after step 2 of 30; nothing is saved without --save; "
-                                "--attention a.html is not written before the end\n"),
-            std::string::npos)
-      << outcome.output;
+  const std::string output =
+      output_of("train_reverse", kReverse + "--attention a.html --max-steps 2");
+  EXPECT_TRUE(contains(output,
+                       "stopped after step 2 of 30; nothing is saved without --save; "
+                       "--attention a.html is not written before the end\n"));
   EXPECT_FALSE(fs::exists(folder_ / "a.html"));
 }
 
@@ -121,7 +106,7 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
   std::string many;
   for (int i = 0; i < 12; ++i) many += "the cat\n";
   write("many.txt", many);
-  const std::string embed = "--model '" + golden("sentence") + "' lines.txt ";
+  const std::string embed = with_model("sentence", "lines.txt ");
   struct Case {
     std::string program, arguments, words;
   };
@@ -133,7 +118,7 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
       {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},
       {"embed", embed + "--attention a.html --attention-heads 0,", "got '0,'"},
       {"embed", embed + "--attention a.html --attention-heads -1", "--attention-heads"},
-      {"embed", "--model '" + golden("static") + "' lines.txt --attention a.html",
+      {"embed", with_model("static", "lines.txt --attention a.html"),
        "must have layers, got static"},
       {"embed", embed + "--attention none/a.html", "none/"},
       {"train_reverse", kReverse + "--layers 0 --attention a.html", "must have layers, got none"},
@@ -141,11 +126,10 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
        "--log must not be another output, got a.html (--attention a.html)"},
       {"train_classifier", kClassifier + "--attention a.html --attention-heads 2", "from 0 to 1"}};
   for (const Case& each : cases) {
-    EXPECT_TRUE(fails(each.program, each.arguments, each.words)) << each.arguments;
+    EXPECT_TRUE(fails(each.program, each.arguments, each.words));
     EXPECT_EQ(contents(folder_ / "a.html"), "old") << each.arguments;
   }
-  ASSERT_EQ(run("embed", "--model '" + golden("sentence") + "' many.txt --attention a.html").status,
-            0);
+  ASSERT_EQ(run("embed", with_model("sentence", "many.txt --attention a.html")).status, 0);
   const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
   EXPECT_EQ(data.at("texts").size(), 8);
   EXPECT_EQ(data.integer("leftOut"), 4);

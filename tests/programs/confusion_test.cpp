@@ -1,16 +1,13 @@
 // The confusion matrix, and the figures that follow from it.
 #include "examples/programs/confusion.h"
 
-#include <gtest/gtest.h>
-
-#include <sstream>
-
 #include "tensor/create.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::examples {
 namespace {
 
+using test::contains;
 using test::throws;
 
 /// Scores (N, C) of which the largest of each row is that of the answer.
@@ -31,9 +28,8 @@ TEST(Confusion, CountsAccuracyAndF1) {
   EXPECT_DOUBLE_EQ(counts.macro_f1(), (0.5 + 0.8 + 0) / 3);
   std::ostringstream table;
   counts.print(table, {"a", "b", "c", "d"});
-  EXPECT_NE(table.str().find("\n     a     1     1     0     0\n     b     0     2     0     0\n"),
-            std::string::npos)
-      << table.str();
+  EXPECT_TRUE(
+      contains(table.str(), "\n     a     1     1     0     0\n     b     0     2     0     0\n"));
 }
 
 TEST(Confusion, RefusesOtherClasses) {

@@ -1,17 +1,11 @@
 // The program embed, on the small sentence encoder of golden/folders.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
+#include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -21,21 +15,21 @@ class Embed : public Programs {
   void SetUp() override {
     Programs::SetUp();
     std::string lines;
-    for (const Json& text : read_json(golden() / "cases.json").at("texts").items()) {
+    for (const Json& text :
+         read_json(golden_folder("sentence") / "cases.json").at("texts").items()) {
       lines += std::string(text.text()) + '\n';
     }
     write("lines.txt", lines);
   }
 
-  static fs::path golden() { return fs::path(TESSERA_GOLDEN_DIR) / "folders" / "sentence"; }
   static std::string with_model(const std::string& arguments) {
-    return "--model '" + golden().string() + "' " + arguments;
+    return test::with_model("sentence", arguments);
   }
 
   /// The largest difference of a file of vectors from a case of the reference.
   double difference(const std::string& file, const std::string& name) const {
     const Tensor got = load_npy(path(file));
-    const Tensor want = load_npz(golden() / "expected.npz").at(name);
+    const Tensor want = load_npz(golden_folder("sentence") / "expected.npz").at(name);
     EXPECT_EQ(got.shape(), want.shape());
     if (got.shape() != want.shape()) return 1;
     const auto a = got.to_vector<float>();
@@ -98,7 +92,7 @@ TEST_F(Embed, FindsTheLinesMostLikeAQuery) {
 
 TEST_F(Embed, NamesTheWeightThatIsNotFinite) {
   const fs::path model = folder_ / "model";
-  fs::copy(golden(), model, fs::copy_options::recursive);
+  fs::copy(golden_folder("sentence"), model, fs::copy_options::recursive);
   auto tensors = load_safetensors(model / "model.safetensors").tensors;
   constexpr index_t kRiver = 51;
   tensors.at("embeddings.word_embeddings.weight").select(0, kRiver).fill(std::nan(""));
@@ -122,18 +116,20 @@ TEST_F(Embed, SaysInOneLineWhatIsWrong) {
   for (int i = 0; i < 101; ++i) many += "cat\n";
   write("many.txt", many);
   write("bad.txt", "cat\n\xff\n");
-  EXPECT_TRUE(fails("embed", "lines.txt", "--model"));
-  EXPECT_TRUE(fails("embed", "--model none lines.txt", "none/config.json"));
-  EXPECT_TRUE(fails("embed", with_model("no.txt"), "no.txt"));
-  EXPECT_TRUE(fails("embed", with_model("bad.txt"), "bad.txt"));
-  EXPECT_TRUE(fails("embed", with_model("many.txt"), "101 lines"));
-  EXPECT_TRUE(fails("embed", with_model("--pooling median lines.txt"), "median"));
-  EXPECT_TRUE(fails("embed", with_model("--prompt-name quarry lines.txt"), "'quarry'"));
-  EXPECT_TRUE(
-      fails("embed", with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"));
-  EXPECT_TRUE(fails("embed", with_model("--query-prompt a lines.txt"), "--query"));
-  EXPECT_TRUE(fails("embed", with_model("--truncate 13 lines.txt"), "from 0 to 12, got 13"));
-  EXPECT_TRUE(fails("embed", with_model("--output no/where.npy lines.txt"), "no/where.npy"));
+  expect_fails("embed",
+               {
+                   {"lines.txt", "--model"},
+                   {"--model none lines.txt", "none/config.json"},
+                   {with_model("no.txt"), "no.txt"},
+                   {with_model("bad.txt"), "bad.txt"},
+                   {with_model("many.txt"), "101 lines"},
+                   {with_model("--pooling median lines.txt"), "median"},
+                   {with_model("--prompt-name quarry lines.txt"), "'quarry'"},
+                   {with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"},
+                   {with_model("--query-prompt a lines.txt"), "--query"},
+                   {with_model("--truncate 13 lines.txt"), "from 0 to 12, got 13"},
+                   {with_model("--output no/where.npy lines.txt"), "no/where.npy"},
+               });
 }
 
 }  // namespace

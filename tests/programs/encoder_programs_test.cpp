@@ -1,11 +1,4 @@
 // run_encoder gives PyTorch's numbers; inspect_checkpoint tells what is in a file.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
@@ -14,6 +7,7 @@
 #include "tests/programs/programs.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -49,10 +43,7 @@ class EncoderPrograms : public Programs {
            str_cat(golden.option<double>("layer_norm_eps"));
   }
 
-  void run_encoder(const std::string& arguments) const {
-    const Outcome outcome = run("run_encoder", arguments);
-    ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  }
+  void run_encoder(const std::string& arguments) const { output_of("run_encoder", arguments); }
 
   void expect_output(const GoldenCase& golden, const std::string& file = "y.npy") const {
     const Tensor got = load_npy(folder_ / file);
@@ -155,7 +146,7 @@ TEST_F(EncoderPrograms, WhatRunEncoderRefuses) {
   const GoldenCase golden("encoder_pre_relu_padding_32");
   const std::string good = arguments_of(golden) + options_of(golden);
   const auto refused = [&](const std::string& more, const std::string& words) {
-    EXPECT_TRUE(fails("run_encoder", good + more, words)) << more;
+    EXPECT_TRUE(fails("run_encoder", good + more, words));
   };
   refused(" --weights absent.safetensors", "absent.safetensors: cannot open");
   refused(" --heads 5", "--heads: must divide the width 32 of w.safetensors, got 5");
@@ -203,17 +194,15 @@ TEST_F(EncoderPrograms, InspectCheckpointListsWhatIsThere) {
   save_safetensors(folder_ / "a.safetensors",
                    {{"wei\"ght", tensor({{1.0, 2.0, 3.0}})}, {"ids", tensor({1, 2}).to(kInt64)}},
                    {{"who", "me\x1b[2J"}});
-  const Outcome table = run("inspect_checkpoint", "a.safetensors");
-  ASSERT_EQ(table.status, 0) << table.errors;
+  const std::string table = output_of("inspect_checkpoint", "a.safetensors");
   for (const char* words :
        {"a.safetensors: 2 tensors, 5 elements, 28 bytes\n", "  who: 'me\\x1b[2J'\n",
         "ids      I64    (2,)              16\n", "wei\"ght  F32    (1, 3)            12\n"}) {
-    EXPECT_NE(table.output.find(words), std::string::npos) << table.output;
+    EXPECT_TRUE(contains(table, words));
   }
-  const Outcome outcome = run("inspect_checkpoint", "--json a.safetensors a.safetensors");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  const std::string first = outcome.output.substr(0, outcome.output.find('\n') + 1);
-  EXPECT_EQ(outcome.output, first + first);
+  const std::string outcome = output_of("inspect_checkpoint", "--json a.safetensors a.safetensors");
+  const std::string first = outcome.substr(0, outcome.find('\n') + 1);
+  EXPECT_EQ(outcome, first + first);
   const Json json = parse_json(first, "output");
   EXPECT_EQ(json.at("metadata").text("format"), "pt");
   EXPECT_EQ(json.at("tensors").item(1).text("name"), "wei\"ght");
@@ -240,7 +229,7 @@ TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
 TEST_F(EncoderPrograms, HelpIsNoError) {
   const Outcome outcome = run("run_encoder", "--help");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.output.find("--key-padding-mask"), std::string::npos);
+  EXPECT_TRUE(contains(outcome.output, "--key-padding-mask"));
   EXPECT_EQ(outcome.errors, "");
 }
 

@@ -1,13 +1,8 @@
 // What a learner sees of an exercise that is wrong. (The unsolved ones are run by exercises_test.cmake.)
 #include "examples/course/exercises/check.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <stdexcept>
-#include <string>
-
 #include "examples/course/exercises/unsolved.h"
+#include "tests/support/test.h"
 
 namespace tessera::exercises {
 namespace {

@@ -3,22 +3,15 @@
 //
 //   TESSERA_FAULTS=100 programs_test --gtest_filter='Faults.*'                        # a hundred moments
 //   TESSERA_FAULTS=1 TESSERA_FAULTS_SEED=17 programs_test --gtest_filter='Faults.*'   # that one again
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <map>
-#include <optional>
 #include <random>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "nn/training/checkpoint.h"
 #include "tests/programs/launched_run.h"
 #include "tests/programs/training_programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -192,8 +185,7 @@ class Faults : public TrainingPrograms {
       return;
     }
     EXPECT_NO_THROW(nn::load_checkpoint(file));
-    const Outcome inspected = run("inspect_checkpoint", "run/checkpoint.safetensors");
-    EXPECT_EQ(inspected.status, 0) << inspected.errors;
+    output_of("inspect_checkpoint", "run/checkpoint.safetensors");
   }
 
   /// Goes on from the checkpoint, or begins again where there is none.
@@ -201,9 +193,7 @@ class Faults : public TrainingPrograms {
     const bool resumes = fs::exists(folder_ / "run" / "checkpoint.safetensors");
     const std::string arguments = resumes ? files_of(fault.masked) + "--resume run"
                                           : arguments_of(fault.masked) + "--save run";
-    const Outcome outcome =
-        run(fault.program(), arguments, "timeout 120 " + launcher(fault.processes_then));
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    output_of(fault.program(), arguments, "timeout 120 " + launcher(fault.processes_then));
     EXPECT_TRUE(contents(folder_ / "run" / "checkpoint.safetensors") == want)
         << "other bits than those of an unbroken run";
     EXPECT_FALSE(is_being_saved()) << "a file of the killed run is still there";
@@ -213,7 +203,7 @@ class Faults : public TrainingPrograms {
   static void check_messages(const Fault& fault, const Ending& ending, Counts& counts) {
     if (fault.processes == 1) return;  // nobody is left to speak
     const std::string rank = "rank " + std::to_string(fault.rank);
-    EXPECT_NE(ending.errors.find(rank), std::string::npos) << ending.errors;
+    EXPECT_TRUE(contains(ending.errors, rank));
     bool is_told = false;
     std::istringstream lines(ending.errors);
     for (std::string line; std::getline(lines, line);) {

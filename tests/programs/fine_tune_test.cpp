@@ -1,13 +1,8 @@
 // fine_tune as its users run it: every task, what is saved and resumed, and what is refused.
-#include <gtest/gtest.h>
-
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "tensor/io/safetensors.h"
+#include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -32,11 +27,8 @@ class FineTune : public Programs {
     write("both.tsv", both);
   }
 
-  static std::string golden(const std::string& folder) {
-    return "'" + (fs::path(TESSERA_GOLDEN_DIR) / "folders" / folder).string() + "'";
-  }
   static std::string bert(const std::string& arguments) {
-    return "--model " + golden("bert") + " --batch 4 --lr 0.01 --head-lr 0.02 " + arguments;
+    return with_model("bert", "--batch 4 --lr 0.01 --head-lr 0.02 " + arguments);
   }
 
   std::string weights(const std::string& folder) const {
@@ -69,20 +61,18 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
   write("pair.txt", "she runs\tin the city\n");
   for (const Case& each : cases) {
     SCOPED_TRACE(each.model + " " + each.file);
-    const Outcome outcome =
-        run("fine_tune", "--model " + golden(each.model) + " --train " + each.file + " --test " +
-                             each.file + " --epochs 25 --batch 4 --lr 0.01 --head-lr 0.02 " +
-                             "--layer-decay 1 --save new " + each.arguments);
-    ASSERT_EQ(outcome.status, 0) << outcome.errors;
-    EXPECT_TRUE(outcome.output.starts_with(each.task + ": 14 examples; ")) << outcome.output;
-    const double last = last_number(outcome.output, each.most < 1 ? "error" : "accuracy");
-    EXPECT_GE(last, each.least) << outcome.output;
-    EXPECT_LE(last, each.most) << outcome.output;
+    const std::string output =
+        output_of("fine_tune", with_model(each.model, "--train ") + each.file + " --test " +
+                                   each.file + " --epochs 25 --batch 4 --lr 0.01 --head-lr 0.02 " +
+                                   "--layer-decay 1 --save new " + each.arguments);
+    EXPECT_TRUE(output.starts_with(each.task + ": 14 examples; ")) << output;
+    const double last = last_number(output, each.most < 1 ? "error" : "accuracy");
+    EXPECT_GE(last, each.least) << output;
+    EXPECT_LE(last, each.most) << output;
     const std::size_t space = each.opens.find(' ');
-    const Outcome opened =
-        run(each.opens.substr(0, space), "--model new" + each.opens.substr(space));
-    EXPECT_EQ(opened.status, 0) << opened.errors;
-    EXPECT_NE(opened.output, "");
+    const std::string opened =
+        output_of(each.opens.substr(0, space), "--model new" + each.opens.substr(space));
+    EXPECT_NE(opened, "");
     fs::remove_all(folder_ / "new");
   }
 }
@@ -90,10 +80,10 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
 // What the saved folder says of each line is what the program's own test counted.
 TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
   write("mixed.tsv", contents(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
-  const Outcome outcome = run("fine_tune", bert("--train classes.tsv --test mixed.tsv --epochs 25 "
-                                                "--save new --valid mixed.tsv"));
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find(", the best"), std::string::npos) << outcome.output;
+  const std::string outcome =
+      output_of("fine_tune", bert("--train classes.tsv --test mixed.tsv --epochs 25 "
+                                  "--save new --valid mixed.tsv"));
+  EXPECT_TRUE(contains(outcome, ", the best"));
   std::string texts;
   std::vector<std::string> labels;
   std::istringstream lines(contents(folder_ / "mixed.tsv"));
@@ -109,7 +99,7 @@ TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
     std::getline(answers, answer);
     right += answer.starts_with(label + "\t") ? 1 : 0;
   }
-  EXPECT_NEAR(last_number(outcome.output, "accuracy"), right / 15, 1e-4);
+  EXPECT_NEAR(last_number(outcome, "accuracy"), right / 15, 1e-4);
   EXPECT_LT(right, 15);
 }
 
@@ -119,23 +109,17 @@ TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
   ASSERT_EQ(run("fine_tune", arguments + "--save whole --threads 1").status, 0);
   const std::string want = weights("whole");
   ASSERT_NE(want, "");
-  const Outcome first =
-      run("fine_tune", arguments + "--save never --threads 2 --checkpoint cut --max-steps 6");
-  ASSERT_EQ(first.status, 0) << first.errors;
-  EXPECT_NE(first.output.find("stopped after step 6 of 16; continue with --resume cut"),
-            std::string::npos)
-      << first.output;
+  const std::string first =
+      output_of("fine_tune", arguments + "--save never --threads 2 --checkpoint cut --max-steps 6");
+  EXPECT_TRUE(contains(first, "stopped after step 6 of 16; continue with --resume cut"));
   EXPECT_FALSE(fs::exists(folder_ / "never"));
-  const std::string files = "--model " + golden("bert") + " --train tags.tsv --save again ";
-  const Outcome second = run("fine_tune", files + "--resume cut --threads 2");
-  ASSERT_EQ(second.status, 0) << second.errors;
+  const std::string files = with_model("bert", "--train tags.tsv --save again ");
+  const std::string second = output_of("fine_tune", files + "--resume cut --threads 2");
   EXPECT_EQ(weights("again"), want);
-  EXPECT_EQ(second.output.find("epoch 1/4"), std::string::npos) << second.output;
+  EXPECT_FALSE(contains(second, "epoch 1/4"));
   EXPECT_TRUE(fails("fine_tune", files + "--resume cut --head-lr 1", "--head-lr must be "));
   EXPECT_TRUE(fails("fine_tune",
-                    "--model " + golden("bert") +
-                        " --train classes.tsv --save other "
-                        "--resume cut",
+                    with_model("bert", "--train classes.tsv --save other --resume cut"),
                     "examples must be those of the run"));
 }
 
@@ -165,7 +149,7 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
       {"--train classes.tsv --pair", "classes.tsv: line 1: must be a label, a tab, a text"},
       {"--train absent.tsv", "absent.tsv"}};
   for (const auto& [arguments, words] : cases) {
-    EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words)) << arguments;
+    EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words));
   }
   std::string many;
   for (int i = 0; i < 30; ++i) many += "who runs " + std::to_string(i) + "\tshe runs\n";
@@ -178,7 +162,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
   fs::create_directories(folder_ / "full");
   write("full/notes.txt", "mine");
   write("file", "mine");
-  fs::copy(fs::path(TESSERA_GOLDEN_DIR) / "folders/bert", folder_ / "old");
+  fs::copy(golden_folder("bert"), folder_ / "old");
   ASSERT_EQ(run("fine_tune", bert("--train pairs.tsv --task pairs --epochs 1 --save deep")).status,
             0);
   write("deep/1_Pooling/notes.txt", "mine");
@@ -207,14 +191,13 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {"--train tags.tsv --task tokens --pair --save new",
        "--pair needs --task classification or regression"}};
   for (const auto& [arguments, words] : cases) {
-    EXPECT_TRUE(fails("fine_tune", bert(arguments), words)) << arguments;
-    EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos) << arguments;
+    EXPECT_TRUE(fails("fine_tune", bert(arguments), words));
+    EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch")) << arguments;
   }
   EXPECT_EQ(contents(folder_ / "full/notes.txt"), "mine");
   EXPECT_EQ(contents(folder_ / "deep/1_Pooling/notes.txt"), "mine");
   EXPECT_TRUE(fails("fine_tune", "--model absent --train classes.tsv --save new", "absent"));
-  EXPECT_TRUE(fails("fine_tune",
-                    "--model " + golden("static") + " --train pairs.tsv --task pairs --save new",
+  EXPECT_TRUE(fails("fine_tune", with_model("static", "--train pairs.tsv --task pairs --save new"),
                     "must have layers to train"));
 }
 
@@ -225,15 +208,12 @@ TEST_F(FineTune, WhatIsFrozenIsSavedAsItWas) {
       {"--freeze embeddings", "2550 of 4182"},
       {"--freeze-layers 1", "1366 of 4182"},
       {"--freeze encoder", "182 of 4182"}};
-  const Safetensors before =
-      load_safetensors(fs::path(TESSERA_GOLDEN_DIR) / "folders/bert/model.safetensors");
+  const Safetensors before = load_safetensors(golden_folder("bert") / "model.safetensors");
   std::vector<int> changed;
   for (const auto& [freeze, learn] : cases) {
-    const Outcome outcome =
-        run("fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + freeze));
-    ASSERT_EQ(outcome.status, 0) << outcome.errors;
-    EXPECT_NE(outcome.output.find("; " + learn + " parameters learn"), std::string::npos)
-        << outcome.output;
+    const std::string output = output_of(
+        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + freeze));
+    EXPECT_TRUE(contains(output, "; " + learn + " parameters learn"));
     changed.push_back(0);
     for (const auto& [name, tensor] : load_safetensors(folder_ / "new/model.safetensors").tensors) {
       const auto found = before.tensors.find(name);

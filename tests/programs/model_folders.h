@@ -13,6 +13,11 @@ inline std::filesystem::path golden_folder(const std::string& name) {
   return std::filesystem::path(TESSERA_GOLDEN_DIR) / "folders" / name;
 }
 
+/// The options "--model FOLDER" for it, and more.
+inline std::string with_model(const std::string& name, const std::string& arguments = "") {
+  return "--model '" + golden_folder(name).string() + "' " + arguments;
+}
+
 /// A copy of the folder "bert", whose weights have the head for questions alone: files with several
 /// heads are for tests only.
 inline void copy_for_questions(const std::filesystem::path& to) {

@@ -1,16 +1,12 @@
 // The programs that ask pretrained models, on small folders: what golden/folders' references say, and
 // an error's one line.
-#include <gtest/gtest.h>
-
 #include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -19,18 +15,18 @@ constexpr double kTolerance = 1e-5;
 
 class ModelPrograms : public Programs {
  protected:
-  static fs::path golden(const std::string& folder) { return golden_folder(folder); }
-  static Json tasks(const std::string& folder) { return read_json(golden(folder) / "tasks.json"); }
+  static Json tasks(const std::string& folder) {
+    return read_json(golden_folder(folder) / "tasks.json");
+  }
 
   /// The objects that a program prints for these lines.
   std::vector<Json> ask(const std::string& program, const fs::path& model, const std::string& lines,
                         const std::string& arguments = "") const {
     write("lines.txt", lines);
-    const Outcome outcome =
-        run(program, "--model '" + model.string() + "' --json " + arguments + " < lines.txt");
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    const std::string outcome =
+        output_of(program, "--model '" + model.string() + "' --json " + arguments + " < lines.txt");
     std::vector<Json> objects;
-    std::istringstream output(outcome.output);
+    std::istringstream output(outcome);
     for (std::string line; std::getline(output, line);) {
       objects.push_back(parse_json(line, program));
     }
@@ -63,8 +59,8 @@ TEST_F(ModelPrograms, ClassifyTextSaysWhatPipelinesSay) {
     of_texts.push_back(scores);
   }
   for (const Json& pair : want.at("pairs").items()) of_pairs.push_back(pair.at("classes"));
-  compare(ask("classify_text", golden("bert"), lines, "--top 9 --batch-size 2"), of_texts);
-  compare(ask("classify_text", golden("bert"), pairs, "--top 9 --pair"), of_pairs);
+  compare(ask("classify_text", golden_folder("bert"), lines, "--top 9 --batch-size 2"), of_texts);
+  compare(ask("classify_text", golden_folder("bert"), pairs, "--top 9 --pair"), of_pairs);
 }
 
 TEST_F(ModelPrograms, TagTokensSaysWhatPipelinesSay) {
@@ -73,7 +69,7 @@ TEST_F(ModelPrograms, TagTokensSaysWhatPipelinesSay) {
   for (const Json& text : want.items()) lines += text.text("text") + '\n';
   for (const std::string grouping : {"none", "simple", "average"}) {
     const std::vector<Json> got =
-        ask("tag_tokens", golden("bert"), lines, "--grouping " + grouping);
+        ask("tag_tokens", golden_folder("bert"), lines, "--grouping " + grouping);
     ASSERT_EQ(static_cast<index_t>(got.size()), want.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
       const Json text = want.item(static_cast<index_t>(i));
@@ -105,7 +101,7 @@ TEST_F(ModelPrograms, FillMaskSaysWhatPipelinesSay) {
   const Json want = tasks("bert").at("blanks");
   for (const Json& each : want.items()) {
     const std::vector<Json> got =
-        ask("fill_mask", golden("bert"), each.text("text") + '\n', "--top 5");
+        ask("fill_mask", golden_folder("bert"), each.text("text") + '\n', "--top 5");
     ASSERT_EQ(got.size(), 1U);
     const Json fillings = got[0].at("blanks").item(0).at("fillings");
     const Json reference = each.at("fills");
@@ -120,7 +116,7 @@ TEST_F(ModelPrograms, FillMaskSaysWhatPipelinesSay) {
 TEST_F(ModelPrograms, RerankScoresPairs) {
   for (const Json& pair : tasks("reranker").at("pairs").items()) {
     const std::string text = std::string(pair.at("texts").item(1).text());
-    const std::vector<Json> got = ask("rerank", golden("reranker"), text + "\nzebra\n",
+    const std::vector<Json> got = ask("rerank", golden_folder("reranker"), text + "\nzebra\n",
                                       str_cat("--query '", pair.at("texts").item(0).text(), "'"));
     ASSERT_EQ(got.size(), 2U);
     EXPECT_GE(got[0].number("score"), got[1].number("score"));
@@ -131,7 +127,7 @@ TEST_F(ModelPrograms, RerankScoresPairs) {
 }
 
 TEST_F(ModelPrograms, TheTablesThatPeopleRead) {
-  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  const std::string bert = with_model("bert");
   write("lines.txt", "The cat sat on a mat.\n");
   EXPECT_EQ(run("classify_text", bert + "lines.txt").output,
             "B-LOC\t0.3266\tThe cat sat on a mat.\n");
@@ -143,14 +139,14 @@ TEST_F(ModelPrograms, TheTablesThatPeopleRead) {
   write("blanks.txt", "the cat sat on a [MASK] .\n");
   EXPECT_TRUE(run("fill_mask", bert + "--top 1 blanks.txt").output.starts_with("0.0891\t"));
   write("lines.txt", "a mat\nthe city\n");
-  const Outcome ranked = run("rerank", "--model '" + golden("reranker").string() +
-                                           "' --query 'what is a cat' --top 1 lines.txt");
+  const Outcome ranked =
+      run("rerank", with_model("reranker", "--query 'what is a cat' --top 1 lines.txt"));
   EXPECT_TRUE(std::regex_match(ranked.output, std::regex("0[.]\\d{4}\t[12]\t(a mat|the city)\n")))
       << ranked.output << ranked.errors;
 }
 
 TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
-  fs::copy(golden("bert"), folder_ / "deberta-v3-base");
+  fs::copy(golden_folder("bert"), folder_ / "deberta-v3-base");
   const std::string config = contents(folder_ / "deberta-v3-base/config.json");
   write("deberta-v3-base/config.json",
         std::regex_replace(config, std::regex("\"bert\""), "\"deberta-v2\""));
@@ -158,11 +154,11 @@ TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
   const std::string error = run("embed", "--model deberta-v3-base lines.txt").errors;
   EXPECT_TRUE(error.starts_with("embed: deberta-v3-base/config.json: model_type: ")) << error;
   const std::string page = contents(fs::path(TESSERA_SOURCE_DIR) / "examples/programs/README.md");
-  EXPECT_NE(page.find("```text\n" + error + "```"), std::string::npos) << error;
+  EXPECT_TRUE(contains(page, "```text\n" + error + "```")) << error;
 }
 
 TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
-  fs::copy(golden("bert"), folder_ / "model", fs::copy_options::recursive);
+  fs::copy(golden_folder("bert"), folder_ / "model", fs::copy_options::recursive);
   write("lines.txt", "the cat\n");
   write("pairs.txt", "the cat\tthe mat\n");
   const std::string config = contents(folder_ / "model/config.json");
@@ -174,7 +170,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
       {"rerank", "--model model --query who lines.txt"}};
   const auto all_fail = [&](const std::string& words) {
     for (const auto& [program, arguments] : commands) {
-      EXPECT_TRUE(fails(program, arguments, words)) << program;
+      EXPECT_TRUE(fails(program, arguments, words));
     }
   };
   const auto with = [&](const std::string& from, const std::string& to, const std::string& words) {
@@ -194,7 +190,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   all_fail("config.json: cannot open");
   fs::remove_all(folder_ / "model");
   all_fail("model");
-  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  const std::string bert = with_model("bert");
   EXPECT_TRUE(fails("answer", bert + "lines.txt",
                     "exactly one of --question and --pair must be given, got neither"));
   EXPECT_TRUE(fails("answer", bert + "--pair lines.txt", "lines.txt: line 1: must be two texts"));
@@ -212,13 +208,13 @@ TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
   copy_for_questions(folder_ / "questions");
   write("lines.txt", "the cat [MASK]\n");
   write("labels.tsv", "yes\tthe cat\nno\ta mat\n");
-  const std::string bert = "--model '" + golden("bert").string() + "' ";
-  const std::string sentence = "--model '" + golden("sentence").string() + "' ";
+  const std::string bert = with_model("bert");
+  const std::string sentence = with_model("sentence");
   const std::vector<std::pair<std::string, std::string>> commands = {
       {"classify_text", bert + "lines.txt --max-length "},
       {"tag_tokens", bert + "lines.txt --max-length "},
       {"fill_mask", bert + "lines.txt --max-length "},
-      {"rerank", "--model '" + golden("reranker").string() + "' --query a lines.txt --max-length "},
+      {"rerank", with_model("reranker", "--query a lines.txt --max-length ")},
       {"answer", "--model questions --question who lines.txt --window "},
       {"embed", sentence + "lines.txt --max-length "},
       {"fine_tune", bert + "--train labels.tsv --save new --max-length "},
@@ -226,8 +222,7 @@ TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
   for (const auto& [program, arguments] : commands) {
     const std::string most = arguments.starts_with(sentence) ? "14" : "40";
     EXPECT_TRUE(fails(program, arguments + "512",
-                      "must be at most " + most + ", the tokens that the model reads, got 512"))
-        << arguments;
+                      "must be at most " + most + ", the tokens that the model reads, got 512"));
     if (program == "fine_tune") continue;
     EXPECT_EQ(run(program, arguments + most).status, 0) << arguments;
   }
@@ -239,7 +234,7 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
   copy_for_questions(folder_ / "questions");
   const auto overflow = [&](const std::string& folder, const std::string& prefix) {
     if (!fs::exists(folder_ / folder)) {
-      fs::copy(golden(folder), folder_ / folder, fs::copy_options::recursive);
+      fs::copy(golden_folder(folder), folder_ / folder, fs::copy_options::recursive);
     }
     const fs::path file = folder_ / folder / "model.safetensors";
     auto tensors = load_safetensors(file).tensors;
@@ -270,8 +265,7 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
     // The same weights give the scores of words for blanks, those of all lines.
     const std::string line = program == "fill_mask" ? "line 1" : "line 2";
     EXPECT_TRUE(
-        fails(program, arguments, ".txt: " + line + ": the model's output must be finite, got "))
-        << arguments;
+        fails(program, arguments, ".txt: " + line + ": the model's output must be finite, got "));
     EXPECT_EQ(contents(folder_ / "out.txt"), "") << arguments;
   }
   EXPECT_FALSE(fs::exists(folder_ / "y.npy"));
@@ -282,21 +276,20 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
 
 TEST_F(ModelPrograms, ControlCharactersOfTextsAreEscaped) {
   copy_for_questions(folder_ / "questions");
-  const std::string bert = "--model '" + golden("bert").string() + "' ";
+  const std::string bert = with_model("bert");
   write("lines.txt", "the cat\x1b[31m sat\n");
   write("blanks.txt", "the cat\x1b[31m sat on a [MASK]\n");
   const std::vector<std::pair<std::string, std::string>> commands = {
       {"answer", "--model questions --question who --max-tokens 15 --top 50 lines.txt"},
       {"classify_text", bert + "lines.txt"},
-      {"embed", "--model '" + golden("sentence").string() + "' lines.txt"},
-      {"embed", "--model '" + golden("sentence").string() + "' --query cat lines.txt"},
-      {"rerank", "--model '" + golden("reranker").string() + "' --query cat lines.txt"},
+      {"embed", with_model("sentence", "lines.txt")},
+      {"embed", with_model("sentence", "--query cat lines.txt")},
+      {"rerank", with_model("reranker", "--query cat lines.txt")},
       {"tag_tokens", bert + "--grouping none lines.txt"},
       {"fill_mask", bert + "blanks.txt"}};
   for (const auto& [program, arguments] : commands) {
-    const Outcome outcome = run(program, arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << program;
+    const std::string output = output_of(program, arguments);
+    EXPECT_FALSE(contains(output, "\x1b")) << program;
   }
 }
 

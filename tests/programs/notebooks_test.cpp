@@ -4,20 +4,18 @@
 // notebooks/NNN_name.txt holds the arrays that examples/course/NNN_name must print, in this order, each on
 // lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
 // separate them; what the example prints in between is free.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <array>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace {
+
+using tessera::test::contains;
 
 const std::string kRoot = TESSERA_SOURCE_DIR;
 
@@ -104,7 +102,7 @@ std::string between(const std::string& text, const std::string& before, const st
 TEST(AModelLearns, ByHandAndByTheTrainer) {
   const std::string output = output_of("010_a_model_learns");
   const std::string by_hand = between(output, "the mean loss\n", "\n\n");
-  EXPECT_NE(by_hand.find("epoch 8, loss 0."), std::string::npos) << output;
+  EXPECT_TRUE(contains(by_hand, "epoch 8, loss 0.")) << output;
   EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand + '\n') << output;
   const std::size_t right = output.rfind("unseen rows: ");
   ASSERT_NE(right, std::string::npos);
@@ -137,7 +135,7 @@ TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
   const std::string output = output_of("000_three_inputs");
   ASSERT_FALSE(blocks.empty());
   EXPECT_GE(blocks[0].size(), 500u);
-  EXPECT_NE(output.find(blocks[0]), std::string::npos) << output;
+  EXPECT_TRUE(contains(output, blocks[0]));
 }
 
 /// Above a block of a lesson's page that its program prints; other blocks are formulas.
@@ -154,9 +152,9 @@ TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
     const std::vector<std::string> blocks = shown_in(read_file(entry.path()), kPrinted);
     EXPECT_FALSE(blocks.empty()) << entry.path();
     for (const std::string& block : blocks) {
-      EXPECT_NE(output.find(block), std::string::npos) << entry.path() << " shows\n"
-                                                       << block << "but its program prints\n"
-                                                       << output;
+      EXPECT_TRUE(contains(output, block)) << entry.path() << " shows\n"
+                                           << block << "but its program prints\n"
+                                           << output;
     }
   }
   EXPECT_GE(pages, 3);
@@ -176,8 +174,8 @@ TEST(LessonPagesTest, ShowWhatTheLessonDraws) {
       const std::string name = entry.path().filename();
       if (!name.starts_with(std::string(lesson, 3))) continue;
       ++pictures;
-      EXPECT_NE(page.find("(pictures/" + name + ")"), std::string::npos) << lesson << ": " << name;
-      EXPECT_NE(output.find("wrote " + entry.path().string()), std::string::npos) << output;
+      EXPECT_TRUE(contains(page, "(pictures/" + name + ")")) << lesson << ": " << name;
+      EXPECT_TRUE(contains(output, "wrote " + entry.path().string()));
       EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/course/pictures/" + name))
           << "build/release/examples/" << lesson << " examples/course/pictures  draws " << name
           << " again";

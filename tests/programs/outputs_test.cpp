@@ -1,16 +1,11 @@
 // Outputs of programs: none over an input or another output, none that cannot be written, and no
 // success when standard output is full.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/golden_models.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -52,7 +47,7 @@ class Outputs : public TrainingPrograms {
   void expect_refused(const std::vector<ProgramCall>& calls) const {
     const std::vector<std::string> before = snapshot();
     for (const ProgramCall& each : calls) {
-      EXPECT_TRUE(fails(each.program, each.arguments, each.words)) << each.arguments;
+      EXPECT_TRUE(fails(each.program, each.arguments, each.words));
       EXPECT_EQ(contents(folder_ / "out.txt"), "") << each.arguments;
       EXPECT_TRUE(snapshot() == before) << each.program << ' ' << each.arguments;
     }
@@ -100,7 +95,11 @@ TEST_F(Outputs, AreNoInputs) {
         "--attention-output must not be an input"},
        {"compare_runs", "a.csv --report a.csv",
         "--report must not be an input, got a.csv (LOG a.c"},
-       {"train_classifier", kClassifier + "--log train.tsv", "--log must not be an input"},
+       {"train_classifier", kClassifier + "--log ./train.tsv", "--log must not be an input"},
+       {"train_classifier", kClassifier + "--log test.tsv", "(--test test.tsv)"},
+       {"train_masked_lm", kMaskedLm + "--log text.txt", "(--text text.txt)"},
+       {"train_classifier", kClassifier + "--report ./train.tsv",
+        "--report must not be an input, got ./train.tsv (--train train.tsv)"},
        {"train_classifier", kClassifier + "--attention test.tsv", "--attention must not be an inp"},
        {"train_masked_lm", kMaskedLm + "--report text.txt", "--report must not be an input"},
        {"fine_tune", "--model bert --train train.tsv --save n --log bert/vocab.txt", "an input"},
@@ -121,10 +120,14 @@ TEST_F(Outputs, AreNotOneFile) {
        {"train_reverse", kReverse + "--attention a.html --report a.html", "another output"},
        {"train_reverse", kReverse + "--save run --attention run/checkpoint.safetensors",
         "--attention must not be the checkpoint"},
+       {"train_reverse", kReverse + "--save run --report run/checkpoint.safetensors",
+        "--report must not be the checkpoint"},
+       {"fine_tune", "--model bert --train train.tsv --save new --report new/page.html",
+        "--report must not be inside another output, got new/page"},
        {"fine_tune", "--model bert --train train.tsv --save new --attention new/a.html",
         "--attention must not be inside another output, got new/a.html (--save new)"}});
   EXPECT_EQ(run("embed", "--model m lines.txt --output y.npy >y.npy 2>err.txt #").status, 2);
-  EXPECT_NE(contents(folder_ / "err.txt").find("(standard output)"), std::string::npos);
+  EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "(standard output)"));
 }
 
 // A model's folder may have other files too: only those that models are read from are inputs.
@@ -132,8 +135,7 @@ TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
   fs::copy(golden_folder("sentence"), folder_, fs::copy_options::recursive);
   const std::string embed = "--model . lines.txt --attention a.html --output ";
   for (int i = 0; i < 2; ++i) {  // and again, over the first
-    const Outcome outcome = run("embed", embed + "./vectors.npy");
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    output_of("embed", embed + "./vectors.npy");
   }
   EXPECT_EQ(load_npy(path("vectors.npy")).size(0), 2);
   expect_refused({{"embed", embed + "./vocab.txt",
@@ -142,10 +144,9 @@ TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
 
 // A folder that the program makes for its checkpoint may have its other outputs.
 TEST_F(Outputs, MayBeInTheFolderOfTheCheckpoint) {
-  const Outcome outcome = run("train_reverse", kReverse +
-                                                   "--save run --log run/log.csv --report "
-                                                   "run/page.html --attention run/map.svg");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  output_of("train_reverse", kReverse +
+                                 "--save run --log run/log.csv --report "
+                                 "run/page.html --attention run/map.svg");
   for (const char* name : {"log.csv", "page.html", "map.svg", "checkpoint.safetensors"}) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
   }

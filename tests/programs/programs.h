@@ -11,6 +11,10 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/errors.h"
 
 namespace tessera::test {
 
@@ -63,6 +67,14 @@ class Programs : public ::testing::Test {
             errors_in(folder_ / "err.txt")};
   }
 
+  /// What `program arguments` prints, which must succeed.
+  std::string output_of(const std::string& program, const std::string& arguments,
+                        const std::string& before = "") const {
+    const Outcome outcome = run(program, arguments, before);
+    EXPECT_EQ(outcome.status, 0) << program << ' ' << arguments << ": " << outcome.errors;
+    return outcome.output;
+  }
+
   /// Whether the program fails as it should: exit code 2, one line on standard error that names the
   /// program and contains `words`.
   ::testing::AssertionResult fails(const std::string& program, const std::string& arguments,
@@ -75,7 +87,13 @@ class Programs : public ::testing::Test {
       return ::testing::AssertionSuccess();
     }
     return ::testing::AssertionFailure()
-           << "status " << outcome.status << ", " << lines << " lines: " << outcome.errors;
+           << program << ' ' << arguments << ": status " << outcome.status << ", " << lines
+           << " lines: " << outcome.errors << "not: " << words;
+  }
+  /// The same for a table of arguments and words.
+  void expect_fails(const std::string& program,
+                    const std::vector<std::pair<std::string, std::string>>& cases) const {
+    for (const auto& [arguments, words] : cases) EXPECT_TRUE(fails(program, arguments, words));
   }
 
   fs::path folder_;

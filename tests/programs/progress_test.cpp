@@ -1,23 +1,19 @@
 // What the programs that train draw on a terminal.
-#include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <csignal>
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 #include "tensor/create.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/golden.h"
+#include "tests/support/test.h"
 
 namespace {
+
+using tessera::test::contains;
 
 struct Drawn {
   int status;
@@ -94,7 +90,7 @@ TEST(Progress, TheBarFitsTheTerminal) {
 TEST(Progress, AnErrorStandsAlone) {
   const Drawn drawn = run(80, kSmall + "--epochs 100 --lr 1e9 --warmup 0.2");
   EXPECT_EQ(drawn.status, 2) << drawn.text;
-  EXPECT_NE(drawn.text.find("\r\x1b[Ktrain_reverse: Trainer: "), std::string::npos) << drawn.text;
+  EXPECT_TRUE(contains(drawn.text, "\r\x1b[Ktrain_reverse: Trainer: "));
 }
 
 TEST(Progress, CtrlCStopsAndClearsTheBar) {

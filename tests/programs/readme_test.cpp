@@ -1,16 +1,14 @@
 // Every code block of every page: C++ is compiled (readme_blocks.cpp) and run, commands run, and what
 // is neither says so.
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <iostream>
 #include <regex>
-#include <set>
 
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/programs/readme_blocks.h"
 #include "tests/support/markdown.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -185,11 +183,11 @@ TEST_F(ReadmeCommands, TheDemoPrintsWhatThePageShows) {
   if (!std::string(TESSERA_EMULATOR).empty()) GTEST_SKIP() << "it would take minutes";
   const std::vector<Block> blocks = blocks_of(kRoot, "README.md");
   ASSERT_FALSE(blocks.empty());
-  EXPECT_NE(blocks[0].text.find("--preset demo"), std::string::npos);
+  EXPECT_TRUE(contains(blocks[0].text, "--preset demo"));
   const Block* const shown = shown_below(blocks, blocks[0].place());
   ASSERT_NE(shown, nullptr);
   const Outcome demo = run("train_reverse", "");
-  EXPECT_NE(demo.output.find(shown->text), std::string::npos) << demo.output;
+  EXPECT_TRUE(contains(demo.output, shown->text));
 }
 
 /// Programs and statements run one after the other in one folder, and what they print is not shown.

@@ -1,16 +1,13 @@
 // Programs whose lines several processes share out: what they print and write is, byte for byte, what
 // one process does.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <future>
-#include <string>
-#include <vector>
 
 #include "tests/programs/launched_run.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -96,10 +93,6 @@ class SharedLines : public Programs {
     }
     for (auto& result : results) EXPECT_TRUE(result.get());
   }
-
-  static std::string with_model(const std::string& folder, const std::string& arguments) {
-    return "--model '" + golden_folder(folder).string() + "' " + arguments;
-  }
 };
 
 TEST_F(SharedLines, VectorsAreThoseOfOneProcess) {
@@ -112,8 +105,8 @@ TEST_F(SharedLines, VectorsAreThoseOfOneProcess) {
                  {3, "embed", sentence("--output x.npy --json < ../1.txt"), "x.npy"}});
   const Outcome nothing = run_as(2, "embed", sentence("--output x.npy < ../0.txt"), "nothing");
   EXPECT_EQ(nothing.status, 2);
-  EXPECT_NE(nothing.errors.find("embed: standard input: must have at least 1 byte, got none"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(nothing.errors, "embed: standard input: must have at least 1 byte, got none"));
   EXPECT_FALSE(fs::exists(folder_ / "nothing" / "x.npy"));
 }
 
@@ -134,7 +127,7 @@ TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
     const Outcome outcome = run_as(processes, program, arguments, "error", in_each);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.output, "");
-    EXPECT_NE(outcome.errors.find(words), std::string::npos) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, words));
   };
   says(2, "tokenize", with_model("bert", "--decode < ../7_numbers.txt"),
        "tokenize: rank 1: standard input: line 6: must hold the numbers of tokens, got 'x'");

@@ -1,17 +1,14 @@
 // Runs that are stopped, killed, started twice or begun where another one has saved.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
-
-#include <array>
 #include <chrono>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "tests/programs/launched_run.h"
+#include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -23,8 +20,7 @@ const std::string kEndlessRun = kReverse + "--epochs 1000000 --save run ";
 class StoppedRuns : public TrainingPrograms {
  protected:
   static std::string bert(const std::string& arguments) {
-    return "--model '" + (fs::path(TESSERA_GOLDEN_DIR) / "folders/bert").string() +
-           "' --train train.tsv --batch 4 --save new " + arguments;
+    return with_model("bert", "--train train.tsv --batch 4 --save new " + arguments);
   }
 
   /// A program that goes on while the test does; `env` are its options, as for signals.
@@ -78,8 +74,7 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
               "run/checkpoint.safetensors: must not exist, but contains a saved run; continue with "
               "--resume run, or replace it with --overwrite"));
     EXPECT_TRUE(contents(folder_ / kSavedFile) == saved);
-    const Outcome outcome = run(program, saving + "--seed 1 --overwrite");
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    output_of(program, saving + "--seed 1 --overwrite");
     EXPECT_FALSE(contents(folder_ / kSavedFile) == saved);
     fs::remove_all(folder_ / "run");
   }
@@ -128,8 +123,7 @@ TEST_F(StoppedRuns, OneTrainsAModelForAFolderAtATime) {
   ASSERT_TRUE(await(first, ".new.lock")) << contents(folder_ / "err.txt");
   EXPECT_TRUE(fails("fine_tune", bert("--epochs 1"), kIsLocked));
   kill(first);
-  const Outcome outcome = run("fine_tune", bert("--epochs 1"));
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  output_of("fine_tune", bert("--epochs 1"));
   EXPECT_TRUE(fs::exists(folder_ / "new/config.json"));
   EXPECT_FALSE(has_entry(".new"));
 }
@@ -158,7 +152,7 @@ TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
     if (signal == SIGHUP) ::kill(run.command(), signal);  // as a terminal and its shell send it
     EXPECT_EQ(code_of(run), 128 + signal);
     const std::string output = contents(folder_ / "out.txt");
-    EXPECT_NE(output.find("; continue with --resume run"), std::string::npos) << output;
+    EXPECT_TRUE(contains(output, "; continue with --resume run"));
     EXPECT_EQ(contents(folder_ / "err.txt"), "");
     fs::remove_all(folder_ / "run");
   }
@@ -190,7 +184,7 @@ TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   EXPECT_EQ(help.errors, "");
   EXPECT_EQ(run("own_experiment", "--help >/dev/full #").status, 2);
   for (const char* const steps : {"0", "-1", "many", "4e2", "400x", "''", "99999999999", "1 2"}) {
-    EXPECT_TRUE(fails("own_experiment", steps, "STEPS: must be one whole number above 0")) << steps;
+    EXPECT_TRUE(fails("own_experiment", steps, "STEPS: must be one whole number above 0"));
   }
   write("own_experiment.safetensors", "no checkpoint");
   EXPECT_TRUE(fails("own_experiment", "", "own_experiment.safetensors: "));

@@ -1,11 +1,7 @@
 // tokenize shows numbers, tokens and bytes.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "models/text/word_tokenizer.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -21,9 +17,8 @@ class TokenizeProgram : public Programs {
 
 TEST_F(TokenizeProgram, ShowsNumbersTokensAndBytes) {
   write("lines.txt", "The cat\n\nthe bird\n");
-  const Outcome outcome = run("tokenize", "--model words lines.txt --threads 1");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_EQ(outcome.output,
+  const std::string outcome = output_of("tokenize", "--model words lines.txt --threads 1");
+  EXPECT_EQ(outcome,
             "       2  [CLS]\n       4  the                   0-3\n"
             "       5  cat                   4-7\n\n"
             "       2  [CLS]\n\n"
@@ -61,18 +56,19 @@ TEST_F(TokenizeProgram, WhatItRefuses) {
   write("lines.txt", "the cat\n");
   write("bad.txt", "the \xff\n");
   write("numbers.txt", "1\n2 x3\n");
-  EXPECT_TRUE(fails("tokenize", "lines.txt", "--model"));
-  EXPECT_TRUE(fails("tokenize", "--model absent lines.txt", "absent: "));
-  EXPECT_TRUE(fails("tokenize", "--model lines.txt lines.txt", "lines.txt: "));
-  EXPECT_TRUE(fails("tokenize", "--model words absent.txt", "absent.txt: cannot open"));
-  EXPECT_TRUE(fails("tokenize", "--model words < bad.txt",
-                    "standard input: line 1, byte 5: must be UTF-8"));
-  EXPECT_TRUE(fails("tokenize", "--model words < /dev/null",
-                    "standard input: must have at least 1 byte, got none"));
-  EXPECT_TRUE(fails("tokenize", "--model words --pair lines.txt",
-                    "lines.txt: line 1: must be two texts with one tab"));
-  EXPECT_TRUE(fails("tokenize", "--model words --decode numbers.txt",
-                    "numbers.txt: line 2: must hold the numbers of tokens, got 'x3'"));
+  expect_fails(
+      "tokenize",
+      {
+          {"lines.txt", "--model"},
+          {"--model absent lines.txt", "absent: "},
+          {"--model lines.txt lines.txt", "lines.txt: "},
+          {"--model words absent.txt", "absent.txt: cannot open"},
+          {"--model words < bad.txt", "standard input: line 1, byte 5: must be UTF-8"},
+          {"--model words < /dev/null", "standard input: must have at least 1 byte, got none"},
+          {"--model words --pair lines.txt", "lines.txt: line 1: must be two texts with one tab"},
+          {"--model words --decode numbers.txt",
+           "numbers.txt: line 2: must hold the numbers of tokens, got 'x3'"},
+      });
   write("pairs.txt", "the cat\tsat\n");
   EXPECT_TRUE(fails("tokenize", "--model words --pair pairs.txt", "pair"));
   EXPECT_TRUE(

@@ -34,8 +34,7 @@ class Traces : public Programs {
   }
 
   void trace(const std::string& arguments, const std::string& file) const {
-    const Outcome outcome = run("run_encoder", arguments + " --trace " + file);
-    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    output_of("run_encoder", arguments + " --trace " + file);
   }
 
   static std::string pytorchs(const std::string& name) {
@@ -49,8 +48,7 @@ TEST_F(Traces, AreThoseOfPyTorch) {
     trace(arguments + " --threads 2", "ours.txt");
     const Outcome compared = run("compare_trace", "ours.txt " + pytorchs(name));
     EXPECT_EQ(compared.status, 0) << compared.output << compared.errors;
-    EXPECT_NE(compared.output.find(" steps agree; nearest to the tolerance is "),
-              std::string::npos);
+    EXPECT_TRUE(contains(compared.output, " steps agree; nearest to the tolerance is "));
 
     // The same text on any number of threads, and an output with the bits that it has untraced.
     const std::string text = contents(folder_ / "ours.txt");
@@ -69,9 +67,8 @@ TEST_F(Traces, PartWhereAWeightDiffers) {
   EXPECT_EQ(
       parted.output.find("layers.1.linear2+residual: the traces differ here, at step 16 of 26"), 0u)
       << parted.output;
-  EXPECT_NE(parted.output.find("  all steps before it agree, up to layers.1.linear1+activation\n"),
-            std::string::npos)
-      << parted.output;
+  EXPECT_TRUE(
+      contains(parted.output, "  all steps before it agree, up to layers.1.linear1+activation\n"));
   EXPECT_EQ(run("compare_trace", "--atol 1 --rtol 1 ours.txt " + pytorchs(kPre)).status, 0);
 }
 

@@ -1,16 +1,11 @@
 // The training programs as their users run them: what they print, save, resume and refuse.
 #include "tests/programs/training_programs.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdlib>
-#include <sstream>
-#include <string>
 
 #include "nn/training/checkpoint.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -22,28 +17,23 @@ TEST_F(TrainingPrograms, SayHowTheyAreUsed) {
     EXPECT_EQ(outcome.errors, "");
     for (const char* option : {"--layers", "--width", "--epochs", "--seed", "--lr", "--save",
                                "--resume", "--log", "--report"}) {
-      EXPECT_NE(outcome.output.find(option), std::string::npos) << program << " " << option;
+      EXPECT_TRUE(contains(outcome.output, option)) << program << " " << option;
     }
   }
 }
 
 TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
-  const Outcome outcome = run("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(outcome.output.ends_with("\ntest macro F1 1.0000\ntest accuracy 1.0000\n"))
-      << outcome.output;
-  EXPECT_NE(outcome.output.find("fruit  tool\n fruit     1     0\n  tool     0     1\n"),
-            std::string::npos)
-      << outcome.output;
+  const std::string output = output_of("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
+  EXPECT_TRUE(output.ends_with("\ntest macro F1 1.0000\ntest accuracy 1.0000\n")) << output;
+  EXPECT_TRUE(contains(output, "fruit  tool\n fruit     1     0\n  tool     0     1\n"));
 }
 
 TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {
   ASSERT_EQ(run("train_classifier", kClassifier + "--epochs 30 --lr 0.01 --save run").status, 0);
   write("lines.txt", "some pears\nthe hammer\n");
-  const Outcome outcome =
-      run("train_classifier", "--resume run --predict --probabilities < lines.txt");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  std::istringstream lines(outcome.output);
+  const std::string output =
+      output_of("train_classifier", "--resume run --predict --probabilities < lines.txt");
+  std::istringstream lines(output);
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line, "class\tfruit\ttool\ttext");
@@ -51,7 +41,7 @@ TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {
     std::string name;
     double fruit = 0, tool = 0;
     lines >> name >> fruit >> tool;
-    EXPECT_EQ(name, want) << outcome.output;
+    EXPECT_EQ(name, want) << output;
     EXPECT_NEAR(fruit + tool, 1, 1e-4);
     EXPECT_EQ(fruit > tool, name == "fruit");
     std::getline(lines, line);
@@ -64,27 +54,24 @@ TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {
 TEST_F(TrainingPrograms, TheClassifierNamesLines) {
   ASSERT_EQ(run("train_classifier", kClassifier + "--epochs 30 --lr 0.01 --save run").status, 0);
   write("lines.txt", "some pears\n\nthe hammer\n");
-  const Outcome outcome = run("train_classifier", "--resume run --predict < lines.txt");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(outcome.output.starts_with("fruit\tsome pears\n")) << outcome.output;
-  EXPECT_TRUE(outcome.output.ends_with("tool\tthe hammer\n")) << outcome.output;
+  const std::string output = output_of("train_classifier", "--resume run --predict < lines.txt");
+  EXPECT_TRUE(output.starts_with("fruit\tsome pears\n")) << output;
+  EXPECT_TRUE(output.ends_with("tool\tthe hammer\n")) << output;
 }
 
 TEST_F(TrainingPrograms, TheMaskedModelFillsBlanks) {
   // 33 letters a line and 34 tokens a sequence: every letter stands at its own place.
-  const Outcome outcome =
-      run("train_masked_lm", kMaskedLm +
-                                 "--length 34 --epochs 40 --lr 0.01 --width 16 --dropout 0 "
-                                 "--fill 'Round and r_und the'");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(outcome.output.ends_with("\nfilled: Round and round the\n")) << outcome.output;
-  EXPECT_NE(outcome.output.find("unigram entropy"), std::string::npos);
+  const std::string output =
+      output_of("train_masked_lm", kMaskedLm +
+                                       "--length 34 --epochs 40 --lr 0.01 --width 16 --dropout 0 "
+                                       "--fill 'Round and r_und the'");
+  EXPECT_TRUE(output.ends_with("\nfilled: Round and round the\n")) << output;
+  EXPECT_TRUE(contains(output, "unigram entropy"));
 }
 
 TEST_F(TrainingPrograms, ReverseShowsItsMap) {
-  const Outcome outcome = run("train_reverse", kReverse);
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("on the anti-diagonal: "), std::string::npos) << outcome.output;
+  const std::string output = output_of("train_reverse", kReverse);
+  EXPECT_TRUE(contains(output, "on the anti-diagonal: "));
 }
 
 TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
@@ -110,18 +97,13 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
     ASSERT_FALSE(want.empty());
     for (int stop : {1, 55, 100, 137, 199}) {
       const std::string folder = "cut" + std::to_string(stop);
-      const Outcome first =
-          run(program, arguments + "--save " + folder + " --max-steps " + std::to_string(stop),
-              "OMP_NUM_THREADS=3");
-      ASSERT_EQ(first.status, 0) << first.errors;
-      EXPECT_NE(first.output.find("stopped after step " + std::to_string(stop) + " of 200;"),
-                std::string::npos)
-          << first.output;
+      const std::string first = output_of(
+          program, arguments + "--save " + folder + " --max-steps " + std::to_string(stop),
+          "OMP_NUM_THREADS=3");
+      EXPECT_TRUE(contains(first, "stopped after step " + std::to_string(stop) + " of 200;"));
       const std::string files = arguments.substr(0, arguments.find("--epochs"));
-      const Outcome second =
-          run(program, (program == "train_reverse" ? "" : files) + "--resume " + folder,
-              "OMP_NUM_THREADS=1");
-      ASSERT_EQ(second.status, 0) << second.errors;
+      output_of(program, (program == "train_reverse" ? "" : files) + "--resume " + folder,
+                "OMP_NUM_THREADS=1");
       EXPECT_EQ(contents(folder_ / folder / "checkpoint.safetensors"), want)
           << program << " stopped at " << stop;
       fs::remove_all(folder_ / folder);
@@ -134,18 +116,16 @@ TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
   // What is learned is wrong here, so an early epoch is the best and patience is over soon.
   write("valid.tsv", "tool\tan apple and 3 pears\nfruit\ta hammer or 4 nails\n");
   const std::string arguments = kClassifier + "--lr 0.01 --epochs 50 --patience 3 ";
-  const Outcome outcome =
-      run("train_classifier", arguments + "--valid valid.tsv --save run --test train.tsv");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("; 2 lines are held out"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find(", the best"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("no better for 3 epochs: ended after step"), std::string::npos)
-      << outcome.output;
+  const std::string outcome =
+      output_of("train_classifier", arguments + "--valid valid.tsv --save run --test train.tsv");
+  EXPECT_TRUE(contains(outcome, "; 2 lines are held out"));
+  EXPECT_TRUE(contains(outcome, ", the best"));
+  EXPECT_TRUE(contains(outcome, "no better for 3 epochs: ended after step"));
   const nn::Checkpoint saved = nn::load_checkpoint(folder_ / "run" / "checkpoint.safetensors");
   EXPECT_EQ(saved.integer("best.in_vain"), 3);
   EXPECT_EQ(saved.integer("best.step") + 30, saved.integer("scheduler.step"));
   EXPECT_TRUE(saved.tensors.contains("best.classifier.weight"));
-  const std::string accuracy = outcome.output.substr(outcome.output.rfind("\ntest accuracy"));
+  const std::string accuracy = outcome.substr(outcome.rfind("\ntest accuracy"));
   const Outcome again = run("train_classifier", "--resume run --test train.tsv");
   EXPECT_TRUE(again.output.ends_with(accuracy)) << again.output;
   // It is these weights that are used.
@@ -162,17 +142,18 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   const std::string arguments = kClassifier + "--valid-share 0.25 --shards 2 --patience 5 ";
   const Outcome whole = run("train_classifier", arguments + "--save whole");
   ASSERT_EQ(whole.status, 0) << whole.errors;
-  EXPECT_NE(whole.output.find("30 lines"), std::string::npos) << whole.output;
-  EXPECT_NE(whole.output.find("; 10 lines are held out"), std::string::npos) << whole.output;
+  EXPECT_TRUE(contains(whole.output, "30 lines"));
+  EXPECT_TRUE(contains(whole.output, "; 10 lines are held out"));
   ASSERT_EQ(run("train_classifier", arguments + "--save cut --max-steps 11").status, 0);
   ASSERT_EQ(run("train_classifier", "--train train.tsv --resume cut").status, 0);
   EXPECT_TRUE(contents(folder_ / "cut" / "checkpoint.safetensors") ==
               contents(folder_ / "whole" / "checkpoint.safetensors"));
-  EXPECT_TRUE(
-      fails("train_classifier", arguments + "--valid test.tsv", "must not be given together"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--valid-share 0.01",
-                    "must hold out at least 1 of 40 examples"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--patience 2", "--patience needs"));
+  expect_fails("train_classifier",
+               {
+                   {arguments + "--valid test.tsv", "must not be given together"},
+                   {kClassifier + "--valid-share 0.01", "must hold out at least 1 of 40 examples"},
+                   {kClassifier + "--patience 2", "--patience needs"},
+               });
   ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
                     "examples must be those of the run"));
@@ -186,11 +167,11 @@ TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
   for (int i = 0; i < 20; ++i) lines += "class" + std::to_string(i) + "\ta line\n";
   write("classes.tsv", lines);
   const std::string files = "--train classes.tsv ";
-  const Outcome outcome = run("train_classifier", files + kTiny +
-                                                      "--epochs 1 --valid-share 0.5 --test "
-                                                      "classes.tsv --save run");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find(" 20 classes"), std::string::npos) << outcome.output;
+  const std::string output =
+      output_of("train_classifier", files + kTiny +
+                                        "--epochs 1 --valid-share 0.5 --test "
+                                        "classes.tsv --save run");
+  EXPECT_TRUE(contains(output, " 20 classes"));
   write("classes.tsv", lines + "stranger\ta line\n");
   EXPECT_TRUE(fails("train_classifier", files + "--resume run",
                     "classes.tsv: line 21: label must be one of 'class0, class1, class10, class11, "
@@ -217,11 +198,10 @@ TEST_F(TrainingPrograms, TheExperimentInFiftyLinesIsResumed) {
   EXPECT_LE(lines, 50);
   EXPECT_GT(lines, 20);
 
-  const Outcome whole = run("own_experiment", "");
-  ASSERT_EQ(whole.status, 0) << whole.errors;
-  const std::size_t right = whole.output.rfind("right: ");
-  ASSERT_NE(right, std::string::npos) << whole.output;
-  EXPECT_GT(std::atof(whole.output.c_str() + right + 7), 0.9) << whole.output;
+  const std::string whole = output_of("own_experiment", "");
+  const std::size_t right = whole.rfind("right: ");
+  ASSERT_NE(right, std::string::npos) << whole;
+  EXPECT_GT(std::atof(whole.c_str() + right + 7), 0.9) << whole;
   const std::string want = contents(folder_ / "own_experiment.safetensors");
   const std::string log = contents(folder_ / "own_experiment.csv");
   ASSERT_FALSE(want.empty());
@@ -229,14 +209,13 @@ TEST_F(TrainingPrograms, TheExperimentInFiftyLinesIsResumed) {
   fs::remove(folder_ / "own_experiment.csv");
   std::string held_out;
   for (int i = 0; i < 3; ++i) {
-    const Outcome part = run("own_experiment", "400");
-    ASSERT_EQ(part.status, 0) << part.errors;
-    held_out += part.output;
+    const std::string part = output_of("own_experiment", "400");
+    held_out += part;
   }
   EXPECT_TRUE(contents(folder_ / "own_experiment.safetensors") == want);
   EXPECT_EQ(contents(folder_ / "own_experiment.csv"), log);
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1128);
-  EXPECT_TRUE(held_out.ends_with(whole.output.substr(right)));
+  EXPECT_TRUE(held_out.ends_with(whole.substr(right)));
 }
 #endif
 
@@ -245,7 +224,7 @@ TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
                               "timeout --foreground --preserve-status -s INT 2");
   EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.errors;
-  EXPECT_NE(outcome.output.find("continue with --resume run"), std::string::npos) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "continue with --resume run"));
   EXPECT_EQ(run("train_reverse", "--resume run --max-steps 1").status, 0);
 }
 
@@ -272,45 +251,34 @@ TEST_F(TrainingPrograms, TheLogHasALineAStep) {
 TEST_F(TrainingPrograms, ALogMayBeADevice) {
   ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
   ASSERT_EQ(::symlink("/dev/zero", (folder_ / "device").c_str()), 0);
-  const Outcome outcome = run("train_reverse", "--resume run --log device", "timeout 60");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  output_of("train_reverse", "--resume run --log device", "timeout 60");
 }
 
 TEST_F(TrainingPrograms, AnEncoderWithoutLayersHasNoMap) {
-  const Outcome outcome = run("train_reverse", kReverse + "--layers 0");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find(" -> "), std::string::npos) << outcome.output;
+  const std::string output = output_of("train_reverse", kReverse + "--layers 0");
+  EXPECT_TRUE(contains(output, " -> "));
 }
 
 TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   // Of most words nothing is known: the blanked text shows them as one sign each.
   const std::string words = kMaskedLm + "--tokenizer words --vocabulary 5 ";
-  const Outcome outcome = run("train_masked_lm", words + "--length 40");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"),
-            std::string::npos)
-      << outcome.output;
+  const std::string output = output_of("train_masked_lm", words + "--length 40");
+  EXPECT_TRUE(contains(output, "blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
   // Many batches here have nothing to guess.
-  const Outcome sparse = run("train_masked_lm", words + "--length 2 --batch 1");
-  EXPECT_EQ(sparse.status, 0) << sparse.errors;
+  output_of("train_masked_lm", words + "--length 2 --batch 1");
 }
 
 TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
-  const Outcome masked = run("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary 280");
-  EXPECT_EQ(masked.status, 0) << masked.errors;
-  EXPECT_NE(masked.output.find("filled: "), std::string::npos) << masked.output;
-  const Outcome saved =
-      run("train_classifier", kClassifier + "--tokenizer wordpiece --vocabulary 60 --save run");
-  EXPECT_EQ(saved.status, 0) << saved.errors;
-  const Outcome resumed = run("train_classifier", "--resume run --predict", "echo apple | ");
-  EXPECT_EQ(resumed.status, 0) << resumed.errors;
+  const std::string masked =
+      output_of("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary 280");
+  EXPECT_TRUE(contains(masked, "filled: "));
+  output_of("train_classifier", kClassifier + "--tokenizer wordpiece --vocabulary 60 --save run");
+  output_of("train_classifier", "--resume run --predict", "echo apple | ");
   const Outcome wrong = run("train_classifier", kClassifier + "--tokenizer nowhere");
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(
-      wrong.errors.find("--tokenizer: must be words, characters, wordpiece, bpe, or a file or "
-                        "folder of a tokenizer, got 'nowhere'"),
-      std::string::npos)
-      << wrong.errors;
+  EXPECT_TRUE(contains(wrong.errors,
+                       "--tokenizer: must be words, characters, wordpiece, bpe, or a file or "
+                       "folder of a tokenizer, got 'nowhere'"));
 }
 
 TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
@@ -320,10 +288,10 @@ TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
     EXPECT_EQ(outcome.status, 2) << where;
     const std::string errors = contents(folder_ / "err.txt");
     EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << where << ": " << errors;
-    EXPECT_NE(errors.find("standard output"), std::string::npos) << errors;
+    EXPECT_TRUE(contains(errors, "standard output"));
     // It has trained and saved nevertheless, and no line has gone astray.
     EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors")) << where;
-    EXPECT_EQ(contents(folder_ / "log.csv").find("epoch 1/3"), std::string::npos) << where;
+    EXPECT_FALSE(contains(contents(folder_ / "log.csv"), "epoch 1/3")) << where;
     fs::remove_all(folder_ / "run");
   }
   ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
@@ -346,20 +314,24 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   write("bytes.tsv", "a\tone\nb\t\xff\n");
   EXPECT_TRUE(fails("train_classifier", "--train bytes.tsv" + rest, "bytes.tsv: line 2"));
   write("other.tsv", "metal\tiron\n");
-  EXPECT_TRUE(fails("train_classifier", "--train train.tsv --test other.tsv" + rest, "metal"));
-  EXPECT_TRUE(fails("train_classifier", "", "--train"));
-  EXPECT_TRUE(
-      fails("train_classifier", kClassifier + "--width 9", "nhead must divide d_model 9, got 2"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--epochs 0", "--epochs"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--colour red", "--colour"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--seed -1", "--seed"));
+  expect_fails("train_classifier",
+               {
+                   {"--train train.tsv --test other.tsv" + rest, "metal"},
+                   {"", "--train"},
+                   {kClassifier + "--width 9", "nhead must divide d_model 9, got 2"},
+                   {kClassifier + "--epochs 0", "--epochs"},
+                   {kClassifier + "--colour red", "--colour"},
+                   {kClassifier + "--seed -1", "--seed"},
+               });
   for (const char* option : {"--lr", "--dropout", "--clip", "--warmup", "--word-dropout"}) {
     EXPECT_TRUE(fails("train_classifier", kClassifier + option + " nan", option));
     EXPECT_TRUE(fails("train_classifier", kClassifier + option + " -1", option));
   }
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "'--a\x1b[2Jb\nc'", "--a\\x1b[2Jb"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--save train.tsv", "train.tsv"));
-  EXPECT_TRUE(fails("train_classifier", kClassifier + "--log no/log.csv", "no/log.csv"));
+  expect_fails("train_classifier", {
+                                       {kClassifier + "'--a\x1b[2Jb\nc'", "--a\\x1b[2Jb"},
+                                       {kClassifier + "--save train.tsv", "train.tsv"},
+                                       {kClassifier + "--log no/log.csv", "no/log.csv"},
+                                   });
   EXPECT_TRUE(fails("train_masked_lm", "", "--text"));
   write("short.txt", "ab");
   EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
@@ -368,19 +340,21 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(
       fails("train_masked_lm", much + "123456789012345678901",
             "--fill: text must have at most 19 tokens, got 21; train with a larger --length"));
-  EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
+  EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch"));
   EXPECT_TRUE(fails("train_masked_lm", much + "'\xff_'", "--fill"));
-  EXPECT_EQ(contents(folder_ / "out.txt").find("epoch"), std::string::npos);
+  EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch"));
 }
 
 TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
   ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
   EXPECT_TRUE(fails("train_reverse", "--resume run", "train_classifier"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run", "--train"));
-  EXPECT_TRUE(fails("train_classifier", "--resume nowhere --train train.tsv", "nowhere"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv --width 16", "--width"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run --train test.tsv",
-                    "examples must be those of the run"));
+  expect_fails("train_classifier",
+               {
+                   {"--resume run", "--train"},
+                   {"--resume nowhere --train train.tsv", "nowhere"},
+                   {"--resume run --train train.tsv --width 16", "--width"},
+                   {"--resume run --train test.tsv", "examples must be those of the run"},
+               });
   const std::string whole = contents(folder_ / "run" / "checkpoint.safetensors");
   write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
   EXPECT_TRUE(
@@ -411,7 +385,7 @@ TEST_F(TrainingPrograms, RefuseCheckpointsWithOtherNumbers) {
     nn::save_checkpoint(file, bad);
     EXPECT_TRUE(fails("train_reverse", "--resume run", "checkpoint.safetensors: "))
         << name << " " << value;
-    EXPECT_EQ(contents(folder_ / "err.txt").find('\x1b'), std::string::npos);
+    EXPECT_FALSE(contains(contents(folder_ / "err.txt"), "\x1b"));
   }
   nn::save_checkpoint(file, good);
   EXPECT_EQ(run("train_reverse", "--resume run").status, 0);
