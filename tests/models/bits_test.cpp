@@ -3,30 +3,13 @@
 //
 // One digest per subject stands for all of that together, and is written down here; below it each
 // part of the promise is taken alone, in more detail.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
 #include <iostream>
-#include <limits>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "models/encoder.h"
-#include "nn/freeze.h"
-#include "nn/module.h"
-#include "nn/relative_position.h"
-#include "nn/rotary.h"
-#include "tensor/create.h"
+#include "models/models.h"
 #include "tensor/error.h"
-#include "tensor/ops/gated_linear.h"
-#include "tensor/ops/join.h"
-#include "tensor/ops/layer_norm.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/softmax.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

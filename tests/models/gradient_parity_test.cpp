@@ -1,19 +1,10 @@
 // The gradients that PyTorch computes for an encoder layer with the same weights: float32 within
 // 1e-5, float64 within 1e-12.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-
-#include "models/encoder_layer.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
+#include "models/models.h"
 #include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,11 +1,8 @@
 // Gradients of the models: each parameter's against central differences, and none left out.
-#include <gtest/gtest.h>
-
 #include "models/models.h"
-#include "nn/loss.h"
-#include "tensor/ops/indexing.h"
 #include "tests/support/model_gradcheck.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {

@@ -1,128 +1,15 @@
 // Layers of today's encoders: every combination of what a layer can have, against its definition.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "models/encoder.h"
-#include "models/token_encoder.h"
-#include "nn/freeze.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "models/models.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
-#include "tests/support/errors.h"
+#include "tests/support/layer_oracle.h"
 #include "tests/support/model_gradcheck.h"
-#include "tests/support/nn_oracle.h"
-#include "tests/support/oracle_ops.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
-
-/// Heads (B, H, T, d) turned by their positions, float32 angles as trained models have them.
-Tensor naive_turn(const Tensor& heads, const nn::RotaryOptions& options,
-                  const std::vector<index_t>& positions) {
-  const Array x = array(heads);
-  const index_t width = options.width == 0 ? heads.size(3) : options.width;
-  return wide(build(heads.shape(), [&](const Dims& at) {
-    const index_t c = at[3];
-    if (c >= width) return x.at(at);
-    const index_t pair = options.interleaved ? c / 2 : c % (width / 2);
-    const bool second = options.interleaved ? c % 2 == 1 : c >= width / 2;
-    Dims other = at;
-    other[3] = options.interleaved ? c ^ 1 : (c + width / 2) % width;
-    const auto power = static_cast<float>(2 * pair) / static_cast<float>(width);
-    const float frequency =
-        1 / static_cast<float>(std::pow(options.base, static_cast<double>(power)));
-    const auto position = static_cast<float>(positions[static_cast<std::size_t>(at[2])]);
-    const auto angle = static_cast<double>(position * frequency);
-    return x.at(at) * std::cos(angle) + (second ? 1 : -1) * x.at(other) * std::sin(angle);
-  }));
-}
-
-/// The learned bias and ALiBi's added up, (H, T, T).
-Tensor naive_bias(const EncoderLayerOptions& options, const Tensor& table, index_t tokens) {
-  return wide(build({options.nhead, tokens, tokens}, [&](const Dims& at) {
-    const index_t distance = at[2] - at[1];
-    double sum = 0;
-    if (options.attention.relative_position) {
-      const index_t bucket = options.attention.relative_position->of(distance);
-      sum += table.item_at<double>({bucket, at[0]});
-    }
-    if (options.attention.alibi) {
-      const auto step = static_cast<double>(at[0] + 1) / static_cast<double>(options.nhead);
-      sum -= std::exp2(-8 * step) * std::abs(static_cast<double>(distance));
-    }
-    return sum;
-  }));
-}
-
-/// The layer that `options` describe, with the parameters of `state`, one step after the other.
-Tensor naive_layer(const EncoderLayerOptions& options, const nn::StateDict& state, const Tensor& x,
-                   MaskParts mask, const std::vector<index_t>& positions) {
-  const auto get = [&](const std::string& name) {
-    const auto found = state.find(name);
-    return found == state.end() ? Tensor() : found->second;
-  };
-  const auto norm = [&](const std::string& name, const Tensor& y) {
-    const Tensor weight = get(name + ".weight");
-    const double eps = options.layer_norm_eps;
-    if (!weight.defined()) return y;
-    if (options.norm.kind == nn::NormKind::kLayerNorm) {
-      return naive_layer_norm(y, weight, get(name + ".bias"), eps);
-    }
-    return wide(map(naive_rms_normalize(array(y), {2}, eps), array(weight), std::multiplies<>()));
-  };
-  const auto attend = [&](const Tensor& y) {
-    const Tensor bias = get("self_attn.in_proj_bias");
-    std::vector<Tensor> heads;
-    for (index_t part = 0; part < 3; ++part) {
-      const auto rows = [&](const Tensor& all) {
-        return all.defined() ? all.chunk(3)[static_cast<std::size_t>(part)] : all;
-      };
-      heads.push_back(naive_split(
-          naive_linear(y, rows(get("self_attn.in_proj_weight")), rows(bias)), options.nhead));
-      if (options.attention.rotary && part < 2) {
-        heads.back() = naive_turn(heads.back(), *options.attention.rotary, positions);
-      }
-    }
-    mask.window = options.attention.window;
-    mask.bias = naive_bias(options, get("relative_attention_bias.weight"), y.size(1));
-    const double width = static_cast<double>(options.d_model / options.nhead);
-    const Array out = naive_attention(heads[0], heads[1], heads[2], mask,
-                                      options.attention.scale.value_or(1 / std::sqrt(width)))
-                          .output;
-    const index_t columns = options.d_model / options.nhead;
-    const Array merged = build(y.shape(), [&](const Dims& at) {
-      return out.at({at[0], at[2] / columns, at[1], at[2] % columns});
-    });
-    return naive_linear(wide(merged), get("self_attn.out_proj.weight"),
-                        get("self_attn.out_proj.bias"));
-  };
-  const auto feed_forward = [&](const Tensor& y) {
-    const Tensor weight = get("linear1.weight");
-    const auto activate = [&](double value) { return naive_activation(options.activation, value); };
-    const Tensor hidden =
-        options.feed_forward.gated
-            ? naive_gated_linear(y, weight, get("linear1.bias"), options.activation)
-            : wide(map(array(naive_linear(y, weight, get("linear1.bias"))), activate));
-    return naive_linear(hidden, get("linear2.weight"), get("linear2.bias"));
-  };
-  if (*options.norm.placement == NormPlacement::kPost) {
-    const Tensor y = norm("norm1", naive_add(x, attend(x)));
-    return norm("norm2", naive_add(y, feed_forward(y)));
-  }
-  const Tensor y = naive_add(x, attend(norm("norm1", x)));
-  return naive_add(y, feed_forward(norm("norm2", y)));
-}
 
 /// Layers of 12 columns in 2 heads, and every combination of what else they can have.
 std::vector<EncoderLayerOptions> combinations() {
@@ -158,6 +45,22 @@ std::vector<EncoderLayerOptions> combinations() {
   return all;
 }
 
+/// Layers of 15 columns in 3 heads, each with one more thing that a layer can have.
+std::vector<EncoderLayerOptions> single_details() {
+  std::vector<EncoderLayerOptions> all(
+      8, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
+  all[0].norm_first = true;
+  all[1].activation = nn::Activation::kGeluTanh;
+  all[2].norm = {.placement = NormPlacement::kPre, .bias = false};
+  all[3].norm_first = true;
+  all[3].norm.placement = NormPlacement::kPost;
+  all[4].attention = {.bias = false, .scale = 0.7};
+  all[5].feed_forward.bias = false;
+  all[6].bias = false;
+  all[6].feed_forward.bias = true;
+  return all;  // the last is PyTorch's default
+}
+
 std::string name_of(const EncoderLayerOptions& o) {
   return str_cat("placement ", static_cast<int>(*o.norm.placement), ", norm ",
                  static_cast<int>(o.norm.kind), ", gated ", o.feed_forward.gated, ", bias ", o.bias,
@@ -179,18 +82,26 @@ using ModernLayerTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, ModernLayerTest, each_isa(), isa_name);
 
 TEST_P(ModernLayerTest, EveryCombinationFollowsItsDefinition) {
-  const Tensor x = random_tensor({2, 7, 12}, kFloat32, 3);
-  const MaskParts mask = {.lengths = {7, 4}};
   const std::vector<index_t> positions = {0, 1, 2, 5, 9, 10, 3};
-  const Tensor given = from_vector(positions);
-  for (const EncoderLayerOptions& options : combinations()) {
-    SCOPED_TRACE(name_of(options));
+  const auto check = [&](const EncoderLayerOptions& options, const MaskParts& mask) {
     EncoderLayer layer(options);
     randomise(layer);
-    const Tensor want = naive_layer(options, nn::state_dict(layer), x, mask, positions);
-    EXPECT_TRUE(near(layer({x, mask.library(), given}), array(want), 0, 2e-5));
+    const Tensor x = random_tensor({2, 7, options.d_model}, kFloat32, 3);
+    const EncoderInputs inputs = {x, mask.library(), from_vector(positions)};
+    const Tensor want = naive_layer(options, nn::state_dict(layer), "", x, mask, positions);
+    EXPECT_TRUE(near(layer(inputs), array(want), 0, 2e-5));
     nn::convert(layer, kFloat64);
-    EXPECT_TRUE(near(layer({x.to(kFloat64), mask.library(), given}), array(want), 0, 1e-12));
+    EXPECT_TRUE(
+        near(layer({x.to(kFloat64), inputs.mask, inputs.positions}), array(want), 0, 1e-12));
+  };
+  for (const EncoderLayerOptions& options : combinations()) {
+    SCOPED_TRACE(name_of(options));
+    check(options, {.lengths = {7, 4}});
+  }
+  const std::vector<EncoderLayerOptions> details = single_details();
+  for (std::size_t i = 0; i < details.size(); ++i) {
+    SCOPED_TRACE(str_cat("detail ", i));
+    check(details[i], {.causal = true, .lengths = {7, 4}});
   }
 }
 

@@ -1,21 +1,10 @@
 // Where a NaN is, is part of the promise of equal bits: not with the number of threads, nor with the
 // layout, nor with the instruction set does one come or go. Its sign and payload are not promised:
 // IEEE 754 leaves them to the machine, and processors take them from either operand.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "models/encoder.h"
-#include "nn/loss.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "models/models.h"
 #include "tensor/error.h"
-#include "tensor/ops/ops.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,13 +1,6 @@
 // Options that no model can have.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "models/models.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {
@@ -124,13 +117,16 @@ TEST(Options, OfHeads) {
 
 TEST(Options, OfClassifiers) {
   const TokenEncoderOptions tokens = tiny_tokens();
-  EXPECT_TRUE(throws("SequenceClassifier", {"classes must be at least 1, got 0"},
-                     [&] { SequenceClassifier({.tokens = tokens, .classes = 0}); }));
+  for (const index_t none : {0, -2}) {
+    const std::string error = str_cat("classes must be at least 1, got ", none);
+    EXPECT_TRUE(throws("SequenceClassifier", {error},
+                       [&] { SequenceClassifier({.tokens = tokens, .classes = none}); }));
+    EXPECT_TRUE(throws("TokenClassifier", {error},
+                       [&] { TokenClassifier({.tokens = tokens, .classes = none}); }));
+  }
   EXPECT_TRUE(throws("SequenceClassifier", {"dropout"}, [&] {
     SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan});
   }));
-  EXPECT_TRUE(throws("TokenClassifier", {"classes must be at least 1, got -2"},
-                     [&] { TokenClassifier({.tokens = tokens, .classes = -2}); }));
 }
 
 }  // namespace

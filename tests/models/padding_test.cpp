@@ -1,21 +1,9 @@
 // No padding is computed: a batch of mixed lengths has the bits of each sequence alone and of the
 // padded batch, whatever models are made of; and its gradients do not depend on how much padding
 // there is.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "models/classifier.h"
-#include "models/masked_lm.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
-#include "tests/support/errors.h"
+#include "models/models.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

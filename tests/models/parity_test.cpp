@@ -1,14 +1,10 @@
 // What PyTorch computes with the same weights: float32 within 1e-5, float64 within 1e-12.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tensor/error.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

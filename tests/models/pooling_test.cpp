@@ -1,20 +1,8 @@
 #include "models/pooling.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "models/classifier.h"
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/join.h"
-#include "tensor/ops/reduce.h"
-#include "tests/support/errors.h"
+#include "models/models.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {

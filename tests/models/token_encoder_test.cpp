@@ -1,22 +1,9 @@
 #include "models/token_encoder.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <set>
-#include <string>
-
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
-#include "tensor/random.h"
-#include "tests/support/errors.h"
+#include "models/models.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/nn_oracle.h"
+#include "tests/support/layer_oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {
@@ -61,7 +48,7 @@ TEST(TokenEncoder, FollowsItsFormula) {
       }
       const MaskParts mask = {.lengths = {5, 3}};
       for (const char* prefix : {"encoder.layers.0.", "encoder.layers.1."}) {
-        want = naive_encoder_layer(state, prefix, {2, true, nn::Activation::kGelu}, want, mask);
+        want = naive_layer(tiny_tokens().encoder.layers[0], state, prefix, want, mask);
       }
       want = naive_layer_norm(want, state.at("encoder.norm.weight"), state.at("encoder.norm.bias"),
                               1e-5);
@@ -69,22 +56,6 @@ TEST(TokenEncoder, FollowsItsFormula) {
           near(model({kIds, kIdLengths}), array(without_padding(want, mask.lengths)), 0, 1e-10));
     }
   }
-}
-
-TEST(TokenEncoder, PaddingDoesNotChangeTheBits) {
-  const TokenEncoder model = make(Positions::kLearned);
-  const Tensor whole = model({kIds, kIdLengths});
-  const Tensor alone = model(kIds.slice(0, 1, 2).slice(1, 0, 3));
-  EXPECT_TRUE(same_bits(whole.select(0, 1).slice(0, 0, 3), alone.select(0, 0)));
-}
-
-TEST(TokenEncoder, TracesAttention) {
-  const TokenEncoder model = make(Positions::kSinusoidal);
-  const EncoderTrace trace = model.with_weights({kIds, kIdLengths});
-  EXPECT_TRUE(same_bits(trace.output, model({kIds, kIdLengths})));
-  ASSERT_EQ(trace.weights.size(), 2U);
-  EXPECT_EQ(trace.weights[1].shape(), (Shape{2, 2, 5, 5}));
-  EXPECT_EQ(trace.weights[0].item_at({1, 0, 0, 3}), 0);
 }
 
 TEST(TokenEncoder, AddsTypes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,11 +122,12 @@ struct NaiveHeads {
 };
 
 /// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
-/// behind `prefix`.
+/// behind `prefix`; heads of queries and keys are what `turned` makes of them.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const MaskParts& mask,
-                                   std::optional<double> score_scale = {}) {
+                                   std::optional<double> score_scale = {},
+                                   const std::function<Tensor(const Tensor&)>& turned = {}) {
   const auto get = [&](const std::string& name) {
     const auto found = state.find(prefix + name);
     return found == state.end() ? Tensor() : found->second;
@@ -139,7 +141,9 @@ inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string
     const Tensor packed = get("in_proj_weight");
     const Tensor weight =
         packed.defined() ? rows(packed, part) : get(separate[static_cast<std::size_t>(part)]);
-    return naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
+    const Tensor split =
+        naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
+    return turned && part < 2 ? turned(split) : split;
   };
   const double scale = score_scale.value_or(1 / std::sqrt(static_cast<double>(e / heads)));
   const NaiveAttention attended =
@@ -150,46 +154,6 @@ inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string
   });
   return {naive_linear(wide(merged), get("out_proj.weight"), get("out_proj.bias")),
           wide(attended.weights)};
-}
-
-struct NaiveLayerOptions {
-  index_t heads;
-  bool norm_first;
-  nn::Activation activation;
-  double eps = 1e-5;
-  std::optional<double> scale = {};
-};
-
-/// An encoder layer over (B, T, D) with the parameters of `state` behind `prefix`, where a norm that
-/// has none is left out.
-inline Tensor naive_encoder_layer(const nn::StateDict& state, const std::string& prefix,
-                                  const NaiveLayerOptions& options, const Tensor& x,
-                                  const MaskParts& mask) {
-  const auto get = [&](const std::string& name) {
-    const auto found = state.find(prefix + name);
-    return found == state.end() ? Tensor() : found->second;
-  };
-  const auto norm = [&](const std::string& name, const Tensor& y) {
-    if (!get(name + ".weight").defined()) return y;
-    return naive_layer_norm(y, get(name + ".weight"), get(name + ".bias"), options.eps);
-  };
-  const auto attend = [&](const Tensor& y) {
-    return naive_multi_head(state, prefix + "self_attn.", options.heads, y, y, y, mask,
-                            options.scale)
-        .output;
-  };
-  const auto feed_forward = [&](const Tensor& y) {
-    const Tensor hidden = naive_linear(y, get("linear1.weight"), get("linear1.bias"));
-    const Array active = map(
-        array(hidden), [&](double value) { return naive_activation(options.activation, value); });
-    return naive_linear(wide(active), get("linear2.weight"), get("linear2.bias"));
-  };
-  if (options.norm_first) {
-    const Tensor y = naive_add(x, attend(norm("norm1", x)));
-    return naive_add(y, feed_forward(norm("norm2", y)));
-  }
-  const Tensor y = norm("norm1", naive_add(x, attend(x)));
-  return norm("norm2", naive_add(y, feed_forward(y)));
 }
 
 }  // namespace tessera::test

@@ -1,16 +1,13 @@
 #include "models/pages/attention_map.h"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "models/pages/detail/attention_labels.h"
 #include "tensor/create.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {
 
+using test::contains;
 using test::throws;
 
 TEST(AttentionMapTest, TextForATerminal) {
@@ -35,7 +32,7 @@ TEST(AttentionMapTest, Picture) {
                            "fill-opacity=\"0.500\"><title>&lt;a&gt; → &lt;a&gt;: 0.2500</title>",
                            "fill-opacity=\"0.866\"><title>&lt;a&gt; → b: 0.7500</title>",
                            "fill-opacity=\"0.000\"><title>b → b: 0.0000</title>", "</svg>"}) {
-    EXPECT_NE(svg.find(part), std::string::npos) << part << " in " << svg;
+    EXPECT_TRUE(contains(svg, part));
   }
 }
 
@@ -43,8 +40,8 @@ TEST(AttentionMapTest, Picture) {
 TEST(AttentionMapTest, WeightsOfAnySize) {
   const std::vector<std::string> one = {"a"};
   const std::string svg = attention_svg(full({1, 1}, 1e300, kFloat64), one, "t");
-  EXPECT_NE(svg.find(".0000</title></rect>"), std::string::npos);
-  EXPECT_EQ(svg.find('\0'), std::string::npos) << "more than was written";
+  EXPECT_TRUE(contains(svg, ".0000</title></rect>"));
+  EXPECT_FALSE(contains(svg, std::string_view("\0", 1))) << "more than was written";
 }
 
 TEST(AttentionMapTest, Labels) {

@@ -1,21 +1,16 @@
 #include "models/pages/attention_page.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
 
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/random.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {
 
+using test::contains;
 using test::throws;
 
 /// The bytes of base64, as a reader of RFC 4648 gets them.
@@ -73,7 +68,7 @@ TEST(AttentionPageTest, HoldsTheWeightsBitForBit) {
   const std::string& data = data_of(page);
   for (const char* part : {"\"encoding\":\"float32\"", "\"layers\":[3,7]", "\"heads\":[]",
                            "\"leftOut\":4", "[\"a\",\"\\u003c/script>\",\"∅\",\"↵\",\"e\"]"}) {
-    EXPECT_NE(data.find(part), std::string::npos) << part << " in " << data;
+    EXPECT_TRUE(contains(data, part));
   }
   const std::vector<float> wanted = weights.select(0, 0).contiguous().to_vector<float>();
   const std::vector<float> found = weights_on(first_head(data), 4);
@@ -81,8 +76,8 @@ TEST(AttentionPageTest, HoldsTheWeightsBitForBit) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(wanted[i]));
   }
-  EXPECT_NE(page.body.find("<h1>Two &lt;heads&gt;</h1>"), std::string::npos);
-  EXPECT_NE(page.body.find("of {{title}}"), std::string::npos);
+  EXPECT_TRUE(contains(page.body, "<h1>Two &lt;heads&gt;</h1>"));
+  EXPECT_TRUE(contains(page.body, "of {{title}}"));
   EXPECT_NO_THROW(page_html(page));
 }
 
@@ -103,7 +98,7 @@ TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
   const std::vector<std::string> tokens(static_cast<std::size_t>(kTokens), "t");
   const Page page = attention_page({.texts = {{.tokens = tokens, .weights = {weights}}}});
   const std::string& data = data_of(page);
-  EXPECT_NE(data.find("\"encoding\":\"upper24\""), std::string::npos);
+  EXPECT_TRUE(contains(data, "\"encoding\":\"upper24\""));
   EXPECT_LE(data.size(), static_cast<std::size_t>(attention_bytes(kTokens, 9)) + 20'000);
   const std::vector<float> wanted = weights.select(0, 0).contiguous().to_vector<float>();
   const std::vector<float> found = weights_on(first_head(data), 3);

@@ -1,13 +1,7 @@
 // Charts and their axes: round numbers, values that no axis has, hostile names.
 #include "models/pages/chart.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {
@@ -96,7 +90,7 @@ TEST(ChartTest, EveryPointSaysItsNumbers) {
        {"<title>training: step 1, loss 2.5</title>", "<title>training: step 2, loss 1.25</title>",
         "<title>training: step 1234567, loss 0.123456</title>",
         "from 2.5 at 1 to 0.123456 at 1234567; smallest 0.123456 at 1234567, largest 2.5 at 1."}) {
-    EXPECT_NE(html.find(said), std::string::npos) << said << "\n" << html;
+    EXPECT_TRUE(test::contains(html, said));
   }
 }
 
@@ -107,9 +101,9 @@ TEST(ChartTest, NamesAreText) {
   chart.x.label = chart.y.label = "<u>";
   const std::string html = chart_html(chart);
   for (const char* const tag : {"<script", "<b>", "<i>", "<u>"}) {
-    EXPECT_EQ(html.find(tag), std::string::npos) << html;
+    EXPECT_FALSE(test::contains(html, tag));
   }
-  EXPECT_NE(html.find("&lt;b&gt;&#39;&quot;&amp;"), std::string::npos) << html;
+  EXPECT_TRUE(test::contains(html, "&lt;b&gt;&#39;&quot;&amp;"));
 }
 
 // What cannot be drawn breaks the line and stands as a cross; nothing else is lost, and no number
@@ -132,7 +126,7 @@ TEST(ChartTest, ValuesThatNoAxisHasAreCrosses) {
     EXPECT_EQ(count(path, "M"), c.moves) << html;
     EXPECT_EQ(count(html, "<title>"), c.points.size()) << html;
     for (const char* const bad : {"=\"nan", "=\"-nan", "=\"inf", "Mnan", "Lnan", " nan L"}) {
-      EXPECT_EQ(html.find(bad), std::string::npos) << bad << "\n" << html;
+      EXPECT_FALSE(test::contains(html, bad));
     }
   }
 }
@@ -173,7 +167,7 @@ TEST(ChartTest, AGuideAsksForNoRoom) {
   chart.series.push_back({.name = "roof", .points = {{1, 100}, {2, 100}}, .mark = Mark::kGuide});
   const std::string with = chart_html(chart);
   EXPECT_EQ(count(with, ">2.0</text>"), count(without, ">2.0</text>"));
-  EXPECT_NE(with.find("class=\"guide\""), std::string::npos);
+  EXPECT_TRUE(test::contains(with, "class=\"guide\""));
 }
 
 }  // namespace

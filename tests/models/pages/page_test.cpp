@@ -1,13 +1,12 @@
 #include "models/pages/page.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {
 
+using test::contains;
 using test::throws;
 
 TEST(PageTest, EscapesText) {
@@ -44,7 +43,7 @@ TEST(PageTest, HoldsAllOfItAndForbidsTheNetwork) {
     at = found == std::string::npos ? at : found;
   }
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) {
-    EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+    EXPECT_FALSE(contains(html, outside));
   }
 }
 

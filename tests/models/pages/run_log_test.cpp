@@ -1,15 +1,9 @@
 // Logs as they are written and read again, and what is told of them.
 #include "models/pages/run_log.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "models/pages/run_charts.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {

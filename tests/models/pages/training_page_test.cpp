@@ -1,13 +1,9 @@
 // The report of a training run, and several runs on one page.
 #include "models/pages/training_page.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "models/pages/comparison_page.h"
 #include "models/pages/run_log.h"
+#include "tests/support/test.h"
 
 namespace tessera::pages {
 namespace {
@@ -43,14 +39,14 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
         "--share:0.750\">3</td>", "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;"}) {
     EXPECT_TRUE(has(html, number));
   }
-  EXPECT_EQ(html.find("</table><script>"), std::string::npos);
-  EXPECT_EQ(html.find("train_<b>"), std::string::npos);
+  EXPECT_FALSE(test::contains(html, "</table><script>"));
+  EXPECT_FALSE(test::contains(html, "train_<b>"));
 }
 
 TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
   const std::string empty = page_html(training_page(report_of("")));
   EXPECT_TRUE(has(empty, "No step is done yet."));
-  EXPECT_EQ(empty.find("<figure"), std::string::npos);
+  EXPECT_FALSE(test::contains(empty, "<figure"));
   const std::string one = page_html(training_page(report_of("1,1,nan,0,0,0,0.000,nan,,\n")));
   EXPECT_TRUE(has(one, "class=\"cross\""));
   EXPECT_TRUE(has(one, "The last step of each epoch"));
@@ -88,7 +84,7 @@ TEST(ComparisonPageTest, KeepsEachRunsColour) {
   const std::string html = page_html(comparison_page(runs));
   EXPECT_TRUE(has(html, "b: step 2, loss 6.5"));
   EXPECT_TRUE(has(html, "&lt;a&gt;: step 2, loss 3"));
-  EXPECT_EQ(html.find("<a>"), std::string::npos);
+  EXPECT_FALSE(test::contains(html, "<a>"));
   const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
   EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<li class=\"s1 d1\">"));
   const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
