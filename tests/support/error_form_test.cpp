@@ -1,18 +1,13 @@
 // The form of error texts, as far as a machine can read it from the sources:
 //
 //   op: X must be RULE, got VALUE; cure
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <regex>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace {
 

@@ -1,11 +1,9 @@
 // "Ten files" of examples/course/README.md: the files exist, and have together as many lines as the page says.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <string>
+
+#include "tests/support/test.h"
 
 namespace {
 

@@ -1,14 +1,8 @@
 #include "tests/support/golden.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,14 +1,11 @@
 // One header is enough: models/hugging_face/hugging_face.h brings every public header, models/models.h
 // all but those of pretrained models, nn/nn.h those of nn and tensor, tensor/ops/ops.h every op. What
 // folders detail/ have is private, and no public header includes it.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <set>
-#include <string>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace {
 
