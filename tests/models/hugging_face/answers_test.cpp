@@ -1,14 +1,7 @@
 #include "models/hugging_face/answers.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "tensor/error.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,20 +1,13 @@
 #include "models/hugging_face/task.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "tensor/kernels/parallel.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,11 +1,7 @@
 // The encoders of folders: what PyTorch computes, and the same bits however the file tells it.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "models/hugging_face/folder.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -2,20 +2,10 @@
 // learns.
 #include "models/hugging_face/fine_tuning.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "models/hugging_face/text_classifier.h"
-#include "nn/freeze.h"
-#include "nn/training/optim.h"
-#include "nn/training/trainer.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tensor/kernels/parallel.h"
-#include "tests/support/errors.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

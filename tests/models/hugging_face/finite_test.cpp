@@ -1,21 +1,9 @@
 // Weights and outputs that are NaN or infinite: no task may pass them on.
 #include "models/hugging_face/finite.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "models/hugging_face/freeze.h"
-#include "models/hugging_face/mask_filler.h"
-#include "models/hugging_face/question_answerer.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/token_tagger.h"
-#include "models/text/tokenizers.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,14 +1,10 @@
 // Frozen models of folders compute what they did.
 #include "models/hugging_face/freeze.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "models/hugging_face/mask_filler.h"
 #include "models/hugging_face/text_classifier.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

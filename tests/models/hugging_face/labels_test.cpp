@@ -1,12 +1,8 @@
 #include "models/hugging_face/labels.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "tensor/create.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {
@@ -69,7 +65,7 @@ TEST(Labels, WithGapsAndContradictionsAreErrors) {
     const std::string error = error_of(text);
     EXPECT_TRUE(error.starts_with("config.json: ")) << text << " gave '" << error << "'";
     for (const std::string& part : parts) {
-      EXPECT_NE(error.find(part), std::string::npos) << "'" << error << "' lacks '" << part << "'";
+      EXPECT_TRUE(test::contains(error, part));
     }
   }
 }

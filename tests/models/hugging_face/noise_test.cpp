@@ -1,15 +1,12 @@
 // Files of folders with something changed at random: what they say is read, or one line says why
 // not.
-#include <gtest/gtest.h>
-
 #include <random>
-#include <string>
-#include <vector>
 
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/text/tokenizers.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,12 +1,7 @@
 #include "models/hugging_face/tags.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "tensor/error.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,15 +1,8 @@
 // What pretrained models make of texts: classes, pairs, tags, answers and blanks as the pipelines
 // of transformers give them, by the reference's tasks.json.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "models/hugging_face/mask_filler.h"
-#include "models/hugging_face/question_answerer.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/token_tagger.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -166,9 +159,9 @@ TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
     edited.leave_out({"qa_outputs"});
     edited.replace("config.json", fault.from, fault.to);
     const std::string text = file_error([&] { models::load_text_classifier(edited.path()); });
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    EXPECT_FALSE(contains(text, "\n"));
     for (const std::string& word : fault.words) {
-      EXPECT_NE(text.find(word), std::string::npos) << "'" << text << "' does not say " << word;
+      EXPECT_TRUE(contains(text, word));
     }
   }
 }
@@ -177,19 +170,19 @@ TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
 TEST(PretrainedTasks, AbsentPartsGetOneLine) {
   EditedFolder no_pooler("bert"), no_tokenizer("bert"), no_head("bert");
   no_pooler.leave_out({"qa_outputs", "pooler"});
-  EXPECT_NE(file_error([&] { models::load_text_classifier(no_pooler.path()); }).find("pooler"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(file_error([&] { models::load_text_classifier(no_pooler.path()); }), "pooler"));
   EXPECT_NO_THROW(models::load_token_tagger(no_pooler.path()));
   no_tokenizer.remove("vocab.txt");
-  EXPECT_NE(file_error([&] { models::load_mask_filler(no_tokenizer.path()); }).find("tokenizer"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(file_error([&] { models::load_mask_filler(no_tokenizer.path()); }), "tokenizer"));
   no_head.leave_out({"qa_outputs", "classifier", "cls."});
   for (const std::string& text :
        {file_error([&] { models::load_token_tagger(no_head.path()); }),
         file_error([&] { models::load_question_answerer(no_head.path()); }),
         file_error([&] { models::load_mask_filler(no_head.path()); })}) {
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    EXPECT_NE(text.find(no_head.path().string()), std::string::npos) << text;
+    EXPECT_FALSE(contains(text, "\n"));
+    EXPECT_TRUE(contains(text, no_head.path().string()));
   }
 }
 
@@ -197,8 +190,8 @@ TEST(PretrainedTasks, AbsentPartsGetOneLine) {
 TEST(PretrainedTasks, TakeNoHeadOfAnotherTask) {
   const auto wants = [](const auto& load, const EditedFolder& folder, const std::string& name) {
     const std::string text = file_error([&] { load(folder.path()); });
-    EXPECT_NE(text.find("not found"), std::string::npos) << name << ": " << text;
-    EXPECT_NE(text.find(name), std::string::npos) << text;
+    EXPECT_TRUE(contains(text, "not found")) << name << ": " << text;
+    EXPECT_TRUE(contains(text, name));
   };
   EditedFolder answers("bert"), classes("bert");
   answers.leave_out({"classifier"});

@@ -1,15 +1,7 @@
 // What the tasks do around their models, which here are tiny and made of no folder.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "models/hugging_face/hugging_face.h"
-#include "models/text/tokenizers.h"
-#include "tensor/ops/softmax.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {

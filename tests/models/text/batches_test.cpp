@@ -1,8 +1,6 @@
 #include "models/text/batches.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

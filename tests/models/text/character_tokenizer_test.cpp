@@ -1,13 +1,12 @@
 #include "models/text/character_tokenizer.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::throws;
 using Ids = std::vector<index_t>;
@@ -66,7 +65,7 @@ TEST(CharacterTokenizer, IsTheSameAfterItsText) {
   for (const std::string token : {"ab", "", "\xc3"}) {
     const std::string error =
         file_error([&] { CharacterTokenizer::from_text(start + token + "\n", "v"); });
-    EXPECT_NE(error.find("must be one of the characters"), std::string::npos) << error;
+    EXPECT_TRUE(contains(error, "must be one of the characters"));
   }
 }
 

@@ -1,17 +1,11 @@
 // Files made to take all time or memory: each is read, or refused in a line, within the limits of
 // tests/support/limits.h.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "models/text/detail/byte_pair.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/text.h"
 #include "tests/support/bounded.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,11 +1,10 @@
 #include "models/text/labelled_text.h"
 
-#include <gtest/gtest.h>
-
 #include "models/text/batches.h"
 #include "models/text/character_tokenizer.h"
 #include "models/text/word_tokenizer.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,13 +1,8 @@
 #include "models/text/masked_tokens.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

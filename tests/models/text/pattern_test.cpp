@@ -1,12 +1,7 @@
 #include "models/text/detail/pattern.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,15 +1,11 @@
 // Tokenizers against what Hugging Face's tokenizers library makes of the same texts:
 // tests/golden/tokenizers/README.md tells what the files hold.
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "models/text/tokenizers.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,6 +1,6 @@
 #include "models/text/special_tokens.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,16 +1,12 @@
 // Normalizers and pre-tokenizers beside the tokenizers library's, from
 // golden/tokenizers/steps.jsonl.
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include "models/text/detail/normalizer.h"
 #include "models/text/detail/pre_tokenizer.h"
 #include "models/text/detail/unicode.h"
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

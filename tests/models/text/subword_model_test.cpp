@@ -1,21 +1,17 @@
 #include "models/text/detail/subword_model.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <sstream>
 #include <thread>
 
 #include "models/text/detail/byte_pair.h"
 #include "models/text/detail/unigram.h"
 #include "models/text/detail/word_piece.h"
 #include "tensor/random.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
 
+using test::contains;
 using test::throws;
 
 std::unique_ptr<SubwordModel> model_of(const std::string& json) {
@@ -170,18 +166,16 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
   for (const auto& c : cases) {
     const std::string error = file_error_of(c.json);
     EXPECT_TRUE(error.starts_with("model.json: ")) << error;
-    EXPECT_NE(error.find(c.error), std::string::npos) << error << "\nwanted " << c.error;
+    EXPECT_TRUE(contains(error, c.error));
   }
   // A megabyte of the letter would take a thousand times as long as its size, or more.
   const std::string token(1001, 'a');
   const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
   const std::string says = "tokens must have at most 1000 bytes, got 100";
-  EXPECT_NE(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})").find(says),
-            std::string::npos);
+  EXPECT_TRUE(contains(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})"), says));
   EXPECT_EQ(tokenized(*model_of(pieces + "}"), "a"), "0:0-1");
-  EXPECT_NE(file_error_of(R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})")
-                .find(says),
-            std::string::npos);
+  EXPECT_TRUE(contains(
+      file_error_of(R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})"), says));
 }
 
 TEST(SubwordModel, NeedsAnUnknownTokenForUnknownWords) {

@@ -1,12 +1,6 @@
 #include "models/text/detail/subword_trainer.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-#include <string>
-
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

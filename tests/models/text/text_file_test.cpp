@@ -1,12 +1,12 @@
 #include "models/text/text_file.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::TemporaryFolder;
 using Lines = std::vector<std::string>;
@@ -40,8 +40,7 @@ TEST(ReadText, RefusesWhatIsNoText) {
   EXPECT_EQ(text_error("\xff"), "line 1, byte 1: must be UTF-8, got '\\xff'");
   EXPECT_EQ(text_error("ab\ncd\xe9 e\n"), "line 2, byte 3: must be UTF-8, got '\\xe9'");
   EXPECT_EQ(text_error("ab\n\n\xc3\n"), "line 3, byte 1: must be UTF-8, got '\\xc3'");
-  EXPECT_NE(file_error([] { read_text("/absent/file"); }).find("/absent/file: cannot open"),
-            std::string::npos);
+  EXPECT_TRUE(contains(file_error([] { read_text("/absent/file"); }), "/absent/file: cannot open"));
 }
 
 TEST(CleanText, IsReadTextOfBytesFromElsewhere) {

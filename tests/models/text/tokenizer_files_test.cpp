@@ -1,17 +1,13 @@
 #include "models/text/detail/tokenizer_files.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "models/text/tokenizers.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::TemporaryFolder;
 using Ids = std::vector<index_t>;
@@ -117,7 +113,7 @@ TEST(TokenizerFiles, SayWhatIsWrong) {
     const TemporaryFolder folder;
     const std::string error = file_error([&, &chosen = files] { load(folder, chosen); });
     for (const std::string& word : says) {
-      EXPECT_NE(error.find(word), std::string::npos) << error << "\n  does not say " << word;
+      EXPECT_TRUE(contains(error, word));
     }
   }
 }

@@ -1,11 +1,9 @@
 #include "models/text/tokenizer.h"
 
-#include <gtest/gtest.h>
-
 #include "models/text/character_tokenizer.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

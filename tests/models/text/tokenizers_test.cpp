@@ -1,9 +1,7 @@
 #include "models/text/tokenizers.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

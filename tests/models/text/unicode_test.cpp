@@ -1,14 +1,9 @@
 #include "models/text/detail/unicode.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "models/text/detail/unicode_forms.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,11 +1,7 @@
 #include "models/text/utf8.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-
 #include "tensor/io/detail/utf8.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {

@@ -1,13 +1,12 @@
 #include "models/text/vocabulary.h"
 
-#include <gtest/gtest.h>
-
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
 
+using test::contains;
 using test::file_error;
 using test::throws;
 using Texts = std::vector<std::string>;
@@ -114,8 +113,7 @@ TEST(VocabularyText, RefusesOtherText) {
   EXPECT_EQ(error("any\n" + four + "\\r\n\r\n"),
             "v: line 7: tokens must be different, got '\\x0d' twice");
   for (const std::string token : {"bad", "\\x", "\\", "\xff"}) {
-    EXPECT_NE(error("any\n" + four + token + "\n").find("must be one of the any"),
-              std::string::npos);
+    EXPECT_TRUE(contains(error("any\n" + four + token + "\n"), "must be one of the any"));
   }
 }
 

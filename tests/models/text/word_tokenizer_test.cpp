@@ -1,10 +1,8 @@
 #include "models/text/word_tokenizer.h"
 
-#include <gtest/gtest.h>
-
 #include "tensor/random.h"
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::text {
 namespace {
