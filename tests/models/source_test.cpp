@@ -1,10 +1,9 @@
 // Every model asks its source for the parameters that it names.
 #include "nn/source.h"
 
-#include <gtest/gtest.h>
-
 #include "models/models.h"
 #include "tests/support/asked_parameters.h"
+#include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
 namespace tessera::models {

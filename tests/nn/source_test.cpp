@@ -1,19 +1,9 @@
 #include "nn/source.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "nn/attention.h"
-#include "nn/embedding.h"
-#include "nn/feed_forward.h"
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "nn/norm.h"
-#include "nn/relative_position.h"
+#include "nn/nn.h"
 #include "tests/support/asked_parameters.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {

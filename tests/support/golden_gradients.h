@@ -1,5 +1,5 @@
 // Cases of golden files that hold operands, an output and gradients: `<case>.<operand>`,
-// `<case>.output`, and, for the output gradient `<case>.dy` (or `.weights`, or ones), `<case>.d<operand>`.
+// `<case>.output`, and `<case>.d<operand>` for the output gradient `<case>.dy`, `.weights`, or ones.
 #pragma once
 
 #include <gtest/gtest.h>

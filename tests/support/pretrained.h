@@ -161,6 +161,24 @@ class EditedFolder {
     folder_.write(file, text);
   }
 
+  /// Gives a key of config.json another value, as JSON; "" takes the key away.
+  void set(const std::string& key, const std::string& value) const {
+    std::string text = folder_.read("config.json");
+    const std::string start = "\"" + key + "\": ";
+    std::size_t begin = text.find(start);
+    if (begin == std::string::npos) {
+      begin = text.find('{') + 1;
+      text.insert(begin, start + "0, ");
+    }
+    const std::size_t end = text.find_first_of(",\n", begin);
+    if (value.empty()) {
+      text.erase(begin, end + 1 - begin);
+    } else {
+      text.replace(begin, end - begin, start + value);
+    }
+    folder_.write("config.json", text);
+  }
+
   /// Leaves out the tensors whose names contain one of `parts`.
   void leave_out(const std::vector<std::string>& parts) {
     std::erase_if(tensors, [&](const auto& entry) {

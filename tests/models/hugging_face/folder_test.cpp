@@ -1,18 +1,10 @@
 // Folders as a map of names; tests/golden/folders and encoders_test.cpp say what they compute.
 #include "models/hugging_face/folder.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-#include <vector>
-
-#include "models/classifier.h"
-#include "tensor/create.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/random.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,15 +1,7 @@
 // The heads of folders: what PyTorch computes for texts and tokens.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "models/hugging_face/folder.h"
-#include "models/hugging_face/mask_filler.h"
-#include "models/hugging_face/question_answerer.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/token_tagger.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

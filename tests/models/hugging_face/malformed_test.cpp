@@ -1,15 +1,12 @@
 // Folders that are not as they should be: one line that names the file, the key or the tensor, what
 // was wanted and what is there.
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -18,6 +15,12 @@ using models::load_encoder;
 using models::load_reader;
 using models::load_sentence_encoder;
 using models::ModelFolder;
+
+/// A key of config.json that gets another value, as JSON; "" takes it away.
+struct Change {
+  std::string folder, key, value;
+  std::vector<std::string> words;
+};
 
 struct Fault {
   std::string folder;
@@ -40,7 +43,71 @@ void expect_error(const EditedFolder& edited, std::vector<std::string> words) {
   expect_one_line(file_error([&] { load_encoder(ModelFolder(edited.path())); }), words);
 }
 
-const std::vector<Fault> kFaults = {
+/// Configs with a key that is changed: the error names the file, the key and this.
+const std::vector<Change> kConfigFaults = {
+    // Families.
+    {"bert", "model_type", "", {}},
+    {"bert", "model_type", "7", {"got 7"}},
+    {"bert", "model_type", R"("deberta-v2")", {"deberta-v2"}},
+    {"bert", "model_type", R"("deberta")", {"deberta"}},
+    {"bert", "model_type", R"("neobert")", {"neobert"}},
+    {"bert", "model_type", R"("gpt2")", {"gpt2", "modernbert"}},
+    // Values of another kind, or out of range.
+    {"bert", "hidden_size", R"("twelve")", {"'twelve'"}},
+    {"bert", "hidden_size", "12.5", {"got 12.5"}},
+    {"bert", "hidden_size", "null", {}},
+    {"bert", "hidden_size", "0", {"got 0"}},
+    {"bert", "hidden_size", "-12", {"got -12"}},
+    {"bert", "hidden_size", "12000000000000", {"got"}},
+    {"bert", "hidden_size", "120000000000000000000", {}},
+    {"bert", "num_hidden_layers", "2000000000", {"got 2000000000"}},
+    {"bert", "num_attention_heads", "5", {"got 5"}},
+    {"bert", "hidden_act", R"("wave")", {"'wave'"}},
+    {"bert", "layer_norm_eps", R"("1e-12")", {"'1e-12'"}},
+    {"bert", "layer_norm_eps", "-1e-12", {"got"}},
+    // What makes another model of it.
+    {"bert", "position_embedding_type", R"("relative_key")", {"relative_key"}},
+    {"bert", "is_decoder", "true", {}},
+    {"mpnet", "relative_attention_num_buckets", "16", {"32", "16"}},
+    {"nomic_bert", "activation_function", "", {"value for 'activation_function'"}},
+    {"nomic_bert", "rotary_emb_fraction", "", {"value for 'rotary_emb_fraction'"}},
+    {"nomic_bert", "prenorm", "true", {}},
+    {"nomic_bert", "rotary_emb_interleaved", "true", {}},
+    {"nomic_bert", "rotary_emb_fraction", "0.5", {}},
+    {"gte", "pack_qkv", "false", {}},
+    {"gte", "logn_attention_scale", "true", {}},
+    {"albert", "num_hidden_groups", "0", {"got 0"}},
+    // Weights that are not all of the model, or not as they are used.
+    {"bert", "pruned_heads", R"({"0": [1]})", {"must be empty, got an object"}},
+    {"bert", "quantization_config", R"({"bits": 8})", {"must be absent", "without quantisation"}},
+};
+
+/// Configs that no longer fit the weights.
+const std::vector<Change> kWeightFaults = {
+    // Weights that are not all of the model, or not as they are used.
+    {"bert",
+     "num_hidden_layers",
+     "1",
+     {"'bert.encoder.layer.1.", "config.json has 1 layers and no 'encoder.layers.1."}},
+    {"distilbert", "n_layers", "1", {"'distilbert.transformer.layer.1."}},
+    {"albert",
+     "num_hidden_groups",
+     "1",
+     {"albert_layer_groups.1.", "has 2 layers and no 'encoder.layers.2."}},
+    // Sizes that the weights do not have.
+    {"bert", "vocab_size", "999", {"word_embeddings", "999", "92"}},
+    {"bert", "num_hidden_layers", "3", {"encoder.layer.2."}},
+    {"bert", "intermediate_size", "21", {"encoder.layer.0.intermediate.dense", "21", "20"}},
+    {"bert", "max_position_embeddings", "41", {"position_embeddings", "41", "40"}},
+    {"bert", "type_vocab_size", "3", {"token_type_embeddings", "3", "2"}},
+    {"distilbert", "hidden_dim", "21", {"lin1", "21", "20"}},
+    {"albert", "embedding_size", "7", {"embeddings", "7", "6"}},
+    {"modernbert", "intermediate_size", "11", {"mlp.Wi", "22", "20"}},
+    {"nomic_bert", "n_inner", "300", {"fc1", "256"}},
+};
+
+/// Texts of configs that are changed.
+const std::vector<Fault> kTextFaults = {
     // What no config is.
     {"bert", "{", "", {"config.json"}},
     {"bert", "{", "[{", {"config.json"}},
@@ -52,51 +119,7 @@ const std::vector<Fault> kFaults = {
      "\"vocab_size\"",
      "\"x\": " + std::string(500, '[') + ", \"vocab_size\"",
      {"config.json"}},
-    // Families.
-    {"bert", "\"model_type\": \"bert\",", "", {"config.json", "model_type"}},
-    {"bert", "\"bert\"", "7", {"config.json", "model_type", "got", "7"}},
-    {"bert", "\"bert\"", "\"deberta-v2\"", {"config.json", "model_type", "deberta-v2"}},
-    {"bert", "\"bert\"", "\"deberta\"", {"config.json", "model_type", "deberta"}},
-    {"bert", "\"bert\"", "\"neobert\"", {"config.json", "model_type", "neobert"}},
-    {"bert", "\"bert\"", "\"gpt2\"", {"config.json", "model_type", "gpt2", "modernbert"}},
-    // Values of another kind, or out of range.
-    {"bert",
-     "\"hidden_size\": 12",
-     "\"hidden_size\": \"twelve\"",
-     {"config.json", "hidden_size", "got", "'twelve'"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12.5", {"hidden_size", "got", "12.5"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": null", {"hidden_size"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 0", {"hidden_size", "got", "0"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": -12", {"hidden_size", "got", "-12"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 12000000000000", {"hidden_size", "got"}},
-    {"bert", "\"hidden_size\": 12", "\"hidden_size\": 120000000000000000000", {"hidden_size"}},
-    {"bert",
-     "\"num_hidden_layers\": 2",
-     "\"num_hidden_layers\": 2000000000",
-     {"num_hidden_layers", "got", "2000000000"}},
-    {"bert",
-     "\"num_attention_heads\": 3",
-     "\"num_attention_heads\": 5",
-     {"num_attention_heads", "got", "5"}},
-    {"bert",
-     "\"hidden_act\": \"gelu\"",
-     "\"hidden_act\": \"wave\"",
-     {"config.json", "hidden_act", "got", "'wave'"}},
-    {"bert",
-     "\"layer_norm_eps\": 1e-12",
-     "\"layer_norm_eps\": \"1e-12\"",
-     {"layer_norm_eps", "got", "'1e-12'"}},
-    {"bert", "\"layer_norm_eps\": 1e-12", "\"layer_norm_eps\": -1e-12", {"layer_norm_eps", "got"}},
     // What makes another model of it.
-    {"bert",
-     "\"use_cache\"",
-     "\"position_embedding_type\": \"relative_key\", \"use_cache\"",
-     {"config.json", "position_embedding_type", "relative_key"}},
-    {"bert", "\"use_cache\"", "\"is_decoder\": true, \"use_cache\"", {"config.json", "is_decoder"}},
-    {"mpnet",
-     "\"relative_attention_num_buckets\": 32",
-     "\"relative_attention_num_buckets\": 16",
-     {"config.json", "relative_attention_num_buckets", "32", "16"}},
     {"modernbert_new", "\"default\"", "\"yarn\"", {"config.json", "rope_type", "yarn"}},
     {"modernbert_new",
      "\"rope_parameters\": {",
@@ -109,80 +132,26 @@ const std::vector<Fault> kFaults = {
     {"modernbert_new", "\"sliding_attention\",", "", {"config.json", "layer_types"}},
     {"nomic_bert", "\"swiglu\"", "\"gelu\"", {"config.json", "activation_function", "gelu"}},
     {"nomic_bert",
-     "\"activation_function\": \"swiglu\",",
-     "",
-     {"config.json", "value for 'activation_function'"}},
-    {"nomic_bert",
-     "\"rotary_emb_fraction\": 1.0,",
-     "",
-     {"config.json", "value for 'rotary_emb_fraction'"}},
-    {"nomic_bert", "\"prenorm\": false", "\"prenorm\": true", {"config.json", "prenorm"}},
-    {"nomic_bert",
      "\"prenorm\": false",
      "\"prenorm\": false, \"scale_attn_weights\": false",
      {"config.json", "scale_attn_weights"}},
-    {"nomic_bert",
-     "\"rotary_emb_interleaved\": false",
-     "\"rotary_emb_interleaved\": true",
-     {"config.json", "rotary_emb_interleaved"}},
-    {"nomic_bert",
-     "\"rotary_emb_fraction\": 1.0",
-     "\"rotary_emb_fraction\": 0.5",
-     {"config.json", "rotary_emb_fraction"}},
     {"gte", "\"ntk\"", "\"linear\"", {"config.json", "rope_scaling", "linear"}},
-    {"gte", "\"pack_qkv\": true", "\"pack_qkv\": false", {"config.json", "pack_qkv"}},
-    {"gte",
-     "\"logn_attention_scale\": false",
-     "\"logn_attention_scale\": true",
-     {"config.json", "logn_attention_scale"}},
-    {"albert",
-     "\"num_hidden_groups\": 2",
-     "\"num_hidden_groups\": 0",
-     {"config.json", "num_hidden_groups", "got", "0"}},
-    // Weights that are not all of the model, or not as they are used.
-    {"bert",
-     "\"use_cache\"",
-     "\"pruned_heads\": {\"0\": [1]}, \"use_cache\"",
-     {"config.json", "pruned_heads: must be empty, got an object"}},
-    {"bert",
-     "\"use_cache\"",
-     "\"quantization_config\": {\"bits\": 8}, \"use_cache\"",
-     {"config.json", "quantization_config: must be absent", "without quantisation"}},
-    {"bert",
-     "\"num_hidden_layers\": 2",
-     "\"num_hidden_layers\": 1",
-     {"'bert.encoder.layer.1.", "config.json has 1 layers and no 'encoder.layers.1."}},
-    {"distilbert", "\"n_layers\": 2", "\"n_layers\": 1", {"'distilbert.transformer.layer.1."}},
-    {"albert",
-     "\"num_hidden_groups\": 2",
-     "\"num_hidden_groups\": 1",
-     {"albert_layer_groups.1.", "has 2 layers and no 'encoder.layers.2."}},
-    // Sizes that the weights do not have.
-    {"bert", "\"vocab_size\": 92", "\"vocab_size\": 999", {"word_embeddings", "999", "92"}},
-    {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", {"encoder.layer.2."}},
-    {"bert",
-     "\"intermediate_size\": 20",
-     "\"intermediate_size\": 21",
-     {"encoder.layer.0.intermediate.dense", "21", "20"}},
-    {"bert",
-     "\"max_position_embeddings\": 40",
-     "\"max_position_embeddings\": 41",
-     {"position_embeddings", "41", "40"}},
-    {"bert",
-     "\"type_vocab_size\": 2",
-     "\"type_vocab_size\": 3",
-     {"token_type_embeddings", "3", "2"}},
-    {"distilbert", "\"hidden_dim\": 20", "\"hidden_dim\": 21", {"lin1", "21", "20"}},
-    {"albert", "\"embedding_size\": 6", "\"embedding_size\": 7", {"embeddings", "7", "6"}},
-    {"modernbert",
-     "\"intermediate_size\": 10",
-     "\"intermediate_size\": 11",
-     {"mlp.Wi", "22", "20"}},
-    {"nomic_bert", "\"n_inner\": 200", "\"n_inner\": 300", {"fc1", "256"}},
 };
 
 TEST(MalformedFolder, ConfigsGetOneLine) {
-  for (const Fault& fault : kFaults) {
+  const auto check = [](const Change& change, std::vector<std::string> words) {
+    SCOPED_TRACE(change.folder + ": " + change.key + " = " + change.value);
+    const EditedFolder edited(change.folder);
+    edited.set(change.key, change.value);
+    expect_error(edited, std::move(words));
+  };
+  for (const Change& change : kConfigFaults) {
+    std::vector<std::string> words = change.words;
+    words.insert(words.end(), {"config.json", change.key});
+    check(change, words);
+  }
+  for (const Change& change : kWeightFaults) check(change, change.words);
+  for (const Fault& fault : kTextFaults) {
     SCOPED_TRACE(fault.folder + ": " + fault.from + " -> " + fault.to.substr(0, 100));
     const EditedFolder edited(fault.folder);
     edited.replace("config.json", fault.from, fault.to);
@@ -309,8 +278,7 @@ TEST(MalformedFolder, ATokenWithoutARowNamesBothFiles) {
 TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
   for (const char* key : {"attention_bias", "mlp_bias", "norm_bias"}) {
     const EditedFolder edited("modernbert_new");
-    edited.replace("config.json", std::string("\"") + key + "\": true",
-                   std::string("\"") + key + "\": false");
+    edited.set(key, "false");
     expect_error(edited, {"bias': must be absent", "config.json"});
   }
   EditedFolder nomic("nomic_bert");
@@ -366,27 +334,21 @@ TEST(MalformedFolder, ShardsGetOneLine) {
 // A model of sizes that no weights have would take all memory: a request for a tensor is refused
 // before anything of its size is made.
 TEST(MalformedFolder, SizesWithoutWeightsAreRefused) {
-  const Fault kSizes[] = {
-      {"bert", "\"vocab_size\": 92", "\"vocab_size\": 16000000", {"shape must be (16000000, 12)"}},
-      {"bert",
-       "\"max_position_embeddings\": 40",
-       "\"max_position_embeddings\": 1048576",
-       {"shape must be (1048576, 12)"}},
-      {"bert",
-       "\"type_vocab_size\": 2",
-       "\"type_vocab_size\": 60000",
-       {"shape must be (60000, 12)"}},
-      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1024", {"layer.2", "not found"}},
-      {"electra", "\"embedding_size\": 8", "\"embedding_size\": 60000", {"shape must be"}},
+  const Change kSizes[] = {
+      {"bert", "vocab_size", "16000000", {"shape must be (16000000, 12)"}},
+      {"bert", "max_position_embeddings", "1048576", {"shape must be (1048576, 12)"}},
+      {"bert", "type_vocab_size", "60000", {"shape must be (60000, 12)"}},
+      {"bert", "num_hidden_layers", "1024", {"layer.2", "not found"}},
+      {"electra", "embedding_size", "60000", {"shape must be"}},
       {"modernbert",
-       "\"max_position_embeddings\": 256",
-       "\"max_position_embeddings\": 1048576",
+       "max_position_embeddings",
+       "1048576",
        {"config.json", "rotary positions for 1048576 tokens"}},
   };
-  for (const Fault& fault : kSizes) {
-    SCOPED_TRACE(fault.to);
+  for (const Change& fault : kSizes) {
+    SCOPED_TRACE(fault.key);
     const EditedFolder edited(fault.folder);
-    edited.replace("config.json", fault.from, fault.to);
+    edited.set(fault.key, fault.value);
     const index_t before = memory_stats().peak;
     expect_error(edited, fault.words);
     EXPECT_LT(memory_stats().peak, before + (4 << 20));

@@ -1,20 +1,13 @@
 // Sentence encoders against plain torch (golden/README.md, "folders/"), and their errors.
 #include "models/hugging_face/sentence_encoder.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <string>
-#include <vector>
 
-#include "tensor/create.h"
-#include "tensor/io/json.h"
-#include "tensor/io/npz.h"
-#include "tensor/io/safetensors.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tensor/kernels/parallel.h"
-#include "tests/support/errors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {
