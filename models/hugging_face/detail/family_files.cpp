@@ -71,7 +71,8 @@ void check_config(const ModelFolder& from, const SavedModel& model) {
   }
   const auto fails = [&](const std::string& name, const auto& wanted, const auto& got) {
     fail(kSaveFolderOp, printable(name), " must be ", wanted, " by config.json in ",
-         printable(from.path.string()), ", got ", got);
+         printable(from.path.string()), ", got ", got,
+         "; give the folder that the model was made from");
   };
   const auto find = [&](const std::string& name, const Shape& shape, const nn::Start&) {
     const auto found = given.find(name);
