@@ -4,7 +4,6 @@
 #include "models/classifier.h"
 #include "models/encoder.h"
 #include "models/encoder_layer.h"
-#include "models/head.h"
 #include "models/masked_lm.h"
 #include "models/pooling.h"
 #include "models/text/text.h"

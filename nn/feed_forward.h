@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "nn/activation.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 

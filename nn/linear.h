@@ -1,4 +1,4 @@
-// The affine layer.
+// The affine layer, and activation functions by name, which it applies in the same pass.
 #pragma once
 
 #include "nn/source.h"
@@ -6,6 +6,11 @@
 #include "tensor/ops/matmul.h"
 
 namespace tessera::nn {
+
+using tessera::Activation;
+
+/// The activation of each element. **Shapes**: any -> the same. **Errors**: an unknown activation.
+Tensor activate(Activation activation, const Tensor& x);
 
 struct LinearOptions {
   index_t in_features;

@@ -4,10 +4,14 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// They are ops, in tensor/ops/loss.h; losses of vectors are in embedding_loss.h.
+// Those of scores are ops, in tensor/ops/loss.h; those of vectors say which should be near each
+// other, and which not:
+//
+//   Tensor loss = nn::contrastive(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
 
 #include "tensor/ops/loss.h"
+#include "tensor/tensor.h"
 
 namespace tessera::nn {
 
@@ -24,5 +28,50 @@ using tessera::NllOptions;
 using tessera::Reduction;
 using tessera::smooth_l1_loss;
 using tessera::SmoothL1Options;
+
+struct TripletOptions {
+  double margin = 1;
+  double eps = 1e-6;  // added to each difference, so that the distance of equals has a gradient
+  bool swap = false;  // the negative's distance is that to the nearer of anchor and positive
+  Reduction reduction = Reduction::kMean;
+};
+
+/// How much less than `margin` farther from the anchor the negative is than the positive:
+///
+///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
+///     d(a, b) = |a - b + eps|
+///
+/// with the Euclidean length over the last axis, which overflows from about 1.8e19 in float32.
+///
+/// **Shapes**: three times (..., D) of one floating dtype -> () or, by kNone, (...).
+/// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
+/// **Source**: torch.nn.functional.triplet_margin_loss with p = 2; the swap: Balntas et al.,
+/// "Learning local feature descriptors with triplets and shallow convolutional neural networks"
+/// (2016), section 3.
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletOptions& options = {});
+
+struct ContrastiveOptions {
+  double temperature = 0.07;
+  bool symmetric = false;  // the mean of this loss and that of the keys as queries
+  bool normalize = true;   // vectors have length 1, so that products are cosines
+  Reduction reduction = Reduction::kMean;
+};
+
+/// InfoNCE: query i should choose key i among all keys of the batch, by their products.
+///
+///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
+///
+/// Keys 0 .. B - 1 are each the positive of one query and negatives of the others; keys after these
+/// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12; its gradient may be huge.
+///
+/// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, by kNone, (B).
+/// **Errors**: other shapes or dtypes; `symmetric` with N > B; a temperature that is not positive.
+/// **Source**: van den Oord et al., "Representation learning with contrastive predictive coding"
+/// (2018), equation 4; cosines by a temperature: Chen et al., "A simple framework for contrastive
+/// learning of visual representations" (2020), equation 1; symmetric, and 0.07: Radford et al.,
+/// "Learning transferable visual models from natural language supervision" (2021), figure 3.
+Tensor contrastive(const Tensor& queries, const Tensor& keys,
+                   const ContrastiveOptions& options = {});
 
 }  // namespace tessera::nn

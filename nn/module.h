@@ -28,7 +28,6 @@
 #include <utility>
 #include <vector>
 
-#include "nn/buffer.h"
 #include "nn/state_dict.h"
 #include "nn/visit.h"
 #include "tensor/tensor.h"

@@ -1,15 +1,11 @@
 // All of nn (modules, losses, optimisers, schedules) and of tensor (ops, the tape, files).
 #pragma once
 
-#include "nn/activation.h"
 #include "nn/attention.h"
-#include "nn/buffer.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
-#include "nn/embedding_loss.h"
 #include "nn/feed_forward.h"
 #include "nn/freeze.h"
-#include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/loss.h"
 #include "nn/module.h"
@@ -28,7 +24,6 @@
 #include "nn/training/digest.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
-#include "nn/training/launch.h"
 #include "nn/training/loss_sum.h"
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"

@@ -1,9 +1,9 @@
 // The order of tokens, as input of a transformer.
 #pragma once
 
-#include "nn/buffer.h"
 #include "nn/dropout.h"
 #include "nn/source.h"
+#include "nn/visit.h"
 #include "tensor/ops/positions.h"
 
 namespace tessera::nn {

@@ -8,8 +8,8 @@
 // has (H, Tq, Tk) elements, until it is summed to the line's.
 #pragma once
 
-#include "nn/buffer.h"
 #include "nn/source.h"
+#include "nn/visit.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {

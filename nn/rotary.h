@@ -1,7 +1,7 @@
 // Rotary positions as a part of attention.
 #pragma once
 
-#include "nn/buffer.h"
+#include "nn/visit.h"
 #include "tensor/ops/rotary.h"
 
 namespace tessera::nn {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "examples/flush_output.h"
-#include "nn/training/launch.h"
+#include "nn/training/communicator.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 

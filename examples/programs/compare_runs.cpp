@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "examples/programs/command.h"
-#include "models/pages/comparison_page.h"
+#include "models/pages/training_page.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "examples/programs/progress.h"
 #include "examples/programs/same_files.h"
 #include "examples/programs/shared_lines.h"
-#include "models/hugging_face/freeze.h"
+#include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
 #include "tensor/error.h"
 

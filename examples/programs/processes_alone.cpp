@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "examples/programs/processes_launch.h"
-#include "nn/training/launch.h"
+#include "nn/training/communicator.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {

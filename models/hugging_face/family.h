@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/head.h"
+#include "models/classifier.h"
 #include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "tensor/io/json.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "models/hugging_face/sentence_modules.h"
-#include "models/hugging_face/weight_files.h"
+#include "models/hugging_face/detail/module_files.h"
+#include "models/hugging_face/detail/weight_files.h"
 #include "tensor/error.h"
 
 namespace tessera::models {

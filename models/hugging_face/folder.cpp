@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/hugging_face/detail/names.h"
+#include "models/hugging_face/detail/weight_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -54,11 +56,11 @@ ModelFolder::ModelFolder(const fs::path& folder)
       config(checked_config(folder)),
       family(&family_of(config)),
       encoder(family->options(config)),
-      files_(folder),
+      files_(std::make_shared<const WeightFiles>(folder)),
       group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
-  for (const std::string& name : files_.names()) {
+  for (const std::string& name : files_->names()) {
     if (name.find(".lora_") == std::string::npos) continue;
-    fail_file(files_.file_of(name), "tensor ", printable(name), ": must not be of an adapter",
+    fail_file(files_->file_of(name), "tensor ", printable(name), ": must not be of an adapter",
               kMergeAdapter);
   }
 }
@@ -76,7 +78,7 @@ std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
 /// The name that a tensor really has in the files.
 std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) const {
   for (std::string& spelling : spellings(theirs, family->prefix)) {
-    if (files_.shape(spelling) != nullptr) return std::move(spelling);
+    if (files_->shape(spelling) != nullptr) return std::move(spelling);
   }
   return {};
 }
@@ -101,7 +103,7 @@ void ModelFolder::fail_missing(const std::string& name) const {
   const std::vector<std::string>& names = places.front().names;
   const auto is_missing = [&](const std::string& theirs) { return !spelling_of(theirs); };
   const std::string& theirs = *std::find_if(names.begin(), names.end(), is_missing);
-  fail_file(files_.file_of(""), "tensor ", printable(std::string(family->prefix) + theirs), " or ",
+  fail_file(files_->file_of(""), "tensor ", printable(std::string(family->prefix) + theirs), " or ",
             printable(theirs), " not found, needed for ", printable(name));
 }
 
@@ -118,14 +120,14 @@ bool ModelFolder::has(const std::string& name) const {
 std::optional<Shape> ModelFolder::shape(const std::string& name) const {
   const auto found = find(name);
   if (!found) return {};
-  Shape shape = *files_.shape(found->names.front());
+  Shape shape = *files_->shape(found->names.front());
   if (!shape.empty()) shape[0] *= std::ssize(found->names);
   return shape;
 }
 
 std::string ModelFolder::place(const std::string& name) const {
   const std::string theirs = find_or_fail(name).names.front();
-  return str_cat(printable(theirs), " in ", escaped(files_.file_of(theirs)));
+  return str_cat(printable(theirs), " in ", escaped(files_->file_of(theirs)));
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
@@ -133,7 +135,7 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
   Shape part = shape;
   if (found.names.size() > 1 && !part.empty()) part[0] /= std::ssize(found.names);
   std::vector<Tensor> parts;
-  for (const std::string& theirs : found.names) parts.push_back(files_.read(theirs, part));
+  for (const std::string& theirs : found.names) parts.push_back(files_->read(theirs, part));
   return joined(found.halves, parts);
 }
 
@@ -154,7 +156,7 @@ void ModelFolder::require_layers_in(const nn::StateDict& model,
       const auto left_out = names.contains(name) ? std::nullopt : find(name);
       if (!left_out) continue;
       const std::string& theirs = left_out->names.front();
-      fail_file(files_.file_of(theirs), "tensor ", printable(theirs),
+      fail_file(files_->file_of(theirs), "tensor ", printable(theirs),
                 ": must be absent, because the model in config.json has ", layers,
                 " layers and no ", printable(name));
     }

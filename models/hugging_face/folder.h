@@ -11,19 +11,21 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/hugging_face/family.h"
-#include "models/hugging_face/names.h"
-#include "models/hugging_face/weight_files.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
 #include "nn/source.h"
 #include "tensor/io/json.h"
 
 namespace tessera::models {
+
+class WeightFiles;
+struct WeightSource;
 
 /// A parameter `from`.* of a model is read as if it were called `to`.*.
 struct Rename {
@@ -80,7 +82,7 @@ class ModelFolder {
   std::optional<std::string> spelling_of(const std::string& theirs) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
 
-  WeightFiles files_;
+  std::shared_ptr<const WeightFiles> files_;
   index_t group_size_ = 1;
 };
 

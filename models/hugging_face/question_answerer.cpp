@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/hugging_face/detail/answers.h"
 #include "models/hugging_face/heads.h"
 #include "tensor/error.h"
 

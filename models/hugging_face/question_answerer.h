@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "models/classifier.h"
-#include "models/hugging_face/answers.h"
 #include "models/hugging_face/task.h"
 
 namespace tessera::models {

@@ -9,7 +9,9 @@
 
 #include "models/hugging_face/detail/family_files.h"
 #include "models/hugging_face/detail/json_edit.h"
+#include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/new_folder.h"
+#include "models/hugging_face/detail/sentence_settings.h"
 #include "models/hugging_face/heads.h"
 #include "nn/state_dict.h"
 #include "tensor/error.h"

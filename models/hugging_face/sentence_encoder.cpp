@@ -7,14 +7,50 @@
 #include <span>
 #include <utility>
 
+#include "models/hugging_face/detail/module_files.h"
+#include "models/hugging_face/detail/sentence_settings.h"
 #include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
+#include "models/text/detail/unicode.h"
+#include "models/text/utf8.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
 namespace tessera::models {
+
+namespace {
+
+bool is_python_space(char32_t code) {
+  return text::is_space(code) || (code >= 0x1c && code <= 0x1f);
+}
+
+}  // namespace
+
+std::string cleaned(std::string_view text, bool lower_case) {
+  if (text::find_invalid_utf8(text) != std::string_view::npos) return std::string(text);
+  std::size_t begin = 0;
+  std::size_t end = 0;  // after the last character that is no space
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = text::utf8_size(text[at]);
+    const bool space = is_python_space(text::code_point_at(text, at));
+    if (!space && !inside) begin = at;
+    inside = inside || !space;
+    at += size;
+    if (!space) end = at;
+  }
+  const std::string_view stripped = text.substr(begin, inside ? end - begin : 0);
+  if (!lower_case) return std::string(stripped);
+  std::string result;
+  for (std::size_t at = 0; at < stripped.size(); at += text::utf8_size(stripped[at])) {
+    for (const char32_t code : text::lower_case(text::code_point_at(stripped, at))) {
+      text::append_utf8(code, result);
+    }
+  }
+  return result;
+}
 
 namespace {
 
@@ -204,6 +240,13 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
     model.width = add_module(rows[i], model.width, model.modules);
   }
   return model;
+}
+
+void freeze(SentenceEncoder& encoder, WeightFormat format) {
+  if (auto* const words = std::get_if<TokenEncoder>(&encoder.words)) nn::freeze(*words, format);
+  for (SentenceModule& module : encoder.modules) {
+    if (auto* const dense = std::get_if<Dense>(&module)) nn::freeze(dense->linear, format);
+  }
 }
 
 }  // namespace tessera::models

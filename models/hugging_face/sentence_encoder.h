@@ -6,19 +6,32 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "models/hugging_face/sentence_modules.h"
-#include "models/hugging_face/sentence_settings.h"
-#include "models/hugging_face/similarity.h"
 #include "models/hugging_face/task.h"
 #include "models/token_encoder.h"
 #include "nn/embedding.h"
+#include "nn/freeze.h"
 
 namespace tessera::models {
+
+/// What the JSON files of a folder say besides its modules.
+struct SentenceSettings {
+  bool lower_case = false;  // before the tokenizer
+  std::map<std::string, std::string> prompts = {};  // texts to put in front, by their names
+  std::optional<std::string> default_prompt = {};   // the name of the one that is used unasked
+  Similarity similarity = Similarity::kCosine;
+};
+
+/// A text as a tokenizer of sentences reads it: without the white space at its ends, as by Python's
+/// str.strip(), and in lower case if wanted. A text that is not UTF-8 stays as it is.
+std::string cleaned(std::string_view text, bool lower_case);
 
 struct SentenceOptions {
   std::optional<std::string> prompt = {};       // put in front of each text
@@ -68,6 +81,11 @@ struct SentenceEncoder {
     return models::similarity(settings.similarity, a, b);
   }
 };
+
+/// nn::freeze of all that sentences are computed with, for inference only: weights are packed one by
+/// one, each is held once, and the file's are given up; tables of embeddings stay mapped. With kExact
+/// no bit of any result changes.
+void freeze(SentenceEncoder& encoder, WeightFormat format = WeightFormat::kExact);
 
 /// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken. A
 /// `pooling` given stands in the place of the folder's.

@@ -15,6 +15,7 @@
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
 #include "models/tokens.h"
+#include "nn/freeze.h"
 
 namespace tessera::models {
 
@@ -69,5 +70,20 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
 /// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the
 /// tokenizer's.
 TextReader load_reader(const ModelFolder& folder);
+
+/// The result of the loaders of tasks: a reader of texts and a model.
+template <class Task>
+concept TaskModel = requires(Task& task) {
+  task.reader;
+  task.model;
+};
+
+/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller,
+/// for inference only: weights are packed one by one, each is held once, and the file's are given up;
+/// tables of embeddings stay mapped. With kExact no bit of any result changes.
+template <TaskModel Task>
+void freeze(Task& task, WeightFormat format = WeightFormat::kExact) {
+  nn::freeze(task.model, format);
+}
 
 }  // namespace tessera::models

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/pages/detail/axis_ticks.h"
 #include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "models/pages/axis_ticks.h"
-
 namespace tessera::pages {
+
+enum class Scale { kLinear, kLog10 };
 
 struct Axis {
   std::string label = {};

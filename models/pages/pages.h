@@ -3,10 +3,7 @@
 
 #include "models/pages/attention_map.h"
 #include "models/pages/attention_page.h"
-#include "models/pages/axis_ticks.h"
 #include "models/pages/chart.h"
-#include "models/pages/comparison_page.h"
 #include "models/pages/page.h"
-#include "models/pages/run_charts.h"
 #include "models/pages/run_log.h"
 #include "models/pages/training_page.h"

@@ -1,13 +1,15 @@
-// The report of a training run, finished or not.
+// The report of a training run, finished or not, and several runs, compared.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/pages/page.h"
+#include "models/pages/run_log.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::pages {
@@ -39,5 +41,16 @@ Page training_page(const TrainingReport& report);
 
 /// The log in such a page's HTML, if it is one of the same run.
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
+
+struct NamedRun {
+  std::string name;
+  std::vector<LoggedStep> steps = {};
+};
+
+/// A row of texts for each run, under a row of names: steps, losses, accuracy, speed and time.
+std::vector<std::vector<std::string>> comparison_rows(std::span<const NamedRun> runs);
+
+/// That table and the runs' curves, a chart for each quantity.
+Page comparison_page(std::span<const NamedRun> runs);
 
 }  // namespace tessera::pages

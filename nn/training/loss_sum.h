@@ -1,7 +1,6 @@
 // The result of a trainer's loss function: the sum of the examples' losses.
 #pragma once
 
-#include "nn/embedding_loss.h"
 #include "nn/loss.h"
 #include "tensor/tensor.h"
 

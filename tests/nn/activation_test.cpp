@@ -1,4 +1,4 @@
-#include "nn/activation.h"
+#include "nn/linear.h"
 
 #include "tensor/create.h"
 #include "tests/support/nn_oracle.h"

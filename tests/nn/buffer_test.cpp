@@ -1,4 +1,4 @@
-#include "nn/buffer.h"
+#include "nn/visit.h"
 
 #include "nn/nn.h"
 #include "tests/support/oracle.h"

@@ -1,4 +1,4 @@
-#include "nn/embedding_loss.h"
+#include "nn/loss.h"
 
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"

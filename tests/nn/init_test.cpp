@@ -1,4 +1,4 @@
-#include "nn/init.h"
+#include "nn/source.h"
 
 #include "tests/support/distributions.h"
 #include "tests/support/test.h"

@@ -1,5 +1,4 @@
 // Every loss with every reduction: PyTorch's values and gradients, and gradients by differences.
-#include "nn/embedding_loss.h"
 #include "nn/loss.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/golden_gradients.h"

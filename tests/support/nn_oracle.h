@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/activation.h"
+#include "nn/linear.h"
 #include "nn/module.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/oracle.h"

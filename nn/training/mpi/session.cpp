@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "nn/training/launch.h"
+#include "nn/training/communicator.h"
 #include "nn/training/mpi/detail/mpi_communicator.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"

@@ -1,5 +1,5 @@
 // Frozen models of folders compute what they did.
-#include "models/hugging_face/freeze.h"
+#include "models/hugging_face/sentence_encoder.h"
 
 #include "models/hugging_face/mask_filler.h"
 #include "models/hugging_face/text_classifier.h"

@@ -1,4 +1,4 @@
-#include "models/hugging_face/names.h"
+#include "models/hugging_face/detail/names.h"
 
 #include "models/hugging_face/family.h"
 #include "tests/support/file_support.h"

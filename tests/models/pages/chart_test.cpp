@@ -1,5 +1,5 @@
 // Charts and their axes: round numbers, values that no axis has, hostile names.
-#include "models/pages/chart.h"
+#include "models/pages/detail/axis_ticks.h"
 
 #include "tests/support/test.h"
 

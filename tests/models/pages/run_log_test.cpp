@@ -1,7 +1,7 @@
 // Logs as they are written and read again, and what is told of them.
 #include "models/pages/run_log.h"
 
-#include "models/pages/run_charts.h"
+#include "models/pages/detail/run_charts.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

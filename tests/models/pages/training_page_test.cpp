@@ -1,7 +1,6 @@
 // The report of a training run, and several runs on one page.
 #include "models/pages/training_page.h"
 
-#include "models/pages/comparison_page.h"
 #include "models/pages/run_log.h"
 #include "tests/support/test.h"
 

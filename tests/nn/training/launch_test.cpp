@@ -1,4 +1,4 @@
-#include "nn/training/launch.h"
+#include "nn/training/communicator.h"
 
 #include <cstdlib>
 

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <cstdlib>
 
-#include "nn/training/launch.h"
+#include "nn/training/communicator.h"
 #include "nn/training/mpi/detail/place.h"
 #include "nn/training/mpi/session.h"
 #include "tensor/kernels/parallel.h"

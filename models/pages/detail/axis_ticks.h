@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace tessera::pages {
+#include "models/pages/chart.h"
 
-enum class Scale { kLinear, kLog10 };
+namespace tessera::pages {
 
 /// The values between which an axis is drawn; `low < high`, and `low > 0` on a logarithmic one.
 struct Interval {

@@ -1,4 +1,4 @@
-#include "models/pages/run_charts.h"
+#include "models/pages/detail/run_charts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,8 @@
-#include "models/hugging_face/sentence_settings.h"
+#include "models/hugging_face/detail/sentence_settings.h"
 
 #include <array>
 
 #include "models/hugging_face/detail/json_edit.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
@@ -53,10 +51,6 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
   }
 }
 
-bool is_python_space(char32_t code) {
-  return text::is_space(code) || (code >= 0x1c && code <= 0x1f);
-}
-
 }  // namespace
 
 SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder,
@@ -90,30 +84,6 @@ void write_sentence_settings(const Path& to, const Path& encoder_to,
   write_text(encoder_to / "sentence_bert_config.json",
              file_of({{"max_seq_length", max_length > 0 ? std::optional(max_length) : std::nullopt},
                       {"do_lower_case", settings.lower_case}}));
-}
-
-std::string cleaned(std::string_view text, bool lower_case) {
-  if (text::find_invalid_utf8(text) != std::string_view::npos) return std::string(text);
-  std::size_t begin = 0;
-  std::size_t end = 0;  // after the last character that is no space
-  bool inside = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = text::utf8_size(text[at]);
-    const bool space = is_python_space(text::code_point_at(text, at));
-    if (!space && !inside) begin = at;
-    inside = inside || !space;
-    at += size;
-    if (!space) end = at;
-  }
-  const std::string_view stripped = text.substr(begin, inside ? end - begin : 0);
-  if (!lower_case) return std::string(stripped);
-  std::string result;
-  for (std::size_t at = 0; at < stripped.size(); at += text::utf8_size(stripped[at])) {
-    for (const char32_t code : text::lower_case(text::code_point_at(stripped, at))) {
-      text::append_utf8(code, result);
-    }
-  }
-  return result;
 }
 
 }  // namespace tessera::models

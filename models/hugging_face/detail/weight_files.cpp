@@ -1,4 +1,4 @@
-#include "models/hugging_face/weight_files.h"
+#include "models/hugging_face/detail/weight_files.h"
 
 #include <algorithm>
 #include <cmath>

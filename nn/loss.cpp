@@ -1,4 +1,4 @@
-#include "nn/embedding_loss.h"
+#include "nn/loss.h"
 
 #include "nn/detail/check.h"
 #include "tensor/create.h"

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/pages/chart.h"
-#include "models/pages/run_log.h"
+#include "models/pages/training_page.h"
 
 namespace tessera::pages {
-
-struct NamedRun {
-  std::string name;
-  std::vector<LoggedStep> steps = {};
-};
 
 /// Loss, accuracy, rate, norm of the gradient and speed over steps, each where the logs tell it. Of
 /// one run a chart holds what was learned and what was held out; of several, one curve for each run,

@@ -1,4 +1,4 @@
-#include "models/hugging_face/answers.h"
+#include "models/hugging_face/detail/answers.h"
 
 #include <algorithm>
 #include <cmath>

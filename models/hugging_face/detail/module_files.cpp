@@ -1,0 +1,260 @@
+#include "models/hugging_face/detail/module_files.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "models/hugging_face/detail/config.h"
+#include "models/hugging_face/detail/json_edit.h"
+#include "models/hugging_face/detail/weight_files.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/io/json.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::models {
+
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr index_t kMostModules = 16;  // each may have a file of weights, and all name the same
+constexpr index_t kMostModes = 16;    // each makes embeddings longer
+
+/// The text after the last dot.
+std::string_view last_part(std::string_view dotted) {
+  return dotted.substr(dotted.rfind('.') + 1);  // npos + 1 is 0
+}
+
+/// Throws unless the config's key has this width, or is absent.
+void want_width(const Json& config, std::string_view key, index_t width) {
+  const index_t found = config.integer(key, JsonRange{1, config::kMaxWidth}, width);
+  if (found != width)
+    config.at(key).fail("must be ", width, ", the width of its input, got ", found);
+}
+
+Tensor identity(const Tensor& x) {
+  return x;
+}
+
+/// A function, and PyTorch's class for it; only the part after the last dot is read.
+struct NamedActivation {
+  std::string_view type;
+  Tensor (*function)(const Tensor& x);
+};
+
+constexpr std::array<NamedActivation, 5> kActivations = {{
+    {"torch.nn.modules.activation.Tanh", tanh},
+    {"torch.nn.modules.linear.Identity", identity},
+    {"torch.nn.modules.activation.ReLU", relu},
+    {"torch.nn.modules.activation.GELU", gelu},
+    {"torch.nn.modules.activation.Sigmoid", sigmoid},
+}};
+
+Dense read_dense(const Path& folder, index_t width) {
+  const Json config = read_json(folder / "config.json", kSmallJson);
+  want_width(config, "in_features", width);
+  const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    if (config.text(key, "sentence_embedding") != "sentence_embedding") {
+      config.at(key).fail("must be 'sentence_embedding', got ", config.at(key).described());
+    }
+  }
+  const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
+  const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
+    return last_part(known.type) == last_part(name);
+  });
+  if (found == kActivations.end()) {
+    config.at("activation_function")
+        .fail("must be Tanh, Identity, ReLU, GELU or Sigmoid, got ",
+              config.at("activation_function").described());
+  }
+  nn::Linear linear(
+      {.in_features = width, .out_features = out, .bias = config.boolean("bias", true)},
+      WeightFiles(folder).source()["linear"]);
+  return {std::move(linear), found->function};
+}
+
+nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
+  want_width(read_json(folder / "config.json", kSmallJson), "dimension", width);
+  return nn::LayerNorm(width, WeightFiles(folder).source()["norm"]);
+}
+
+/// A folder that modules.json names, which must be inside of `folder`.
+Path folder_inside(const Path& folder, const Json& path) {
+  const Path named = Path(path.text()).lexically_normal();
+  const bool outside = named.is_absolute() || (!named.empty() && *named.begin() == "..");
+  if (outside) path.fail("must be a folder inside the model's, got ", path.described());
+  return named.empty() || named == "." ? folder : folder / named;
+}
+
+Pooling mode_named(const Json& name) {
+  std::string names;
+  for (const Pooling& pooling : Pooling::all()) {
+    if (pooling.name == name.text()) return pooling;
+    names += (names.empty() ? "" : ", ") + std::string(pooling.name);
+  }
+  name.fail("must be one of ", names, ", got ", name.described());
+}
+
+/// The modes that older files switch on one by one, in the order in which they are concatenated.
+struct Switch {
+  const char* key;
+  const Pooling& pooling;
+  bool otherwise = false;
+};
+const std::array<Switch, 6> kSwitches = {
+    {{"pooling_mode_cls_token", Pooling::kCls},
+     {"pooling_mode_max_tokens", Pooling::kMax},
+     {"pooling_mode_mean_tokens", Pooling::kMean, true},
+     {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
+     {"pooling_mode_weightedmean_tokens", Pooling::kWeightedMean},
+     {"pooling_mode_lasttoken", Pooling::kLast}}};
+
+std::vector<Pooling> switched_modes(const Json& config) {
+  std::vector<Pooling> modes;
+  for (const Switch& mode : kSwitches) {
+    if (config.boolean(mode.key, mode.otherwise)) modes.push_back(mode.pooling);
+  }
+  if (modes.empty()) modes.push_back(Pooling::kMean);
+  return modes;
+}
+
+}  // namespace
+
+std::vector<ModuleRow> read_module_rows(const Path& folder) {
+  const Path file = folder / "modules.json";
+  const std::optional<Json> json = find_json(file, kSmallJson);
+  if (!json) return {{"Transformer", folder, file.string()}};
+  std::vector<ModuleRow> rows;
+  for (const Json& row : json->as_list().items()) {
+    if (std::ssize(rows) == kMostModules)
+      json->fail("must have at most ", kMostModules, " modules");
+    rows.push_back({std::string(last_part(row.at("type").text())),
+                    folder_inside(folder, row.at("path")), row.at("type").place()});
+  }
+  if (rows.empty()) json->fail("must have at least one module, got none");
+  return rows;
+}
+
+SentencePooling read_pooling(const Path& folder, index_t width) {
+  const Json config = read_json(folder / "config.json", kSmallJson);
+  want_width(config, "word_embedding_dimension", width);
+  want_width(config, "embedding_dimension", width);
+  SentencePooling pooling;
+  pooling.modes.clear();
+  pooling.include_prompt = config.boolean("include_prompt", true);
+  const auto mode = config.find("pooling_mode");
+  if (!mode) {
+    pooling.modes = switched_modes(config);
+  } else if (mode->is_list()) {
+    for (const Json& name : mode->items()) {
+      if (std::ssize(pooling.modes) == kMostModes)
+        mode->fail("must have at most ", kMostModes, " modes");
+      pooling.modes.push_back(mode_named(name));
+    }
+    if (pooling.modes.empty()) mode->fail("must have at least one mode, got none");
+  } else {
+    pooling.modes.push_back(mode_named(*mode));
+  }
+  return pooling;
+}
+
+index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules) {
+  if (row.kind == "Dropout") return width;
+  if (row.kind == "Normalize") {
+    modules.emplace_back(Normalize{});
+  } else if (row.kind == "LayerNorm") {
+    modules.emplace_back(read_layer_norm(row.folder, width));
+  } else if (row.kind == "Dense") {
+    Dense dense = read_dense(row.folder, width);
+    width = dense.linear.weight.size(0);
+    modules.emplace_back(std::move(dense));
+  } else {
+    fail_file(row.place, "must be Normalize, Dense, LayerNorm or Dropout here, got ",
+              printable(row.kind));
+  }
+  return width;
+}
+
+namespace {
+
+JsonMembers switched_on(const std::vector<Pooling>& modes) {
+  JsonMembers values;
+  std::size_t next = 0;
+  for (const Switch& mode : kSwitches) {
+    const bool on = next < modes.size() && modes[next].name == mode.pooling.name;
+    values.emplace_back(mode.key, on);
+    if (on) ++next;
+  }
+  return next == modes.size() ? values : JsonMembers{};
+}
+
+void write_dense(const Path& folder, const Dense& dense) {
+  const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);
+  require(found != kActivations.end(), "save_folder",
+          "activation of a Dense module must be tanh, relu, gelu, sigmoid or the identity");
+  const nn::Linear& linear = dense.linear;
+  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
+  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
+  write_text(folder / "config.json", file_of({{"in_features", linear.weight.size(1)},
+                                              {"out_features", linear.weight.size(0)},
+                                              {"bias", linear.bias.defined()},
+                                              {"activation_function", found->type}}));
+  save_safetensors(folder / "model.safetensors", tensors);
+}
+
+void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
+  require(norm.bias.defined() && norm.eps == nn::LayerNormOptions{}.eps, "save_folder",
+          "LayerNorm must have a bias and eps ", nn::LayerNormOptions{}.eps,
+          ", as in sentence-transformers");
+  write_text(folder / "config.json", file_of({{"dimension", norm.weight.size(0)}}));
+  save_safetensors(folder / "model.safetensors",
+                   {{"norm.weight", norm.weight}, {"norm.bias", norm.bias}});
+}
+
+}  // namespace
+
+void write_pooling(const Path& folder, const SentencePooling& pooling, index_t width) {
+  JsonMembers values = switched_on(pooling.modes);
+  if (values.empty()) {  // an order that only newer files can say
+    const auto name = [](const Pooling& mode) { return JsonText(mode.name, "save_folder"); };
+    values = {{"embedding_dimension", width},
+              {"pooling_mode", json_list(pooling.modes, name, kListInLine)}};
+  } else {
+    values.insert(values.begin(), {"word_embedding_dimension", width});
+  }
+  values.emplace_back("include_prompt", pooling.include_prompt);
+  write_text(folder / "config.json", file_of(values));
+}
+
+const char* kind_of(const SentenceModule& module) {
+  if (std::holds_alternative<Dense>(module)) return "Dense";
+  return std::holds_alternative<nn::LayerNorm>(module) ? "LayerNorm" : "Normalize";
+}
+
+void write_module(const Path& folder, const SentenceModule& module) {
+  if (const auto* const dense = std::get_if<Dense>(&module)) write_dense(folder, *dense);
+  if (const auto* const norm = std::get_if<nn::LayerNorm>(&module)) write_layer_norm(folder, *norm);
+}
+
+nn::Embedding read_static_embedding(const Path& folder) {
+  const WeightFiles files(folder);
+  const std::string name = files.shape("embeddings") != nullptr ? "embeddings" : "embedding.weight";
+  const Shape* shape = files.shape(name);
+  if (shape == nullptr) fail_file(files.file_of(name), "tensor ", printable(name), " not found");
+  if (shape->size() != 2 || (*shape)[0] < 1 || (*shape)[1] < 1) {
+    fail_file(files.file_of(name), "tensor ", printable(name),
+              ": must have 2 dimensions of at least 1, got shape ", *shape);
+  }
+  return {(*shape)[0], (*shape)[1],
+          nn::Source([&](const std::string&, const Shape& wanted, const nn::Start&) {
+            return files.read(name, wanted);
+          })};
+}
+
+}  // namespace tessera::models
