@@ -47,10 +47,6 @@ void check_tokens(const char* op, const Tokens& tokens) {
   check_tokens(op, tokens, ids.shape());
 }
 
-AttentionMask padding_mask(const Tokens& tokens) {
-  return tokens.lengths.defined() ? length_mask(tokens.lengths) : AttentionMask();
-}
-
 Tensor real_tokens(const Tensor& lengths, index_t count) {
   return lt(arange(count).unsqueeze(0), lengths.unsqueeze(1));
 }

@@ -5,7 +5,6 @@
 //   model({.ids = ids, .types = types})                    // two texts a row, as BERT's pairs
 #pragma once
 
-#include "tensor/ops/attention_mask.h"
 #include "tensor/tensor.h"
 
 namespace tessera::models {
@@ -25,9 +24,6 @@ struct Tokens {
 /// their range. Where `ids` is undefined, the others must fit a batch of this shape, (B, T).
 void check_tokens(const char* op, const Tokens& tokens, const Shape& batch);
 void check_tokens(const char* op, const Tokens& tokens);
-
-/// The mask that hides padding; without lengths it masks nothing.
-AttentionMask padding_mask(const Tokens& tokens);
 
 /// True where a token is real. **Shapes**: lengths (B) int64 -> (B, count) bool.
 Tensor real_tokens(const Tensor& lengths, index_t count);
