@@ -174,25 +174,15 @@ void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, doub
   EXPECT_TRUE(c.ds.intact() && c.dweight.intact() && c.dbias.intact() && c.added.intact());
 }
 
-TEST_P(GradientKernelsTest, LayerNorm) {
+TEST_P(GradientKernelsTest, LayerNormAndRmsNorm) {
   for (const index_t n : kGradientLengths) {
-    if (n == 1) continue;  // a constant row
+    if (n == 1) continue;  // a constant row; s / |s|, whose gradient is a difference of large parts
     for (const index_t rows : {1, 2, 5}) {
       for (const bool affine : {false, true}) {
-        expect_norm_gradients<float>(rows, n, affine, rows == 2, 0.5);
-        expect_norm_gradients<double>(rows, n, affine, rows == 2, 0.5);
-      }
-    }
-  }
-}
-
-TEST_P(GradientKernelsTest, RmsNorm) {
-  for (const index_t n : kGradientLengths) {
-    if (n == 1) continue;  // s / |s| has no gradient, as a difference of large parts
-    for (const index_t rows : {1, 2, 5}) {
-      for (const bool affine : {false, true}) {
-        expect_norm_gradients<float>(rows, n, affine, rows == 2, 0.5, false);
-        expect_norm_gradients<double>(rows, n, affine, rows == 2, 0.5, false);
+        for (const bool centres : {true, false}) {
+          expect_norm_gradients<float>(rows, n, affine, rows == 2, 0.5, centres);
+          expect_norm_gradients<double>(rows, n, affine, rows == 2, 0.5, centres);
+        }
       }
     }
   }

@@ -1,3 +1,4 @@
+// Arithmetic and comparisons of two operands: tensors or numbers, broadcast and promoted.
 #include "tensor/ops/arithmetic.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +32,7 @@ struct BinaryCase {
   const char* name;
   Tensor (*op)(const Operand&, const Operand&);
   double (*oracle)(double, double);
+  bool compares = false;  // gives truth values, of bools too
 };
 
 double larger(double a, double b) {
@@ -48,22 +50,41 @@ const std::vector<BinaryCase> kCases = {
     {"div", div, [](double a, double b) { return a / b; }},
     {"maximum", maximum, larger},
     {"minimum", minimum, smaller},
+    {"eq", eq, [](double a, double b) -> double { return a == b; }, true},
+    {"ne", ne, [](double a, double b) -> double { return a != b; }, true},
+    {"lt", lt, [](double a, double b) -> double { return a < b; }, true},
+    {"le", le, [](double a, double b) -> double { return a <= b; }, true},
+    {"gt", gt, [](double a, double b) -> double { return a > b; }, true},
+    {"ge", ge, [](double a, double b) -> double { return a >= b; }, true},
 };
+
+/// In every layout; for comparisons small whole numbers, so that many pairs are equal.
+std::vector<test::Layout> operands(const BinaryCase& c, const Shape& shape, DType dtype,
+                                   std::uint64_t seed) {
+  if (!c.compares) return random_layouts(shape, dtype, seed, -9, 9);
+  return test::layouts_of(random_tensor(shape, kInt64, seed, 0, 4).to(dtype));
+}
+
+DType result_dtype(const BinaryCase& c, DType promoted) {
+  if (c.compares) return kBool;
+  return c.op == div && promoted == kInt64 ? kFloat32 : promoted;
+}
 
 using ArithmeticTest = test::IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, ArithmeticTest, test::each_isa(), test::isa_name);
 
 TEST_P(ArithmeticTest, MatchesTheOracleInEveryLayout) {
   for (const BinaryCase& c : kCases) {
-    for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
-      for (const Shape& shape : {Shape{}, Shape{19}, Shape{5, 37}, Shape{3, 0}, Shape{2, 3, 5}}) {
-        const auto lefts = random_layouts(shape, dtype, 1, -9, 9);
-        const auto rights = random_layouts(shape, dtype, 2, -9, 9);
-        for (const auto& a : lefts) {
+    for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+      if (dtype == kBool && !c.compares) continue;
+      for (const Shape& shape : {Shape{}, Shape{19}, Shape{5, 41}, Shape{3, 0}, Shape{2, 3, 5}}) {
+        const auto rights = operands(c, shape, dtype, 2);
+        for (const auto& a : operands(c, shape, dtype, 1)) {
           for (const auto& b : rights) {
             SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << shape << ", " << a.name
                                             << " with " << b.name);
             const Tensor got = c.op(a.tensor, b.tensor);
+            ASSERT_EQ(got.dtype(), result_dtype(c, dtype));
             ASSERT_TRUE(near(got, test::map(array(a.tensor), array(b.tensor), c.oracle),
                              test::rounding(got.dtype())));
             ASSERT_TRUE(same_bits(got, c.op(a.tensor.clone(), b.tensor.clone())));
@@ -71,6 +92,18 @@ TEST_P(ArithmeticTest, MatchesTheOracleInEveryLayout) {
           }
         }
       }
+    }
+  }
+}
+
+TEST_P(ArithmeticTest, PromotesWhatBroadcasts) {
+  const Tensor a = random_tensor({4, 1, 19}, kInt64, 3, 0, 4);
+  for (const BinaryCase& c : kCases) {
+    for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+      SCOPED_TRACE(testing::Message() << c.name << " of int64 and " << dtype);
+      const Tensor b = random_tensor({3, 1}, dtype, 4, 0, 4);
+      const Tensor got = c.op(a, b);
+      EXPECT_TRUE(near(got, test::map(array(a), array(b), c.oracle), test::rounding(got.dtype())));
     }
   }
 }
@@ -92,21 +125,24 @@ TEST_P(ArithmeticTest, Broadcasts) {
 
 TEST_P(ArithmeticTest, ScalarsOnEitherSide) {
   for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
-    for (const auto& x : random_layouts({3, 21}, dtype, 5, 1, 9)) {
-      for (const BinaryCase& c : kCases) {
+    const auto whole = test::layouts_of(random_tensor({3, 21}, kInt64, 5, 1, 5).to(dtype));
+    const auto any = random_layouts({3, 21}, dtype, 5, 1, 9);
+    for (const BinaryCase& c : kCases) {
+      for (const auto& x : c.compares ? whole : any) {
         SCOPED_TRACE(testing::Message() << c.name << " of " << dtype << ", " << x.name);
         const Array values = array(x.tensor);
-        const Tensor right = c.op(x.tensor, 2.5);
-        const Tensor left = c.op(2.5, x.tensor);
-        EXPECT_EQ(right.dtype(), dtype == kInt64 ? kFloat32 : dtype);
-        EXPECT_EQ(left.dtype(), right.dtype());
-        const double error = test::rounding(right.dtype());
-        EXPECT_TRUE(
-            near(right, test::map(values, [&](double v) { return c.oracle(v, 2.5); }), error));
-        EXPECT_TRUE(
-            near(left, test::map(values, [&](double v) { return c.oracle(2.5, v); }), error));
-        const bool divides = c.op == div;
-        EXPECT_EQ(c.op(x.tensor, 2).dtype(), divides ? right.dtype() : dtype);
+        for (const double number : {2.5, 2.0}) {
+          const Tensor right = c.op(x.tensor, number);
+          const Tensor left = c.op(number, x.tensor);
+          EXPECT_EQ(right.dtype(), result_dtype(c, dtype == kInt64 ? kFloat32 : dtype));
+          EXPECT_EQ(left.dtype(), right.dtype());
+          const double error = test::rounding(right.dtype());
+          EXPECT_TRUE(
+              near(right, test::map(values, [&](double v) { return c.oracle(v, number); }), error));
+          EXPECT_TRUE(
+              near(left, test::map(values, [&](double v) { return c.oracle(number, v); }), error));
+        }
+        EXPECT_EQ(c.op(x.tensor, 2).dtype(), result_dtype(c, dtype));
       }
     }
   }
