@@ -7,8 +7,8 @@
 #include "bench/case.h"
 #include "bench/registry.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {

@@ -8,7 +8,7 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "tensor/error.h"
-#include "tensor/ops/gated_linear.h"
+#include "tensor/ops/linear.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {

@@ -5,7 +5,7 @@
 #include "nn/detail/check.h"
 #include "nn/observer.h"
 #include "tensor/error.h"
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/linear.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera::nn {
@@ -132,8 +132,7 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   constexpr const char* kNames[] = {"query", "key", "value"};
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " must have width ",
           weight.size(1), ", got shape ", x.shape());
-  return linear(x, weight, bias,
-                {.rotary = part < 2 ? turned(num_heads, x, positions) : RotaryColumns{}});
+  return linear(x, weight, bias, part < 2 ? turned(num_heads, x, positions) : RotaryColumns{});
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
@@ -142,8 +141,7 @@ std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
   const index_t e = embed_dim();
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
-  const Tensor qkv =
-      linear(x, in_proj_weight, in_proj_bias, {.rotary = turned(2 * num_heads, x, positions)});
+  const Tensor qkv = linear(x, in_proj_weight, in_proj_bias, turned(2 * num_heads, x, positions));
   observe(rotary ? "in_proj+rotary" : "in_proj", qkv);
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }

@@ -2,7 +2,7 @@
 
 #include "nn/detail/check.h"
 #include "nn/observer.h"
-#include "tensor/ops/gated_linear.h"
+#include "tensor/ops/linear.h"
 
 namespace tessera::nn {
 

@@ -3,7 +3,7 @@
 
 #include "nn/source.h"
 #include "nn/visit.h"
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/linear.h"
 
 namespace tessera::nn {
 

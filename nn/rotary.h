@@ -18,10 +18,10 @@ struct RotaryOptions {
 
 /// The angles of rotary positions for heads of one width, to turn queries and keys with.
 ///
-/// It belongs to no layer: layers with equal options can share one. Copies share the table. In a
-/// linear layer's epilogue, queries and keys turn without another pass over memory:
+/// It belongs to no layer: layers with equal options can share one. Copies share the table. As
+/// columns of a linear layer, queries and keys turn without another pass over memory:
 ///
-///     linear(x, in_proj_weight, in_proj_bias, {.rotary = rotary.columns(2 * num_heads, x.dtype())})
+///     linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
 /// turns the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
 /// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base or a
@@ -36,7 +36,7 @@ struct Rotary {
   /// The rotation of heads of a dtype at these positions, which are int64 and broadcast to (..., T);
   /// 0, 1, ... if undefined.
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
-  /// The same for the first `heads` heads of a linear layer's output, for LinearEpilogue.
+  /// The same for the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
   /// Heads that are already computed, turned.
   ///

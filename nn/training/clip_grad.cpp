@@ -7,7 +7,7 @@
 #include "nn/detail/check.h"
 #include "nn/training/detail/multi_tensor.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::nn {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::nn {
 

@@ -5,7 +5,7 @@
 #include "tensor/detail/reduction.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera {
 

@@ -19,7 +19,7 @@ if(TARGET tessera_mpi)  # by itself: who has no MPI uses the others
   install(EXPORT tessera_mpi NAMESPACE tessera:: DESTINATION ${package} FILE tessera-mpi-targets.cmake ${rules})
 endif()
 
-# Headers are public, but for those in folders detail/. Of the kernels' these five: which instruction
+# Headers are public, but for those in folders detail/. Of the kernels' these three: which instruction
 # set, how many threads, and what they include.
 set(except PATTERN detail EXCLUDE PATTERN tensor/kernels EXCLUDE PATTERN tensor/cmake EXCLUDE)
 if(NOT TARGET tessera_mpi)
@@ -28,7 +28,7 @@ endif()
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 install(DIRECTORY tensor nn models DESTINATION ${headers} ${rules}
         FILES_MATCHING PATTERN "*.h" ${except})
-set(kernels dispatch.h elementwise_ops.h parallel.h table.h types.h)
+set(kernels dispatch.h parallel.h types.h)
 list(TRANSFORM kernels PREPEND tensor/kernels/)
 install(FILES ${kernels} DESTINATION ${headers}/tensor/kernels ${rules})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tessera ${rules})

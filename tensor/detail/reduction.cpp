@@ -3,7 +3,7 @@
 #include "tensor/detail/loop.h"
 #include "tensor/detail/rows.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::detail {
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "tensor/kernels/table.h"
+
 namespace tessera {
 
 namespace kernels {

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tensor/kernels/table.h"
-
 namespace tessera {
 
 /// The instruction sets this build has and this processor can run, narrowest first:
@@ -22,10 +20,4 @@ std::string current_isa();
 /// Errors: a name that is not available.
 void set_isa(const std::string& name);
 
-namespace kernels {
-
-/// The table in use.
-const KernelTable& table();
-
-}  // namespace kernels
 }  // namespace tessera

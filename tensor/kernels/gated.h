@@ -18,7 +18,7 @@
 
 #include "tensor/kernels/activation.h"
 #include "tensor/kernels/elementwise.h"
-#include "tensor/kernels/table.h"
+#include "tensor/kernels/product_args.h"
 #include "tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -65,17 +65,17 @@ struct GatedPanels {
   const T* tile;  // one panel follows the other
   T* c;
   index_t c_step;
-  T* activated;  // null: not requested
-  index_t activated_step;
+  T* halves;  // null: not requested
+  index_t halves_step;
   index_t column, column_step;  // of C
 };
 
-/// Finishes kCount panels, from number `first` on.
+/// Finishes kCount panels, from number `first` on, of a product whose C has n columns.
 template <int kCount, class T>
-[[gnu::always_inline]] inline void finish_panels(const GemmArgs<T>& args,
+[[gnu::always_inline]] inline void finish_panels(const Epilogue<T>& epilogue, index_t n,
                                                  const GatedPanels<T>& panels, index_t first) {
   const auto column = [&](int i) { return panels.column + (first + i) * panels.column_step; };
-  const auto width = [&](int i) { return at_most(args.n - column(i), kLanes<T>); };
+  const auto width = [&](int i) { return at_most(n - column(i), kLanes<T>); };
   Vectors<T, kCount> half[2];
 #pragma GCC unroll 2
   for (index_t h = 0; h < 2; ++h) {
@@ -83,22 +83,22 @@ template <int kCount, class T>
     for (int i = 0; i < kCount; ++i) {
       half[h].at[i] = load(panels.tile + (first + i) * kPanel<T> + h * kLanes<T>);
     }
-    if (args.bias != nullptr) {
+    if (epilogue.bias != nullptr) {
 #pragma GCC unroll 8
       for (int i = 0; i < kCount; ++i) {
-        half[h].at[i] += load_some(args.bias + h * args.n + column(i), width(i));
+        half[h].at[i] += load_some(epilogue.bias + h * n + column(i), width(i));
       }
     }
-    if (panels.activated != nullptr) {
+    if (panels.halves != nullptr) {
 #pragma GCC unroll 8
       for (int i = 0; i < kCount; ++i) {
-        T* const to = panels.activated + (first + i) * panels.activated_step + h * args.n;
+        T* const to = panels.halves + (first + i) * panels.halves_step + h * n;
         store_some(to, half[h].at[i], width(i));
       }
     }
   }
   const auto times = [](Vec<T> a, Vec<T> g) { return a * g; };
-  const auto y = each(times, activate(args.activation, half[0]), half[1]);
+  const auto y = each(times, activate(epilogue.gated.function, half[0]), half[1]);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     store_some(panels.c + (first + i) * panels.c_step, y.at[i], width(i));
@@ -106,29 +106,33 @@ template <int kCount, class T>
 }
 
 template <class T>
-inline void finish_panels(const GemmArgs<T>& args, const GatedPanels<T>& panels, index_t count) {
+inline void finish_panels(const Epilogue<T>& epilogue, index_t n, const GatedPanels<T>& panels,
+                          index_t count) {
   index_t done = 0;
   for (; done + kInLockstep <= count; done += kInLockstep) {
-    finish_panels<kInLockstep>(args, panels, done);
+    finish_panels<kInLockstep>(epilogue, n, panels, done);
   }
-  for (; done + 2 <= count; done += 2) finish_panels<2>(args, panels, done);
-  if (done < count) finish_panels<1>(args, panels, done);
+  for (; done + 2 <= count; done += 2) finish_panels<2>(epilogue, n, panels, done);
+  if (done < count) finish_panels<1>(epilogue, n, panels, done);
 }
 
-/// Finishes a tile of `rows` rows and `columns` columns of the product, at C's row i and column j.
+/// Finishes a tile of `rows` rows and `columns` columns of the product, at row i and column j of C,
+/// which has n columns.
 template <class T>
-[[gnu::noinline]] void finish_gated_tile(const GemmArgs<T>& args, const T* tile, index_t i,
-                                         index_t j, index_t rows, index_t columns) {
-  T* const c = args.c + i * args.c_row + j;
-  T* const activated = args.activated == nullptr ? nullptr : args.activated + 2 * i * args.n + j;
+[[gnu::noinline]] void finish_gated_tile(const Epilogue<T>& epilogue, const Rows<T>& c, index_t n,
+                                         const T* tile, index_t i, index_t j, index_t rows,
+                                         index_t columns) {
+  T* const to = c.data + i * c.row + j;
+  T* const all = epilogue.gated.halves;
+  T* const halves = all == nullptr ? nullptr : all + 2 * i * n + j;
   if (columns == kPanel<T>) {
-    return finish_panels(args, {tile, c, args.c_row, activated, 2 * args.n, j, 0}, rows);
+    return finish_panels(epilogue, n, {tile, to, c.row, halves, 2 * n, j, 0}, rows);
   }
   for (index_t r = 0; r < rows; ++r) {  // few rows, of panels side by side
-    T* const kept = activated == nullptr ? nullptr : activated + 2 * r * args.n;
+    T* const kept = halves == nullptr ? nullptr : halves + 2 * r * n;
     const GatedPanels<T> panels = {
-        tile + r * columns, c + r * args.c_row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
-    finish_panels(args, panels, columns / kPanel<T>);
+        tile + r * columns, to + r * c.row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
+    finish_panels(epilogue, n, panels, columns / kPanel<T>);
   }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tensor/kernels/gated.h"
-#include "tensor/kernels/table.h"
+#include "tensor/kernels/product_args.h"
 #include "tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -48,7 +48,7 @@ index_t packed_size(index_t k, index_t n) noexcept {
 /// The columns of A B: C's, or those of gated panels, which are cut and packed as such.
 template <class T>
 inline index_t product_columns(const GemmArgs<T>& args) {
-  return args.gated ? gated_columns<T>(args.n) : args.n;
+  return args.epilogue.is_gated() ? gated_columns<T>(args.n) : args.n;
 }
 
 /// How C is cut into rectangles, one for each thread.
@@ -73,12 +73,13 @@ struct GemmPlan {
   index_t threads() const { return split.row_parts * split.column_parts; }
 };
 
-/// Whether B has no narrow last panel to copy, and its rows, with what lies between them, fill at
-/// most half of L1; the rest is for A and C.
+/// Whether B, a matrix, has no narrow last panel to copy, and its rows, with what lies between them,
+/// fill at most half of L1; the rest is for A and C.
 template <class T>
 inline bool has_small_b(const GemmArgs<T>& args) {
   constexpr index_t kHalfOfL1 = kL1Bytes / 2 / static_cast<index_t>(sizeof(T));
-  return args.n % kPanel<T> == 0 && args.b_row >= args.n && args.k * args.b_row <= kHalfOfL1;
+  const index_t row = args.b.matrix.row;
+  return args.n % kPanel<T> == 0 && row >= args.n && args.k * row <= kHalfOfL1;
 }
 
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
@@ -87,10 +88,11 @@ inline bool has_small_b(const GemmArgs<T>& args) {
 /// gated product needs its own panels.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
-  const bool is_packed = args.packed_b != nullptr || args.packed_halves != nullptr;
-  if (is_packed || args.b_col != 1 || args.gated) return false;
+  if (args.b.kind != SecondFactor<T>::Kind::kMatrix || args.epilogue.is_gated()) return false;
+  const MatrixRef<T>& b = args.b.matrix;
+  if (b.col != 1) return false;
   constexpr index_t kPage = 4096;
-  const bool collides = args.b_row * static_cast<index_t>(sizeof(T)) % kPage == 0;
+  const bool collides = b.row * static_cast<index_t>(sizeof(T)) % kPage == 0;
   if (collides) return args.m <= kTileRows;
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
@@ -100,8 +102,8 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
 /// of two.
 template <class T>
 inline index_t column_unit(const GemmArgs<T>& args) {
-  if (args.rotary == nullptr) return kPanel<T>;
-  const index_t width = args.rotary->width;
+  if (args.epilogue.kind != Epilogue<T>::Kind::kRotated) return kPanel<T>;
+  const index_t width = args.epilogue.rotated.width;
   return width * (kPanel<T> / at_most(kPanel<T>, width & -width));
 }
 
@@ -155,8 +157,8 @@ inline index_t rows_of_block(index_t rows) {
 template <class T>
 inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
   const index_t reads = chunk / kPanel<T>;
-  if (args.a_col == 1) return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
-  return args.a_row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
+  if (args.a.col == 1) return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
+  return args.a.row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
 }
 
 /// The plan of a product that is not empty.
@@ -166,16 +168,18 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  const bool halves = args.packed_halves != nullptr;
-  const bool packs_b = args.packed_b == nullptr && !plan.b_in_place && !halves;
+  using B = typename SecondFactor<T>::Kind;
+  const bool packs_b = args.b.kind == B::kMatrix && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
-  if (args.gated) plan.block_k = args.k;  // nothing keeps sums that are not complete
+  if (args.epilogue.is_gated()) plan.block_k = args.k;  // nothing keeps sums that are not complete
   plan.chunk =
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
-  plan.room_a = halves || packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
+  const bool packs_strips =
+      args.b.kind == B::kHalfPanels || packs_a(args, plan.split.rows, plan.chunk);
+  plan.room_a = packs_strips ? strips : 0;
   const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);
   return plan;

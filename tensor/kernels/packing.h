@@ -2,6 +2,7 @@
 // panels of columns and A into strips of rows.
 #pragma once
 
+#include "tensor/kernels/product_args.h"
 #include "tensor/kernels/simd.h"
 #include "tensor/kernels/transpose.h"
 
@@ -12,15 +13,6 @@ inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 inline constexpr int kTileVectors = 2;
 template <class T>
 inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
-
-/// A read-only matrix with any strides.
-template <class T>
-struct MatrixRef {
-  const T* data;
-  index_t row, col;
-
-  MatrixRef at(index_t i, index_t j) const { return {data + i * row + j * col, row, col}; }
-};
 
 /// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
 /// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.

@@ -69,33 +69,36 @@ inline void turn_interleaved(index_t pairs, const T* x, const T* cosine, const T
 
 /// One head of one token.
 template <class T>
-inline void turn_head(const RotaryArgs<T>& args, const T* cosine, const T* x, T* y) {
-  const index_t pairs = args.turned / 2;
+inline void turn_head(const HeadRotation<T>& rotation, bool back, const T* cosine, const T* x,
+                      T* y) {
+  const index_t turned = rotation.turned;
+  const index_t pairs = turned / 2;
   const T* const sine = cosine + pairs;
-  if (args.interleaved) {
-    args.back ? turn_interleaved<true>(pairs, x, cosine, sine, y)
-              : turn_interleaved<false>(pairs, x, cosine, sine, y);
+  if (rotation.interleaved) {
+    back ? turn_interleaved<true>(pairs, x, cosine, sine, y)
+         : turn_interleaved<false>(pairs, x, cosine, sine, y);
   } else {
     // As above, back is with a and b exchanged.
-    const index_t a = args.back ? pairs : 0;
-    const index_t b = args.back ? 0 : pairs;
+    const index_t a = back ? pairs : 0;
+    const index_t b = back ? 0 : pairs;
     turn_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);
   }
   if (x == y) return;
-  for_each_vector<T>(args.width - args.turned, [=, &args](index_t k, index_t count) {
-    store_some(y + args.turned + k, load_some(x + args.turned + k, count), count);
+  for_each_vector<T>(rotation.width - turned, [=](index_t k, index_t count) {
+    store_some(y + turned + k, load_some(x + turned + k, count), count);
   });
 }
 
 template <class T>
 void rotary(const RotaryArgs<T>& args) noexcept {
-  index_t token = args.first_row % args.tokens;
+  const HeadRotation<T>& how = args.rotation;
+  index_t token = args.first_row % how.tokens;
   for (index_t i = 0; i < args.rows; ++i) {
-    const index_t position = args.positions != nullptr ? args.positions[args.first_row + i] : token;
-    token = token + 1 == args.tokens ? 0 : token + 1;
-    const T* const cosine = args.table + position * args.turned;
-    for (index_t h = 0; h < args.heads; ++h) {
-      turn_head(args, cosine, args.x + i * args.x_row + h * args.x_head,
+    const index_t position = how.positions != nullptr ? how.positions[args.first_row + i] : token;
+    token = token + 1 == how.tokens ? 0 : token + 1;
+    const T* const cosine = how.table + position * how.turned;
+    for (index_t h = 0; h < how.heads; ++h) {
+      turn_head(how, args.back, cosine, args.x + i * args.x_row + h * args.x_head,
                 args.y + i * args.y_row + h * args.y_head);
     }
   }

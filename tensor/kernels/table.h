@@ -4,68 +4,25 @@
 #pragma once
 
 #include "tensor/kernels/elementwise_ops.h"
+#include "tensor/kernels/product_args.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::kernels {
 
-/// Heads of tokens turned by the angles of their positions: the formula stands in rotary.h.
+/// Heads of tokens turned as `rotation` says.
 ///
-/// **Shapes**: x, y (rows, heads, width), a head's columns contiguous; table (positions, turned), the
-/// cosines of the pairs, then their sines; positions one for each row of the whole, of which
-/// `first_row` is x's first. The first `turned` columns of a head, an even number, are turned, and
-/// the others copied.
+/// **Shapes**: x, y (rows, heads, width), a head's columns contiguous; the rotation's positions belong
+/// to the rows of the whole, of which `first_row` is x's first. Columns that do not turn are copied.
 template <class T>
 struct RotaryArgs {
-  index_t rows, heads, width, turned;
+  HeadRotation<T> rotation;
+  index_t rows;
   const T* x;
   index_t x_row, x_head;
   T* y;  // may be x, with its strides
   index_t y_row, y_head;
-  const T* table;
-  const index_t* positions = nullptr;  // none: row i is at i % tokens
-  index_t tokens = 1;
   index_t first_row = 0;
-  bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + turned / 2
-  bool back = false;         // by the opposite angles, which gives gradients
-};
-
-/// C = activation(A B (+ C) (+ bias)) (+ residual), for matrices of any strides; or, gated, with
-/// B = [B1 | B2] and bias = [b1 | b2],
-///
-///     C = activation(A B1 (+ b1)) o (A B2 (+ b2)).
-///
-/// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n), and
-/// neither C nor a residual is added.
-/// Each C[i][j] adds its products in the order of k into one chain of fused multiply-adds, and what
-/// follows is applied once the chain is complete: no stride, size, thread count or vector width
-/// changes a bit, and fusing gives the bits of the separate ops.
-template <class T>
-struct GemmArgs {
-  index_t m, n, k;
-  const T* a;
-  index_t a_row, a_col;
-  const T* b;
-  index_t b_row, b_col;
-  T* c;
-  index_t c_row;                // C's columns are contiguous
-  bool accumulate = false;      // false never reads C
-  const T* packed_b = nullptr;  // B by pack_b, gated by pack_gated_b, read instead of b
-  // The same panels in bfloat16, as bfloat16.h has them, also read instead of b: of float alone, and
-  // of an A whose rows or columns are contiguous.
-  const std::uint32_t* packed_halves = nullptr;
-  const T* bias = nullptr;
-  bool gated = false;
-  Activation activation = Activation::kNone;
-  // Optional: receives what the activation is applied to, laid out as c; gated, both halves (m, 2n),
-  // contiguous.
-  T* activated = nullptr;
-  const T* residual = nullptr;
-  index_t residual_row = 0;
-  // Optional, without activation and residual: C's first heads * width columns are turned in place.
-  // Rows, addresses and strides are not read.
-  const RotaryArgs<T>* rotary = nullptr;
-  index_t workers = 1;     // threads at most
-  T* workspace = nullptr;  // gemm_workspace(args) elements
+  bool back = false;  // by the opposite angles, which gives gradients
 };
 
 /// Some of an axis: `count` numbers in any order, or all where `numbers` is null.
@@ -317,13 +274,11 @@ struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
-  /// B (k, n), any strides, in the layout that gemm reads: packed_size(k, n) elements.
-  void (*pack_b)(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
-                 T* packed) noexcept;
+  /// B (k, n) in the layout that gemm reads: packed_size(k, n) elements.
+  void (*pack_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
   index_t (*packed_size)(index_t k, index_t n) noexcept;
   /// The same of B (k, 2n) for a gated product: packed_size(k, gated_columns(n)) elements.
-  void (*pack_gated_b)(index_t k, index_t n, const T* b, index_t b_row, index_t b_col,
-                       T* packed) noexcept;
+  void (*pack_gated_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
   index_t (*gated_columns)(index_t n) noexcept;
   /// dz (2n) of one row y = activation(u) g, z = [u | g] (2n) and dy (n); all contiguous.
   void (*gated_gradient)(Activation, index_t n, const T* z, const T* dy, T* dz) noexcept;
@@ -410,5 +365,8 @@ struct KernelTable {
     }
   }
 };
+
+/// The table of the instruction set in use: see dispatch.h.
+const KernelTable& table();
 
 }  // namespace tessera::kernels

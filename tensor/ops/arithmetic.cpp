@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tensor/autograd/recording.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/detail/map.h"
 #include "tensor/ops/unary.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "tensor/autograd/recording.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/detail/map.h"
 
 namespace tessera {

@@ -5,8 +5,8 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera {
 

@@ -7,8 +7,8 @@
 #include "tensor/detail/reduction.h"
 #include "tensor/detail/rows.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/detail/map.h"
 
 namespace tessera {

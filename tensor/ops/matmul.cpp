@@ -3,11 +3,9 @@
 #include "tensor/autograd/recording.h"
 #include "tensor/detail/loop.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/map.h"
 #include "tensor/ops/detail/product.h"
-#include "tensor/ops/detail/turn.h"
 
 namespace tessera {
 
@@ -15,6 +13,7 @@ namespace {
 
 using detail::as_matrix;
 using detail::gemm_args;
+using detail::matrix_ref;
 using detail::multiply_once;
 
 /// Of a shape or strides, what belongs to the axes in front of the matrix.
@@ -25,7 +24,7 @@ Dims leading(const Dims& dims) {
 /// One product for each index of the leading axes, which `a` and `b` share with `out`.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
-  kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+  kernels::GemmArgs<T> args = gemm_args<T>(a, matrix_ref<T>(b), out);
   if (out.rank() == 2) return multiply_once(args);
   const auto& kernel = kernels::table().of<T>();
   const Shape batch = leading(out.shape());
@@ -45,9 +44,9 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   kernels::parallel_tasks(batches, workers, [&](index_t number, index_t worker) {
     const auto offsets = element_offsets(plan, number);
     kernels::GemmArgs<T> one = args;
-    one.c += offsets[0];
-    one.a += offsets[1];
-    one.b += offsets[2];
+    one.c.data += offsets[0];
+    one.a.data += offsets[1];
+    one.b.matrix.data += offsets[2];
     one.workspace = memory + worker * room;
     kernel.gemm(one);
   });
@@ -148,158 +147,6 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   require(a.rank() == 1 && b.rank() == 1, "outer", "operands must have 1 axis, got shapes ",
           a.shape(), " and ", b.shape());
   return mul(a.unsqueeze(1), b);
-}
-
-namespace {
-
-void check_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-                  const Tensor& residual) {
-  constexpr const char* kOp = "linear";
-  require(x.defined() && weight.defined(), kOp,
-          "x and weight must be defined, got an undefined tensor");
-  require(weight.shape.size() == 2 && x.rank() >= 1 && x.size(-1) == weight.shape[1], kOp,
-          "x and weight must have shapes (..., in) and (out, in), got ", x.shape(), " and ",
-          weight.shape);
-  require(is_floating(x.dtype()) && x.dtype() == weight.dtype, kOp,
-          "x and weight must have the same floating dtype, got ", x.dtype(), " and ", weight.dtype);
-  if (bias.defined()) {
-    require(bias.shape() == Shape{weight.shape[0]} && bias.dtype() == x.dtype(), kOp,
-            "bias must be ", x.dtype(), ' ', Shape{weight.shape[0]}, " for weight ", weight.shape,
-            ", got ", bias.dtype(), ' ', bias.shape());
-  }
-  if (residual.defined()) {
-    Shape wanted = x.shape();
-    wanted.back() = weight.shape[0];
-    require(residual.shape() == wanted && residual.dtype() == x.dtype(), kOp, "residual must be ",
-            x.dtype(), ' ', wanted, " like the output, got ", residual.dtype(), ' ',
-            residual.shape());
-  }
-}
-
-/// How the epilogue turns heads of the output of x (..., T, K); a default Turn if it does not.
-detail::Turn check_rotary(const Tensor& x, const WeightView& weight,
-                          const LinearEpilogue& epilogue) {
-  constexpr const char* kOp = "linear";
-  const auto& [rotation, heads, width] = epilogue.rotary;
-  if (!rotation.table.defined()) return {};
-  require(epilogue.activation == Activation::kNone && !epilogue.residual.defined(), kOp,
-          "rotary must not be combined with an activation or a residual");
-  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kOp,
-          "rotary heads must fit an output of width ", weight.shape[0], ", got ", heads,
-          " of width ", width);
-  Shape tokens = x.shape();
-  tokens.erase(tokens.size() - 1);
-  if (tokens.empty()) tokens.push_back(1);
-  return detail::checked_turn(kOp, rotation, tokens, heads, width, x.dtype());
-}
-
-template <class T>
-void run_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-                const LinearEpilogue& epilogue, const detail::Turn& turn, Tensor& out,
-                Tensor& activated) {
-  const detail::Factor factor = weight.factor(detail::PanelOrder::kPlain);
-  const Tensor rows = detail::left_of(factor, x);
-  kernels::GemmArgs<T> args = gemm_args<T>(rows, factor, out);
-  args.activation = epilogue.activation;
-  if (activated.defined()) args.activated = activated.mutable_data<T>();
-  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  if (addend.defined()) args.bias = addend.data<T>();
-  Tensor residual;
-  if (epilogue.residual.defined()) {
-    residual = as_matrix(epilogue.residual);
-    if (residual.size(1) > 1 && residual.strides()[1] != 1) residual = residual.contiguous();
-    args.residual = residual.data<T>();
-    args.residual_row = residual.strides()[0];
-  }
-  kernels::RotaryArgs<T> rotary = {};
-  if (turn) {
-    rotary = turn.args<T>();
-    args.rotary = &rotary;
-  }
-  multiply_once(args);
-}
-
-/// What stands for an activation that is one.
-kernels::UnaryOp function_of(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      break;
-    case Activation::kRelu:
-      return kernels::UnaryOp::kRelu;
-    case Activation::kGelu:
-      return kernels::UnaryOp::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::UnaryOp::kGeluTanh;
-    case Activation::kSilu:
-      return kernels::UnaryOp::kSilu;
-  }
-  __builtin_unreachable();
-}
-
-/// What the backward of linear reads; nothing of what no wanted gradient needs.
-struct LinearSaved {
-  Saved x, weight;
-  Activation activation = Activation::kNone;
-  Saved activated;  // what the activation was applied to, or its result where that is enough
-  detail::SavedTurn turn = {};  // where heads were turned
-};
-
-/// The gradient of x W^T + bias, from that of the result.
-Tensor product_gradient(const LinearSaved& saved, const Tensor& dy) {
-  if (saved.turn) return detail::turn_columns_back(saved.turn.get(), dy);
-  if (saved.activation == Activation::kNone) return dy;
-  return detail::unary_gradient(function_of(saved.activation), saved.activated, dy);
-}
-
-/// The gradients of activation(x W^T + bias) + residual, in the order (x, weight, bias, residual).
-/// The forward product reads panels of W^T; dz W here reads W, whose panels would be others.
-void linear_backward(const LinearSaved& saved, const Tensor& dy, Gradients& dx) {
-  dx.add(3, dy);
-  if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
-  const Tensor dz = product_gradient(saved, dy);
-  const Tensor rows = as_matrix(dz);
-  if (dx.wanted(0)) {
-    const Tensor& weight = saved.weight;
-    Shape shape = dy.shape();
-    shape.back() = weight.size(1);
-    dx.add(0, multiply(rows, weight).reshape(shape));
-  }
-  if (dx.wanted(1)) dx.add(1, multiply(rows.t(), as_matrix(saved.x)));
-  dx.add(2, dz);
-}
-
-}  // namespace
-
-Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-              const LinearEpilogue& epilogue) {
-  const Tensor& residual = epilogue.residual;
-  check_linear(x, weight, bias, residual);
-  require_enum("linear", "activation", epilogue.activation, Activation::kSilu);
-  const detail::Turn turn = check_rotary(x, weight, epilogue);
-  Recording op("linear", {&x, &weight.elements, &bias, &residual});
-  detail::check_frozen("linear", op, weight);
-  Shape shape = x.shape();
-  shape.back() = weight.shape[0];
-  Tensor out = Tensor::empty(shape, x.dtype());
-  Tensor rows = as_matrix(out);
-  // The gradient of an activation reads its argument; of ReLU, its result does as well.
-  const bool is_active = epilogue.activation != Activation::kNone;
-  const bool reads_result = epilogue.activation == Activation::kRelu && !residual.defined();
-  Tensor activated = op && is_active && !reads_result ? Tensor::empty(shape, x.dtype()) : Tensor();
-  if (out.count() > 0) {
-    visit_floating(x.dtype(), [&](auto kind) {
-      run_linear<decltype(kind)>(as_matrix(x), weight, bias, epilogue, turn, rows, activated);
-    });
-  }
-  return op.finish(out, [&] {
-    LinearSaved saved;
-    if (op.wanted(1)) saved.x = op.save(x);
-    if (op.wanted(0)) saved.weight = op.save(weight.elements);
-    saved.activation = epilogue.activation;
-    if (is_active) saved.activated = op.save(reads_result ? out : activated);
-    if (turn) saved.turn = detail::SavedTurn(op, turn);
-    return [saved](const Tensor& dy, Gradients& dx) { linear_backward(saved, dy, dx); };
-  });
 }
 
 }  // namespace tessera

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/detail/turn.h"
 #include "tensor/ops/join.h"
 #include "tensor/ops/unary.h"
@@ -81,12 +81,15 @@ void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
   const index_t tokens = x.size(1);
   const T* const from = x.data<T>();
   T* const to = y.mutable_data<T>();
-  kernels::RotaryArgs<T> args = turn.args<T>();
-  args.x_row = x.strides()[1];
-  args.x_head = x.strides()[2];
-  args.y_row = y.strides()[1];
-  args.y_head = y.strides()[2];
-  args.back = back;
+  const kernels::RotaryArgs<T> args = {.rotation = turn.rotation<T>(),
+                                       .rows = 0,
+                                       .x = from,
+                                       .x_row = x.strides()[1],
+                                       .x_head = x.strides()[2],
+                                       .y = to,
+                                       .y_row = y.strides()[1],
+                                       .y_head = y.strides()[2],
+                                       .back = back};
   const auto kernel = kernels::table().of<T>().rotary;
   kernels::parallel_for(
       x.size(0) * tokens, turn.heads * turn.width, [&](index_t begin, index_t end) {

@@ -2,7 +2,7 @@
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
-//   const Tensor qkv = linear(x, weight, bias, {.rotary = {by, 2 * heads, 64}});   // q and k, not v
+//   const Tensor qkv = linear(x, weight, bias, RotaryColumns{by, 2 * heads, 64});  // q and k, not v
 //
 // The second form turns each head while the product that makes it still has it in the cache.
 #pragma once

@@ -2,8 +2,8 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/detail/rows.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/detail/map.h"
 

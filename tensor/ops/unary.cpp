@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tensor/autograd/recording.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/detail/map.h"
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/kernels/table.h"
+
 namespace tessera {
 namespace {
 

@@ -48,22 +48,21 @@ struct GatedProduct {
 
   T b_at(index_t p, index_t j) const { return b.data()[by_rows ? p * 2 * n + j : j * k + p]; }
 
+  kernels::MatrixRef<T> b_matrix() const {
+    return {b.data(), by_rows ? 2 * n : 1, by_rows ? 1 : k};
+  }
+  const T* addend_or_none() const { return bias ? addend.data() : nullptr; }
+  kernels::Gated<T> gate() {
+    return {.function = activation, .halves = keeps_halves ? halves.data() : nullptr};
+  }
   kernels::GemmArgs<T> args() {
     return {.m = m,
             .n = n,
             .k = k,
-            .a = a.data(),
-            .a_row = k,
-            .a_col = 1,
-            .b = b.data(),
-            .b_row = by_rows ? 2 * n : 1,
-            .b_col = by_rows ? 1 : k,
-            .c = c.data(),
-            .c_row = n + c_gap,
-            .bias = bias ? addend.data() : nullptr,
-            .gated = true,
-            .activation = activation,
-            .activated = keeps_halves ? halves.data() : nullptr,
+            .a = {a.data(), k, 1},
+            .b = b_matrix(),
+            .c = {c.data(), n + c_gap},
+            .epilogue = {addend_or_none(), gate()},
             .workers = thread_count()};
   }
 
@@ -87,10 +86,9 @@ struct GatedProduct {
     kernels::GemmArgs<T> all = args();
     Guarded<T> panels(packed ? table<T>().packed_size(k, table<T>().gated_columns(n)) : 0, 0);
     if (packed) {
-      table<T>().pack_gated_b(k, n, all.b, all.b_row, all.b_col, panels.data());
+      table<T>().pack_gated_b(k, n, b_matrix(), panels.data());
       ASSERT_TRUE(panels.intact()) << "panels";
-      all.b = nullptr;
-      all.packed_b = panels.data();
+      all.b = kernels::SecondFactor<T>(panels.data());
     }
     run(all);
     ASSERT_TRUE(c.intact() && halves.intact());
@@ -103,12 +101,9 @@ struct GatedProduct {
   std::vector<T> plain_halves() {
     kernels::GemmArgs<T> plain = args();
     std::vector<T> result(static_cast<std::size_t>(m * 2 * n));
-    plain.gated = false;
     plain.n = 2 * n;
-    plain.c = result.data();
-    plain.c_row = 2 * n;
-    plain.activation = Activation::kNone;
-    plain.activated = nullptr;
+    plain.c = {result.data(), 2 * n};
+    plain.epilogue = kernels::Epilogue<T>(addend_or_none());
     run(plain);
     return result;
   }

@@ -10,7 +10,7 @@
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
 #include "tensor/ops/ops.h"
 
@@ -80,12 +80,12 @@ TEST(OneScore, OfTheTile) {
   const Lesson x;
   constexpr index_t kPanel = tiles::kPanel<double>;
   double panel[3 * kPanel];
-  tiles::pack_panel(tiles::MatrixRef<double>{x.k.data<double>(), 1, 3}, 3, 3, panel);
+  tiles::pack_panel(kernels::MatrixRef<double>{x.k.data<double>(), 1, 3}, 3, 3, panel);
   std::string sums = "0";
   for (index_t p = 0; p < 3; ++p) {
     expect_line("panel row " + std::to_string(p) + " = " + row(panel + p * kPanel, 3));
     double c[3 * kPanel] = {};
-    tiles::compute_rows(3, false, p + 1, tiles::MatrixRef<double>{x.q.data<double>(), 3, 1},
+    tiles::compute_rows(3, false, p + 1, kernels::MatrixRef<double>{x.q.data<double>(), 3, 1},
                         tiles::TileSource<double>{panel, 0, kPanel, 0},
                         tiles::TileTarget<double>{c, kPanel, 3, false});
     sums += " -> " + row(c + 2, 1);

@@ -53,11 +53,11 @@ std::vector<Wide<T>> naive_head(const RotaryCase& c, const T* x, const T* angles
 template <class T>
 RotaryArgs<T> args_of(const RotaryCase& c, const T* table) {
   RotaryArgs<T> args = {};
-  args.width = c.width;
-  args.turned = c.turned;
-  args.table = table;
-  args.tokens = 1;
-  args.interleaved = c.interleaved;
+  args.rotation = {.heads = 0,
+                   .width = c.width,
+                   .turned = c.turned,
+                   .table = table,
+                   .interleaved = c.interleaved};
   args.back = c.back;
   return args;
 }
@@ -71,15 +71,15 @@ void expect_definition(const RotaryCase& c) {
   const std::vector<index_t> positions = {3, 0, 8, 8, 1, 5};
   RotaryArgs<T> args = args_of(c, table.data());
   args.rows = kRows;
-  args.heads = kHeads;
+  args.rotation.heads = kHeads;
   args.x_row = x_row;
   args.x_head = x_head;
   args.y_row = y_row;
   args.y_head = c.width;
-  args.tokens = 4;
+  args.rotation.tokens = 4;
   args.first_row = 1;
   for (const bool given : {false, true}) {
-    args.positions = given ? positions.data() : nullptr;
+    args.rotation.positions = given ? positions.data() : nullptr;
     Guarded<T> source(x, 1), out(kRows * y_row, 3);
     args.x = source.data();
     args.y = out.data();
@@ -130,7 +130,7 @@ void expect_same_in_any_place(bool interleaved) {
     }
     RotaryArgs<T> args =
         args_of(RotaryCase{2 * pairs, 2 * pairs, interleaved, false}, table.data());
-    args.rows = args.heads = 1;
+    args.rows = args.rotation.heads = 1;
     args.x = args.y = x.data();
     kernels::table().of<T>().rotary(args);
     return x;
@@ -166,40 +166,37 @@ struct Product : Sizes {
 
 /// C by gemm, with its heads turned in the product or after it.
 template <class T>
-std::vector<T> multiply(const Product<T>& p, const RotaryArgs<T>& rotary, bool fused, bool packed,
-                        index_t workers) {
+std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rotation, bool fused,
+                        bool packed, index_t workers) {
   const auto& table = kernels::table().of<T>();
   const std::vector<T>&a = p.a, &b = p.b, &bias = p.bias;
   Guarded<T> c(p.m * p.n);
   kernels::GemmArgs<T> args = {.m = p.m,
                                .n = p.n,
                                .k = p.k,
-                               .a = a.data(),
-                               .a_row = p.k,
-                               .a_col = 1,
-                               .b = b.data(),
-                               .b_row = 1,
-                               .b_col = p.k,
-                               .c = c.data(),
-                               .c_row = p.n,
-                               .bias = bias.data(),
+                               .a = {a.data(), p.k, 1},
+                               .b = kernels::MatrixRef<T>{b.data(), 1, p.k},
+                               .c = {c.data(), p.n},
+                               .epilogue = kernels::Epilogue<T>(bias.data()),
                                .workers = workers};
   std::vector<T> panels(static_cast<std::size_t>(table.packed_size(p.k, p.n)));
   if (packed) {
-    table.pack_b(p.k, p.n, b.data(), 1, p.k, panels.data());
-    args.packed_b = panels.data();
+    table.pack_b(p.k, p.n, {b.data(), 1, p.k}, panels.data());
+    args.b = kernels::SecondFactor<T>(panels.data());
   }
-  if (fused) args.rotary = &rotary;
+  if (fused) args.epilogue = {bias.data(), rotation};
   std::vector<T> workspace(static_cast<std::size_t>(table.gemm_workspace(args)));
   args.workspace = workspace.data();
   table.gemm(args);
   if (!fused) {
-    RotaryArgs<T> after = rotary;
-    after.rows = p.m;
-    after.x = after.y = c.data();
-    after.x_row = after.y_row = p.n;
-    after.x_head = after.y_head = rotary.width;
-    table.rotary(after);
+    table.rotary({.rotation = rotation,
+                  .rows = p.m,
+                  .x = c.data(),
+                  .x_row = p.n,
+                  .x_head = rotation.width,
+                  .y = c.data(),
+                  .y_row = p.n,
+                  .y_head = rotation.width});
   }
   EXPECT_TRUE(c.intact());
   return c.values();
@@ -209,13 +206,13 @@ template <class T>
 void expect_fused_bits(const Sizes& sizes) {
   const Product<T> p(sizes);
   const auto table = random_values<T>(kPositions * p.head.turned, 8);
-  RotaryArgs<T> rotary = args_of(p.head, table.data());
-  rotary.heads = p.heads;
-  rotary.tokens = kPositions;
-  const auto want = multiply(p, rotary, false, false, 1);
+  kernels::HeadRotation<T> rotation = args_of(p.head, table.data()).rotation;
+  rotation.heads = p.heads;
+  rotation.tokens = kPositions;
+  const auto want = multiply(p, rotation, false, false, 1);
   for (const bool packed : {false, true}) {
     for (const index_t workers : {1, 2, 3, 4, 8}) {
-      ASSERT_TRUE(same_bits(multiply(p, rotary, true, packed, workers), want))
+      ASSERT_TRUE(same_bits(multiply(p, rotation, true, packed, workers), want))
           << p.m << " x " << p.k << " x " << p.n << ", " << p.heads << " heads, " << name(p.head)
           << ", packed " << packed << ", workers " << workers;
     }

@@ -3,7 +3,7 @@
 #include "nn/module.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/linear.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/ops/gated_linear.h"
+#include "tensor/ops/linear.h"
 
 #include <map>
 #include <string>
@@ -8,7 +8,6 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden_gradients.h"

@@ -1,6 +1,7 @@
 #include "tensor/ops/matmul.h"
 
 #include "tensor/error.h"
+#include "tensor/ops/linear.h"
 #include "tests/support/errors.h"
 #include "tests/support/oracle_ops.h"
 #include "tests/support/threads.h"

@@ -6,7 +6,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/join.h"
-#include "tensor/ops/matmul.h"
+#include "tensor/ops/linear.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
@@ -210,9 +210,7 @@ TEST(RotaryGradients, OfTheProduct) {
         .rotation = {.table = rotary_table(6, 4, 100, kFloat64), .interleaved = interleaved},
         .heads = 2,
         .width = 5};
-    const auto f = [&](const Tensors& in) {
-      return linear(in[0], in[1], in[2], {.rotary = columns});
-    };
+    const auto f = [&](const Tensors& in) { return linear(in[0], in[1], in[2], columns); };
     const Tensor weight = values({13, 4}, 2), bias = values({13}, 3);
     EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 1), weight, bias}));
     EXPECT_TRUE(gradcheck(f, {values({6, 4}, 1), weight, bias}));
@@ -240,10 +238,9 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
           Tensor in = x.tensor.clone(), w = weight.clone(), b = bias.clone();
           for (Tensor* each : {&in, &w, &b}) each->set_requires_grad();
           Tape tape;
-          y[fused] = fused == 0 ? turned_after(in, w, b, columns)
-                                : linear(in, Weight(w), b, {.rotary = columns});
-          EXPECT_TRUE(
-              same_bits(y[fused].detach(), linear(x.tensor, weight, bias, {.rotary = columns})));
+          y[fused] =
+              fused == 0 ? turned_after(in, w, b, columns) : linear(in, Weight(w), b, columns);
+          EXPECT_TRUE(same_bits(y[fused].detach(), linear(x.tensor, weight, bias, columns)));
           tape.backward(y[fused], dy.expand(y[fused].shape()));
           dx[fused] = in.grad();
           dw[fused] = w.grad();
@@ -266,12 +263,12 @@ TEST(RotaryGradients, LeaveASharedGradientAlone) {
   const Tensor dy = random_tensor({4, 8}, kFloat32, 3);
   const Tensor before = dy.clone();
   Tape tape;
-  tape.backward(linear(x, weight, {}, {.rotary = columns}), dy);
+  tape.backward(linear(x, weight, {}, columns), dy);
   EXPECT_TRUE(same_bits(dy, before));
   const Tensor want = x.grad().clone();
   x.zero_grad();
   Tape again;
-  const Tensor y = linear(x, weight, {}, {.rotary = columns});
+  const Tensor y = linear(x, weight, {}, columns);
   again.backward(y * dy, ones({4, 8}));
   EXPECT_TRUE(same_bits(x.grad(), want));
 }
@@ -289,18 +286,14 @@ TEST(RotaryGradients, RefuseATableThatWasWritten) {
 TEST(Rotary, ErrorsOfTheProduct) {
   const Tensor x = zeros({2, 3, 4}), weight = zeros({12, 4});
   const Rotation by = {.table = rotary_table(3, 4)};
-  const auto with = [&](const LinearEpilogue& epilogue) {
-    return [&] { linear(x, weight, {}, epilogue); };
+  const auto with = [&](index_t heads, index_t width) {
+    return [&, heads, width] { linear(x, weight, {}, RotaryColumns{by, heads, width}); };
   };
-  EXPECT_TRUE(throws("linear", {"rotary heads", "12", "got 4"}, with({.rotary = {by, 4, 4}})));
-  EXPECT_TRUE(throws("linear", {"rotary heads", "got 0"}, with({.rotary = {by, 0, 4}})));
-  EXPECT_TRUE(throws("linear", {"3 columns", "got 4"}, with({.rotary = {by, 4, 3}})));
-  EXPECT_TRUE(throws("linear", {"activation"},
-                     with({.activation = Activation::kRelu, .rotary = {by, 3, 4}})));
-  EXPECT_TRUE(
-      throws("linear", {"residual"}, with({.residual = zeros({2, 3, 12}), .rotary = {by, 3, 4}})));
+  EXPECT_TRUE(throws("linear", {"rotary heads", "12", "got 4"}, with(4, 4)));
+  EXPECT_TRUE(throws("linear", {"rotary heads", "got 0"}, with(0, 4)));
+  EXPECT_TRUE(throws("linear", {"3 columns", "got 4"}, with(4, 3)));
   EXPECT_TRUE(throws("linear", {"at most 3", "got 4"}, [&] {
-    linear(zeros({2, 4, 4}), weight, {}, {.rotary = {by, 3, 4}});
+    linear(zeros({2, 4, 4}), weight, {}, RotaryColumns{by, 3, 4});
   }));
 }
 

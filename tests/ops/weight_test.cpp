@@ -17,7 +17,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
-#include "tensor/ops/gated_linear.h"
+#include "tensor/ops/linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/unary.h"
 #include "tests/support/errors.h"

@@ -16,6 +16,7 @@
 
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::test {
 

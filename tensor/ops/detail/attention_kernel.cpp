@@ -4,8 +4,8 @@
 
 #include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::detail {
 

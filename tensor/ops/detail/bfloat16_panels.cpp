@@ -27,8 +27,8 @@ class BFloat16Panels final : public Panels {
   }
 
   using Panels::give;
-  void give(kernels::GemmArgs<float>& args, index_t first) const override {
-    args.packed_halves = words() + first / 2 * shape()[1];
+  void give(kernels::SecondFactor<float>& b, index_t first) const override {
+    b = kernels::SecondFactor<float>(words() + first / 2 * shape()[1]);
   }
 
  private:

@@ -7,7 +7,7 @@
 
 #include "tensor/detail/loop.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 
 namespace tessera::detail {
 

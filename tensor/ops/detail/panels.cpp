@@ -1,7 +1,7 @@
 #include "tensor/ops/detail/panels.h"
 
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tensor/kernels/table.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 
 namespace tessera::detail {
@@ -18,7 +18,7 @@ PanelMemory pack(const Tensor& weight, PanelOrder order) {
   const index_t bytes = count * static_cast<index_t>(sizeof(T));
   PanelMemory made = {Storage::allocate(bytes), bytes};
   const auto pack_b = gated ? kernel.pack_gated_b : kernel.pack_b;
-  pack_b(k, n, weight.data<T>(), weight.strides()[1], weight.strides()[0],
+  pack_b(k, n, {weight.data<T>(), weight.strides()[1], weight.strides()[0]},
          reinterpret_cast<T*>(made.memory.data()));
   return made;
 }
@@ -39,8 +39,8 @@ class ExactPanels final : public Panels {
   }
 
   using Panels::give;
-  void give(kernels::GemmArgs<T>& args, index_t first) const override {
-    args.packed_b = elements() + first * shape()[1];
+  void give(kernels::SecondFactor<T>& b, index_t first) const override {
+    b = kernels::SecondFactor<T>(elements() + first * shape()[1]);
   }
 
  private:
@@ -58,11 +58,11 @@ bool Panels::is_current() const {
   return table_ == &kernels::table();
 }
 
-void Panels::give(kernels::GemmArgs<float>&, index_t) const {
+void Panels::give(kernels::SecondFactor<float>&, index_t) const {
   fail("panels", "the product must be float64, got float32");
 }
 
-void Panels::give(kernels::GemmArgs<double>&, index_t) const {
+void Panels::give(kernels::SecondFactor<double>&, index_t) const {
   fail("panels", "the product must be float32, got float64");
 }
 

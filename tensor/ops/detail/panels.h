@@ -31,8 +31,8 @@ class Panels {
   /// `x`, or a copy in a layout that products by these panels can read.
   virtual Tensor operand(const Tensor& x) const { return x; }
   /// Lets a product read the weight from row `first` on, where a panel begins.
-  virtual void give(kernels::GemmArgs<float>& args, index_t first) const;
-  virtual void give(kernels::GemmArgs<double>& args, index_t first) const;
+  virtual void give(kernels::SecondFactor<float>& b, index_t first) const;
+  virtual void give(kernels::SecondFactor<double>& b, index_t first) const;
 
  protected:
   Panels(const Shape& shape, PanelOrder order, WeightFormat format);

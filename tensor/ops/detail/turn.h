@@ -19,25 +19,16 @@ struct Turn {
 
   explicit operator bool() const { return table.defined(); }
 
-  /// All but the rows and where they lie.
+  /// The same for the kernels.
   template <class T>
-  kernels::RotaryArgs<T> args() const {
-    return {
-        .rows = 0,
-        .heads = heads,
-        .width = width,
-        .turned = table.size(1),
-        .x = nullptr,
-        .x_row = 0,
-        .x_head = 0,
-        .y = nullptr,
-        .y_row = 0,
-        .y_head = 0,
-        .table = table.data<T>(),
-        .positions = positions.defined() ? positions.data<index_t>() : nullptr,
-        .tokens = tokens,
-        .interleaved = interleaved,
-    };
+  kernels::HeadRotation<T> rotation() const {
+    return {.heads = heads,
+            .width = width,
+            .turned = table.size(1),
+            .table = table.data<T>(),
+            .positions = positions.defined() ? positions.data<index_t>() : nullptr,
+            .tokens = tokens,
+            .interleaved = interleaved};
   }
 };
 

@@ -1,0 +1,89 @@
+// What a product does with finished sums, while the caches hold them: activation and residual, tile
+// by tile, and the rotation of complete heads. A gate has panels of its own: gated.h.
+//
+// No function here knows how the sums were made. They are in C, bias included.
+#pragma once
+
+#include "tensor/kernels/activation.h"
+#include "tensor/kernels/packing.h"
+#include "tensor/kernels/rotary.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// Whether z is not C yet.
+template <class T>
+inline bool changes_sums(const Activated<T>& end) {
+  return end.function != Activation::kNone || end.residual.data != nullptr;
+}
+
+/// finish_tile for kRows rows by one panel, of which `columns` columns exist.
+template <int kRows, class T>
+[[gnu::always_inline]] inline void finish_rows(const Activated<T>& end, const Rows<T>& c, index_t i,
+                                               index_t j, index_t columns) {
+  constexpr int kCount = kRows * kTileVectors;
+  const auto width = [&](int n) {
+    return at_least(at_most(columns - n % kTileVectors * kLanes<T>, kLanes<T>), 0);
+  };
+  const auto address = [&](auto* matrix, index_t row_step, int n) {
+    return matrix + (i + n / kTileVectors) * row_step + j + n % kTileVectors * kLanes<T>;
+  };
+  Vectors<T, kCount> y;
+#pragma GCC unroll 8
+  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(address(c.data, c.row, n), width(n));
+  if (end.argument != nullptr) {
+#pragma GCC unroll 8
+    for (int n = 0; n < kCount; ++n) {
+      store_some(address(end.argument, c.row, n), y.at[n], width(n));
+    }
+  }
+  y = activate(end.function, y);
+  if (end.residual.data != nullptr) {
+#pragma GCC unroll 8
+    for (int n = 0; n < kCount; ++n) {
+      const T* const from = address(end.residual.data, end.residual.row, n);
+      y.at[n] = y.at[n] + load_some(from, width(n));
+    }
+  }
+#pragma GCC unroll 8
+  for (int n = 0; n < kCount; ++n) store_some(address(c.data, c.row, n), y.at[n], width(n));
+}
+
+/// Activation and residual for a tile of C at (i, j).
+template <class T>
+inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, index_t j,
+                        index_t rows, index_t columns) {
+  constexpr int kRows = kInLockstep / kTileVectors;
+  for (index_t first = 0; first < columns; first += kPanel<T>) {
+    const index_t left = columns - first;
+    index_t r = 0;
+    for (; left >= kPanel<T> && r + kRows <= rows; r += kRows) {
+      finish_rows<kRows>(end, c, i + r, j + first, kPanel<T>);
+    }
+    for (; r < rows; ++r) finish_rows<1>(end, c, i + r, j + first, at_most(left, kPanel<T>));
+  }
+}
+
+/// Turns, in C's rows [i, i + m), the heads that are complete with columns (j, j + columns], while
+/// the caches still hold them. No thread has a part of a head (column_unit).
+template <class T>
+[[gnu::noinline]] void turn_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
+                                           index_t i, index_t m, index_t j, index_t columns) {
+  const index_t width = rotation.width;
+  const index_t first = j / width;
+  const index_t end = at_most((j + columns) / width, rotation.heads);
+  if (first >= end) return;
+  T* const heads = c.data + i * c.row + first * width;
+  RotaryArgs<T> part = {.rotation = rotation,
+                        .rows = m,
+                        .x = heads,
+                        .x_row = c.row,
+                        .x_head = width,
+                        .y = heads,
+                        .y_row = c.row,
+                        .y_head = width,
+                        .first_row = i};
+  part.rotation.heads = end - first;
+  rotary(part);
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,113 @@
+// The arguments of a product: what it multiplies, and its epilogue. Each kind of an operand or of an
+// epilogue has its own fields, so that kinds that exclude each other cannot be written.
+#pragma once
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::kernels {
+
+/// A read-only matrix with any strides.
+template <class T>
+struct MatrixRef {
+  const T* data;
+  index_t row, col;
+
+  [[gnu::always_inline]] MatrixRef at(index_t i, index_t j) const {
+    return {data + i * row + j * col, row, col};
+  }
+};
+
+/// A matrix with contiguous columns.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  index_t row = 0;
+};
+
+/// B of a product: a matrix, or the panels that pack_b or, for a gated product, pack_gated_b made.
+template <class T>
+struct SecondFactor {
+  enum class Kind { kMatrix, kPanels, kHalfPanels };
+  Kind kind;
+  union {
+    MatrixRef<T> matrix;
+    const T* panels;
+    // The panels in bfloat16, as bfloat16.h has them: for float, and an A whose rows or columns are
+    // contiguous.
+    const std::uint32_t* half_panels;
+  };
+
+  SecondFactor(const MatrixRef<T>& b) : kind(Kind::kMatrix), matrix(b) {}
+  explicit SecondFactor(const T* b) : kind(Kind::kPanels), panels(b) {}
+  explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kHalfPanels), half_panels(b) {}
+};
+
+/// How heads that lie side by side turn by the angles of their positions: the formula is in rotary.h.
+///
+/// **Shapes**: heads (rows, heads, width); table (positions, turned), the cosines of the pairs, then
+/// their sines. The first `turned` columns of a head, an even number, are turned.
+template <class T>
+struct HeadRotation {
+  index_t heads, width, turned;
+  const T* table;
+  const index_t* positions = nullptr;  // of each row; none: row i is at i % tokens
+  index_t tokens = 1;
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + turned / 2
+};
+
+/// C = function(z) (+ residual).
+template <class T>
+struct Activated {
+  Activation function = Activation::kNone;
+  Rows<const T> residual = {};
+  T* argument = nullptr;  // optional: receives z, laid out as C
+};
+
+/// C = function(z1) o z2, where z = [z1 | z2] is twice as wide as C.
+template <class T>
+struct Gated {
+  Activation function = Activation::kNone;
+  T* halves = nullptr;  // optional: receives z, (m, 2n), contiguous
+};
+
+/// What a product does with the sums A B before they are C: it adds the bias, z = A B (+ bias), and
+/// then does one of three things to z: an activation and a residual, or a gate, or the rotation of
+/// the first heads * width columns.
+template <class T>
+struct Epilogue {
+  enum class Kind { kActivated, kGated, kRotated };
+  const T* bias;  // null: none
+  Kind kind;
+  union {
+    Activated<T> activated;
+    Gated<T> gated;
+    HeadRotation<T> rotated;
+  };
+
+  explicit Epilogue(const T* addend = nullptr, const Activated<T>& end = {})
+      : bias(addend), kind(Kind::kActivated), activated(end) {}
+  Epilogue(const T* addend, const Gated<T>& end) : bias(addend), kind(Kind::kGated), gated(end) {}
+  Epilogue(const T* addend, const HeadRotation<T>& end)
+      : bias(addend), kind(Kind::kRotated), rotated(end) {}
+
+  [[gnu::always_inline]] bool is_gated() const { return kind == Kind::kGated; }
+};
+
+/// C = epilogue(A B).
+///
+/// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n).
+/// Each sum of A B adds its products in the order of k into one chain of fused multiply-adds, and the
+/// epilogue begins once the chain is complete: no stride, size, thread count or vector width
+/// changes a bit, and fusing gives the bits of the separate ops.
+template <class T>
+struct GemmArgs {
+  index_t m, n, k;
+  MatrixRef<T> a;
+  SecondFactor<T> b;
+  Rows<T> c;
+  Epilogue<T> epilogue = Epilogue<T>();
+  index_t workers = 1;     // threads at most
+  T* workspace = nullptr;  // gemm_workspace(args) elements
+};
+
+}  // namespace tessera::kernels

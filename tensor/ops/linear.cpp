@@ -1,0 +1,241 @@
+#include "tensor/ops/linear.h"
+
+#include "tensor/autograd/recording.h"
+#include "tensor/error.h"
+#include "tensor/ops/detail/map.h"
+#include "tensor/ops/detail/product.h"
+#include "tensor/ops/detail/turn.h"
+#include "tensor/ops/matmul.h"
+
+namespace tessera {
+
+namespace {
+
+using detail::as_matrix;
+using detail::PanelOrder;
+
+constexpr const char* kLinearOp = "linear";
+constexpr const char* kGatedOp = "gated_linear";
+
+/// The shape of x's product with a weight of `columns` rows.
+Shape product_shape(const Tensor& x, index_t columns) {
+  Shape shape = x.shape();
+  shape.back() = columns;
+  return shape;
+}
+
+void check_operands(const char* op, bool is_gated, const Tensor& x, const WeightView& weight,
+                    const Tensor& bias) {
+  require(x.defined() && weight.defined(), op,
+          "x and weight must be defined, got an undefined tensor");
+  require(weight.shape.size() == 2 && x.rank() >= 1 && x.size(-1) == weight.shape[1], op,
+          "x and weight must have shapes (..., in) and (", is_gated ? "2 out" : "out",
+          ", in), got ", x.shape(), " and ", weight.shape);
+  require(!is_gated || weight.shape[0] % 2 == 0, op,
+          "weight must have an even number of rows, got ", weight.shape);
+  require(is_floating(x.dtype()) && x.dtype() == weight.dtype, op,
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ", weight.dtype);
+  if (!bias.defined()) return;
+  require(bias.shape() == Shape{weight.shape[0]} && bias.dtype() == x.dtype(), op, "bias must be ",
+          x.dtype(), ' ', Shape{weight.shape[0]}, " for weight ", weight.shape, ", got ",
+          bias.dtype(), ' ', bias.shape());
+}
+
+void check_epilogue(const Tensor& x, const WeightView& weight, const LinearEpilogue& epilogue) {
+  require_enum(kLinearOp, "activation", epilogue.activation, Activation::kSilu);
+  const Tensor& residual = epilogue.residual;
+  if (!residual.defined()) return;
+  const Shape wanted = product_shape(x, weight.shape[0]);
+  require(residual.shape() == wanted && residual.dtype() == x.dtype(), kLinearOp,
+          "residual must be ", x.dtype(), ' ', wanted, " like the output, got ", residual.dtype(),
+          ' ', residual.shape());
+}
+
+/// How heads of the output of x (..., T, K) turn; a default Turn if they do not.
+detail::Turn checked_columns(const Tensor& x, const WeightView& weight,
+                             const RotaryColumns& columns) {
+  const auto& [rotation, heads, width] = columns;
+  if (!rotation.table.defined()) return {};
+  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kLinearOp,
+          "rotary heads must fit an output of width ", weight.shape[0], ", got ", heads,
+          " of width ", width);
+  Shape tokens = x.shape();
+  tokens.erase(tokens.size() - 1);
+  if (tokens.empty()) tokens.push_back(1);
+  return detail::checked_turn(kLinearOp, rotation, tokens, heads, width, x.dtype());
+}
+
+/// Throws if a gradient would have to pass a weight that is frozen or rounded.
+/// Panels are made for x W^T: none can be read for dz W, the gradient of x.
+void check_frozen(const char* op, const Recording& recording, const WeightView& weight) {
+  const bool passes = recording.wanted(0) || recording.wanted(1);
+  require(!passes || !weight.is_constant(), op, "weight ", weight.shape,
+          " must not be frozen if a gradient is required; call thaw() first");
+}
+
+/// out = x weight^T, then `bias` and the rest of the epilogue.
+template <class T, class End>
+void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias, const End& end,
+                 Tensor& out) {
+  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
+  const kernels::Epilogue<T> epilogue(addend.defined() ? addend.data<T>() : nullptr, end);
+  const detail::Factor factor =
+      weight.factor(epilogue.is_gated() ? PanelOrder::kGated : PanelOrder::kPlain);
+  const Tensor rows = detail::left_of(factor, as_matrix(x));
+  Tensor result = as_matrix(out);
+  kernels::GemmArgs<T> args = detail::gemm_args<T>(rows, factor, result);
+  args.epilogue = epilogue;
+  detail::multiply_once(args);
+}
+
+template <class T>
+T* data_of(Tensor& x) {
+  return x.defined() ? x.mutable_data<T>() : nullptr;
+}
+
+/// What the backward of a product reads; nothing that no wanted gradient needs.
+struct ProductSaved {
+  Saved x, weight;
+
+  ProductSaved(const Recording& op, const Tensor& input, const WeightView& view) {
+    if (op.wanted(1)) x = op.save(input);
+    if (op.wanted(0)) weight = op.save(view.elements);
+  }
+
+  /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from z's. The output y has
+  /// x's rows.
+  void add_gradients(const Tensor& y, const Tensor& dz, Gradients& dx) const {
+    const Tensor rows = as_matrix(dz);
+    if (dx.wanted(0)) {
+      const Tensor& factor = weight;
+      dx.add(0, matmul(rows, factor).reshape(product_shape(y, factor.size(1))));
+    }
+    if (dx.wanted(1)) dx.add(1, matmul(rows.t(), as_matrix(x)));
+    dx.add(2, dz);
+  }
+};
+
+/// The function that an activation is.
+kernels::UnaryOp function_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return kernels::UnaryOp::kRelu;
+    case Activation::kGelu:
+      return kernels::UnaryOp::kGelu;
+    case Activation::kGeluTanh:
+      return kernels::UnaryOp::kGeluTanh;
+    case Activation::kSilu:
+      return kernels::UnaryOp::kSilu;
+  }
+  __builtin_unreachable();
+}
+
+/// The gradient by both halves, (rows, 2F), from that of the output.
+Tensor halves_gradient(const Tensor& halves, Activation activation, const Tensor& dy) {
+  constexpr index_t kCost = 20;  // an activation and its slope, in elementary operations
+  const Tensor rows = as_matrix(dy).contiguous();
+  const index_t n = rows.size(1);
+  Tensor dz = Tensor::empty(halves.shape(), dy.dtype());
+  visit_floating(dy.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    const auto kernel = kernels::table().of<T>().gated_gradient;
+    const T* const z = halves.data<T>();
+    const T* const from = rows.data<T>();
+    T* const to = dz.mutable_data<T>();
+    kernels::parallel_for(rows.size(0), kCost * n, [&](index_t begin, index_t end) {
+      for (index_t row = begin; row < end; ++row) {
+        kernel(activation, n, z + row * 2 * n, from + row * n, to + row * 2 * n);
+      }
+    });
+  });
+  return dz;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+              const LinearEpilogue& epilogue) {
+  const Activation activation = epilogue.activation;
+  const Tensor& residual = epilogue.residual;
+  check_operands(kLinearOp, false, x, weight, bias);
+  check_epilogue(x, weight, epilogue);
+  Recording op(kLinearOp, {&x, &weight.elements, &bias, &residual});
+  check_frozen(kLinearOp, op, weight);
+  Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
+  // The gradient of an activation reads its argument; of ReLU, its result does as well.
+  const bool is_active = activation != Activation::kNone;
+  const bool reads_result = activation == Activation::kRelu && !residual.defined();
+  Tensor argument =
+      op && is_active && !reads_result ? Tensor::empty(out.shape(), x.dtype()) : Tensor();
+  if (out.count() > 0) {
+    Tensor rows = residual.defined() ? as_matrix(residual) : Tensor();
+    if (rows.defined() && rows.size(1) > 1 && rows.strides()[1] != 1) rows = rows.contiguous();
+    visit_floating(x.dtype(), [&](auto kind) {
+      using T = decltype(kind);
+      kernels::Activated<T> end = {.function = activation, .argument = data_of<T>(argument)};
+      if (rows.defined()) end.residual = {rows.data<T>(), rows.strides()[0]};
+      run_product<T>(x, weight, bias, end, out);
+    });
+  }
+  return op.finish(out, [&] {
+    const Saved read = is_active ? op.save(reads_result ? out : argument) : Saved();
+    return [saved = ProductSaved(op, x, weight), activation, read](const Tensor& dy,
+                                                                   Gradients& dx) {
+      dx.add(3, dy);
+      if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
+      const bool has_slope = activation != Activation::kNone;
+      const Tensor dz = has_slope ? detail::unary_gradient(function_of(activation), read, dy) : dy;
+      saved.add_gradients(dy, dz, dx);
+    };
+  });
+}
+
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+              const RotaryColumns& columns) {
+  check_operands(kLinearOp, false, x, weight, bias);
+  const detail::Turn turn = checked_columns(x, weight, columns);
+  if (!turn) return linear(x, weight, bias);
+  Recording op(kLinearOp, {&x, &weight.elements, &bias});
+  check_frozen(kLinearOp, op, weight);
+  Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
+  if (out.count() > 0) {
+    visit_floating(x.dtype(), [&](auto kind) {
+      using T = decltype(kind);
+      run_product<T>(x, weight, bias, turn.rotation<T>(), out);
+    });
+  }
+  return op.finish(out, [&] {
+    return [saved = ProductSaved(op, x, weight), turn = detail::SavedTurn(op, turn)](
+               const Tensor& dy, Gradients& dx) {
+      saved.add_gradients(dy, detail::turn_columns_back(turn.get(), dy), dx);
+    };
+  });
+}
+
+Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                    Activation activation) {
+  check_operands(kGatedOp, true, x, weight, bias);
+  require_enum(kGatedOp, "activation", activation, Activation::kSilu);
+  Recording op(kGatedOp, {&x, &weight.elements, &bias});
+  check_frozen(kGatedOp, op, weight);
+  Tensor out = Tensor::empty(product_shape(x, weight.shape[0] / 2), x.dtype());
+  const index_t rows = as_matrix(out).size(0);
+  Tensor halves = op ? Tensor::empty({rows, weight.shape[0]}, x.dtype()) : Tensor();
+  if (out.count() > 0) {
+    visit_floating(x.dtype(), [&](auto kind) {
+      using T = decltype(kind);
+      const kernels::Gated<T> end = {.function = activation, .halves = data_of<T>(halves)};
+      run_product<T>(x, weight, bias, end, out);
+    });
+  }
+  return op.finish(out, [&] {
+    return [saved = ProductSaved(op, x, weight), halves = op.save(halves), activation](
+               const Tensor& dy, Gradients& dx) {
+      saved.add_gradients(dy, halves_gradient(halves, activation, dy), dx);
+    };
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,59 @@
+// The products of linear layers: a weight, a bias, and what follows while each tile of the output is
+// still in the cache.
+//
+//   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
+//   linear(x, weight, bias, RotaryColumns{by, 2 * heads, width})      // queries and keys turned
+//   gated_linear(x, weight, bias, Activation::kSilu)                  // SwiGLU
+#pragma once
+
+#include "tensor/ops/rotary.h"
+#include "tensor/ops/weight.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+/// The operations after x W^T + bias.
+struct LinearEpilogue {
+  Activation activation = Activation::kNone;
+  Tensor residual = {};  // (..., N), added last; undefined for none
+};
+
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`. It has the bits of the
+/// separate ops.
+///
+/// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
+/// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which is read
+/// in place by each call.
+/// **Errors**: sizes or dtypes that do not fit; an unknown activation.
+/// **Source**: torch.nn.functional.linear.
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
+              const LinearEpilogue& epilogue = {});
+
+/// `x W^T + b` with some of its heads turned by rotary positions. It has the bits of the separate ops.
+///
+/// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
+/// **Errors**: those of linear() and rotary(); more columns of heads than the weight has rows.
+Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+              const RotaryColumns& columns);
+
+/// A linear layer whose second half gates the first, the first half of a gated feed-forward network:
+/// with u = x W1^T + b1 and g = x W2^T + b2, W1 and b1 being the first half of the rows of `weight`
+/// and of `bias`,
+///
+///     out = activation(u) g
+///
+/// in one product, with the bits of linear, activation and mul one after the other. GELU makes it
+/// GeGLU, SiLU SwiGLU, ReLU ReGLU, and no activation the bilinear layer.
+///
+/// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
+/// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then
+/// w3) have it. If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
+/// exchange the halves of weight and bias.
+/// `weight` is a Weight::gated, which is packed until it changes, or a Tensor, which is read in place
+/// by each call, as are weights for linear().
+/// **Errors**: an odd number of rows, sizes or dtypes that do not fit, an unknown activation.
+/// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
+Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                    Activation activation);
+
+}  // namespace tessera
