@@ -41,18 +41,18 @@ class Backward {
     args_.forward.queries = args_.forward.keys = s.tokens;
     args_.forward.width = args_.forward.v_width = s.width;
     args_.forward.scale = 1 / std::sqrt(static_cast<float>(s.width));
-    args_.forward.window = s.window;
+    args_.forward.masks.window = s.window;
     args_.forward.workers = thread_count();
-    args_.forward.maxima = statistics_.mutable_data<float>();
-    args_.forward.scales = args_.forward.maxima + statistics_.count() / 2;
-    set(qkv_, 0, args_.forward.q, args_.forward.q_strides);
-    set(qkv_, 1, args_.forward.k, args_.forward.k_strides);
-    set(qkv_, 2, args_.forward.v, args_.forward.v_strides);
-    set(out_, 0, args_.forward.out, args_.forward.out_strides);
-    set(d_out_, 0, args_.d_out, args_.d_out_strides);
-    set(d_qkv_, 0, args_.dq, args_.dq_strides);
-    set(d_qkv_, 1, args_.dk, args_.dk_strides);
-    set(d_qkv_, 2, args_.dv, args_.dv_strides);
+    float* const maxima = statistics_.mutable_data<float>();
+    args_.forward.statistics = {maxima, maxima + statistics_.count() / 2};
+    args_.forward.q = heads<const float>(qkv_, 0);
+    args_.forward.k = heads<const float>(qkv_, 1);
+    args_.forward.v = heads<const float>(qkv_, 2);
+    args_.forward.out = heads<float>(out_, 0);
+    args_.d_out = heads<const float>(d_out_, 0);
+    args_.dq = heads<float>(d_qkv_, 0);
+    args_.dk = heads<float>(d_qkv_, 1);
+    args_.dv = heads<float>(d_qkv_, 2);
     const auto& kernel = kernels::table().of<float>();
     Tensor workspace = Tensor::empty({kernel.attention_workspace(args_.forward)});
     args_.forward.workspace = workspace.mutable_data<float>();
@@ -100,12 +100,10 @@ class Backward {
   }
 
  private:
-  template <class Pointer>
-  void set(Tensor& x, index_t part, Pointer& data, index_t (&strides)[3]) const {
-    data = x.mutable_data<float>() + part * s_.heads * s_.width;
-    strides[0] = x.strides()[0];
-    strides[1] = s_.width;
-    strides[2] = x.strides()[1];
+  template <class T>
+  kernels::Heads<T> heads(Tensor& x, index_t part) const {
+    return {x.mutable_data<float>() + part * s_.heads * s_.width, x.strides()[0], s_.width,
+            x.strides()[1]};
   }
   Tensor random(index_t parts) const {
     return uniform({s_.batch, s_.tokens, parts * s_.heads * s_.width}, -1, 1);

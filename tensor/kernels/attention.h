@@ -52,7 +52,7 @@ template <class T>
 inline void pack_queries(const QueryBlock<T>& span, T* queries) {
   const T scale =
       static_cast<T>(static_cast<double>(span.args.scale) * MathConstants<double>::kLog2E);
-  pack_transposed(span.q(), span.args.q_strides[2], span.count, span.args.width, scale, queries);
+  pack_transposed(span.q(), span.args.q.token, span.count, span.args.width, scale, queries);
 }
 
 /// Copies rows so that they follow each other.
@@ -83,9 +83,9 @@ template <class T>
                                                       index_t rows) {
   const AttentionArgs<T>& args = block.args;
   const index_t next = key + kKeyTile;
-  prefetch_rows<Fetch::kForL1>(block.v(key), args.v_strides[2], rows, args.v_width);
-  prefetch_rows<Fetch::kForL1>(block.k(next), args.k_strides[2],
-                               at_most(block.keys.stop - next, rows), args.width);
+  prefetch_rows<Fetch::kForL1>(block.v(key), args.v.token, rows, args.v_width);
+  prefetch_rows<Fetch::kForL1>(block.k(next), args.k.token, at_most(block.keys.stop - next, rows),
+                               args.width);
 }
 
 /// A tile of keys and values as a span's blocks share it, without keys that none of them sees.
@@ -103,7 +103,7 @@ inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index
   const AttentionArgs<T>& args = block.args;
   const T* const copied = scratch.keys + (key - tile.first) * args.width;
   const MatrixRef<T> k = tile.copied ? MatrixRef<T>{copied, args.width, 1}
-                                     : MatrixRef<T>{block.k(key), args.k_strides[2], 1};
+                                     : MatrixRef<T>{block.k(key), args.k.token, 1};
   for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
     const TileSource<T> queries = {scratch.queries + i * args.width, 0, kPanel<T>, 0};
     index_t rows = 0;
@@ -126,7 +126,7 @@ inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
   for (index_t j = 0; j < keys; j += kPanel<T>) {
     const index_t rows = at_most(keys - j, kPanel<T>);
     prefetch_tile_rows(block, key + j, rows);
-    pack_transposed(block.k(key + j), args.k_strides[2], rows, args.width, T{1},
+    pack_transposed(block.k(key + j), args.k.token, rows, args.width, T{1},
                     scratch.keys + j * args.width);
   }
   const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
@@ -158,7 +158,7 @@ inline Mask<T> write_output(const QueryBlock<T>& block, const AttentionScratch<T
   const index_t width = block.args.v_width;
   Mask<T> spoiled = {};
   for (index_t i = 0; i < block.count; ++i) {
-    T* const out = block.out() + i * block.args.out_strides[2];
+    T* const out = block.out() + i * block.args.out.token;
     const T* const sums = scratch.out + i * whole_panels<T>(width);
     for (index_t c = 0; c < width; c += kLanes<T>) {
       const index_t columns = at_most(width - c, kLanes<T>);
@@ -176,7 +176,7 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
                          index_t keys, const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = block.args;
   const index_t row = whole_panels<T>(args.v_width);
-  const MatrixRef<T> values = {block.v(tile.first), args.v_strides[2], 1};
+  const MatrixRef<T> values = {block.v(tile.first), args.v.token, 1};
   // Unless copied, all but the last, narrow panel is read in place.
   const index_t in_place = tile.copied ? 0 : args.v_width / kPanel<T> * kPanel<T>;
   if (tile.fresh) {
@@ -214,11 +214,12 @@ inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key,
 template <class T>
 inline void keep_statistics(const QueryBlock<T>& block, const T* maximum, const T* scale) {
   const AttentionArgs<T>& args = block.args;
-  if (args.maxima == nullptr) return;
+  const AttentionStatistics<T>& kept = args.statistics;
+  if (kept.maxima == nullptr) return;
   const index_t at = (block.batch * args.heads + block.head) * args.queries + block.first;
   for (index_t i = 0; i < block.count; ++i) {
-    args.maxima[at + i] = maximum[i];
-    args.scales[at + i] = scale[i];
+    kept.maxima[at + i] = maximum[i];
+    kept.scales[at + i] = scale[i];
   }
 }
 
@@ -253,7 +254,7 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   drop_weights(block, key, keys, scratch.scores);
   capture_weights(block, key, keys, rescale, scratch);
   if (key + keys == block.keys.stop) {
-    prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out_strides[2], block.count,
+    prefetch_rows<Fetch::kForWriting>(block.out(), block.args.out.token, block.count,
                                       block.args.v_width);
   }
   if (skip_zeros) {
@@ -298,7 +299,7 @@ inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
     const Range keys = span.keys_in(next, next + kKeyTile);
     KeyTile<T> tile = {keys.begin, keys.stop - keys.begin, span.count > kPanel<T>, true};
     if (tile.copied) {
-      copy_rows(span.k(tile.first), args.k_strides[2], tile.count, args.width, scratch.keys);
+      copy_rows(span.k(tile.first), args.k.token, tile.count, args.width, scratch.keys);
     }
     const Range blocks = span.blocks(keys.begin, keys.stop);
     for (index_t i = blocks.begin; i < blocks.stop; i += kQueryBlock) {
@@ -328,7 +329,7 @@ inline index_t span_queries(const AttentionArgs<T>& args) {
   const index_t heads = args.batch * args.heads;
   const index_t blocks = ceil_div(args.queries, kQueryBlock);
   const bool heads_are_fair =
-      heads % args.workers == 0 && args.lengths == nullptr && args.offsets == nullptr;
+      heads % args.workers == 0 && args.masks.lengths == nullptr && args.offsets == nullptr;
   index_t most = kSpanBytes / (row_bytes * kQueryBlock);
   if (!heads_are_fair) most = at_most(most, heads * blocks / (4 * args.workers));
   if (most < 1) most = 1;

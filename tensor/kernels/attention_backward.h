@@ -65,12 +65,12 @@ inline void write_sums(const T* sums, index_t rows, index_t width, T scale, T* t
 template <class T>
 inline void add_bias_gradient(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                               index_t key, index_t keys, const T* d_scores) {
-  const index_t(&s)[4] = args.d_bias_strides;
-  if (args.d_bias == nullptr || s[3] == 0) return;
-  T* const to = args.d_bias + block.batch * s[0] + block.head * s[1] + block.first * s[2];
+  const PerScore<T>& d_bias = args.d_bias;
+  if (d_bias.data == nullptr || d_bias.key == 0) return;
+  T* const to = block.at(d_bias, key);
   for (index_t j = 0; j < keys; ++j) {
     for (index_t i = 0; i < block.count; ++i) {
-      to[i * s[2] + (key + j) * s[3]] += d_scores[j * kQueryBlock + i];
+      to[i * d_bias.query + j * d_bias.key] += d_scores[j * kQueryBlock + i];
     }
   }
 }
@@ -115,21 +115,14 @@ struct BackwardPart {
   index_t first, end;
   Wanted wanted;
 
-  const T* d_out(index_t i) const { return at(args.d_out, args.d_out_strides, i); }
-  T* dq(index_t i) const { return at(args.dq, args.dq_strides, i); }
-  T* dk(index_t j) const { return at(args.dk, args.dk_strides, j); }
-  T* dv(index_t j) const { return at(args.dv, args.dv_strides, j); }
+  T* dq(index_t i) const { return queries.at(args.dq, i); }
+  T* dk(index_t j) const { return queries.at(args.dk, j); }
+  T* dv(index_t j) const { return queries.at(args.dv, j); }
   index_t start() const { return at_least(first, queries.keys.begin); }
   index_t stop() const { return at_most(end, queries.keys.stop); }
   /// Whether a block meets its first key in the tile at `key`.
   bool begins_at(index_t key, const QueryBlock<T>& block) const {
     return at_least(first, block.keys.begin) >= key;
-  }
-
- private:
-  template <class U>
-  U* at(U* base, const index_t (&s)[3], index_t t) const {
-    return base + queries.batch * s[0] + queries.head * s[1] + (queries.row + t) * s[2];
   }
 };
 
@@ -138,10 +131,10 @@ inline void add_queries(const BackwardPart<T>& part, const QueryBlock<T>& block,
                         RowsAhead<T>& ahead) {
   const AttentionArgs<T>& forward = part.args.forward;
   const index_t rows = block.count, v_width = forward.v_width;
-  ahead.template add<Fetch::kForL1>(block.q(), forward.q_strides[2], rows, forward.width);
-  ahead.template add<Fetch::kForL1>(block.out(), forward.out_strides[2], rows, v_width);
-  ahead.template add<Fetch::kForL1>(part.d_out(block.first), part.args.d_out_strides[2], rows,
-                                    v_width);
+  ahead.template add<Fetch::kForL1>(block.q(), forward.q.token, rows, forward.width);
+  ahead.template add<Fetch::kForL1>(block.out(), forward.out.token, rows, v_width);
+  ahead.template add<Fetch::kForL1>(block.at(part.args.d_out, block.first), part.args.d_out.token,
+                                    rows, v_width);
 }
 
 template <class T>
@@ -149,8 +142,8 @@ inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahe
   const AttentionArgs<T>& forward = part.args.forward;
   const QueryBlock<T>& head = part.queries;
   const index_t rows = at_most(part.stop() - key, kBackwardKeys);
-  ahead.template add<Fetch::kForL1>(head.k(key), forward.k_strides[2], rows, forward.width);
-  ahead.template add<Fetch::kForL1>(head.v(key), forward.v_strides[2], rows, forward.v_width);
+  ahead.template add<Fetch::kForL1>(head.k(key), forward.k.token, rows, forward.width);
+  ahead.template add<Fetch::kForL1>(head.v(key), forward.v.token, rows, forward.v_width);
 }
 
 /// What is needed after the tile at `key` and the block at `i` of `blocks`: the next queries if they
@@ -170,11 +163,11 @@ inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const Range& blocks,
   }
   if (i == blocks.begin) add_keys(part, key + keys, ahead);
   if (part.wanted.of_keys && last_block) {
-    ahead.template add<Fetch::kForWriting>(part.dk(key), args.dk_strides[2], keys, forward.width);
-    ahead.template add<Fetch::kForWriting>(part.dv(key), args.dv_strides[2], keys, forward.v_width);
+    ahead.template add<Fetch::kForWriting>(part.dk(key), args.dk.token, keys, forward.width);
+    ahead.template add<Fetch::kForWriting>(part.dv(key), args.dv.token, keys, forward.v_width);
   }
   if (part.wanted.of_queries && key + keys >= block.keys.stop) {
-    ahead.template add<Fetch::kForWriting>(part.dq(block.first), args.dq_strides[2], block.count,
+    ahead.template add<Fetch::kForWriting>(part.dq(block.first), args.dq.token, block.count,
                                            forward.width);
   }
   return ahead;
@@ -196,7 +189,7 @@ inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t key
                   own.from_key(args.forward, seen.begin - key), ahead);
     if (part.wanted.of_queries && key + keys >= block.keys.stop) {
       write_sums(own.dq, block.count, args.forward.width, args.forward.scale, part.dq(block.first),
-                 args.dq_strides[2]);
+                 args.dq.token);
     }
   }
 }
@@ -208,15 +201,15 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
   const auto write_keys = [&](index_t key, index_t keys) {
-    write_sums(scratch.dk, keys, forward.width, forward.scale, part.dk(key), args.dk_strides[2]);
-    write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv_strides[2]);
+    write_sums(scratch.dk, keys, forward.width, forward.scale, part.dk(key), args.dk.token);
+    write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv.token);
   };
   fill_zeros(scratch.dq, part.queries.count * whole_panels<T>(forward.width));
   for (index_t i = 0; part.wanted.of_queries && i < part.queries.count; i += kQueryBlock) {
     const QueryBlock<T> block = part.queries.block(i);
     if (block.keys.begin < block.keys.stop) continue;
     write_sums(scratch.dq, block.count, forward.width, forward.scale, part.dq(block.first),
-               args.dq_strides[2]);
+               args.dq.token);
   }
   for (index_t key = part.start(); key < part.stop(); key += kBackwardKeys) {
     const index_t keys = at_most(part.stop() - key, kBackwardKeys);
@@ -241,11 +234,9 @@ struct BackwardSplit {
 template <class T>
 inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
   const AttentionArgs<T>& forward = args.forward;
-  const auto shared = [&](int axis) {
-    return args.d_bias != nullptr && args.d_bias_strides[axis] == 0;
-  };
-  const index_t batch_step = shared(0) ? forward.batch : 1;
-  const index_t head_step = shared(1) ? forward.heads : 1;
+  const bool has_bias = args.d_bias.data != nullptr;
+  const index_t batch_step = has_bias && args.d_bias.batch == 0 ? forward.batch : 1;
+  const index_t head_step = has_bias && args.d_bias.head == 0 ? forward.heads : 1;
   // Whole heads take five products, parts seven in all, but share them evenly.
   const index_t heads = forward.batch * forward.heads;
   const index_t rounds = ceil_div(heads, forward.workers);
@@ -310,7 +301,7 @@ class BackwardTasks {
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
       const index_t end = at_most(key + kPartKeys, key_count(args_, b));
       if (key >= end) continue;
-      const Range queries = queries_of_keys(args_, query_count(args_, b), key, end);
+      const Range queries = queries_of_keys(args_.masks, query_count(args_, b), key, end);
       for (index_t h = head; h < head + split_.head_step; ++h) {
         backward_part(
             part(b * args_.heads + h, queries.begin, queries.stop, key, end, {false, true}),

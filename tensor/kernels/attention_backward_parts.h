@@ -32,12 +32,10 @@ struct BackwardScratch {
   T* d_scores;  // dP^T, then dS^T: the same
 
   BackwardScratch(T* memory, const AttentionArgs<T>& args, index_t queries) {
-    take_all(memory, args, queries);
+    place(memory, args, queries);
   }
-
   static index_t elements(const AttentionArgs<T>& args, index_t queries) {
-    T* const none = nullptr;
-    return BackwardScratch(none, args, 0).take_all(none, args, queries);
+    return BackwardScratch(nullptr, args, 0).place(nullptr, args, queries);
   }
 
   /// The same, for the queries from `i` on, a multiple of kQueryBlock.
@@ -66,32 +64,25 @@ struct BackwardScratch {
   }
 
  private:
-  /// Carves the buffers from `memory`; returns how many elements they take.
-  index_t take_all(T* memory, const AttentionArgs<T>& args, index_t queries) {
-    index_t taken = 0;
-    const auto take = [&](T*& buffer, index_t count) {
-      buffer = memory != nullptr ? memory + taken : nullptr;
-      taken += count;
-    };
+  index_t place(T* memory, const AttentionArgs<T>& args, index_t queries) {
     const index_t rows = whole_panels<T>(queries);
     const index_t width = whole_panels<T>(args.width);
     const index_t v_width = whole_panels<T>(args.v_width);
-    take(q_columns, rows * args.width);
-    take(d_out_columns, rows * args.v_width);
-    take(q, rows * width);
-    take(d_out, rows * v_width);
-    take(dq, rows * width);
-    take(maximum, rows);
-    take(scale, rows);
-    take(delta, rows);
-    take(k, kBackwardKeys * args.width);
-    take(v, kBackwardKeys * args.v_width);
-    take(k_panels, kBackwardKeys * width);
-    take(dk, kBackwardKeys * width);
-    take(dv, kBackwardKeys * v_width);
-    take(weights, kBackwardKeys * kQueryBlock);
-    take(d_scores, kBackwardKeys * kQueryBlock);
-    return taken;
+    return carve<T>(memory, {{q_columns, rows * args.width},
+                             {d_out_columns, rows * args.v_width},
+                             {q, rows * width},
+                             {d_out, rows * v_width},
+                             {dq, rows * width},
+                             {maximum, rows},
+                             {scale, rows},
+                             {delta, rows},
+                             {k, kBackwardKeys * args.width},
+                             {v, kBackwardKeys * args.v_width},
+                             {k_panels, kBackwardKeys * width},
+                             {dk, kBackwardKeys * width},
+                             {dv, kBackwardKeys * v_width},
+                             {weights, kBackwardKeys * kQueryBlock},
+                             {d_scores, kBackwardKeys * kQueryBlock}});
   }
 };
 
@@ -150,7 +141,7 @@ inline void pack_finite(const T* first, index_t stride, index_t rows, index_t wi
 template <class T>
 inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& scratch) {
   const index_t width = block.args.v_width;
-  const index_t stride = block.args.out_strides[2];
+  const index_t stride = block.args.out.token;
   for (index_t i = 0; i < block.padded(); i += kLanes<T>) {
     const T* const d_out =
         scratch.d_out_columns + i / kPanel<T> * kPanel<T> * width + i % kPanel<T>;
@@ -179,20 +170,20 @@ template <class T>
 inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                        const BackwardScratch<T>& scratch) {
   const AttentionArgs<T>& forward = args.forward;
-  const index_t(&s)[3] = args.d_out_strides;
-  const T* const d_out =
-      args.d_out + block.batch * s[0] + block.head * s[1] + (block.row + block.first) * s[2];
+  const AttentionStatistics<T>& kept = forward.statistics;
+  const T* const d_out = block.at(args.d_out, block.first);
   pack_queries(block, scratch.q_columns);
-  pack_transposed(d_out, s[2], block.count, forward.v_width, T{1}, scratch.d_out_columns);
-  pack_finite(block.q(), forward.q_strides[2], block.count, forward.width, scratch.q);
-  pack_finite(d_out, s[2], block.count, forward.v_width, scratch.d_out);
+  pack_transposed(d_out, args.d_out.token, block.count, forward.v_width, T{1},
+                  scratch.d_out_columns);
+  pack_finite(block.q(), forward.q.token, block.count, forward.width, scratch.q);
+  pack_finite(d_out, args.d_out.token, block.count, forward.v_width, scratch.d_out);
   const index_t first = (block.batch * forward.heads + block.head) * forward.queries + block.first;
   for (index_t i = 0; i < block.padded(); ++i) {
     const bool exists = i < block.count;
     // A query without a key: -inf - -inf would be NaN.
-    const bool sees = exists && forward.maxima[first + i] != -kInfinity<T>;
-    scratch.maximum[i] = sees ? forward.maxima[first + i] : T{0};
-    scratch.scale[i] = exists ? forward.scales[first + i] : T{0};
+    const bool sees = exists && kept.maxima[first + i] != -kInfinity<T>;
+    scratch.maximum[i] = sees ? kept.maxima[first + i] : T{0};
+    scratch.scale[i] = exists ? kept.scales[first + i] : T{0};
   }
   find_deltas(block, scratch);
 }
@@ -208,8 +199,8 @@ template <class T>
 inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
                       const BackwardScratch<T>& scratch) {
   const AttentionArgs<T>& args = part.args;
-  copy_rows(part.k(key), args.k_strides[2], keys, args.width, scratch.k);
-  copy_rows(part.v(key), args.v_strides[2], keys, args.v_width, scratch.v);
+  copy_rows(part.k(key), args.k.token, keys, args.width, scratch.k);
+  copy_rows(part.v(key), args.v.token, keys, args.v_width, scratch.v);
   pack_finite(scratch.k, args.width, keys, args.width, scratch.k_panels);
   start_tile(args, scratch);
 }

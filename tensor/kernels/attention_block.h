@@ -24,6 +24,25 @@ inline index_t whole_panels(index_t n) {
   return round_up(n, kPanel<T>);
 }
 
+/// A buffer among others in one memory.
+template <class T>
+struct Buffer {
+  T*& place;
+  index_t elements;
+};
+
+/// Places buffers in `memory`, one after the other, and returns their elements together. From null it
+/// only counts them.
+template <class T, int kCount>
+inline index_t carve(T* memory, const Buffer<T> (&buffers)[kCount]) {
+  index_t taken = 0;
+  for (const Buffer<T>& buffer : buffers) {
+    buffer.place = memory == nullptr ? nullptr : memory + taken;
+    taken += buffer.elements;
+  }
+  return taken;
+}
+
 /// One worker's buffers, carved from AttentionArgs::workspace.
 template <class T>
 struct AttentionScratch {
@@ -40,28 +59,11 @@ struct AttentionScratch {
   T* scores;  // S^T, then P^T: (kKeyTile, kQueryBlock)
   T* few;     // S of a few queries: (kFewQueries, kKeyTile)
 
-  static index_t elements(const AttentionArgs<T>& args, index_t span) {
-    const index_t v_width = whole_panels<T>(args.v_width);
-    return span * (args.width + v_width + 3) +
-           kKeyTile * (args.width + v_width + kQueryBlock + kFewQueries);
-  }
-
   AttentionScratch(T* memory, const AttentionArgs<T>& args, index_t span) {
-    const auto take = [&](index_t count) {
-      T* const taken = memory;
-      memory += count;
-      return taken;
-    };
-    const index_t v_width = whole_panels<T>(args.v_width);
-    queries = take(span * args.width);
-    out = take(span * v_width);
-    maximum = take(span);
-    sum = take(span);
-    scale = take(span);
-    keys = take(kKeyTile * args.width);
-    values = take(kKeyTile * v_width);
-    scores = take(kKeyTile * kQueryBlock);
-    few = take(kKeyTile * kFewQueries);
+    place(memory, args, span);
+  }
+  static index_t elements(const AttentionArgs<T>& args, index_t span) {
+    return AttentionScratch(nullptr, args, 0).place(nullptr, args, span);
   }
 
   /// The same, for the span's queries from `i` on.
@@ -73,6 +75,20 @@ struct AttentionScratch {
     rest.sum += i;
     rest.scale += i;
     return rest;
+  }
+
+ private:
+  index_t place(T* memory, const AttentionArgs<T>& args, index_t span) {
+    const index_t v_width = whole_panels<T>(args.v_width);
+    return carve<T>(memory, {{queries, span * args.width},
+                             {out, span * v_width},
+                             {maximum, span},
+                             {sum, span},
+                             {scale, span},
+                             {keys, kKeyTile * args.width},
+                             {values, kKeyTile * v_width},
+                             {scores, kKeyTile * kQueryBlock},
+                             {few, kKeyTile * kFewQueries}});
   }
 };
 
@@ -113,17 +129,18 @@ template <class T>
 inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_t first,
                              index_t count) {
   const index_t keys = key_count(args, batch);
-  const index_t length = args.lengths != nullptr ? at_most(args.lengths[batch], keys) : keys;
-  const index_t ahead = args.causal ? 0 : args.window;
-  return {at_least(first - args.window, 0), at_most(length, first + count + ahead)};
+  const AttentionMasks<T>& masks = args.masks;
+  const index_t length = masks.lengths != nullptr ? at_most(masks.lengths[batch], keys) : keys;
+  const index_t ahead = masks.causal ? 0 : masks.window;
+  return {at_least(first - masks.window, 0), at_most(length, first + count + ahead)};
 }
 
 /// The queries, of `queries`, that see some of the keys [begin, stop), all of them below the length.
 template <class T>
-inline Range queries_of_keys(const AttentionArgs<T>& args, index_t queries, index_t begin,
+inline Range queries_of_keys(const AttentionMasks<T>& masks, index_t queries, index_t begin,
                              index_t stop) {
-  const index_t ahead = args.causal ? 0 : args.window;
-  return {at_most(at_least(begin - ahead, 0), queries), at_most(stop + args.window, queries)};
+  const index_t ahead = masks.causal ? 0 : masks.window;
+  return {at_most(at_least(begin - ahead, 0), queries), at_most(stop + masks.window, queries)};
 }
 
 /// Some queries of one head: a worker's span, or one block of it.
@@ -136,10 +153,21 @@ struct QueryBlock {
   Range keys = keys_of_queries(args, batch, first, count);  // none of them sees another
   index_t row = rows_of(args, batch, 0).begin;              // the sequence's first
 
-  const T* q() const { return at(args.q, args.q_strides, first); }
-  const T* k(index_t j) const { return at(args.k, args.k_strides, j); }
-  const T* v(index_t j) const { return at(args.v, args.v_strides, j); }
-  T* out() const { return const_cast<T*>(at(args.out, args.out_strides, first)); }
+  const T* q() const { return at(args.q, first); }
+  const T* k(index_t j) const { return at(args.k, j); }
+  const T* v(index_t j) const { return at(args.v, j); }
+  T* out() const { return at(args.out, first); }
+  /// Token t of the head.
+  template <class U>
+  U* at(const Heads<U>& x, index_t t) const {
+    const index_t sequence = args.offsets == nullptr ? batch * x.batch : 0;
+    return x.data + sequence + head * x.head + (row + t) * x.token;
+  }
+  /// The first query's element of `key`.
+  template <class U>
+  U* at(const PerScore<U>& x, index_t key) const {
+    return x.data + batch * x.batch + head * x.head + first * x.query + key * x.key;
+  }
 
   /// `count` in whole panels; what follows `count` in the last panel is zeros.
   index_t padded() const { return whole_panels<T>(count); }
@@ -150,18 +178,13 @@ struct QueryBlock {
   }
   /// Where the blocks that see some of the keys [begin, stop), a part of `keys`, begin and stop.
   Range blocks(index_t begin, index_t stop) const {
-    const Range queries = queries_of_keys(args, first + count, begin, stop);
+    const Range queries = queries_of_keys(args.masks, first + count, begin, stop);
     return {at_least(queries.begin - first, 0) / kQueryBlock * kQueryBlock,
             at_most(queries.stop - first, count)};
   }
   /// Those of `keys` that lie in [begin, stop).
   Range keys_in(index_t begin, index_t stop) const {
     return {at_least(begin, keys.begin), at_most(stop, keys.stop)};
-  }
-
- private:
-  const T* at(const T* base, const index_t (&strides)[3], index_t t) const {
-    return base + batch * strides[0] + head * strides[1] + (row + t) * strides[2];
   }
 };
 

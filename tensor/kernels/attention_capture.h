@@ -24,13 +24,14 @@ inline void visit_picked(const Picked& picked, index_t begin, index_t end, const
 /// Calls `visit(row, i)` for each row of weights that is kept, i being its query in the block.
 template <class T, class Visit>
 inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
-  const AttentionArgs<T>& args = block.args;
-  if (args.weights == nullptr) return;
-  const index_t(&s)[3] = args.weights_strides;
-  visit_picked(args.weight_heads, block.head, block.head + 1, [&](index_t head_place, index_t) {
-    T* const rows = args.weights + block.batch * s[0] + head_place * s[1];
-    visit_picked(args.weight_queries, block.first, block.first + block.count,
-                 [&](index_t place, index_t i) { visit(rows + place * s[2], i - block.first); });
+  const WeightCapture<T>& weights = block.args.weights;
+  const Heads<T>& to = weights.rows;
+  if (to.data == nullptr) return;
+  visit_picked(weights.heads, block.head, block.head + 1, [&](index_t head_place, index_t) {
+    T* const rows = to.data + block.batch * to.batch + head_place * to.head;
+    visit_picked(
+        weights.queries, block.first, block.first + block.count,
+        [&](index_t place, index_t i) { visit(rows + place * to.token, i - block.first); });
   });
 }
 

@@ -9,39 +9,34 @@ namespace tessera::kernels::TESSERA_ISA {
 /// Overwrites masked scores with -inf and adds the bias.
 template <class T>
 inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T* scores) {
-  const AttentionArgs<T>& args = block.args;
+  const AttentionMasks<T>& masks = block.args.masks;
   // Key j is seen by the block's queries [from, to).
-  const index_t ahead = args.causal ? 0 : args.window;
+  const index_t ahead = masks.causal ? 0 : masks.window;
   const index_t last = block.first + block.count - 1;
-  if (key + keys - 1 > block.first + ahead || key < last - args.window) {
+  if (key + keys - 1 > block.first + ahead || key < last - masks.window) {
     for (index_t j = 0; j < keys; ++j) {
       const index_t from = at_most(key + j - ahead - block.first, block.count);
-      const index_t to = at_least(key + j + args.window + 1 - block.first, 0);
+      const index_t to = at_least(key + j + masks.window + 1 - block.first, 0);
       T* const row = scores + j * kQueryBlock;
       for (index_t i = 0; i < from; ++i) row[i] = -kInfinity<T>;
       for (index_t i = to; i < block.count; ++i) row[i] = -kInfinity<T>;
     }
   }
-  const auto offset = [&](const index_t(&strides)[4]) {
-    return block.batch * strides[0] + block.head * strides[1] + block.first * strides[2] +
-           key * strides[3];
-  };
-  if (args.keep != nullptr) {
-    const index_t(&s)[4] = args.keep_strides;
-    const bool* keep = args.keep + offset(s);
+  if (masks.keep.data != nullptr) {
+    const bool* keep = block.at(masks.keep, key);
     for (index_t j = 0; j < keys; ++j) {
       for (index_t i = 0; i < block.count; ++i) {
-        if (!keep[i * s[2] + j * s[3]]) scores[j * kQueryBlock + i] = -kInfinity<T>;
+        if (!keep[i * masks.keep.query + j * masks.keep.key])
+          scores[j * kQueryBlock + i] = -kInfinity<T>;
       }
     }
   }
-  if (args.bias != nullptr) {
-    const index_t(&s)[4] = args.bias_strides;
-    const T* bias = args.bias + offset(s);
+  if (masks.bias.data != nullptr) {
+    const T* bias = block.at(masks.bias, key);
     for (index_t j = 0; j < keys; ++j) {
       for (index_t i = 0; i < block.count; ++i) {
         T& score = scores[j * kQueryBlock + i];
-        const T b = bias[i * s[2] + j * s[3]];
+        const T b = bias[i * masks.bias.query + j * masks.bias.key];
         if (b == -kInfinity<T> || score == -kInfinity<T>) {
           score = -kInfinity<T>;  // not score + b: a masked score, or bias, may be NaN
         } else {

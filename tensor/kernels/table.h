@@ -59,48 +59,70 @@ struct DropoutArgs {
   Dropout mask;
 };
 
+/// (batch, heads, tokens, width) in memory: the last axis is contiguous, of the others these are the
+/// strides.
+template <class T>
+struct Heads {
+  T* data = nullptr;
+  index_t batch = 0, head = 0, token = 0;
+};
+
+/// A number for each score, (batch, heads, queries, keys): strides, 0 along axes that are broadcast.
+template <class T>
+struct PerScore {
+  T* data = nullptr;
+  index_t batch = 0, head = 0, query = 0, key = 0;
+};
+
+/// The keys that a query sees, and what is added to its scores. By default it sees all.
+template <class T>
+struct AttentionMasks {
+  bool causal = false;               // query i sees keys j <= i
+  index_t window = kNoWindow;        // query i sees keys |i - j| <= window, from 0 to kNoWindow
+  const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
+  PerScore<const bool> keep = {};    // false masks
+  PerScore<const T> bias = {};       // added to the scaled scores; -inf masks
+};
+
+/// Where the weights of some heads and queries go: (batch, picked heads, picked queries, keys).
+template <class T>
+struct WeightCapture {
+  Heads<T> rows = {};
+  Picked heads = {};
+  Picked queries = {};
+};
+
+/// What attention_backward needs to compute the weights again, for each (batch, head, query).
+template <class T>
+struct AttentionStatistics {
+  T* maxima = nullptr;  // the largest score, in units of ln 2
+  T* scales = nullptr;  // 1 / the sum of 2^(score - largest); 0 where all keys are masked
+};
+
 /// out = dropout(softmax(q k^T scale + masks)) v, per batch and head, without the matrix of scores in
 /// memory.
 ///
 /// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
-/// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width). Strides are those of the
-/// first three axes; the last axis is contiguous.
+/// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width).
 /// Masked keys get weight exactly 0 and their values are never used, NaN or not; a query whose keys
 /// are all masked gives zeros. `out` must not overlap the inputs.
 template <class T>
 struct AttentionArgs {
   index_t batch, heads, queries, keys, width, v_width;
-  const T* q;
-  index_t q_strides[3];
-  const T* k;
-  index_t k_strides[3];
-  const T* v;
-  index_t v_strides[3];
-  T* out;
-  index_t out_strides[3];
+  Heads<const T> q, k, v;
+  Heads<T> out;
   T scale;
-  bool causal = false;               // query i sees keys j <= i
-  index_t window = kNoWindow;        // query i sees keys |i - j| <= window, from 0 to kNoWindow
-  const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
-  // (batch + 1), for sequences packed one after the other: tokens offsets[b] .. offsets[b + 1] of the
-  // axes of queries and keys are sequence b's. `queries` and `keys`, equal, are then what no
-  // sequence exceeds, and the strides of q, k, v, out and their gradients along the batch are 0. All
-  // else counts batch, queries and keys as without: masks, bias, weights, dropout, statistics.
-  const index_t* offsets = nullptr;
-  const bool* keep = nullptr;    // (batch, heads, queries, keys): false masks
-  index_t keep_strides[4] = {};  // 0 where it is broadcast
-  const T* bias = nullptr;       // the same shape: added to the scaled scores; -inf masks
-  index_t bias_strides[4] = {};
-  T* weights = nullptr;  // (batch, picked heads, picked queries, keys): receives the weights
-  index_t weights_strides[3] = {};  // keys are contiguous
-  Picked weight_heads = {};
-  Picked weight_queries = {};
+  AttentionMasks<T> masks = {};
   Dropout dropout = {};  // of the weights: the value of one that is dropped is not used, NaN or not
-  // Optional, per (batch, head, query): what attention_backward needs to compute the weights again.
-  T* maxima = nullptr;     // the largest score, in units of ln 2
-  T* scales = nullptr;     // 1 / the sum of 2^(score - largest); 0 where all keys are masked
-  index_t workers = 1;     // threads at most
-  T* workspace = nullptr;  // attention_workspace(args) elements
+  // (batch + 1), for sequences packed one after the other: tokens offsets[b] .. offsets[b + 1] of
+  // q, k, v, out and their gradients are sequence b's, and no stride along the batch is read.
+  // `queries` and `keys`, equal, are then what no sequence exceeds. All else counts batch, queries
+  // and keys as without: masks, weights, dropout, statistics.
+  const index_t* offsets = nullptr;
+  WeightCapture<T> weights = {};           // optional
+  AttentionStatistics<T> statistics = {};  // optional
+  index_t workers = 1;                     // threads at most
+  T* workspace = nullptr;                  // attention_workspace(args) elements
 };
 
 /// The gradients of attention: with P its weights, D_i = sum_c dout_ic out_ic and o the elementwise
@@ -110,26 +132,19 @@ struct AttentionArgs {
 ///     dv = P^T dout      dq = scale dS k      dk = scale dS^T q      dbias = dS
 ///
 /// With dropout, P in dv and dP are dropped and scaled as the weights were.
-/// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, its last axis
-/// contiguous, and strides of its own.
+/// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, and strides of
+/// its own.
 /// Each element is one chain of fused multiply-adds, over the queries or the keys in their order,
 /// however the work is cut. A key that no query uses, and a query whose keys are all masked, get
 /// zeros. What a mask hides never shows, NaN or not; an infinite or NaN element of dout shows as NaN
 /// in all that depends on its query.
 template <class T>
 struct AttentionBackwardArgs {
-  // With out, maxima and scales as the forward left them; workers and workspace are the backward's.
+  // With out and statistics as the forward left them; workers and workspace are the backward's.
   AttentionArgs<T> forward;
-  const T* d_out;
-  index_t d_out_strides[3];
-  T* dq;
-  index_t dq_strides[3];
-  T* dk;
-  index_t dk_strides[3];
-  T* dv;
-  index_t dv_strides[3];
-  T* d_bias = nullptr;             // optional; its sums are added to what it holds
-  index_t d_bias_strides[4] = {};  // 0 where the bias is broadcast
+  Heads<const T> d_out;
+  Heads<T> dq, dk, dv;
+  PerScore<T> d_bias = {};  // optional; its sums are added to what it holds
 };
 
 enum class ReduceOp {

@@ -30,10 +30,8 @@ void check_all_sizes(double allowed) {
                             .bias = random_tensor(s.scores(), kFloat32, 4, -1, 1)};
     AttentionBuffers<T> buffers(s, mask);
     kernels::AttentionArgs<T> args = buffers.forward_args();
-    args.weights = buffers.weights.data();
-    args.weights_strides[0] = s.heads * s.queries * s.keys;
-    args.weights_strides[1] = s.queries * s.keys;
-    args.weights_strides[2] = s.keys;
+    args.weights.rows = {buffers.weights.data(), s.heads * s.queries * s.keys, s.queries * s.keys,
+                         s.keys};
     buffers.run_forward(args);
     const AttentionInputs x = buffers.inputs();
     const NaiveAttention want = naive_attention(x.q, x.k, x.v, mask, double(args.scale));
@@ -59,7 +57,7 @@ TEST_P(AttentionKernelsTest, KeysBehindALengthAreNotReadAtAll) {
   const std::vector<float> want = buffers.out.values();
   const index_t length = s.keys;
   args.keys = 200;
-  args.lengths = &length;
+  args.masks.lengths = &length;
   buffers.run_forward(args);
   EXPECT_TRUE(same_bits(buffers.out.values(), want));
 }
@@ -78,11 +76,11 @@ void expect_no_read_beyond(const AttentionSizes& s,
 }
 
 TEST_P(AttentionKernelsTest, TheFutureIsNotReadAtAll) {
-  expect_no_read_beyond({1, 1, 70, 70, 8, 24}, [](auto& args) { args.causal = true; });
+  expect_no_read_beyond({1, 1, 70, 70, 8, 24}, [](auto& args) { args.masks.causal = true; });
 }
 
 TEST_P(AttentionKernelsTest, WhatNoWindowReachesIsNotReadAtAll) {
-  expect_no_read_beyond({1, 1, 70, 75, 8, 24}, [](auto& args) { args.window = 5; });
+  expect_no_read_beyond({1, 1, 70, 75, 8, 24}, [](auto& args) { args.masks.window = 5; });
 }
 
 // A bias that depends on j - i alone, as ALiBi's: one row of numbers, read backwards by queries.
@@ -92,9 +90,7 @@ TEST_P(AttentionKernelsTest, ABiasMayOverlapItself) {
   kernels::AttentionArgs<float> args = buffers.forward_args();
   const index_t line = s.queries + s.keys - 1;
   Guarded<float> biases{random_values<float>(s.heads * line, 6), 1};
-  args.bias = biases.data() + s.queries - 1;
-  const index_t strides[4] = {0, line, -1, 1};
-  for (index_t i = 0; i < 4; ++i) args.bias_strides[i] = strides[i];
+  args.masks.bias = {biases.data() + s.queries - 1, 0, line, -1, 1};
   buffers.run_forward(args);
   const std::vector<float> got = buffers.out.values();
   Guarded<float> whole{s.heads * s.queries * s.keys};
@@ -102,9 +98,7 @@ TEST_P(AttentionKernelsTest, ABiasMayOverlapItself) {
     const index_t h = e / (s.queries * s.keys), i = e / s.keys % s.queries, j = e % s.keys;
     whole[e] = biases[h * line + s.queries - 1 - i + j];
   }
-  args.bias = whole.data();
-  const index_t plain[4] = {0, s.queries * s.keys, s.keys, 1};
-  for (index_t i = 0; i < 4; ++i) args.bias_strides[i] = plain[i];
+  args.masks.bias = {whole.data(), 0, s.queries * s.keys, s.keys, 1};
   buffers.run_forward(args);
   EXPECT_TRUE(same_bits(got, buffers.out.values()));
 }

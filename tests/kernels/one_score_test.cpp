@@ -100,16 +100,12 @@ TEST(OneScore, OfTheFusedOp) {
   kernels::AttentionArgs<double> args = {};
   args.batch = args.heads = 1;
   args.queries = args.keys = args.width = args.v_width = 3;
-  args.q = x.q.data<double>();
-  args.k = x.k.data<double>();
-  args.v = x.v.data<double>();
-  args.out = result.mutable_data<double>();
-  for (index_t* strides : {args.q_strides, args.k_strides, args.v_strides, args.out_strides}) {
-    strides[2] = 3;
-  }
+  args.q = {.data = x.q.data<double>(), .token = 3};
+  args.k = {.data = x.k.data<double>(), .token = 3};
+  args.v = {.data = x.v.data<double>(), .token = 3};
+  args.out = {.data = result.mutable_data<double>(), .token = 3};
   args.scale = 1;
-  args.maxima = maxima;
-  args.scales = scales;
+  args.statistics = {maxima, scales};
   args.workers = 1;
   const auto& kernel = kernels::table().of<double>();
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, kFloat64);

@@ -46,21 +46,19 @@ class AttentionBuffers {
     f.keys = s.keys;
     f.width = s.width;
     f.v_width = s.v_width;
-    f.q = bind(q, s.queries, s.width, f.q_strides);
-    f.k = bind(k, s.keys, s.width, f.k_strides);
-    f.v = bind(v, s.keys, s.v_width, f.v_strides);
-    f.out = bind(out, s.queries, s.v_width, f.out_strides);
+    f.q = heads<const T>(q, s.queries, s.width);
+    f.k = heads<const T>(k, s.keys, s.width);
+    f.v = heads<const T>(v, s.keys, s.v_width);
+    f.out = heads<T>(out, s.queries, s.v_width);
     f.scale = static_cast<T>(scale());
-    f.causal = parts_.causal;
-    f.window = parts_.window.value_or(kernels::kNoWindow);
-    if (!parts_.lengths.empty()) f.lengths = parts_.lengths.data();
+    f.masks.causal = parts_.causal;
+    f.masks.window = parts_.window.value_or(kernels::kNoWindow);
+    if (!parts_.lengths.empty()) f.masks.lengths = parts_.lengths.data();
     if (parts_.keep.defined()) {
-      f.keep = keep_.data();
-      set_strides(parts_.keep.contiguous(), f.keep_strides);
+      f.masks.keep = per_score<const bool>(keep_.data(), parts_.keep.contiguous());
     }
     if (parts_.bias.defined()) {
-      f.bias = bias_.data();
-      set_strides(parts_.bias.contiguous(), f.bias_strides);
+      f.masks.bias = per_score<const T>(bias_.data(), parts_.bias.contiguous());
     }
     return f;
   }
@@ -69,16 +67,12 @@ class AttentionBuffers {
   kernels::AttentionBackwardArgs<T> backward_args() {
     kernels::AttentionBackwardArgs<T> a = {};
     a.forward = forward_args();
-    a.forward.maxima = maxima.data();
-    a.forward.scales = scales.data();
-    a.d_out = bind(d_out, s.queries, s.v_width, a.d_out_strides);
-    a.dq = bind(dq, s.queries, s.width, a.dq_strides);
-    a.dk = bind(dk, s.keys, s.width, a.dk_strides);
-    a.dv = bind(dv, s.keys, s.v_width, a.dv_strides);
-    if (d_bias.defined()) {
-      a.d_bias = d_bias.template mutable_data<T>();
-      set_strides(d_bias, a.d_bias_strides);
-    }
+    a.forward.statistics = {maxima.data(), scales.data()};
+    a.d_out = heads<const T>(d_out, s.queries, s.v_width);
+    a.dq = heads<T>(dq, s.queries, s.width);
+    a.dk = heads<T>(dk, s.keys, s.width);
+    a.dv = heads<T>(dv, s.keys, s.v_width);
+    if (d_bias.defined()) a.d_bias = per_score<T>(d_bias.template mutable_data<T>(), d_bias);
     return a;
   }
 
@@ -141,15 +135,15 @@ class AttentionBuffers {
     return Guarded<T>(random_values<T>(count(tokens, width), seed, -2, 2),
                       static_cast<index_t>(seed));
   }
-  T* bind(Guarded<T>& buffer, index_t tokens, index_t width, index_t (&strides)[3]) const {
-    strides[0] = tokens * s.heads * width;
-    strides[1] = width;
-    strides[2] = s.heads * width;
-    return buffer.data();
+  template <class U>
+  kernels::Heads<U> heads(Guarded<T>& buffer, index_t tokens, index_t width) const {
+    return {buffer.data(), tokens * s.heads * width, width, s.heads * width};
   }
-  void set_strides(const Tensor& x, index_t (&strides)[4]) const {
-    const Tensor expanded = x.expand(s.scores());
-    for (index_t i = 0; i < 4; ++i) strides[i] = expanded.strides()[i];
+  /// Elements at `data`, which lie as x does.
+  template <class U>
+  kernels::PerScore<U> per_score(U* data, const Tensor& x) const {
+    const Strides strides = x.expand(s.scores()).strides();
+    return {data, strides[0], strides[1], strides[2], strides[3]};
   }
   template <class Call>
   void with_workspace(kernels::AttentionArgs<T>& f, index_t elements, const Call& call) {

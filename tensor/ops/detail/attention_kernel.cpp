@@ -32,14 +32,26 @@ kernels::Picked picked(const Chosen& chosen) {
   return {chosen->data(), static_cast<index_t>(chosen->size())};
 }
 
-void copy_strides(const Tensor& x, index_t* to, index_t count) {
-  for (index_t i = 0; i < count; ++i) to[i] = x.strides()[i];
+/// x (B, H, T, width), whose elements begin at `data`.
+template <class T>
+kernels::Heads<T> heads_at(T* data, const Tensor& x) {
+  return {data, x.strides()[0], x.strides()[1], x.strides()[2]};
 }
 
-/// Those of (B, H, T, width); a batch of one, as packed sequences are, does not step along itself.
-void copy_token_strides(const Tensor& x, index_t (&to)[3]) {
-  copy_strides(x, to, 3);
-  if (x.size(0) == 1) to[0] = 0;
+template <class T>
+kernels::Heads<const T> heads_of(const Tensor& x) {
+  return heads_at(x.data<T>(), x);
+}
+
+template <class T>
+kernels::Heads<T> heads_to(Tensor& x) {
+  return heads_at(x.mutable_data<T>(), x);
+}
+
+/// Scores at `data`, which lie as x (B, H, Tq, Tk) does.
+template <class T>
+kernels::PerScore<T> per_score(T* data, const Tensor& x) {
+  return {data, x.strides()[0], x.strides()[1], x.strides()[2], x.strides()[3]};
 }
 
 /// Of the forward's two products; the backward's five are two and a half times as many.
@@ -62,69 +74,61 @@ void check_lengths(const Tensor& lengths, index_t batch, index_t keys) {
 }
 
 template <class T>
-void set_masks(const Operands& x, kernels::AttentionArgs<T>& args) {
-  const AttentionMask& mask = x.mask;
-  args.causal = mask.causal();
-  args.window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow);
-  if (x.packed) args.offsets = x.packed.offsets();
+kernels::AttentionMasks<T> masks_of(const AttentionMask& mask, const Shape& scores) {
+  kernels::AttentionMasks<T> masks = {
+      .causal = mask.causal(),
+      .window = std::min(mask.window().value_or(kernels::kNoWindow), kernels::kNoWindow)};
   if (mask.lengths().defined()) {
-    check_lengths(mask.lengths(), args.batch, args.keys);
-    args.lengths = mask.lengths().data<index_t>();
+    check_lengths(mask.lengths(), scores[0], scores[3]);
+    masks.lengths = mask.lengths().data<index_t>();
   }
   if (mask.keep().defined()) {
-    const Tensor keep = expand_mask("bool mask", mask.keep(), x.scores());
-    args.keep = keep.data<bool>();
-    copy_strides(keep, args.keep_strides, 4);
+    const Tensor keep = expand_mask("bool mask", mask.keep(), scores);
+    masks.keep = per_score(keep.data<bool>(), keep);
   }
   if (mask.bias().defined()) {
-    const Tensor bias = expand_mask("additive mask", mask.bias(), x.scores());
-    args.bias = bias.data<T>();
-    copy_strides(bias, args.bias_strides, 4);
+    const Tensor bias = expand_mask("additive mask", mask.bias(), scores);
+    masks.bias = per_score(bias.data<T>(), bias);
   }
+  return masks;
+}
+
+/// The two numbers that `statistics`, (2, B, H, Tq), has room for; none if it is undefined.
+template <class T>
+kernels::AttentionStatistics<T> statistics_at(T* data, const Tensor& statistics) {
+  return {data, data + statistics.count() / 2};
 }
 
 template <class T>
 kernels::AttentionArgs<T> kernel_args(const Operands& x) {
   const Shape scores = x.scores();
-  kernels::AttentionArgs<T> args = {
+  return {
       .batch = scores[0],
       .heads = scores[1],
       .queries = scores[2],
       .keys = scores[3],
       .width = x.q.size(3),
       .v_width = x.v.size(3),
-      .q = x.q.data<T>(),
-      .q_strides = {},
-      .k = x.k.data<T>(),
-      .k_strides = {},
-      .v = x.v.data<T>(),
-      .v_strides = {},
-      .out = nullptr,
-      .out_strides = {},
+      .q = heads_of<T>(x.q),
+      .k = heads_of<T>(x.k),
+      .v = heads_of<T>(x.v),
+      .out = {},
       .scale = static_cast<T>(x.scale),
+      .masks = masks_of<T>(x.mask, scores),
+      .dropout = x.dropout,
+      .offsets = x.packed ? x.packed.offsets() : nullptr,
   };
-  copy_token_strides(x.q, args.q_strides);
-  copy_token_strides(x.k, args.k_strides);
-  copy_token_strides(x.v, args.v_strides);
-  set_masks(x, args);
-  args.dropout = x.dropout;
-  return args;
 }
 
 template <class T>
 void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
   kernels::AttentionArgs<T> args = kernel_args<T>(x);
-  args.out = y.out.mutable_data<T>();
-  copy_token_strides(y.out, args.out_strides);
+  args.out = heads_to<T>(y.out);
   if (y.weights.defined() && y.weights.count() > 0) {
-    args.weights = y.weights.mutable_data<T>();
-    copy_strides(y.weights, args.weights_strides, 3);
-    args.weight_heads = picked(request.heads);
-    args.weight_queries = picked(request.queries);
+    args.weights = {heads_to<T>(y.weights), picked(request.heads), picked(request.queries)};
   }
   if (y.statistics.defined()) {
-    args.maxima = y.statistics.mutable_data<T>();
-    args.scales = args.maxima + y.statistics.count() / 2;
+    args.statistics = statistics_at(y.statistics.mutable_data<T>(), y.statistics);
   }
   const auto& kernel = kernels::table().of<T>();
   args.workers = kernels::worker_count(args.batch * args.heads * args.queries,
@@ -143,28 +147,17 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
   Tensor d_bias = dx.wanted(kBias) ? zeros(x.mask.bias().shape(), x.q.dtype()) : Tensor();
   kernels::AttentionBackwardArgs<T> args = {
       .forward = kernel_args<T>(x),
-      .d_out = d_out.data<T>(),
-      .d_out_strides = {},
-      .dq = dq.mutable_data<T>(),
-      .dq_strides = {},
-      .dk = dk.mutable_data<T>(),
-      .dk_strides = {},
-      .dv = dv.mutable_data<T>(),
-      .dv_strides = {},
+      .d_out = heads_of<T>(d_out),
+      .dq = heads_to<T>(dq),
+      .dk = heads_to<T>(dk),
+      .dv = heads_to<T>(dv),
   };
-  copy_token_strides(d_out, args.d_out_strides);
-  copy_token_strides(dq, args.dq_strides);
-  copy_token_strides(dk, args.dk_strides);
-  copy_token_strides(dv, args.dv_strides);
   if (d_bias.defined()) {
-    args.d_bias = d_bias.mutable_data<T>();
-    copy_strides(d_bias.expand(x.scores()), args.d_bias_strides, 4);
+    args.d_bias = per_score(d_bias.mutable_data<T>(), d_bias.expand(x.scores()));
   }
   kernels::AttentionArgs<T>& forward = args.forward;
-  forward.out = const_cast<T*>(y.out.data<T>());
-  copy_token_strides(y.out, forward.out_strides);
-  forward.maxima = const_cast<T*>(y.statistics.data<T>());
-  forward.scales = forward.maxima + y.statistics.count() / 2;
+  forward.out = heads_at(const_cast<T*>(y.out.data<T>()), y.out);
+  forward.statistics = statistics_at(const_cast<T*>(y.statistics.data<T>()), y.statistics);
   const auto& kernel = kernels::table().of<T>();
   forward.workers = kernels::worker_count(forward.batch * forward.heads * forward.queries,
                                           5 * flops_of(x) / (2 * kernels::kFlopsPerOperation));
