@@ -39,7 +39,6 @@
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
-#include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/ops.h"
 #include "tensor/print.h"

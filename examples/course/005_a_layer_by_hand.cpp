@@ -19,7 +19,7 @@
 #include "examples/course/example.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
-#include "tensor/ops/join.h"
+#include "tensor/ops/rearrange.h"
 
 using namespace tessera;
 using namespace tessera::examples;

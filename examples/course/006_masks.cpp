@@ -23,7 +23,7 @@
 #include "examples/course/grid.h"
 #include "models/encoder.h"
 #include "tensor/ops/attention.h"
-#include "tensor/ops/join.h"
+#include "tensor/ops/rearrange.h"
 
 using namespace tessera;
 using namespace tessera::examples;

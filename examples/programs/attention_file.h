@@ -20,7 +20,7 @@
 #include "models/pages/attention_page.h"
 #include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
-#include "tensor/ops/attention_request.h"
+#include "tensor/ops/attention.h"
 
 namespace tessera::examples {
 

@@ -4,8 +4,8 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
-#include "tensor/ops/join.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/rearrange.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 

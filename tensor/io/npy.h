@@ -7,6 +7,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "tensor/io/file.h"
 #include "tensor/tensor.h"
@@ -33,5 +35,13 @@ Tensor read_npy(const FileRegion& region);
 /// that reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
 /// **Errors**: an undefined tensor; std::runtime_error where the file cannot be written.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+/// The arrays in a .npz file as numpy.savez writes it, by name (without the ".npy" of the entry).
+/// Archives beyond 4 GB (zip64) are understood, checksums are checked.
+/// **Errors**: std::runtime_error with the file's name and the entry: a file that is not a whole
+/// zip archive; a compressed entry, which numpy.savez_compressed makes; an entry that is not a .npy
+/// file or that load_npy would refuse; a name that occurs twice.
+/// **Source**: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
+std::map<std::string, Tensor> load_npz(const std::filesystem::path& path);
 
 }  // namespace tessera

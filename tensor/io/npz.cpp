@@ -1,4 +1,3 @@
-#include "tensor/io/npz.h"
 
 #include <algorithm>
 #include <array>

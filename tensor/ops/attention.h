@@ -2,14 +2,24 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tensor/ops/attention_mask.h"
-#include "tensor/ops/attention_request.h"
 #include "tensor/ops/dropout.h"
 #include "tensor/ops/pack_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
+
+/// Which attention weights are returned, by the op or by a whole encoder. Numbers come in any
+/// order; an absent list means all. `AttentionRequest{}` asks for all, `{.averaged = true}` for
+/// what torch.nn.MultiheadAttention returns.
+struct AttentionRequest {
+  std::optional<std::vector<index_t>> layers = {};  // read by stacks of layers, else ignored
+  std::optional<std::vector<index_t>> heads = {};
+  std::optional<std::vector<index_t>> queries = {};
+  bool averaged = false;  // over the heads, the chosen ones
+};
 
 struct AttentionOptions {
   std::optional<double> scale = {};              // 1 / sqrt(d) if absent
@@ -51,5 +61,10 @@ struct AttentionResult {
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionMask& mask = {}, const AttentionOptions& options = {});
+
+/// The part of one layer's weights that a request selects.
+/// **Shapes**: (..., H, Tq, Tk) -> (..., chosen heads, chosen queries, Tk), averaged (..., chosen
+/// queries, Tk). **Errors**: as attention().
+Tensor requested_weights(const Tensor& weights, const AttentionRequest& request);
 
 }  // namespace tessera

@@ -1,5 +1,3 @@
-#include "tensor/ops/attention_request.h"
-
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/detail/attention_kernel.h"

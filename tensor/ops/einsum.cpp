@@ -1,4 +1,3 @@
-#include "tensor/ops/einsum.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
 #include "tensor/ops/detail/turn.h"
-#include "tensor/ops/join.h"
+#include "tensor/ops/rearrange.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera {

@@ -1,5 +1,5 @@
 // A .npz file, as it is and with right checksums, which no chance would give a changed entry.
-#include "tensor/io/npz.h"
+#include "tensor/io/npy.h"
 
 #include "tests/fuzz/same_tensor.h"
 #include "tests/fuzz/target.h"

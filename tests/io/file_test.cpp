@@ -5,7 +5,6 @@
 
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
-#include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

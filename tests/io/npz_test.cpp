@@ -1,4 +1,3 @@
-#include "tensor/io/npz.h"
 
 #include "tensor/create.h"
 #include "tensor/io/npy.h"

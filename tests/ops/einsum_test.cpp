@@ -1,4 +1,4 @@
-#include "tensor/ops/einsum.h"
+#include "tensor/ops/matmul.h"
 
 #include <string>
 

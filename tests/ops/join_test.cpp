@@ -1,4 +1,4 @@
-#include "tensor/ops/join.h"
+#include "tensor/ops/rearrange.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tensor/ops/scatter.h"
+#include "tensor/ops/indexing.h"
 
 #include <gtest/gtest.h>
 

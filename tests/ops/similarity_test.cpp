@@ -1,4 +1,4 @@
-#include "tensor/ops/similarity.h"
+#include "tensor/ops/reduce.h"
 
 #include <gtest/gtest.h>
 

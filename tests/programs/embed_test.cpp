@@ -1,7 +1,6 @@
 // The program embed, on the small sentence encoder of golden/folders.
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
-#include "tensor/io/npz.h"
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"

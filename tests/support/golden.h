@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "tensor/error.h"
-#include "tensor/io/npz.h"
+#include "tensor/io/npy.h"
 #include "tensor/tensor.h"
 
 namespace tessera::test {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "tensor/ops/join.h"
+#include "tensor/ops/rearrange.h"
 
 namespace tessera::models {
 

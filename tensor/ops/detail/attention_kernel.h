@@ -3,15 +3,18 @@
 
 #include "tensor/gradient.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/attention_mask.h"
-#include "tensor/ops/attention_request.h"
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/attention.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
 
 /// The op's name in its errors.
 inline constexpr const char* kAttentionOp = "attention";
+
+/// Throws unless `x`, the shape of `what`, which ends in (Tq, any), has the heads and queries of the
+/// request; from `rank_with_heads` axes on it has heads.
+void check_request(const AttentionRequest& request, const char* what, const Shape& x,
+                   index_t rank_with_heads);
 
 /// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
 struct AttentionOperands {

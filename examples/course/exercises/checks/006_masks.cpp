@@ -5,8 +5,8 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "tensor/ops/attention.h"
-#include "tensor/ops/join.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/rearrange.h"
 #include "tensor/random.h"
 
 namespace tessera::exercises {
