@@ -72,16 +72,13 @@ template <class T>
   const index_t first = j / width;
   const index_t end = at_most((j + columns) / width, rotation.heads);
   if (first >= end) return;
-  T* const heads = c.data + i * c.row + first * width;
+  T* const heads = c.data + first * width;
+  const index_t sequence = rotation.tokens * c.row;
   RotaryArgs<T> part = {.rotation = rotation,
-                        .rows = m,
-                        .x = heads,
-                        .x_row = c.row,
-                        .x_head = width,
-                        .y = heads,
-                        .y_row = c.row,
-                        .y_head = width,
-                        .first_row = i};
+                        .x = {heads, sequence, width, c.row},
+                        .y = {heads, sequence, width, c.row},
+                        .first_row = i,
+                        .rows = m};
   part.rotation.heads = end - first;
   rotary(part);
 }

@@ -92,14 +92,19 @@ inline void turn_head(const HeadRotation<T>& rotation, bool back, const T* cosin
 template <class T>
 void rotary(const RotaryArgs<T>& args) noexcept {
   const HeadRotation<T>& how = args.rotation;
+  index_t sequence = args.first_row / how.tokens;
   index_t token = args.first_row % how.tokens;
-  for (index_t i = 0; i < args.rows; ++i) {
-    const index_t position = how.positions != nullptr ? how.positions[args.first_row + i] : token;
-    token = token + 1 == how.tokens ? 0 : token + 1;
-    const T* const cosine = how.table + position * how.turned;
+  for (index_t row = args.first_row; row < args.first_row + args.rows; ++row) {
+    const index_t position = how.positions != nullptr ? how.positions[row] : token;
+    const T* const x = args.x.data + sequence * args.x.batch + token * args.x.token;
+    T* const y = args.y.data + sequence * args.y.batch + token * args.y.token;
     for (index_t h = 0; h < how.heads; ++h) {
-      turn_head(how, args.back, cosine, args.x + i * args.x_row + h * args.x_head,
-                args.y + i * args.y_row + h * args.y_head);
+      turn_head(how, args.back, how.table + position * how.turned, x + h * args.x.head,
+                y + h * args.y.head);
+    }
+    if (++token == how.tokens) {
+      token = 0;
+      ++sequence;
     }
   }
 }

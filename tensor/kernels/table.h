@@ -9,20 +9,23 @@
 
 namespace tessera::kernels {
 
-/// Heads of tokens turned as `rotation` says.
-///
-/// **Shapes**: x, y (rows, heads, width), a head's columns contiguous; the rotation's positions belong
-/// to the rows of the whole, of which `first_row` is x's first. Columns that do not turn are copied.
+/// (batch, heads, tokens, width) in memory: the last axis is contiguous, of the others these are the
+/// strides.
+template <class T>
+struct Heads {
+  T* data = nullptr;
+  index_t batch = 0, head = 0, token = 0;
+};
+
+/// Heads turned as `rotation` says. Row r of the batch is token r % rotation.tokens of sequence
+/// r / rotation.tokens; columns that do not turn are copied.
 template <class T>
 struct RotaryArgs {
   HeadRotation<T> rotation;
-  index_t rows;
-  const T* x;
-  index_t x_row, x_head;
-  T* y;  // may be x, with its strides
-  index_t y_row, y_head;
-  index_t first_row = 0;
-  bool back = false;  // by the opposite angles, which gives gradients
+  Heads<const T> x;
+  Heads<T> y;                   // may be x
+  index_t first_row = 0, rows;  // of the batch: those that turn
+  bool back = false;            // by the opposite angles, which gives gradients
 };
 
 /// Some of an axis: `count` numbers in any order, or all where `numbers` is null.
@@ -57,14 +60,6 @@ struct DropoutArgs {
   const T* residual = nullptr;
   T* y;  // may be x or residual
   Dropout mask;
-};
-
-/// (batch, heads, tokens, width) in memory: the last axis is contiguous, of the others these are the
-/// strides.
-template <class T>
-struct Heads {
-  T* data = nullptr;
-  index_t batch = 0, head = 0, token = 0;
 };
 
 /// A number for each score, (batch, heads, queries, keys): strides, 0 along axes that are broadcast.

@@ -76,34 +76,23 @@ Tensor with_one_batch(const Tensor& x) {
   return x.reshape({batch, x.size(-3), x.size(-2), x.size(-1)});
 }
 
+/// x and y are (B, T, H, d).
 template <class T>
 void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
-  const index_t tokens = x.size(1);
-  const T* const from = x.data<T>();
-  T* const to = y.mutable_data<T>();
-  const kernels::RotaryArgs<T> args = {.rotation = turn.rotation<T>(),
-                                       .rows = 0,
-                                       .x = from,
-                                       .x_row = x.strides()[1],
-                                       .x_head = x.strides()[2],
-                                       .y = to,
-                                       .y_row = y.strides()[1],
-                                       .y_head = y.strides()[2],
-                                       .back = back};
+  const Strides &from = x.strides(), &to = y.strides();
+  const kernels::RotaryArgs<T> all = {.rotation = turn.rotation<T>(),
+                                      .x = {x.data<T>(), from[0], from[2], from[1]},
+                                      .y = {y.mutable_data<T>(), to[0], to[2], to[1]},
+                                      .rows = 0,
+                                      .back = back};
   const auto kernel = kernels::table().of<T>().rotary;
-  kernels::parallel_for(
-      x.size(0) * tokens, turn.heads * turn.width, [&](index_t begin, index_t end) {
-        kernels::RotaryArgs<T> part = args;
-        for (; begin < end; begin += part.rows) {  // the rest of a sequence at a time
-          const index_t b = begin / tokens;
-          const index_t t = begin % tokens;
-          part.rows = std::min(tokens - t, end - begin);
-          part.first_row = begin;
-          part.x = from + b * x.strides()[0] + t * x.strides()[1];
-          part.y = to + b * y.strides()[0] + t * y.strides()[1];
-          kernel(part);
-        }
-      });
+  kernels::parallel_for(x.size(0) * x.size(1), turn.heads * turn.width,
+                        [&](index_t begin, index_t end) {
+                          kernels::RotaryArgs<T> part = all;
+                          part.first_row = begin;
+                          part.rows = end - begin;
+                          kernel(part);
+                        });
 }
 
 }  // namespace

@@ -64,36 +64,31 @@ RotaryArgs<T> args_of(const RotaryCase& c, const T* table) {
 
 template <class T>
 void expect_definition(const RotaryCase& c) {
-  constexpr index_t kRows = 5, kHeads = 3;
+  constexpr index_t kFirst = 1, kEnd = 6, kHeads = 3, kTokens = 4;
   const index_t x_head = c.width + 2, x_row = kHeads * x_head + 3, y_row = kHeads * c.width;
-  const auto x = random_values<T>(kRows * x_row, 1);
+  const auto x = random_values<T>(kEnd * x_row, 1);
   const auto table = random_values<T>(kPositions * c.turned, 2);
   const std::vector<index_t> positions = {3, 0, 8, 8, 1, 5};
   RotaryArgs<T> args = args_of(c, table.data());
-  args.rows = kRows;
   args.rotation.heads = kHeads;
-  args.x_row = x_row;
-  args.x_head = x_head;
-  args.y_row = y_row;
-  args.y_head = c.width;
-  args.rotation.tokens = 4;
-  args.first_row = 1;
+  args.rotation.tokens = kTokens;
+  args.first_row = kFirst;
+  args.rows = kEnd - kFirst;
   for (const bool given : {false, true}) {
     args.rotation.positions = given ? positions.data() : nullptr;
-    Guarded<T> source(x, 1), out(kRows * y_row, 3);
-    args.x = source.data();
-    args.y = out.data();
+    Guarded<T> source(x, 1), out(kEnd * y_row, 3);
+    args.x = {source.data(), kTokens * x_row, x_head, x_row};
+    args.y = {out.data(), kTokens * y_row, c.width, y_row};
     kernels::table().of<T>().rotary(args);
     Guarded<T> same(x, 2);  // in place
     RotaryArgs<T> in_place = args;
-    in_place.x = in_place.y = same.data();
-    in_place.y_row = x_row;
-    in_place.y_head = x_head;
+    in_place.x = {same.data(), kTokens * x_row, x_head, x_row};
+    in_place.y = {same.data(), kTokens * x_row, x_head, x_row};
     kernels::table().of<T>().rotary(in_place);
     ASSERT_TRUE(out.intact() && same.intact()) << name(c);
     auto untouched = x;
-    for (index_t i = 0; i < kRows; ++i) {
-      const index_t position = given ? positions[static_cast<std::size_t>(i + 1)] : (i + 1) % 4;
+    for (index_t i = kFirst; i < kEnd; ++i) {
+      const index_t position = given ? positions[static_cast<std::size_t>(i)] : i % kTokens;
       for (index_t h = 0; h < kHeads; ++h) {
         const T* from = x.data() + i * x_row + h * x_head;
         const auto want = naive_head(c, from, table.data() + position * c.turned);
@@ -131,7 +126,8 @@ void expect_same_in_any_place(bool interleaved) {
     RotaryArgs<T> args =
         args_of(RotaryCase{2 * pairs, 2 * pairs, interleaved, false}, table.data());
     args.rows = args.rotation.heads = 1;
-    args.x = args.y = x.data();
+    args.x = {.data = x.data()};
+    args.y = {.data = x.data()};
     kernels::table().of<T>().rotary(args);
     return x;
   };
@@ -189,14 +185,11 @@ std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rot
   args.workspace = workspace.data();
   table.gemm(args);
   if (!fused) {
+    const index_t sequence = rotation.tokens * p.n;
     table.rotary({.rotation = rotation,
-                  .rows = p.m,
-                  .x = c.data(),
-                  .x_row = p.n,
-                  .x_head = rotation.width,
-                  .y = c.data(),
-                  .y_row = p.n,
-                  .y_head = rotation.width});
+                  .x = {c.data(), sequence, rotation.width, p.n},
+                  .y = {c.data(), sequence, rotation.width, p.n},
+                  .rows = p.m});
   }
   EXPECT_TRUE(c.intact());
   return c.values();
