@@ -26,9 +26,8 @@ class BFloat16Panels final : public Panels {
     return x.strides()[0] == 1 || x.strides()[1] == 1 ? x : x.contiguous();
   }
 
-  using Panels::give;
-  void give(kernels::SecondFactor<float>& b, index_t first) const override {
-    b = kernels::SecondFactor<float>(words() + first / 2 * shape()[1]);
+  PanelFactor factor(index_t first) const override {
+    return kernels::SecondFactor<float>(words() + first / 2 * shape()[1]);
   }
 
  private:

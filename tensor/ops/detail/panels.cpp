@@ -1,6 +1,5 @@
 #include "tensor/ops/detail/panels.h"
 
-#include "tensor/error.h"
 #include "tensor/kernels/table.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 
@@ -38,9 +37,8 @@ class ExactPanels final : public Panels {
     });
   }
 
-  using Panels::give;
-  void give(kernels::SecondFactor<T>& b, index_t first) const override {
-    b = kernels::SecondFactor<T>(elements() + first * shape()[1]);
+  PanelFactor factor(index_t first) const override {
+    return kernels::SecondFactor<T>(elements() + first * shape()[1]);
   }
 
  private:
@@ -56,14 +54,6 @@ Panels::Panels(const Shape& shape, PanelOrder order, WeightFormat format)
 
 bool Panels::is_current() const {
   return table_ == &kernels::table();
-}
-
-void Panels::give(kernels::SecondFactor<float>&, index_t) const {
-  fail("panels", "the product must be float64, got float32");
-}
-
-void Panels::give(kernels::SecondFactor<double>&, index_t) const {
-  fail("panels", "the product must be float32, got float64");
 }
 
 Panels::Place Panels::place_of(index_t row, index_t lanes) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
@@ -12,6 +13,9 @@
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
+
+/// Panels for products of one type.
+using PanelFactor = std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>>;
 
 /// weight^T as the kernels of one instruction set read it. Panels never change.
 class Panels {
@@ -30,9 +34,8 @@ class Panels {
   virtual Tensor values(index_t begin, index_t end) const = 0;
   /// `x`, or a copy in a layout that products by these panels can read.
   virtual Tensor operand(const Tensor& x) const { return x; }
-  /// Lets a product read the weight from row `first` on, where a panel begins.
-  virtual void give(kernels::SecondFactor<float>& b, index_t first) const;
-  virtual void give(kernels::SecondFactor<double>& b, index_t first) const;
+  /// What a product reads from row `first` of the weight on, where a panel begins.
+  virtual PanelFactor factor(index_t first) const = 0;
 
  protected:
   Panels(const Shape& shape, PanelOrder order, WeightFormat format);

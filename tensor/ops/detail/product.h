@@ -36,9 +36,8 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& 
 template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& x, const Factor& weight, Tensor& out) {
   if (!weight.panels) return gemm_args<T>(x, matrix_ref<T>(weight.elements.t()), out);
-  kernels::SecondFactor<T> panels = kernels::MatrixRef<T>{};
-  weight.panels->give(panels, weight.first_row);
-  return gemm_args<T>(x, panels, out);
+  return gemm_args<T>(
+      x, std::get<kernels::SecondFactor<T>>(weight.panels->factor(weight.first_row)), out);
 }
 
 /// x, or a copy that can be multiplied by the weight.
