@@ -1,6 +1,6 @@
 // Layer normalisation over contiguous rows.
 //
-//     y = (s - mean(s)) / sqrt(variance(s) + eps) * weight + bias,    s = x (+ residual)
+//     y = (s - mean(s)) / sqrt(variance(s) + eps) * weight + bias
 //
 // The mean is that of s - s[0], plus s[0], and kept in two parts: the nearest number, `centre`, and
 // what it is beyond that, `rest`. A mean of 1e6 with a deviation of 1 costs no digits, a constant
@@ -34,18 +34,6 @@ struct NormRows {
   T rstd[R];
   T shift[R];  // -rest * rstd
 };
-
-/// Row `row` of x + residual, in `sum` or in y.
-template <class T>
-inline const T* add_residual(const LayerNormArgs<T>& args, index_t row) {
-  const T* x = args.x + row * args.x_row;
-  const T* residual = args.residual + row * args.residual_row;
-  T* sum = args.sum != nullptr ? args.sum + row * args.n : args.y + row * args.y_row;
-  for_each_vector<T>(args.n, [=](index_t i, index_t count) {
-    store_some(sum + i, load_some(x + i, count) + load_some(residual + i, count), count);
-  });
-  return sum;
-}
 
 template <index_t R, class T>
 [[gnu::always_inline]] inline void find_mean(index_t n, NormRows<R, T>& rows) {
@@ -115,10 +103,7 @@ template <index_t R, bool kStream, class T>
 inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
   for (; begin + R <= args.rows; begin += R) {
     NormRows<R, T> rows;
-    for (index_t r = 0; r < R; ++r) {
-      const T* x = args.x + (begin + r) * args.x_row;
-      rows.s[r] = args.residual != nullptr ? add_residual(args, begin + r) : x;
-    }
+    for (index_t r = 0; r < R; ++r) rows.s[r] = args.x + (begin + r) * args.x_row;
     if (args.centres) find_mean(args.n, rows);
     find_rstd(args.n, args.eps, args.x + (begin + R) * args.x_row, rows);
     write_rows<kStream>(args, args.y + begin * args.y_row, rows);
@@ -137,8 +122,7 @@ inline bool streams(const LayerNormArgs<T>& args) {
   constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(args.y) % kVectorBytes == 0 && args.y_row % kLanes<T> == 0;
-  const bool separate = args.y != args.x && args.residual == nullptr;
-  return args.rows * args.n >= kLarge && aligned && separate;
+  return args.rows * args.n >= kLarge && aligned && args.y != args.x;
 }
 
 template <class T>

@@ -149,31 +149,28 @@ enum class ReduceOp {
   kSquaredDeviations,  // sum of (x - mean of x)^2, in two passes
 };
 
-/// y = h weight + bias, h = (s - mean) / sqrt(variance + eps), for each row s of x (+ residual).
+/// y = h weight + bias, h = (x - mean) / sqrt(variance + eps), for each row of x.
 ///
-/// **Shapes**: x, residual, sum, y (rows, n), rows contiguous; weight, bias (n); mean, rstd (rows).
+/// **Shapes**: x, y (rows, n), rows contiguous; weight, bias (n); mean, rstd, shift (rows).
 /// The variance is the biased one, in two passes: a mean far from 0 costs no digits. RMS norm, which
-/// does not centre, takes the mean for 0: the variance is then the mean of s^2.
+/// does not centre, takes the mean for 0: the variance is then the mean of x^2.
 template <class T>
 struct LayerNormArgs {
   index_t rows, n;
   bool centres = true;  // false: RMS norm
   const T* x;
   index_t x_row;
-  const T* residual = nullptr;  // added to x
-  index_t residual_row = 0;
   const T* weight = nullptr;  // none: 1
   const T* bias = nullptr;    // none: 0
   T eps = 0;
-  T* y = nullptr;  // may be x or residual
+  T* y = nullptr;  // may be x
   index_t y_row = 0;
-  T* sum = nullptr;    // optional: x + residual, rows contiguous and adjacent; may be x or residual
   T* mean = nullptr;   // optional
   T* rstd = nullptr;   // optional: 1 / sqrt(variance + eps)
-  T* shift = nullptr;  // optional: h = (s - mean) rstd + shift, the mean being rounded
+  T* shift = nullptr;  // optional: h = (x - mean) rstd + shift, the mean being rounded
 };
 
-/// The gradients of layer norm's s, weight and bias, dy being that of y:
+/// The gradients of layer norm's x, here called s, its weight and bias, dy being that of y:
 ///
 ///     ds = rstd (dh - mean(dh) - h mean(dh h)) (+ added),    dh = dy weight
 ///     dweight = sum over the rows of dy h,  dbias = sum over the rows of dy

@@ -1,6 +1,7 @@
 #include "tensor/ops/linear.h"
 
 #include "tensor/autograd/recording.h"
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/ops/detail/map.h"
 #include "tensor/ops/detail/product.h"
@@ -78,7 +79,7 @@ template <class T, class End>
 void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias, const End& end,
                  Tensor& out) {
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  const kernels::Epilogue<T> epilogue(addend.defined() ? addend.data<T>() : nullptr, end);
+  const kernels::Epilogue<T> epilogue(detail::data_or_null<T>(addend), end);
   const detail::Factor factor =
       weight.factor(epilogue.is_gated() ? PanelOrder::kGated : PanelOrder::kPlain);
   const Tensor rows = detail::left_of(factor, as_matrix(x));
