@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nn/visit.h"
-#include "tensor/ops/rotary.h"
+#include "tensor/ops/positions.h"
 
 namespace tessera::nn {
 

@@ -6,7 +6,7 @@
 //   gated_linear(x, weight, bias, Activation::kSilu)                  // SwiGLU
 #pragma once
 
-#include "tensor/ops/rotary.h"
+#include "tensor/ops/positions.h"
 #include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 

@@ -16,7 +16,6 @@
 #include "tensor/ops/positions.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/ops/reduce.h"
-#include "tensor/ops/rotary.h"
 #include "tensor/ops/softmax.h"
 #include "tensor/ops/sort.h"
 #include "tensor/ops/unary.h"

@@ -1,4 +1,11 @@
-// Sinusoidal position tables.
+// Positions: the sinusoidal table, which is added to embeddings; and rotary positions, heads of queries
+// and keys turned, so that their products depend on distances.
+//
+//   const Rotation by = {.table = rotary_table(512, 64)};
+//   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
+//   const Tensor qkv = linear(x, weight, bias, RotaryColumns{by, 2 * heads, 64});  // q and k, not v
+//
+// The second form turns each head while the product that makes it still has it in the cache.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -12,5 +19,41 @@ namespace tessera {
 /// **Shapes**: (positions, width); an odd width ends with a sine. **Errors**: a negative size.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
 Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFloat32);
+
+/// The cosines of the angles p f(k) for the pairs k < width / 2, then their sines, in row p, with
+/// frequencies f(k) = base^(-2k / width) / divisor. A base that is s times as large and a divisor of
+/// s^(2 / width) are the NTK scaling of models for s times as many positions.
+///
+/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32
+/// whatever the dtype, because that is what models are trained with: at position 8000 an exact angle
+/// may be 1e-3 away. So a model in float64 is the one in float32, with more digits of the sines
+/// and cosines of the same angles.
+/// **Errors**: a negative size, an odd width, a base or a divisor that is not above 0.
+/// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
+Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
+                    double divisor = 1);
+
+/// The angles by which heads turn, and which of their columns are pairs.
+struct Rotation {
+  Tensor table;              // (max_tokens, r), by rotary_table: the first r columns of a head turn
+  Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
+};
+
+/// Each pair (a, b) of columns turned: `a cos - b sin, b cos + a sin`, by the angle of its token's
+/// position. Columns from r on stay as they are.
+///
+/// **Shapes**: x (..., T, H, d) -> the same, contiguous.
+/// **Errors**: fewer than three axes, a table that is wider than a head or of another dtype,
+/// positions that do not fit or lie outside the table.
+/// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
+Tensor rotary(const Tensor& x, const Rotation& rotation);
+
+/// Heads side by side among the columns of a linear layer's output: the first heads * width.
+struct RotaryColumns {
+  Rotation rotation = {};  // without a table nothing is turned
+  index_t heads = 0;
+  index_t width = 0;
+};
 
 }  // namespace tessera

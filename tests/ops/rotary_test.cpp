@@ -1,4 +1,4 @@
-#include "tensor/ops/rotary.h"
+#include "tensor/ops/positions.h"
 
 #include <gtest/gtest.h>
 

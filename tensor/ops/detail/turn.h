@@ -4,7 +4,7 @@
 
 #include "tensor/autograd/recording.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/rotary.h"
+#include "tensor/ops/positions.h"
 
 namespace tessera::detail {
 
