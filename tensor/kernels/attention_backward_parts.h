@@ -142,6 +142,7 @@ template <class T>
 inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& scratch) {
   const index_t width = block.args.v_width;
   const index_t stride = block.args.out.token;
+  const T* const first = block.out();
   for (index_t i = 0; i < block.padded(); i += kLanes<T>) {
     const T* const d_out =
         scratch.d_out_columns + i / kPanel<T> * kPanel<T> * width + i % kPanel<T>;
@@ -150,7 +151,7 @@ inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& sc
       const index_t columns = at_most(width - p, kLanes<T>);
       Vec<T> out[kLanes<T>];
       for (index_t r = 0; r < kLanes<T>; ++r) {
-        const T* const row = block.out() + (i + r) * stride + p;
+        const T* const row = first + (i + r) * stride + p;
         out[r] = i + r < block.count ? load_some(row, columns) : Vec<T>{};
       }
       transpose<T>(out);
