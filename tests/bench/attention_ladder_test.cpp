@@ -2,17 +2,11 @@
 // fill no tile; from step 5 on with the very bits of the library.
 #include "bench/attention_ladder.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <utility>
-#include <vector>
-
 #include "tensor/ops/attention.h"
 #include "tensor/random.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,12 +1,7 @@
 // tessera_bench, run as its users run it.
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-#include <vector>
-
 #include "tensor/io/json.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -16,8 +11,14 @@ class BenchProgram : public Programs {
   Outcome bench(const std::string& arguments) const {
     return run("tessera_bench", "--threads 2 --seconds 0.001 " + arguments);
   }
+  std::string measured(const std::string& arguments) const {
+    return output_of("tessera_bench", "--threads 2 --seconds 0.001 " + arguments);
+  }
   ::testing::AssertionResult refuses(const std::string& arguments, const std::string& words) const {
     return fails("tessera_bench", "--seconds 0.001 " + arguments, words);
+  }
+  void expect_refused(const std::vector<std::pair<std::string, std::string>>& cases) const {
+    for (const auto& [arguments, words] : cases) EXPECT_TRUE(refuses(arguments, words));
   }
 };
 
@@ -59,8 +60,7 @@ cross_entropy/rows:5/classes:11
 
 TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
   write("cases.txt", kSmallCases);
-  const Outcome outcome = bench("--cases cases.txt --no-peaks --json out.json");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors << outcome.output;
+  measured("--cases cases.txt --no-peaks --json out.json");
   const Json json = read_json(path("out.json"));
   std::set<std::string> kinds;
   for (const Json& one : json.at("cases").items()) {
@@ -85,10 +85,9 @@ TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
 }
 
 TEST_F(BenchProgram, CountsTheWorkThatMasksLeave) {
-  const Outcome outcome = bench(
+  measured(
       "attention/H:2/T:10/d:4 attention/H:2/T:10/d:4/causal:1 attention/H:2/T:10/d:4/window:1 "
       "attention/H:2/T:10/d:4/length:7 matmul/M:2/N:3/K:5/B:7 --no-peaks --json out.json");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
   const std::vector<double> pairs = {100, 55, 28, 70};
   const Json cases = read_json(path("out.json")).at("cases");
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -100,9 +99,7 @@ TEST_F(BenchProgram, CountsTheWorkThatMasksLeave) {
 }
 
 TEST_F(BenchProgram, SeesTheMemoryThatACallTakes) {
-  const Outcome outcome =
-      bench("attention/T:1024/d:8 attention_unfused/T:1024/d:8 --no-peaks --json out.json");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  measured("attention/T:1024/d:8 attention_unfused/T:1024/d:8 --no-peaks --json out.json");
   const Json cases = read_json(path("out.json")).at("cases");
   constexpr index_t kScores = 4 * 1024 * 1024;
   EXPECT_LT(cases.item(0).integer("memory_bytes"), kScores / 4);
@@ -122,8 +119,7 @@ TEST_F(BenchProgram, SlowsACaseDownOnPurpose) {
 }
 
 TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
-  const Outcome outcome = bench("--filter '^matmul/M:64/N:64/K:64$' --json out.json");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  measured("--filter '^matmul/M:64/N:64/K:64$' --json out.json");
   const Json json = read_json(path("out.json"));
   ASSERT_EQ(json.at("cases").size(), 1);
   const Json one = json.at("cases").item(0);
@@ -149,11 +145,10 @@ TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
 }
 
 TEST_F(BenchProgram, SpeaksGoogleBenchmarksFlagsWithoutItsSuffixes) {
-  const Outcome outcome = bench(
+  const std::string output = measured(
       "--no-peaks --benchmark_filter='^(softmax/rows:1536/cols:128)(/.*)?$' "
       "--benchmark_format=json --benchmark_min_time=0.001");
-  ASSERT_EQ(outcome.status, 0) << outcome.errors;
-  const Json rows = parse_json(outcome.output, "output").at("benchmarks");
+  const Json rows = parse_json(output, "output").at("benchmarks");
   ASSERT_EQ(rows.size(), 1);
   EXPECT_EQ(rows.item(0).text("name"), "softmax/rows:1536/cols:128");
   EXPECT_EQ(rows.item(0).text("run_type"), "iteration");
@@ -166,7 +161,7 @@ TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
       "matmul/M:8/N:8/K:8 attention_unfused/T:10000000/d:1 softmax/rows:3/cols:7 "
       "matmul/M:8/N:8/K:8 --no-peaks --json out.json");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.errors.find("1 case(s) failed"), std::string::npos) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "1 case(s) failed"));
   const Json cases = read_json(path("out.json")).at("cases");
   ASSERT_EQ(cases.size(), 3) << "a name twice is one case";
   EXPECT_GT(cases.item(0).number("best_s"), 0);
@@ -177,44 +172,44 @@ TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
 
 TEST_F(BenchProgram, ListsNamesThatItTakes) {
   const Outcome outcome = bench("--list --filter '^softmax/'");
-  EXPECT_NE(outcome.output.find("# matmul/M:/N:/K:[/B:][/dtype:float64]\n"), std::string::npos);
+  EXPECT_TRUE(contains(outcome.output, "# matmul/M:/N:/K:[/B:][/dtype:float64]\n"));
   EXPECT_TRUE(outcome.output.ends_with(
       "\nsoftmax/rows:1536/cols:128\nsoftmax/rows:49152/cols:128\nsoftmax/rows:49152/cols:512\n"))
       << outcome.output;
   const Outcome help = bench("--help");
   for (const char* word : {"OMP_NUM_THREADS", "TESSERA_ISA", "of peak", "--cases", "Examples:"}) {
-    EXPECT_NE(help.output.find(word), std::string::npos) << word;
+    EXPECT_TRUE(contains(help.output, word)) << word;
   }
 }
 
 TEST_F(BenchProgram, WhatItRefuses) {
-  EXPECT_TRUE(refuses("--filter '^matmul/M:65/N:64/K:64$'",
-                      "must match a benchmark, got '^matmul/M:65/N:64/K:64$'; see --list"));
-  EXPECT_TRUE(refuses("--benchmark_filter=nothing", "must match a benchmark, got 'nothing'"));
-  EXPECT_TRUE(refuses("--filter 'mat('", "--filter: must be a regular expression, got 'mat('"));
-  EXPECT_TRUE(refuses("matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; see --list"));
-  EXPECT_TRUE(refuses("matmul_ladder/step:99", "'matmul_ladder/step:99'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"));
-  EXPECT_TRUE(
-      refuses("matmul/M:1/N:1/K:0", "K must be a whole number from 1 to 2147483648, got '0'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1x", "got '1x'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/K:2", "K must be given only once"));
-  EXPECT_TRUE(
-      refuses("matmul/M:1/N:1/K:1/k:2", "keys of matmul must be B, M, N, K, dtype, got 'k'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N", "parts after / must be key:value, got 'N'"));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1/dtype:half", "dtype must be one of float32, float64"));
-  EXPECT_TRUE(refuses("gated/M:1/K:1/N:2", "needs either gelu:1 or silu:1"));
-  EXPECT_TRUE(refuses("encoder/L:1/D:10/H:3/F:8/T:2", "H must divide D = 10, got 3"));
-  EXPECT_TRUE(refuses("attention/T:4/d:4/dropout:1", "must be at least 0 and below 1, got '1'"));
+  expect_refused({
+      {"--filter '^matmul/M:65/N:64/K:64$'",
+       "must match a benchmark, got '^matmul/M:65/N:64/K:64$'; see --list"},
+      {"--benchmark_filter=nothing", "must match a benchmark, got 'nothing'"},
+      {"--filter 'mat('", "--filter: must be a regular expression, got 'mat('"},
+      {"matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; see --list"},
+      {"matmul_ladder/step:99", "'matmul_ladder/step:99'"},
+      {"matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"},
+      {"matmul/M:1/N:1/K:0", "K must be a whole number from 1 to 2147483648, got '0'"},
+      {"matmul/M:1/N:1/K:1x", "got '1x'"},
+      {"matmul/M:1/N:1/K:1/K:2", "K must be given only once"},
+      {"matmul/M:1/N:1/K:1/k:2", "keys of matmul must be B, M, N, K, dtype, got 'k'"},
+      {"matmul/M:1/N", "parts after / must be key:value, got 'N'"},
+      {"matmul/M:1/N:1/K:1/dtype:half", "dtype must be one of float32, float64"},
+      {"gated/M:1/K:1/N:2", "needs either gelu:1 or silu:1"},
+      {"encoder/L:1/D:10/H:3/F:8/T:2", "H must divide D = 10, got 3"},
+      {"attention/T:4/d:4/dropout:1", "must be at least 0 and below 1, got '1'"},
+  });
   write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
-  EXPECT_TRUE(refuses("--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M must be"));
-  EXPECT_TRUE(refuses("matmul/M:2147483648/N:2147483648/K:2147483648",
-                      "of this machine, got 5.53402e+10 GB"));
-  EXPECT_TRUE(refuses("modern/L:2147483648/D:2147483648/H:1/F:2147483648/B:2147483648/T:2147483648",
-                      "memory must be at most "));
-  EXPECT_TRUE(
-      refuses("attention/B:2147483648/H:2147483648/T:9/d:2147483648", "memory must be at most "));
-  EXPECT_TRUE(refuses("matmul/M:-1/N:1/K:1", "got '-1'"));
+  expect_refused({
+      {"--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M must be"},
+      {"matmul/M:2147483648/N:2147483648/K:2147483648", "of this machine, got 5.53402e+10 GB"},
+      {"modern/L:2147483648/D:2147483648/H:1/F:2147483648/B:2147483648/T:2147483648",
+       "memory must be at most "},
+      {"attention/B:2147483648/H:2147483648/T:9/d:2147483648", "memory must be at most "},
+      {"matmul/M:-1/N:1/K:1", "got '-1'"},
+  });
   for (const char* time : {"x", "-1", "inf", "1e9", "5x"}) {
     EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
                         std::string("must be from 0.001 to 600 seconds, got '") + time + "'"));

@@ -1,11 +1,9 @@
 // The programs, run as their users run them: exit codes, files, errors.
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <string>
 
 #include "bench/results/results.h"
 #include "tests/programs/programs.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
@@ -21,10 +19,12 @@ class BenchPrograms : public Programs {
 };
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
-  EXPECT_TRUE(fails("tessera_bench_compare", "true --filter x", "needs two commands, got 1"));
-  EXPECT_TRUE(fails("tessera_bench_compare", "true true", "needs --cases or --filter"));
-  EXPECT_TRUE(
-      fails("tessera_bench_compare", "false false --filter x", "false: must end with 0, got 1"));
+  expect_fails("tessera_bench_compare",
+               {
+                   {"true --filter x", "needs two commands, got 1"},
+                   {"true true", "needs --cases or --filter"},
+                   {"false false --filter x", "false: must end with 0, got 1"},
+               });
 }
 
 /// A stand-in for tessera_bench: its times come from a script. The new one is slower.
@@ -43,7 +43,7 @@ TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
   const std::string options = " --filter . --rounds 9";
   const Outcome slower = run("tessera_bench_compare", before + " " + after + options);
   EXPECT_EQ(slower.status, 1) << slower.errors;
-  EXPECT_NE(slower.output.find("1 slower"), std::string::npos) << slower.output;
+  EXPECT_TRUE(contains(slower.output, "1 slower"));
   EXPECT_TRUE(contents(folder_ / "order.txt").starts_with("old\nnew\nnew\nold\nold\nnew\n"));
   EXPECT_EQ(run("tessera_bench_compare", before + " " + before + options).status, 0);
   EXPECT_EQ(run("tessera_bench_compare", after + " " + before + options).status, 0);
@@ -53,16 +53,14 @@ TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
 
 /// A real run, short, as far as the tables.
 TEST_F(BenchPrograms, AReportIsMadeOfARun) {
-  const Outcome bench = run("tessera_bench",
-                            "--threads 1 --seconds 0.001 --json run.json 'matmul/M:16/N:16/K:16' "
-                            "'softmax/rows:4/cols:8'");
-  ASSERT_EQ(bench.status, 0) << bench.errors;
+  output_of("tessera_bench",
+            "--threads 1 --seconds 0.001 --json run.json 'matmul/M:16/N:16/K:16' "
+            "'softmax/rows:4/cols:8'");
   write("README.md", "<!-- table: machine -->\n<!-- end of table -->\n");
-  const Outcome report =
-      run("tessera_bench_report", "run.json --json r.json --roofline-svg r.svg --readme README.md");
-  EXPECT_EQ(report.status, 0) << report.errors;
-  EXPECT_NE(contents(folder_ / "r.json").find("softmax/rows:4/cols:8"), std::string::npos);
-  EXPECT_NE(contents(folder_ / "README.md").find("| cpu |"), std::string::npos);
+  output_of("tessera_bench_report",
+            "run.json --json r.json --roofline-svg r.svg --readme README.md");
+  EXPECT_TRUE(contains(contents(folder_ / "r.json"), "softmax/rows:4/cols:8"));
+  EXPECT_TRUE(contains(contents(folder_ / "README.md"), "| cpu |"));
   EXPECT_TRUE(fails("tessera_bench_report", "README.md --roofline-svg x.svg", "README.md"));
   EXPECT_FALSE(fs::exists(folder_ / "x.svg"));
 }
@@ -96,8 +94,7 @@ TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
     EXPECT_LE(theirs.cases[1].best_s, theirs.cases[1].median_s);
     EXPECT_GE(theirs.cases[1].samples_s.size(), 5U);
     EXPECT_EQ(status("matmul/M:8/N:8/K:8"), 2);
-    EXPECT_NE(contents(folder_ / "err.txt").find("no case 'matmul/M:8/N:8/K:8'"),
-              std::string::npos);
+    EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "no case 'matmul/M:8/N:8/K:8'"));
   }
   if (found == 0) GTEST_SKIP() << "neither onnxruntime-node nor torch is there";
 }

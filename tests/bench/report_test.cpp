@@ -1,14 +1,12 @@
 // The picture and the tables made of results.
 #include "bench/report/report.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 
 #include "tensor/error.h"
+#include "tests/support/test.h"
 
 namespace tessera::results {
 namespace {

@@ -5,16 +5,11 @@
 // bench/README.md says what runs of real programs found.
 #include "bench/results/comparison.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
 #include <ostream>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "tensor/error.h"
+#include "tests/support/test.h"
 
 namespace tessera::results {
 namespace {
@@ -127,7 +122,7 @@ TEST(CompareRoundsTest, ChangedCasesComeFirst) {
   EXPECT_TRUE(c.slower());
   const std::string text = table(c);
   EXPECT_LT(text.find("case:1"), text.find("case:0")) << "the slower one comes first\n" << text;
-  EXPECT_NE(text.find("1 slower, 1 faster, 1 the same"), std::string::npos) << text;
+  EXPECT_TRUE(test::contains(text, "1 slower, 1 faster, 1 the same"));
 }
 
 TEST(CompareRoundsTest, NamesOnOneSideAreTold) {

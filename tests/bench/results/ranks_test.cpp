@@ -1,10 +1,8 @@
 #include "bench/results/ranks.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <random>
-#include <vector>
+
+#include "tests/support/test.h"
 
 namespace tessera::results {
 namespace {
