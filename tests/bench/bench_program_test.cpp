@@ -115,7 +115,10 @@ TEST_F(BenchProgram, SlowsACaseDownOnPurpose) {
     EXPECT_EQ(json.at("bandwidth").size(), 0) << "--no-peaks";
     return json.at("cases").item(0).number("best_s");
   };
-  EXPECT_GT(best(" --slow 9"), 5 * best(""));
+  const double slow = best(" --slow 9");
+  double fast = best("");  // other programs may disturb a run
+  for (int again = 0; again < 5 && slow <= 5 * fast; ++again) fast = std::min(fast, best(""));
+  EXPECT_GT(slow, 5 * fast);
 }
 
 TEST_F(BenchProgram, MeasuresThePeaksBesideACaseAndTheMachine) {
