@@ -1,5 +1,8 @@
 #include "tensor/ops/weight.h"
 
+#include <array>
+#include <mutex>
+
 #include "tensor/error.h"
 #include "tensor/ops/detail/panels.h"
 
@@ -13,6 +16,12 @@ namespace {
 bool are_same_elements(const Tensor& a, const Tensor& b) {
   return a.storage() == b.storage() && a.offset() == b.offset() && a.shape() == b.shape() &&
          a.strides() == b.strides();
+}
+
+/// One of a few mutexes, by the weight's address. No thread holds two.
+std::mutex& packing_mutex(const void* weight) {
+  static std::array<std::mutex, 64> mutexes;
+  return mutexes[reinterpret_cast<std::uintptr_t>(weight) / alignof(Weight) % mutexes.size()];
 }
 
 }  // namespace
@@ -145,16 +154,22 @@ Weight Weight::thawed() const {
 
 std::shared_ptr<const Panels> Weight::panels() const {
   if (is_frozen() && frozen_->is_current()) return frozen_;
-  std::shared_ptr<const Kept> kept = kept_.load();
   const WeightFormat wanted = is_frozen() ? frozen_->format() : format();
-  if (!kept || !kept->is_of(elements_) || !kept->panels->is_current() ||
-      kept->panels->format() != wanted) {
-    kept.reset();
-    kept_.store(nullptr);  // gives the old panels' memory back first
-    const Tensor values = is_frozen() ? frozen_->values(0, size(0)) : elements_;
-    kept = std::make_shared<const Kept>(elements_, detail::make_panels(values, order_, wanted));
-    kept_.store(kept);
-  }
+  const auto current = [&]() -> std::shared_ptr<const Panels> {
+    const std::shared_ptr<const Kept> kept = kept_.load();
+    const bool fits = kept && kept->is_of(elements_) && kept->panels->is_current() &&
+                      kept->panels->format() == wanted;
+    return fits ? kept->panels : nullptr;
+  };
+  if (std::shared_ptr<const Panels> panels = current()) return panels;
+  // One thread packs, and those that ask meanwhile wait: or else each would hold a copy of its own.
+  const std::lock_guard lock(packing_mutex(this));
+  if (std::shared_ptr<const Panels> panels = current()) return panels;
+  kept_.store(nullptr);  // gives the old panels' memory back first
+  const Tensor values = is_frozen() ? frozen_->values(0, size(0)) : elements_;
+  const auto kept =
+      std::make_shared<const Kept>(elements_, detail::make_panels(values, order_, wanted));
+  kept_.store(kept);
   return kept->panels;
 }
 

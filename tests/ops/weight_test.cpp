@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -201,6 +203,23 @@ TEST(Weight, SeveralThreadsMayAskAtOnce) {
   for (Tensor& out : got) threads.emplace_back([&] { out = layer(x); });
   for (std::thread& thread : threads) thread.join();
   for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+}
+
+TEST(Weight, SeveralThreadsThatAskAtOnceShareOnePacking) {
+  for (int round = 0; round < 10; ++round) {
+    const Weight weight = random_tensor({700, 500}, kFloat32, 4);
+    std::vector<std::shared_ptr<const detail::Panels>> got(8);
+    std::atomic<int> waiting = 8;
+    std::vector<std::thread> threads;
+    for (auto& panels : got) {
+      threads.emplace_back([&] {
+        for (--waiting; waiting > 0;) std::this_thread::yield();
+        panels = WeightView(weight).factor(detail::PanelOrder::kPlain).panels;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& panels : got) EXPECT_EQ(panels, got.front());
+  }
 }
 
 TEST_P(WeightTest, AnEpilogueGivesTheBitsOfTheSeparateOps) {
