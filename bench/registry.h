@@ -28,10 +28,10 @@ struct Work {
 
 /// Benchmarks that differ only in their parameters.
 struct Kind {
-  std::string name;                     // the first part of their names
+  std::string name;                     // the first part of the cases' names
   std::string pattern = {};             // the parameters, those in [brackets] may be absent
   std::string what = {};                // in a line
-  std::vector<std::string> names = {};  // those that run unless others are asked for
+  std::vector<std::string> names = {};  // the cases that run by default
   std::function<Work(Parameters& parameters)> work;
   std::string by = "tessera";  // who does the work: the same name, another library
 };
@@ -39,7 +39,7 @@ struct Kind {
 /// Errors: std::invalid_argument: there is such a kind by the same library.
 void register_kind(Kind kind);
 
-/// Registers a kind whose cases are the steps 0 to `last`, all of one cost.
+/// Registers a kind whose cases are the steps 0 to `last`, all of the same cost.
 void register_ladder(const std::string& name, const std::string& what, const Cost& cost,
                      index_t last, const std::function<Case(index_t step)>& make);
 

@@ -15,7 +15,8 @@ struct Wanted {
 };
 
 /// The cases, each once by every library that has it.
-/// **Errors**: std::invalid_argument: a name that makes no case, nothing that matches; std::runtime_error with the line for names from the file.
+/// **Errors**: std::invalid_argument: a name that makes no case, nothing that matches;
+/// std::runtime_error with the line, for names from the file.
 std::vector<Selected> select_cases(const Wanted& wanted);
 
 /// The kinds with their parameters, then the names that match.

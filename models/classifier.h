@@ -24,13 +24,13 @@ namespace tessera::models {
 struct HeadOptions {
   std::optional<nn::Activation> activation = {};  // absent: tanh, as BERT's pooler
   bool bias = true;                               // of the affine layer
-  bool norm = false;                              // after it, of the last layer's kind
+  bool norm = false;                              // after the activation, of the last layer's kind
 };
 
 /// The part between an encoder and a classifier in pretrained models: `norm(activation(dense(x)))`.
 ///
 /// **Shapes**: (..., D) -> (..., D). Parameters are called dense.weight (D, D), dense.bias (D),
-/// norm.weight and norm.bias (D), as far as the options want them.
+/// norm.weight and norm.bias (D), if the options have them.
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler is one with tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
@@ -39,7 +39,7 @@ struct Head {
   std::optional<nn::Activation> activation;
   std::optional<nn::Norm> norm;
 
-  /// A head on the vectors of an encoder with these options.
+  /// A head for the vectors of an encoder with these options.
   Head(const HeadOptions& options, const EncoderOptions& encoder,
        const nn::Source& from = default_rng());
 

@@ -4,8 +4,8 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Those of scores are ops, in tensor/ops/loss.h; those of vectors say which should be near each
-// other, and which not:
+// Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move some nearer to each
+// other and others apart:
 //
 //   Tensor loss = nn::contrastive(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
@@ -36,7 +36,8 @@ struct TripletOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// How much less than `margin` farther from the anchor the negative is than the positive:
+/// The negative should be farther from the anchor than the positive by at least `margin`. The loss
+/// is what is missing:
 ///
 ///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
 ///     d(a, b) = |a - b + eps|
@@ -53,7 +54,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 
 struct ContrastiveOptions {
   double temperature = 0.07;
-  bool symmetric = false;  // the mean of this loss and that of the keys as queries
+  bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged
   bool normalize = true;   // vectors have length 1, so that products are cosines
   Reduction reduction = Reduction::kMean;
 };

@@ -18,8 +18,8 @@ struct RotaryOptions {
 
 /// The angles of rotary positions for heads of one width, to turn queries and keys with.
 ///
-/// It belongs to no layer: layers with equal options can share one. Copies share the table. As
-/// columns of a linear layer, queries and keys turn without another pass over memory:
+/// Layers with equal options can share one. Copies share the table. The linear layer that makes
+/// queries and keys can turn them without another pass over memory:
 ///
 ///     linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
@@ -38,7 +38,7 @@ struct Rotary {
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
   /// The same for the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
-  /// Heads that are already computed, turned.
+  /// Turns heads that are already computed.
   ///
   /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: another width, positions beyond
   /// max_tokens.

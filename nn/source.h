@@ -1,4 +1,4 @@
-// Where the parameters of a module come from, and what new ones start as.
+// The source of a module's parameters, and the initial values of new ones.
 //
 //   nn::Linear drawn(4, 8);                             // from the thread's random numbers
 //   nn::Linear also(4, 8, rng);                         // from a generator of yours
@@ -16,7 +16,8 @@
 
 namespace tessera::nn {
 
-/// What a new parameter starts as: a tensor of this shape, drawn from the generator if it is random.
+/// Makes the initial value of a parameter: a tensor of this shape, drawn from `rng` if it is
+/// random.
 using Start = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
 /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's start for the weight and bias of a linear layer
@@ -24,44 +25,46 @@ using Start = std::function<Tensor(const Shape& shape, Rng& rng)>;
 /// **Source**: torch.nn.Linear.reset_parameters.
 Start linear_uniform(index_t fan_in);
 
-/// U(-b, b) with b = sqrt(6 / (fan_in + fan_out)), for a weight of shape (fan_out, fan_in); a Start
-/// itself.
+/// U(-b, b) with b = sqrt(6 / (fan_in + fan_out)), for a weight of shape (fan_out, fan_in); this
+/// function is a Start itself.
 /// **Source**: Glorot and Bengio, 2010, eq. 16; torch.nn.init.xavier_uniform_.
 Tensor xavier_uniform(const Shape& shape, Rng& rng);
 
 /// N(0, std^2). **Errors**: a std that is negative or not finite.
 Start normal(double std);
 
-/// `value` everywhere, and nothing is drawn.
+/// `value` in every element; draws nothing.
 Start constant(double value);
 
-/// Gives a module its parameters. A constructor asks for each one by its name and shape, and says
-/// what a new one starts as:
+/// Gives a module its parameters. A constructor asks for each one by its name and shape, with the
+/// start of a new one:
 ///
 ///     weight = from("weight", {out, in}, linear_uniform(in));
 ///
-/// The request is the check of the shape. Names are those of `visit`: a part is given
-/// `from["out_proj"]`, which puts "out_proj." in front of the names that it asks for.
+/// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
+/// which puts "out_proj." in front of all names.
 ///
-/// Only a source of random numbers looks at the start. Others return the tensors that they have, not
-/// copies, so that a model which is read takes no memory for random numbers first. A module that
-/// takes no Source is loaded by load_state_dict.
+/// A source made of a generator calls the start. A source of existing tensors returns these, so
+/// that a model which is read draws no random numbers and takes no memory for them. A module whose
+/// constructor takes no Source is loaded by load_state_dict.
 /// **Source**: candle's VarBuilder.
 class Source {
  public:
-  /// Returns the parameter with this full name. **Errors**: as its writer likes; Source checks the
-  /// shape of what is returned.
+  /// Returns the parameter with this full name. **Errors**: its own. Source checks the dtype and
+  /// the shape of the result.
   using Find =
       std::function<Tensor(const std::string& name, const Shape& shape, const Start& start)>;
 
-  /// New parameters, drawn from `rng` in the order of the requests, while `rng` lives.
+  /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
   Source(Rng& rng);  // implicit: a generator is a source
-  /// The parameters of a state, which the module shares where they are contiguous and float32. Names
-  /// that nobody asks for are no error: load_state_dict refuses them. **Errors**: a missing name.
+  /// The parameters of a state. The module shares those that are contiguous and float32, and gets
+  /// copies of the others. Names that no module asks for are ignored; load_state_dict refuses them.
+  /// **Errors**: a missing name.
   explicit Source(StateDict state);
   explicit Source(Find find);
 
-  /// The parameter `name` of the module. **Errors**: as the source's; a different shape.
+  /// The parameter `name` of the module. **Errors**: those of the source; not a floating tensor; a
+  /// different shape.
   Tensor operator()(std::string_view name, const Shape& shape, const Start& start) const;
 
   /// The same source for the part with this name.
@@ -69,7 +72,7 @@ class Source {
 
  private:
   std::shared_ptr<const Find> find_;
-  std::string module_;  // the name of the module that asks, "encoder.layers.0"
+  std::string module_;  // in front of all names: "encoder.layers.0"
 };
 
 }  // namespace tessera::nn

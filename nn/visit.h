@@ -15,12 +15,13 @@
 
 namespace tessera::nn {
 
-/// A constant that a module names in `visit`, as a table of positions: no parameter, without a
-/// gradient and in no file, but in the dtype that `convert` gives the module: float32 at first,
-/// whatever the constant's dtype.
+/// A constant that a module names in `visit`, such as a table of positions. It is no parameter, has
+/// no gradient and is in no file. `convert` gives it the module's dtype, float32 at first, whatever
+/// the dtype of the constant.
 ///
-/// Each value is rounded from the constant as it was given, so that a way to another dtype and back
-/// loses nothing. A constant that is not floating keeps its dtype. Copies share the elements.
+/// Values are always rounded from the constant as it was given, so that converting to another dtype
+/// and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
+/// elements.
 /// **Source**: torch.nn.Module.register_buffer(persistent=False).
 class Buffer {
  public:
@@ -29,9 +30,9 @@ class Buffer {
     convert(dtype);
   }
 
-  /// In the module's dtype; undefined if nothing was given.
+  /// The constant in the module's dtype; undefined if none was given.
   const Tensor& value() const { return value_; }
-  /// As it was given.
+  /// The constant as it was given.
   const Tensor& exact() const { return exact_; }
 
   void convert(DType dtype) {

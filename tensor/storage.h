@@ -33,7 +33,7 @@ index_t machine_memory();
 /// Every writer bumps the version; code that caches something derived from the contents (packed
 /// weights) remembers the version it saw.
 ///
-/// A borrowed block is not the allocator's: its memory belongs to somebody else, such as a mapped file.
+/// The memory of a borrowed block is not the allocator's, but for example that of a mapped file.
 ///
 /// Handles may be copied and dropped on any thread. The contents are not initialised.
 class Storage {
@@ -76,7 +76,7 @@ struct MemoryStats {
   index_t cached = 0;
   index_t system_allocations = 0;  // requests that no free block could serve, since the start
   index_t peak = 0;                // the most that was ever in use at once
-  index_t borrowed = 0;            // in blocks whose memory is somebody else's; in no other number
+  index_t borrowed = 0;            // in borrowed blocks; not counted in the other numbers
 };
 
 MemoryStats memory_stats();

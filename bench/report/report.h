@@ -1,4 +1,4 @@
-// What is made of a run: its roofline as a picture, and its tables inside Markdown.
+// The report of a run: its roofline as a picture, and its tables in Markdown.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ std::string roofline_svg(const Results& results);
 ///     | ... |
 ///     <!-- end of table -->
 ///
-/// report.md.in has each table. One whose cases were not measured stays as it is.
-/// **Errors**: std::runtime_error that names file and line: a table that is not known, a marker
-/// without its other.
+/// report.md.in has every table. A table whose cases were not measured is left unchanged.
+/// **Errors**: std::runtime_error that names file and line: an unknown table, a marker without its
+/// counterpart.
 std::string with_tables(std::string_view markdown, const Results& results, const std::string& file);
 
 }  // namespace tessera::results

@@ -1,4 +1,4 @@
-// Programs that run a pretrained model on lines of text: their options, and what all of them do.
+// Programs that run a pretrained model on lines of text: their options and their common steps.
 //
 //   return command.run(argc, argv, [&] {
 //     examples::LineRun run(models::load_token_tagger, options);
@@ -75,7 +75,8 @@ inline models::TextName line_name(const std::string& file, index_t first = 0) {
   };
 }
 
-/// A model of a task and its lines. Errors come in the order of the constructor: model, --attention, lines.
+/// The model of a task, and the lines to run it on. The constructor loads the model, then checks
+/// --attention, then reads the lines, so their errors come in this order.
 template <class Model>
 struct LineRun {
   template <class Load>
@@ -93,8 +94,8 @@ struct LineRun {
   LineRun(const LineRun&) = delete;
   LineRun& operator=(const LineRun&) = delete;
 
-  /// Prints the results for this process's lines: calls print(out, result, i) for each, `i` its place
-  /// among all lines.
+  /// Prints the results for this process's lines: calls print(out, result, i) for each, where `i`
+  /// is the line's index among all lines.
   template <class Result, class Print>
   void print(const std::vector<Result>& results, const Print& print) {
     progress.clear();

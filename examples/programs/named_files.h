@@ -9,7 +9,7 @@
 
 namespace tessera::examples {
 
-/// What a program does with a file.
+/// How a program uses a file.
 enum class FileUse {
   kInput,       // a file, or a folder with the model files in it
   kReplaced,    // written as by write_file
@@ -18,8 +18,8 @@ enum class FileUse {
   kCheckpoint,  // read and written: no output may be that file
 };
 
-/// The files that each option names. Options are named before the command line is parsed, so this keeps
-/// functions of their values; a path is empty if its option is absent.
+/// The files that each option names. Options are added before the command line is parsed, so their
+/// paths are read later, by functions. A path is empty if its option is absent.
 class NamedFiles {
  public:
   using Paths = std::vector<std::filesystem::path>;
@@ -27,7 +27,7 @@ class NamedFiles {
   void add(std::string flag, FileUse use, std::function<Paths()> paths) {
     all_.push_back({std::move(flag), use, std::move(paths)});
   }
-  /// The file that `path` will name.
+  /// Adds the file that `path` will name after parsing.
   void add(std::string flag, FileUse use, const std::string& path) {
     add(std::move(flag), use, [&path] { return Paths{path}; });
   }

@@ -9,7 +9,7 @@
 
 namespace tessera::examples {
 
-/// The larger parameters of an encoder with the program's options, and of what is added to it.
+/// The larger parameters of an encoder with the program's options, and those that add() adds.
 class Plan {
  public:
   /// `vocabulary` is the option on which the size of the vocabulary depends, "--min-count 1"; empty if
@@ -21,8 +21,8 @@ class Plan {
     parameters_.push_back({std::move(name), shape, std::move(options)});
   }
 
-  /// Refuses what cannot be made or loaded, before memory is taken for it. What `is_trained` needs
-  /// gradients and moments too.
+  /// Refuses what cannot be made or loaded, before memory is taken for it. A model that
+  /// `is_trained` also needs gradients and moments.
   /// **Errors**: a run is resumed, and its checkpoint has other tensors than planned: a small file
   /// must not ask for much memory; a model that this machine has no memory for.
   void check(bool is_trained = true) const;

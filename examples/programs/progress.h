@@ -56,8 +56,8 @@ class Progress {
 };
 
 /// A line like "512/5452 lines  9 %  430 lines/s  0:11 left" on standard error, if that is a
-/// terminal; standard output is for results. It goes with the object, or before. Each of several
-/// processes counts its own share.
+/// terminal; standard output is for results. It disappears with the object, or by clear(). Each of
+/// several processes counts its own share.
 class CommandProgress {
  public:
   /// `what` is counted, "lines".

@@ -38,8 +38,8 @@ OwnShare<T> own_share(const std::vector<T>& all) {
   return own_share(std::span(all));
 }
 
-/// Prints what `print(out)` writes of this process's share: a single process at once, of several rank 0
-/// the shares of all in their order. All call it, at the end.
+/// Prints what `print(out)` writes for this process's share. A single process prints at once; if
+/// there are several, rank 0 prints the shares of all in their order. All must call it, at the end.
 template <class Print>
 void print_share(const Print& print) {
   if (processes().size() == 1) return print(std::cout);

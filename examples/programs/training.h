@@ -77,8 +77,8 @@ struct TrainingTask {
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
 
-/// Losses as text: their mean and the share of right answers, or, without answers that are right or
-/// wrong, the error as a standard deviation.
+/// Losses as text: their mean and the accuracy, or, without `has_accuracy`, the error as a standard
+/// deviation.
 std::string said(const nn::LossTotals& totals, bool has_accuracy = true);
 
 /// Training by AdamW, under a learning rate that rises and falls by straight lines.
@@ -158,7 +158,7 @@ class Training {
   std::optional<pages::LoggedStep> pending_;  // its evaluation comes
 };
 
-/// A number that changes with every element of the examples, for TrainingTask.
+/// A number that depends on every element of the examples, for TrainingTask.
 std::uint64_t digest_of(std::span<const text::Example> examples);
 
 }  // namespace tessera::examples

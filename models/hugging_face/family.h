@@ -62,8 +62,7 @@ struct Family {
   std::span<const WeightName> head_names;
 
   /// The encoder that a config describes.
-  /// **Errors**: std::runtime_error with the file's name, the key, what is wanted and what is
-  /// there.
+  /// **Errors**: std::runtime_error with the file's name, the key, the rule and the value.
   TokenEncoderOptions (*options)(const Json& config);
 
   FamilyHeads heads = {};

@@ -39,7 +39,7 @@ std::string renamed(const std::string& name, const std::vector<Rename>& renames)
 /// config and the list of tensors; their elements are read when they are asked for.
 ///
 /// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
-/// what was wanted and what is there.
+/// the rule and the value.
 class ModelFolder {
  public:
   /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range; adapters
@@ -64,12 +64,12 @@ class ModelFolder {
   std::string place(const std::string& name) const;
   /// Every parameter that the files have, by our names, those of heads too.
   nn::StateDict weights() const;
-  /// The files' tensors as parameters of models, by our names after `renames`. The folder has to live
-  /// while a model is made; the model shares the tensors, of which large ones are mapped, not read.
-  /// Rows of several tensors, such as q, k and v, are copied to be one. **Errors**: as weight.
+  /// A source of the files' tensors, by our names after `renames`. The folder must live until the
+  /// model is made. The model shares the tensors; large ones are mapped, not read. Tensors that
+  /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
   nn::Source source(const std::vector<Rename>& renames = {}) const;
-  /// Throws if the files have a layer, or a part of a layer, that a model with these parameters, by
-  /// our names after `renames`, leaves out: without it every number is different.
+  /// Throws if the files have a layer, or a part of one, that `model` lacks: without it every
+  /// output would be different. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
   /// What our parameter `name` can be made of in files of the family, whether it is there or not;
   /// the likeliest first, by which it is saved. Empty: no model of the family has it.
@@ -86,8 +86,8 @@ class ModelFolder {
   index_t group_size_ = 1;
 };
 
-/// A model with the folder's parameters, in evaluation mode. BERT's head for next sentences makes a
-/// classifier too:
+/// A model with the folder's parameters, in evaluation mode. BERT's next-sentence head can be
+/// loaded as a classifier:
 ///
 ///     load_model<SequenceClassifier>(options, folder, {{"classifier", "cls.seq_relationship"}});
 ///

@@ -30,9 +30,10 @@ inline const std::vector<Rename> kAnswerRenames = {{"classifier", "qa_outputs"}}
 /// one at least, all different, in UTF-8.
 void check_new_labels(const char* op, const std::vector<std::string>& labels);
 
-/// The parameters of a model with a new head: the folder's, where they are the encoder's or those of
-/// a dense layer that the folder has too; else N(0, initializer_range^2), a bias 0 and a norm's
-/// weight 1, as in transformers. Both have to live while the model is made.
+/// The parameters of a model with a new head. Those of the encoder, and of a dense layer if the
+/// folder has one, come from the folder. The others are new, as in transformers:
+/// N(0, initializer_range^2), biases 0, a norm's weight 1. `folder` and `rng` must live until the
+/// model is made.
 nn::Source new_head_source(const ModelFolder& folder, Rng& rng);
 
 /// A model with the folder's encoder and a new classifier, to be trained: in training mode.

@@ -21,16 +21,16 @@
 
 namespace tessera::models {
 
-/// What the JSON files of a folder say besides its modules.
+/// The settings in the JSON files of a folder, except its modules.
 struct SentenceSettings {
-  bool lower_case = false;  // before the tokenizer
+  bool lower_case = false;                          // before the tokenizer
   std::map<std::string, std::string> prompts = {};  // texts to put in front, by their names
-  std::optional<std::string> default_prompt = {};   // the name of the one that is used unasked
+  std::optional<std::string> default_prompt = {};   // the prompt's name if a call gives none
   Similarity similarity = Similarity::kCosine;
 };
 
 /// A text as a tokenizer of sentences reads it: without the white space at its ends, as by Python's
-/// str.strip(), and in lower case if wanted. A text that is not UTF-8 stays as it is.
+/// str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned unchanged.
 std::string cleaned(std::string_view text, bool lower_case);
 
 struct SentenceOptions {
@@ -48,7 +48,7 @@ struct SentenceOptions {
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
   TextReader reader;
-  std::variant<TokenEncoder, nn::Embedding> words;  // only an embedding: "static" embeddings
+  std::variant<TokenEncoder, nn::Embedding> words;  // an nn::Embedding: "static" embeddings
   SentencePooling pooling;
   std::vector<SentenceModule> modules;
   SentenceSettings settings;
@@ -82,15 +82,13 @@ struct SentenceEncoder {
   }
 };
 
-/// nn::freeze of all that sentences are computed with, for inference only: weights are packed one by
-/// one, each is held once, and the file's are given up; tables of embeddings stay mapped. With kExact
-/// no bit of any result changes.
+/// nn::freeze of everything that `encode` computes with, for inference only, as freeze in task.h.
 void freeze(SentenceEncoder& encoder, WeightFormat format = WeightFormat::kExact);
 
-/// Reads a folder: one with modules.json, or an encoder's alone, whose tokens' mean is taken. A
-/// `pooling` given stands in the place of the folder's.
-/// **Errors**: std::runtime_error that names the file, the key or tensor, what is wanted and what
-/// is there; a module that is not known; a pooling for static embeddings.
+/// Reads a folder with modules.json, or the folder of an encoder only, which gets mean pooling.
+/// `pooling`, if given, replaces the folder's.
+/// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value; a
+/// module that is not known; a pooling for static embeddings.
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
                                       const std::optional<Pooling>& pooling = {});
 

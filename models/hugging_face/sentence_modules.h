@@ -1,5 +1,5 @@
-// The modules between a sentence's tokens and its embedding: a pooling, then maps of vectors. And how
-// alike embeddings are.
+// The modules between a sentence's tokens and its embedding: a pooling, then maps of vectors; and
+// the similarity of embeddings.
 #pragma once
 
 #include <variant>
@@ -12,7 +12,7 @@
 
 namespace tessera::models {
 
-/// One vector a sentence: that of each mode, one after the other.
+/// One vector per sentence: the vectors of the modes, one after the other.
 ///
 /// **Shapes**: x (B, T, D) -> (B, modes D). Without `include_prompt` the first `prompt` tokens of
 /// each row do not count, though positions count from the row's begin; a row that has no others
@@ -40,7 +40,7 @@ struct Dense {
 
 using SentenceModule = std::variant<Normalize, Dense, nn::LayerNorm>;
 
-/// How alike two embeddings are: larger is more alike.
+/// The similarity of two embeddings: larger is more similar.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
 /// **Shapes**: a (N, D), b (M, D) -> (N, M): the cosine of the angle, the dot product, or minus the

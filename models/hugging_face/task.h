@@ -1,4 +1,4 @@
-// Texts as models of this folder read them: tokens, in batches of equal lengths, on all threads.
+// How pretrained models read texts: as tokens, in batches of similar lengths, on all threads.
 //
 //   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
 //   reader.each_row(encodings, options,
@@ -19,7 +19,7 @@
 
 namespace tessera::models {
 
-/// How a call goes about its texts.
+/// The options of a call on texts.
 struct TaskOptions {
   index_t max_length = 0;       // in tokens: longer texts are cut; 0: the most that the model reads
   index_t batch_size = 32;      // of texts computed together, at most; changes no bit
@@ -35,28 +35,29 @@ void require_max_length(const char* op, index_t max_length, index_t most);
 struct TextReader {
   std::shared_ptr<const text::Tokenizer> tokenizer = {};
   index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
-  bool feeds_types = true;  // token types; they are left out where all are 0
+  bool feeds_types = true;  // token types are passed to the model, unless all are 0
   bool adds_special = true;
-  std::filesystem::path folder = {};  // of the model; empty: it comes from none
+  std::filesystem::path folder = {};  // of the model; empty: it was not loaded from a folder
 
   /// How texts are encoded for a call. **Errors**: a max_length below 0, or above the model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
-  /// Calls `body(tokens, chosen)` for batches that have each encoding once: the longest first, rows
-  /// of equal lengths together, so that little is padding. `chosen` are the encodings' numbers.
+  /// Cuts the encodings into batches, the longest first and similar lengths together, so that
+  /// little is padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the indices
+  /// of its encodings.
   ///
-  /// Several threads call `body` at once, each with a batch of its own, and inside it every op
-  /// stays in its thread and no tape records. So `body` writes only to what belongs to its chosen
-  /// encodings. Which batch an encoding is in changes no bit of what a model gives it.
+  /// Several threads call `body` at once, each with a batch of its own. Inside `body` every op runs
+  /// in the calling thread, and no tape records. So `body` must write only to results of its chosen
+  /// encodings. The batch of an encoding changes no bit of the model's output.
   ///
-  /// **Errors**: batch_size below 1; an encoding without a token; what `body` throws, for the first
-  /// batch of those for which it does; if that is NotFinite, as with_finite_outputs.
+  /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
+  /// for which `body` throws, NotFinite as with_finite_outputs does.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
 
-  /// Calls `use` with the number and the output of each encoding: its row of `model(tokens)`,
-  /// flat. **Errors**: as for_each_batch; NotFinite: an output that is not finite.
+  /// Calls `use(text, row)` for each encoding: its index, and its row of `model(tokens)`,
+  /// flattened. **Errors**: as for_each_batch; NotFinite: an output that is not finite.
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
@@ -79,8 +80,8 @@ concept TaskModel = requires(Task& task) {
 };
 
 /// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller,
-/// for inference only: weights are packed one by one, each is held once, and the file's are given up;
-/// tables of embeddings stay mapped. With kExact no bit of any result changes.
+/// for inference only. Weights are packed one by one, each is held once, and the file's pages are
+/// released; tables of embeddings stay mapped. With kExact no bit of any result changes.
 template <TaskModel Task>
 void freeze(Task& task, WeightFormat format = WeightFormat::kExact) {
   nn::freeze(task.model, format);

@@ -24,7 +24,7 @@ struct ClassScore {
   double score;
 };
 
-/// A text's number among those given, and its score.
+/// The index of a text among those given, and its score.
 struct RankedText {
   index_t text;
   double score;
@@ -32,14 +32,14 @@ struct RankedText {
 
 /// A sequence classifier with its tokenizer and the names of its classes.
 ///
-/// One that reads a query and a text as a pair, and whose score is how well the text answers the
-/// query, is a cross-encoder.
+/// A cross-encoder is one that reads a query and a text as a pair. Its score says how well the text
+/// answers the query.
 struct TextClassifier {
   TextReader reader;
   SequenceClassifier model;
   std::vector<std::string> labels;
   Scoring scoring;                // of the output: softmax, sigmoid or none
-  bool is_cross_encoder = false;  // folders have the scoring as sentence-transformers writes it
+  bool is_cross_encoder = false;  // folders store the scoring as sentence-transformers does
 
   /// All classes of each text, that of the highest score first; of equal ones the one of the lower
   /// number. A text has the same bits by itself and among others.
@@ -60,16 +60,16 @@ struct TextClassifier {
   /// with several labels.
   Tensor scores(const std::string& query, std::span<const std::string> texts,
                 const TaskOptions& options = {}) const;
-  /// best_first of the texts' scores with the query. **Errors**: as scores.
+  /// The texts, ordered by their scores with the query, the best first. **Errors**: as scores.
   std::vector<RankedText> rank(const std::string& query, std::span<const std::string> texts,
                                const TaskOptions& options = {}) const;
 };
 
-/// The texts of these scores, the best first; of equal ones the earlier.
+/// Orders texts by their scores, the best first; texts with equal scores keep their order.
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
-/// what was wanted and what was found.
+/// the rule and the value.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, to be trained, in training mode.

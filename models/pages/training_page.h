@@ -1,4 +1,4 @@
-// The report of a training run, finished or not, and several runs, compared.
+// Two pages: the report of a training run, finished or not, and a comparison of several runs.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@
 
 namespace tessera::pages {
 
-/// How often a model said which class of examples of which class.
+/// A confusion matrix.
 struct ClassCounts {
   std::string title;
   std::vector<std::string> labels;
   std::vector<std::vector<index_t>> counts;  // [label][answer]
 };
 
-/// Names and values, each as it stands on the page.
+/// Names and values, as the page shows them.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 struct TrainingReport {
@@ -47,10 +47,11 @@ struct NamedRun {
   std::vector<LoggedStep> steps = {};
 };
 
-/// A row of texts for each run, under a row of names: steps, losses, accuracy, speed and time.
+/// A table of texts: a row of column names, then a row for each run with its steps, losses,
+/// accuracy, speed and time.
 std::vector<std::vector<std::string>> comparison_rows(std::span<const NamedRun> runs);
 
-/// That table and the runs' curves, a chart for each quantity.
+/// A page with comparison_rows and the runs' curves, a chart for each quantity.
 Page comparison_page(std::span<const NamedRun> runs);
 
 }  // namespace tessera::pages

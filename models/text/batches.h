@@ -42,9 +42,9 @@ struct Batch {
                   // undefined
 };
 
-/// The chosen examples, with the token `pad` after those that are shorter than the longest: the
-/// vocabulary's special().pad. **Errors**: none chosen, no such example;
-/// labels of different kinds; not as many types or labels as tokens.
+/// The chosen examples as tensors. The token `pad`, the vocabulary's special().pad, follows those
+/// that are shorter than the longest. **Errors**: none chosen, no such example; labels of different
+/// kinds; not as many types or labels as tokens.
 Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
                  index_t pad = 0);
 

@@ -1,8 +1,8 @@
 // Text with labels, from files, and labels as numbers.
 //
-//   DESC<tab>How did serfdom develop ?         read_labelled_lines: a label a text
-//   yes<tab>A man sleeps.<tab>Someone rests.   read_labelled_pairs: a label a pair of texts
-//   Ada<tab>B-PER                              read_tagged_tokens: a tag a token, an empty line
+//   DESC<tab>How did serfdom develop ?         read_labelled_lines: one label per text
+//   yes<tab>A man sleeps.<tab>Someone rests.   read_labelled_pairs: one label per pair of texts
+//   Ada<tab>B-PER                              read_tagged_tokens: one tag per token, an empty line
 //   wrote<tab>O                                after a sentence
 //
 // **Errors** throughout: std::runtime_error with the file's name, the line and the byte in it, both
@@ -21,14 +21,14 @@ namespace tessera::text {
 struct LabelledText {
   std::string label;
   std::string text;
-  std::string second = {};  // of a pair
+  std::string second = {};  // the second text of a pair
 };
 
-/// One example a line: a label, a tab, the text. Further tabs belong to the text. Entry i comes from
-/// line i + 1. Errors: a line without a tab, label or text.
+/// One example per line: a label, a tab, the text. Further tabs belong to the text. Entry i comes
+/// from line i + 1. Errors: a line without a tab, label or text.
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
-/// One example a line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
+/// One example per line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
 /// Errors: a line with fewer tabs, or more; without the label or a text.
 std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path);
 
@@ -40,7 +40,7 @@ struct TaggedText {
   index_t line;                   // of the first token; the others follow in the next lines
 };
 
-/// One token a line: the token, a tab, its tag. Empty lines separate sentences.
+/// One token per line: the token, a tab, its tag. Empty lines separate sentences.
 /// Errors: a line without a tab, or with two; without the token or the tag.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 

@@ -49,18 +49,18 @@ class TokenList {
   std::vector<Place> places_;
 };
 
-/// Tokens by number that are found by text too: a list and a hash table of 8 to 16 bytes a token.
+/// Tokens by number, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
 class NumberedTokens {
  public:
   /// With room for `most` tokens.
   explicit NumberedTokens(index_t most, index_t bytes = 0);
-  /// With room for `more` of them. Of equal tokens the first is found.
+  /// With room for `more` tokens. If tokens are equal, `find` returns the first.
   explicit NumberedTokens(TokenList list, index_t more = 0);
 
   const TokenList& list() const { return list_; }
   TokenList release() { return std::move(list_); }
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free number its token, which loses the number that it has.
+  /// Gives a free number its token. The number that the token had before becomes free.
   void set(index_t id, std::string_view token);
 
  private:

@@ -16,12 +16,12 @@ namespace tessera::text {
 std::vector<std::string> tokenizer_kinds();
 
 /// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned from
-/// them (trained_tokenizers.h); they always have a [SEP]. **Errors**: another kind; as TokenCounts
-/// and the trainers.
+/// them (trained_tokenizers.h); they always have a [SEP]. **Errors**: an unknown kind; those of
+/// TokenCounts and the trainers.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
-/// The tokenizer of which to_text made `text`; the first line names the kind. Or that of a
+/// The tokenizer that `text` describes: a result of to_text, whose first line names the kind, or a
 /// tokenizer.json, which begins with {.
 /// **Errors**: std::runtime_error that begins with `file`: other text.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);

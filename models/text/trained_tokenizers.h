@@ -19,13 +19,14 @@ struct TokenizerTraining {
   index_t most_characters = 1000;   // in the alphabet, the rarer ones unknown; only WordPiece
 };
 
-/// A tokenizer as BERT's: words are cut at white space and punctuation, then into WordPiece's
-/// tokens. Both have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of BERT.
+/// A tokenizer like BERT's: words are cut at white space and punctuation, then into WordPiece's
+/// tokens. Both tokenizers have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of
+/// BERT.
 /// **Errors**: as learn_subwords; texts that are not UTF-8.
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
                                             const TokenizerTraining& options = {});
 
-/// A tokenizer as RoBERTa's: byte-level byte-pair encoding, in which no text has an unknown part.
+/// A tokenizer like RoBERTa's: byte-level byte-pair encoding, in which no text has an unknown part.
 /// **Errors**: as train_word_piece.
 std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
                                            const TokenizerTraining& options = {});

@@ -159,7 +159,8 @@ class Json::Items {
 ///
 /// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
 /// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
-/// Parsing does not recurse, whatever the depth. The document keeps the text that is moved in.
+/// Parsing does not recurse, whatever the depth. The document keeps `text`, so move it in to avoid
+/// a copy.
 /// **Source**: RFC 8259.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 

@@ -37,7 +37,7 @@ Tensor read_npy(const FileRegion& region);
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 /// The arrays in a .npz file as numpy.savez writes it, by name (without the ".npy" of the entry).
-/// Archives beyond 4 GB (zip64) are understood, checksums are checked.
+/// Archives beyond 4 GB (zip64) are read, and checksums are checked.
 /// **Errors**: std::runtime_error with the file's name and the entry: a file that is not a whole
 /// zip archive; a compressed entry, which numpy.savez_compressed makes; an entry that is not a .npy
 /// file or that load_npy would refuse; a name that occurs twice.

@@ -6,7 +6,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// 48 queries by 128 keys are 24 KiB of float32 scores, which an L1 of 32 KiB holds beside a
+// 48 queries by 128 keys are 24 KiB of float32 scores, which an L1 of 32 KiB holds with a
 // panel of values; 48 KiB, as machines with AVX-512 have, hold 64 queries. The key tile is part of
 // the result's definition; the query block and the span are not.
 inline constexpr index_t kQueryBlock = kVectorBytes == 64 ? 64 : 48;  // a multiple of every kPanel
@@ -24,15 +24,15 @@ inline index_t whole_panels(index_t n) {
   return round_up(n, kPanel<T>);
 }
 
-/// A buffer among others in one memory.
+/// A pointer to be set, and the elements that its buffer needs.
 template <class T>
 struct Buffer {
   T*& place;
   index_t elements;
 };
 
-/// Places buffers in `memory`, one after the other, and returns their elements together. From null it
-/// only counts them.
+/// Places buffers in `memory`, one after the other, and returns the number of all their elements.
+/// If `memory` is null it only counts.
 template <class T, int kCount>
 inline index_t carve(T* memory, const Buffer<T> (&buffers)[kCount]) {
   index_t taken = 0;
@@ -163,7 +163,7 @@ struct QueryBlock {
     const index_t sequence = args.offsets == nullptr ? batch * x.batch : 0;
     return x.data + sequence + head * x.head + (row + t) * x.token;
   }
-  /// The first query's element of `key`.
+  /// The element of the first query and of `key`.
   template <class U>
   U* at(const PerScore<U>& x, index_t key) const {
     return x.data + batch * x.batch + head * x.head + first * x.query + key * x.key;

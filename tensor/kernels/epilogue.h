@@ -1,7 +1,7 @@
 // What a product does with finished sums, while the caches hold them: activation and residual, tile
 // by tile, and the rotation of complete heads. A gate has panels of its own: gated.h.
 //
-// No function here knows how the sums were made. They are in C, bias included.
+// These functions do not depend on how the sums were made. The sums are in C, bias included.
 #pragma once
 
 #include "tensor/kernels/activation.h"
@@ -10,7 +10,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Whether z is not C yet.
+/// Whether C is not simply z.
 template <class T>
 inline bool changes_sums(const Activated<T>& end) {
   return end.function != Activation::kNone || end.residual.data != nullptr;
@@ -63,8 +63,8 @@ inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, in
   }
 }
 
-/// Turns, in C's rows [i, i + m), the heads that are complete with columns (j, j + columns], while
-/// the caches still hold them. No thread has a part of a head (column_unit).
+/// Turns, in C's rows [i, i + m), the heads whose last column is in [j, j + columns), while the
+/// caches still hold them. No thread has a part of a head (column_unit).
 template <class T>
 [[gnu::noinline]] void turn_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
                                            index_t i, index_t m, index_t j, index_t columns) {

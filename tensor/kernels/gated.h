@@ -58,7 +58,7 @@ inline TileTarget<T> tile_of(const TileScratch<T>& out, index_t, index_t, index_
   return {out.tile, columns, columns, false};
 }
 
-/// Panels of a finished tile, below or beside each other: where the first one goes, and the steps
+/// Panels of a finished tile, below or next to each other: where the first one goes, and the steps
 /// from one to the next.
 template <class T>
 struct GatedPanels {

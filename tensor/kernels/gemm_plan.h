@@ -24,7 +24,7 @@ inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
 // A block of A is copied into strips where a chunk has so many panels of B, each of which reads it.
-// Rows whose elements are adjacent lie well in place: they are copied for many panels alone. In
+// Rows whose elements are adjacent lie well in place: they are copied only for many panels. In
 // A^T B, where those of a column are, each step of k reads other lines.
 inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
@@ -73,7 +73,7 @@ struct GemmPlan {
   index_t threads() const { return split.row_parts * split.column_parts; }
 };
 
-/// Whether B, a matrix, has no narrow last panel to copy, and its rows, with what lies between them,
+/// Whether B, a matrix, has no narrow last panel to copy, and its rows and the gaps between them
 /// fill at most half of L1; the rest is for A and C.
 template <class T>
 inline bool has_small_b(const GemmArgs<T>& args) {

@@ -19,7 +19,7 @@ inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 ///
 /// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
 /// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
-/// beside a panel share the prefetching of the next one into L2, if `fetches_next`.
+/// next to a panel share the prefetching of the next one into L2, if `fetches_next`.
 template <class T>
 struct Panels {
   const T* data;

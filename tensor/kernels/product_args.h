@@ -1,5 +1,5 @@
-// The arguments of a product: what it multiplies, and its epilogue. Each kind of an operand or of an
-// epilogue has its own fields, so that kinds that exclude each other cannot be written.
+// The arguments of a product: its operands and its epilogue. Each kind of operand or epilogue has
+// its own fields, so that two kinds cannot be combined by mistake.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -24,7 +24,7 @@ struct Rows {
   index_t row = 0;
 };
 
-/// B of a product: a matrix, or the panels that pack_b or, for a gated product, pack_gated_b made.
+/// B of a product: a matrix, or panels that pack_b made (pack_gated_b for a gated product).
 template <class T>
 struct SecondFactor {
   enum class Kind { kMatrix, kPanels, kHalfPanels };
@@ -42,7 +42,8 @@ struct SecondFactor {
   explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kHalfPanels), half_panels(b) {}
 };
 
-/// How heads that lie side by side turn by the angles of their positions: the formula is in rotary.h.
+/// The rotation of heads that lie side by side by the angles of their positions. The formula is in
+/// tensor/kernels/rotary.h.
 ///
 /// **Shapes**: heads (rows, heads, width); table (positions, turned), the cosines of the pairs, then
 /// their sines. The first `turned` columns of a head, an even number, are turned.
@@ -50,7 +51,7 @@ template <class T>
 struct HeadRotation {
   index_t heads, width, turned;
   const T* table;
-  const index_t* positions = nullptr;  // of each row; none: row i is at i % tokens
+  const index_t* positions = nullptr;  // of each row; null: row i is at i % tokens
   index_t tokens = 1;
   bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + turned / 2
 };
@@ -70,9 +71,9 @@ struct Gated {
   T* halves = nullptr;  // optional: receives z, (m, 2n), contiguous
 };
 
-/// What a product does with the sums A B before they are C: it adds the bias, z = A B (+ bias), and
-/// then does one of three things to z: an activation and a residual, or a gate, or the rotation of
-/// the first heads * width columns.
+/// The steps from the sums A B to C: the bias is added, z = A B (+ bias), then one of three kinds
+/// follows: an activation and a residual, a gate, or the rotation of the first heads * width
+/// columns.
 template <class T>
 struct Epilogue {
   enum class Kind { kActivated, kGated, kRotated };

@@ -9,8 +9,8 @@
 
 namespace tessera::kernels {
 
-/// (batch, heads, tokens, width) in memory: the last axis is contiguous, of the others these are the
-/// strides.
+/// (batch, heads, tokens, width) in memory: the strides of the first three axes; the last axis is
+/// contiguous.
 template <class T>
 struct Heads {
   T* data = nullptr;
@@ -24,11 +24,11 @@ struct RotaryArgs {
   HeadRotation<T> rotation;
   Heads<const T> x;
   Heads<T> y;                   // may be x
-  index_t first_row = 0, rows;  // of the batch: those that turn
-  bool back = false;            // by the opposite angles, which gives gradients
+  index_t first_row = 0, rows;  // the rows of the batch that turn
+  bool back = false;            // by the opposite angles, for gradients
 };
 
-/// Some of an axis: `count` numbers in any order, or all where `numbers` is null.
+/// Positions chosen from an axis: `count` numbers in any order, or all if `numbers` is null.
 struct Picked {
   const index_t* numbers = nullptr;
   index_t count = 0;
@@ -48,7 +48,7 @@ struct Dropout {
   index_t threshold = 0;
 };
 
-/// So many neighbouring elements of a tensor draw together.
+/// The number of neighbouring elements of a tensor that draw together.
 inline constexpr index_t kDropoutGroup = 32;
 
 /// y[i] = x[i] times the survivors' scale, or 0 if it is dropped (+ residual[i]).
@@ -62,14 +62,15 @@ struct DropoutArgs {
   Dropout mask;
 };
 
-/// A number for each score, (batch, heads, queries, keys): strides, 0 along axes that are broadcast.
+/// A number for each score (batch, heads, queries, keys), by strides that are 0 along broadcast
+/// axes.
 template <class T>
 struct PerScore {
   T* data = nullptr;
   index_t batch = 0, head = 0, query = 0, key = 0;
 };
 
-/// The keys that a query sees, and what is added to its scores. By default it sees all.
+/// The keys that a query sees, and the bias of its scores. By default a query sees all keys.
 template <class T>
 struct AttentionMasks {
   bool causal = false;               // query i sees keys j <= i
@@ -79,7 +80,8 @@ struct AttentionMasks {
   PerScore<const T> bias = {};       // added to the scaled scores; -inf masks
 };
 
-/// Where the weights of some heads and queries go: (batch, picked heads, picked queries, keys).
+/// The weights of some heads and queries are written to `rows`: (batch, picked heads, picked
+/// queries, keys).
 template <class T>
 struct WeightCapture {
   Heads<T> rows = {};
@@ -108,11 +110,11 @@ struct AttentionArgs {
   Heads<T> out;
   T scale;
   AttentionMasks<T> masks = {};
-  Dropout dropout = {};  // of the weights: the value of one that is dropped is not used, NaN or not
+  Dropout dropout = {};  // of the weights: the value of a dropped one is not used, NaN or not
   // (batch + 1), for sequences packed one after the other: tokens offsets[b] .. offsets[b + 1] of
   // q, k, v, out and their gradients are sequence b's, and no stride along the batch is read.
-  // `queries` and `keys`, equal, are then what no sequence exceeds. All else counts batch, queries
-  // and keys as without: masks, weights, dropout, statistics.
+  // `queries` and `keys` are then equal, and no sequence is longer. Masks, weights, dropout and
+  // statistics still have axes of `batch`, `queries` and `keys`.
   const index_t* offsets = nullptr;
   WeightCapture<T> weights = {};           // optional
   AttentionStatistics<T> statistics = {};  // optional
@@ -139,7 +141,7 @@ struct AttentionBackwardArgs {
   AttentionArgs<T> forward;
   Heads<const T> d_out;
   Heads<T> dq, dk, dv;
-  PerScore<T> d_bias = {};  // optional; its sums are added to what it holds
+  PerScore<T> d_bias = {};  // optional; the sums are added to its elements
 };
 
 enum class ReduceOp {
@@ -199,7 +201,7 @@ struct LayerNormGradientArgs {
   T* dbias = nullptr;
 };
 
-/// loss[i] = -log softmax(x[i])[targets[i]] for each row of x, and the gradients: the formulas stand
+/// loss[i] = -log softmax(x[i])[targets[i]] for each row of x, and the gradients: the formulas are
 /// in cross_entropy.h.
 ///
 /// **Shapes**: x (rows, classes), rows contiguous; targets, loss (rows); dx (rows, classes),

@@ -18,7 +18,7 @@ struct AttentionRequest {
   std::optional<std::vector<index_t>> layers = {};  // read by stacks of layers, else ignored
   std::optional<std::vector<index_t>> heads = {};
   std::optional<std::vector<index_t>> queries = {};
-  bool averaged = false;  // over the heads, the chosen ones
+  bool averaged = false;  // the mean over the chosen heads
 };
 
 struct AttentionOptions {

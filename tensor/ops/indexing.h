@@ -2,8 +2,8 @@
 // inverse, sums at the positions that ids name.
 //
 // Ids are int64, count from 0 and are never negative: a wrong id is an error that names it. Sums add
-// in the order of the source, whatever threads do; int64 wraps around at 2^64, and the sum of bools is
-// "or".
+// in the order of the source, for any number of threads; int64 wraps around at 2^64, and the sum of
+// bools is "or".
 #pragma once
 
 #include "tensor/ops/operand.h"
@@ -61,17 +61,17 @@ Tensor tril(const Tensor& x, index_t diagonal = 0);
 /// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. As tril otherwise.
 Tensor triu(const Tensor& x, index_t diagonal = 0);
 
-/// x, and each element of `source` added to the one that `index` names: for axis 1,
+/// x, with each element of `source` added to the element that `index` names: for axis 1,
 /// out[i, index[i, j, k], k] += source[i, j, k].
 ///
 /// **Shapes**: index int64 of x's rank, no larger than x on any axis but `axis`, and no larger than
-/// `source` on any; the rest of `source` is left out. The result has x's shape.
+/// `source` on any; the rest of `source` is ignored. The result has x's shape.
 /// **Errors**: source of another dtype or rank than x; index of another dtype, rank or of a larger
 /// size; an entry outside [0, size of the axis).
 /// **Source**: torch.scatter_add.
 Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Tensor& source);
 
-/// x, and slice i of `source` along `axis`, times alpha, added to its slice ids[i].
+/// x, with slice i of `source` along `axis`, times alpha, added to slice ids[i].
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
 /// **Errors**: source of another dtype or shape; ids that are not int64 with one axis; an id

@@ -1,5 +1,5 @@
-// The products of linear layers: a weight, a bias, and what follows while each tile of the output is
-// still in the cache.
+// The products of linear layers: a weight, a bias, and the ops that follow while each tile of the
+// output is still in the cache.
 //
 //   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
 //   linear(x, weight, bias, RotaryColumns{by, 2 * heads, width})      // queries and keys turned
@@ -37,8 +37,8 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
               const RotaryColumns& columns);
 
 /// A linear layer whose second half gates the first, the first half of a gated feed-forward network:
-/// with u = x W1^T + b1 and g = x W2^T + b2, W1 and b1 being the first half of the rows of `weight`
-/// and of `bias`,
+/// with u = x W1^T + b1 and g = x W2^T + b2, where W1 and b1 are the first halves of `weight` and
+/// `bias`,
 ///
 ///     out = activation(u) g
 ///

@@ -16,11 +16,10 @@ namespace tessera {
 
 /// The matrix product by NumPy's rules: `out[..., i, j] = sum_k a[..., i, k] b[..., k, j]`.
 ///
-/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector stands
-/// for a row on the left and for a column on the right, and its axis disappears from the result.
-/// Any strides are read in place. Integers give exact integers, mixed dtypes promote.
-/// Each element is one chain of fused multiply-adds in the order of k, so it depends on its row of
-/// a and its column of b alone.
+/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector is a row
+/// on the left and a column on the right, and its axis disappears from the result. Any strides are
+/// read in place. Integers give exact integers, mixed dtypes promote. Each element is one chain of
+/// fused multiply-adds in the order of k, so it depends only on its row of a and its column of b.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -35,17 +34,17 @@ Tensor outer(const Tensor& a, const Tensor& b);
 ///
 /// `spec` gives each axis of each operand a letter, operands separated by commas, and after "->"
 /// the axes of the output. Without "->" the output has the labels that occur once, in ASCII order.
-/// A label that an operand repeats walks along its diagonal. "..." means the axes without a
+/// A label that an operand has twice takes its diagonal. "..." means the axes without a
 /// letter, aligned at the right; without "->" they come first in the output, and where an explicit
 /// output leaves them out they are summed. Spaces mean nothing.
 ///
-/// **Shapes**: axes with one label have one size, or 1, which stretches.
-/// Two operands become one batched matmul: labels in both and in the output are its batch, labels
-/// in both alone its inner axis. The result is contiguous. Its dtype is that of the
-/// product, where bools count as int64: a sum of truths is their number, whatever the spec.
-/// **Errors**: another number of operands than the spec has, or more than two; characters other
-/// than letters; labels that do not fit an operand's axes; sizes that differ; an output label that
-/// is unknown or named twice.
+/// **Shapes**: axes with the same label have the same size, or 1, which broadcasts. Two operands
+/// become one batched matmul: labels in both and in the output are its batch, labels in both and
+/// not in the output its inner axis. The result is contiguous. Its dtype is that of the product,
+/// where bools count as int64: a sum of bools is the number of true ones, whatever the spec.
+/// **Errors**: a number of operands that is not the spec's, or more than two; characters other than
+/// letters; labels that do not fit an operand's axes; sizes that differ; an output label that is
+/// unknown or named twice.
 /// **Source**: numpy.einsum, torch.einsum.
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands);
 

@@ -1,5 +1,5 @@
-// Positions: the sinusoidal table, which is added to embeddings; and rotary positions, heads of queries
-// and keys turned, so that their products depend on distances.
+// Positions: the sinusoidal table, which is added to embeddings; and rotary positions, which turn
+// heads of queries and keys so that their products depend on distances.
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
@@ -20,9 +20,9 @@ namespace tessera {
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
 Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFloat32);
 
-/// The cosines of the angles p f(k) for the pairs k < width / 2, then their sines, in row p, with
-/// frequencies f(k) = base^(-2k / width) / divisor. A base that is s times as large and a divisor of
-/// s^(2 / width) are the NTK scaling of models for s times as many positions.
+/// Row p has the cosines of the angles p f(k) for the pairs k < width / 2, then their sines, with
+/// frequencies f(k) = base^(-2k / width) / divisor. A base that is s times as large and a divisor
+/// of s^(2 / width) are the NTK scaling of models for s times as many positions.
 ///
 /// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32
 /// whatever the dtype, because that is what models are trained with: at position 8000 an exact angle
@@ -40,8 +40,8 @@ struct Rotation {
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
 };
 
-/// Each pair (a, b) of columns turned: `a cos - b sin, b cos + a sin`, by the angle of its token's
-/// position. Columns from r on stay as they are.
+/// Turns each pair (a, b) of columns by the angle of its token's position:
+/// `a cos - b sin, b cos + a sin`. Columns from r on stay as they are.
 ///
 /// **Shapes**: x (..., T, H, d) -> the same, contiguous.
 /// **Errors**: fewer than three axes, a table that is wider than a head or of another dtype,
@@ -49,7 +49,8 @@ struct Rotation {
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 
-/// Heads side by side among the columns of a linear layer's output: the first heads * width.
+/// The first heads * width columns of a linear layer's output: heads side by side, which are
+/// turned.
 struct RotaryColumns {
   Rotation rotation = {};  // without a table nothing is turned
   index_t heads = 0;

@@ -1,5 +1,5 @@
-// The elements of a tensor in other places: turned round, shifted, padded, repeated; several
-// tensors made into one.
+// The elements of a tensor in other places: reversed, shifted, padded, repeated; several
+// tensors joined into one.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ Tensor flip(const Tensor& x, const Axes& axes = {});
 /// axes, all elements in row-major order are shifted by one number.
 ///
 /// **Shapes**: that of x. An axis named twice is shifted by the sum.
-/// **Errors**: as many shifts as axes, or one without axes, are wanted; an axis out of range.
+/// **Errors**: not one shift per axis, or not one shift without axes; an axis out of range.
 /// **Source**: torch.roll, numpy.roll.
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 
@@ -39,7 +39,7 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
-/// As repeat, but for missing repeats, which stand in front and are 1.
+/// As repeat, except that missing repeats are 1, in front of the others.
 /// **Source**: numpy.tile, torch.tile.
 Tensor tile(const Tensor& x, const Dims& repeats);
 
@@ -50,7 +50,7 @@ Tensor tile(const Tensor& x, const Dims& repeats);
 /// **Source**: torch.repeat_interleave; numpy.repeat.
 Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 
-/// The parts laid one after another along `axis`.
+/// The parts one after the other along `axis`.
 ///
 /// **Shapes**: parts of one rank whose sizes agree on every axis but `axis`, where they add up; a
 /// part may be empty there. The result has the promoted dtype.
@@ -58,7 +58,7 @@ Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);
 
-/// The parts laid side by side along a new axis, which stands at `axis` of the result.
+/// The parts side by side along a new axis, which is `axis` of the result.
 ///
 /// **Shapes**: parts of one shape; n parts give size n. The result has the promoted dtype.
 /// **Errors**: no parts, an undefined part, shapes that differ, an axis out of range.

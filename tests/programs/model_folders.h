@@ -13,12 +13,12 @@ inline std::filesystem::path golden_folder(const std::string& name) {
   return std::filesystem::path(TESSERA_GOLDEN_DIR) / "folders" / name;
 }
 
-/// The options "--model FOLDER" for it, and more.
+/// The option "--model FOLDER" for golden_folder(name), then `arguments`.
 inline std::string with_model(const std::string& name, const std::string& arguments = "") {
   return "--model '" + golden_folder(name).string() + "' " + arguments;
 }
 
-/// A copy of the folder "bert", whose weights have the head for questions alone: files with several
+/// A copy of the folder "bert", whose weights have only the head for questions: files with several
 /// heads are for tests only.
 inline void copy_for_questions(const std::filesystem::path& to) {
   std::filesystem::copy(golden_folder("bert"), to);

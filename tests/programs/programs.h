@@ -40,7 +40,7 @@ inline std::string errors_in(const fs::path& path) {
   return text;
 }
 
-/// A folder of one's own for each test.
+/// A separate folder for each test.
 class Programs : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -56,7 +56,7 @@ class Programs : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Runs `program arguments` in the folder; `before` stands in front of the command.
+  /// Runs `program arguments` in the folder; `before` is put in front of the command.
   Outcome run(const std::string& program, const std::string& arguments,
               const std::string& before = "") const {
     const std::string command = "cd '" + folder_.string() + "' && " + before + " " +
@@ -67,7 +67,7 @@ class Programs : public ::testing::Test {
             errors_in(folder_ / "err.txt")};
   }
 
-  /// What `program arguments` prints, which must succeed.
+  /// The output of `program arguments`, which must succeed.
   std::string output_of(const std::string& program, const std::string& arguments,
                         const std::string& before = "") const {
     const Outcome outcome = run(program, arguments, before);

@@ -12,8 +12,8 @@ namespace tessera::test {
 
 using ParameterShapes = std::map<std::string, Shape>;
 
-/// What an M with these options asks for, and what it names in `visit`: the same, or it cannot be
-/// loaded.
+/// The parameters that an M with these options asks its source for, and those that it names in
+/// `visit`. They must be the same, or the module cannot be loaded.
 template <class M, class Options>
 std::pair<ParameterShapes, ParameterShapes> asked_and_named(const Options& options) {
   ParameterShapes asked, named;

@@ -63,7 +63,7 @@ class AttentionBuffers {
     return f;
   }
 
-  /// The forward leaves its statistics.
+  /// The arguments of the backward; the forward of these also writes its statistics.
   kernels::AttentionBackwardArgs<T> backward_args() {
     kernels::AttentionBackwardArgs<T> a = {};
     a.forward = forward_args();
@@ -98,7 +98,7 @@ class AttentionBuffers {
   Tensor shaped(const Guarded<T>& x, index_t tokens, index_t width) const {
     return from_vector(x.values(), {s.batch, tokens, s.heads, width}).transpose(1, 2);
   }
-  /// What went in, for the definition.
+  /// The inputs as tensors, for the naive definition.
   AttentionInputs inputs() const {
     return {shaped(q, s.queries, s.width), shaped(k, s.keys, s.width), shaped(v, s.keys, s.v_width),
             shaped(d_out, s.queries, s.v_width)};
@@ -113,7 +113,7 @@ class AttentionBuffers {
     if (!d_bias.defined()) return;
     EXPECT_TRUE(near(d_bias, summed(want.scores), 0, allowed)) << "d bias";
   }
-  /// All gradients, one behind the other.
+  /// All gradients, one after the other.
   std::vector<T> gradients() const {
     std::vector<T> all = dq.values();
     std::vector<Tensor> others = {from_vector(dk.values()), from_vector(dv.values())};
@@ -139,7 +139,7 @@ class AttentionBuffers {
   kernels::Heads<U> heads(Guarded<T>& buffer, index_t tokens, index_t width) const {
     return {buffer.data(), tokens * s.heads * width, width, s.heads * width};
   }
-  /// Elements at `data`, which lie as x does.
+  /// Elements at `data`, in the layout of x.
   template <class U>
   kernels::PerScore<U> per_score(U* data, const Tensor& x) const {
     const Strides strides = x.expand(s.scores()).strides();
@@ -160,7 +160,7 @@ class AttentionBuffers {
     }
     EXPECT_TRUE(keep_.intact());
   }
-  /// Summed over the axes along which the bias is broadcast.
+  /// `scores`, summed over the axes along which the bias is broadcast.
   Array summed(const Array& scores) const {
     Array result = build(d_bias.shape(), [](const Dims&) { return 0.0; });
     const index_t missing = 4 - d_bias.rank();

@@ -36,7 +36,7 @@ struct AttentionInputs {
   AttentionInputs(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& d)
       : q(query), k(key), v(value), d_out(d) {}
 
-  /// f of each tensor.
+  /// The inputs with f applied to each tensor.
   template <class F>
   AttentionInputs each(const F& f) const {
     return {f(q), f(k), f(v), f(d_out)};
@@ -62,11 +62,12 @@ inline AttentionOptions with_weights(AttentionOptions options = {}) {
   return options;
 }
 
-/// What attention gives, and the gradients of sum(output * d_out), that of the bias if there is one.
+/// The outputs of attention, and the gradients of sum(output * d_out); d_bias only if there is a
+/// bias.
 struct AttentionResults {
   Tensor output, weights, dq, dk, dv, d_bias;
 
-  /// f(name, tensor) for each that is defined.
+  /// Calls f(name, tensor) for each tensor that is defined.
   template <class F>
   void for_each(const F& f) const {
     const std::pair<const char*, Tensor> all[] = {{"output", output}, {"weights", weights},
@@ -78,7 +79,8 @@ struct AttentionResults {
   }
 };
 
-/// Under a tape. Weights come from a call without one, unless the options request them.
+/// Runs attention forward and backward. Weights that the options do not request come from a second
+/// call, without a tape.
 inline AttentionResults run_attention(const AttentionInputs& x, const MaskParts& mask,
                                       const AttentionOptions& options = {}) {
   const auto leaf = [](const Tensor& t) {
@@ -102,7 +104,7 @@ inline AttentionResults run_attention(const AttentionInputs& x, const MaskParts&
   return y;
 }
 
-/// That two results agree in every bit.
+/// Expects that two results agree in every bit.
 inline void expect_same(const AttentionResults& got, const AttentionResults& want) {
   std::vector<Tensor> wanted;
   want.for_each([&](const char*, const Tensor& x) { wanted.push_back(x); });
@@ -114,8 +116,8 @@ inline void expect_same(const AttentionResults& got, const AttentionResults& wan
   EXPECT_EQ(i, wanted.size());
 }
 
-/// Which kinds of masks apply: bits 0 to 3 are causal, lengths, keep and bias. Lengths go from
-/// `first` parts of the keys on, of as many parts as there are sequences.
+/// A mask of several kinds: bits 0 to 3 of `kinds` are causal, lengths, keep and bias. Sequence b
+/// of B has the length keys * (b + first) / B.
 inline MaskParts random_mask(index_t kinds, const Shape& scores, std::uint64_t seed,
                              index_t first = 1) {
   MaskParts mask;
@@ -132,7 +134,7 @@ inline MaskParts random_mask(index_t kinds, const Shape& scores, std::uint64_t s
   return mask;
 }
 
-/// `mask` with its window said key by key.
+/// `mask` with its window written as a keep mask.
 inline MaskParts with_window_kept(MaskParts mask, const Shape& scores) {
   const Tensor kept = mask.keep.defined() ? mask.keep.expand(scores) : ones(scores, kBool);
   mask.keep = kept.clone();

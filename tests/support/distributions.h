@@ -41,7 +41,7 @@ inline ::testing::AssertionResult uniform_within(const Tensor& x, double bound) 
          << moments.deviation << ", bound " << bound;
 }
 
-/// Whether the values are normal with mean 0: by their mean, deviation, and how many are far out.
+/// Whether the values are normal with mean 0: by mean, deviation, and share beyond 2 deviations.
 inline ::testing::AssertionResult normal_with(const Tensor& x, double deviation) {
   const std::vector<double> values = array(x).values;
   const auto n = static_cast<double>(values.size());

@@ -1,4 +1,4 @@
-// A folder for a test's files, which goes with the test, and errors of the loaders.
+// A folder for a test's files, which is removed with the test, and checks of the loaders' errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ std::string error_of_bytes(const std::string& bytes, const Load& load) {
   return text.substr(std::min(text.size(), path.string().size() + 2));
 }
 
-/// Checks that `load` refuses a file of these bytes cut off anywhere.
+/// Checks that `load` refuses every shorter beginning of a file of these bytes.
 template <class Load>
 void expect_cuts_refused(const std::string& bytes, const Load& load) {
   const TemporaryFolder folder;
@@ -98,8 +98,8 @@ void expect_cuts_refused(const std::string& bytes, const Load& load) {
   }
 }
 
-/// Checks that `load` reads these bytes with the first `count` changed one by one, or says in a short
-/// text why it does not.
+/// Changes each of the first `count` bytes in turn, and checks that `load` reads the file or throws
+/// a short error.
 template <class Load>
 void expect_changes_survived(const std::string& bytes, std::size_t count,
                              const std::vector<int>& flips, const Load& load) {
@@ -110,7 +110,7 @@ void expect_changes_survived(const std::string& bytes, std::size_t count,
       changed[at] = static_cast<char>(changed[at] ^ flip);
       try {
         SCOPED_TRACE(at);
-        load(folder.write("x", changed));  // some changes mean the same
+        load(folder.write("x", changed));  // some changed files are valid
       } catch (const std::runtime_error& error) {
         EXPECT_LE(std::string(error.what()).size(), 512U);
       }
@@ -118,7 +118,7 @@ void expect_changes_survived(const std::string& bytes, std::size_t count,
   }
 }
 
-/// Checks that `body` throws such an error, with `what` in its text.
+/// Checks that `body` throws a std::runtime_error with `what` in its text.
 template <class Body>
 void expect_refused(const Body& body, const std::string& what) {
   EXPECT_TRUE(contains(file_error(body), what));

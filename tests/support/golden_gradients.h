@@ -31,8 +31,9 @@ inline std::set<std::string> golden_case_names(const GoldenCase& file) {
 /// Functions by the names of their cases.
 using GoldenFunctions = std::map<std::string, GoldenFunction>;
 
-/// Whether `f` of the operands, floating ones in `dtype`, has the output of the case and the
-/// gradients; numbers near 0 of these may be `absolute` times `allowed` away.
+/// Whether `f` of the operands, floating ones in `dtype`, has the output and the gradients of the
+/// case. `allowed` is the relative and the absolute tolerance; the absolute tolerance of gradients
+/// is `absolute` times as large.
 inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
                                          DType dtype, const GoldenFunction& f, double allowed,
                                          double absolute = 1) {
@@ -64,7 +65,7 @@ inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::stri
   return ::testing::AssertionSuccess();
 }
 
-/// That every case of the file agrees with its function, and that no function is without a case.
+/// Expects that every case of the file agrees with its function, and every function has a case.
 inline void expect_every_case(const GoldenCase& file, DType dtype,
                               const GoldenFunctions& functions) {
   const std::set<std::string> names = golden_case_names(file);

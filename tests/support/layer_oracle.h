@@ -12,7 +12,7 @@
 
 namespace tessera::test {
 
-/// Heads (B, H, T, d) turned by their positions, float32 angles as trained models have them.
+/// Heads (B, H, T, d) turned by their positions, with float32 angles, as in trained models.
 inline Tensor naive_turn(const Tensor& heads, const nn::RotaryOptions& options,
                          const std::vector<index_t>& positions) {
   const Array x = array(heads);
@@ -33,7 +33,7 @@ inline Tensor naive_turn(const Tensor& heads, const nn::RotaryOptions& options,
   }));
 }
 
-/// The learned bias and ALiBi's added up, (H, T, T).
+/// The sum of the learned bias and ALiBi's, (H, T, T).
 inline Tensor naive_bias(const models::EncoderLayerOptions& options, const Tensor& table,
                          index_t tokens) {
   return wide(build({options.nhead, tokens, tokens}, [&](const Dims& at) {
@@ -51,8 +51,8 @@ inline Tensor naive_bias(const models::EncoderLayerOptions& options, const Tenso
   }));
 }
 
-/// The layer that `options` describe, with the parameters of `state` behind `prefix`, where a norm that
-/// has none is left out.
+/// The layer that `options` describe, with the parameters of `state` whose names begin with
+/// `prefix`. A norm without a weight is left out.
 inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::StateDict& state,
                           const std::string& prefix, const Tensor& x, MaskParts mask,
                           const std::vector<index_t>& positions = {}) {

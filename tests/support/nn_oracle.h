@@ -122,7 +122,7 @@ struct NaiveHeads {
 };
 
 /// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
-/// behind `prefix`; heads of queries and keys are what `turned` makes of them.
+/// behind `prefix`; `turned` is applied to the heads of queries and keys.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const MaskParts& mask,

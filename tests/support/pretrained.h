@@ -80,9 +80,9 @@ class Pretrained {
     return tokens;
   }
 
-  /// Checks a model against the entry on each instruction set: texts alone within 1e-5, and in a
-  /// batch, more padded or less, with the same bits as alone. What it gives has a row for each
-  /// text, or for each token of each.
+  /// Checks a model against the entry on each instruction set: single texts within 1e-5, and in a
+  /// batch, more padded or less, with the same bits. The output has a row for each text, or for
+  /// each token of each.
   void expect_parity(const std::string& entry,
                      const std::function<Tensor(const models::Tokens&)>& model) const {
     const bool of_tokens = expected_.array(entry).size(0) == expected_.array("ids").size(0);
@@ -161,7 +161,7 @@ class EditedFolder {
     folder_.write(file, text);
   }
 
-  /// Gives a key of config.json another value, as JSON; "" takes the key away.
+  /// Sets a key of config.json to a value, as JSON; "" removes the key.
   void set(const std::string& key, const std::string& value) const {
     std::string text = folder_.read("config.json");
     const std::string start = "\"" + key + "\": ";

@@ -34,7 +34,7 @@ class StridedRow {
   Guarded<T> memory_;
 };
 
-/// Around the length of every vector, and of the blocks that strided rows are copied in.
+/// Lengths around those of every vector, and of the blocks into which strided rows are copied.
 inline constexpr index_t kRowLengths[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,
                                           16, 17, 31, 33, 63, 65, 511, 513, 1100};
 inline constexpr index_t kRowStrides[] = {1, 0, 2, 5, -3};

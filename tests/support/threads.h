@@ -6,7 +6,7 @@
 
 namespace tessera::test {
 
-/// f() on one thread; expects the same bits on other numbers of threads.
+/// Returns f() on one thread, and expects the same bits on several.
 template <class F>
 Tensor same_on_any_threads(const F& f) {
   set_thread_count(1);

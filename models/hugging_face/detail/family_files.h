@@ -18,7 +18,7 @@ inline constexpr const char* kSaveFolderOp = "save_folder";
 struct SavedModel {
   std::string_view task;             // "ForSequenceClassification"; empty: only the encoder
   nn::StateDict parameters;          // by our names
-  std::vector<Rename> renames = {};  // of them, as for load_model
+  std::vector<Rename> renames = {};  // of the parameters, as for load_model
   JsonMembers config = {};           // further changes to config.json
 };
 

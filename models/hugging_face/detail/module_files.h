@@ -1,4 +1,4 @@
-// The files of a sentence-transformers folder that say which modules it has, and those of each module.
+// Files of a sentence-transformers folder: the list of its modules, and the files of each module.
 #pragma once
 
 #include <filesystem>
@@ -13,25 +13,25 @@ namespace tessera::models {
 /// A row of modules.json.
 struct ModuleRow {
   std::string kind;              // the last part of its type: "Pooling"
-  std::filesystem::path folder;  // with its files
+  std::filesystem::path folder;  // of the module's files
   std::string place;             // of the type, for errors
 };
 
-/// The rows of modules.json; if there is no such file, only a Transformer.
-/// **Errors**, here and below: std::runtime_error that names the file, the key, what is wanted and
-/// what is there; a folder outside of `folder`.
+/// The rows of modules.json; without that file, one row, a Transformer.
+/// **Errors**, here and below: std::runtime_error that names the file, the key, the rule and the
+/// value; a folder outside of `folder`.
 std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);
 
 /// The pooling of a module's folder, for vectors of `width`.
 SentencePooling read_pooling(const std::filesystem::path& folder, index_t width);
 
-/// Appends the module of a row, whose input has `width` columns; a Dropout is none. Returns how
-/// many columns its output has.
+/// Appends the module of a row, whose input has `width` columns, except a Dropout. Returns the
+/// number of columns of its output.
 index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules);
 
-/// Writes the files of a pooling of vectors of `width`, and of a module, into its folder, which is
-/// there. A Normalize has none.
-/// **Errors**: std::invalid_argument: an activation that has no name there.
+/// Write the files of a pooling of vectors of `width`, or of a module, into a folder that exists. A
+/// Normalize has no files.
+/// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.
 void write_pooling(const std::filesystem::path& folder, const SentencePooling& pooling,
                    index_t width);
 void write_module(const std::filesystem::path& folder, const SentenceModule& module);

@@ -24,10 +24,10 @@ class WeightFiles {
   std::vector<std::string> names() const;
   /// The tensor's shape, null if there is none.
   const Shape* shape(const std::string& name) const;
-  /// The tensor in float32, whatever floating type it is stored as. **Errors**: it is not there, has
-  /// not this shape, which config.json says, or holds integers.
+  /// The tensor in float32, whatever floating type it is stored as. **Errors**: no such tensor; a
+  /// shape other than `shape`, which config.json gives; integers.
   Tensor read(const std::string& name, const Shape& shape) const;
-  /// The tensors as parameters of the same names, while these files are there.
+  /// A source of the tensors, by their names in the files. This object must outlive the source.
   nn::Source source() const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
   void require_finite_weights() const;

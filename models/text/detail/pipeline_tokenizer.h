@@ -31,8 +31,8 @@ struct TokenizerConfig {
   std::optional<Json> normalizer = {};  // takes the place of the file's
 };
 
-/// The names of the special tokens: those that `config` says, otherwise BERT's of which there is
-/// one, else RoBERTa's.
+/// The names of the special tokens: those of `config`; without one, BERT's name if `tokens` has it,
+/// else RoBERTa's.
 struct SpecialNames {
   SpecialNames(const TokenizerConfig& config, const NumberedTokens& tokens);
   SpecialTokens numbers(const NumberedTokens& tokens) const;
@@ -43,7 +43,7 @@ struct SpecialNames {
 /// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
 ///
 /// Its blocks "truncation" and "padding" are not applied, as transformers does not: they are left
-/// over from some call, and encode's options say what is wanted. An added token has the number that
+/// over from an earlier call, and encode has options for both. An added token has the number that
 /// the model gives its string, otherwise the one that the file names.
 class PipelineTokenizer final : public Tokenizer {
  public:

@@ -29,7 +29,7 @@ struct PostProcessor {
 /// template that leaves out a text; a token that a vocabulary of `size` does not have.
 PostProcessor read_post_processor(const std::optional<Json>& json, index_t size);
 
-/// Takes white space at the ends of tokens off their bytes.
+/// Removes white space at the ends of tokens from their byte ranges.
 class SpaceTrimmer {
  public:
   SpaceTrimmer() = default;

@@ -1,4 +1,4 @@
-// What the attention op tells its kernels. Private to the ops.
+// The calls of attention's kernels. Private to the ops.
 #pragma once
 
 #include "tensor/gradient.h"
@@ -11,8 +11,8 @@ namespace tessera::detail {
 /// The op's name in its errors.
 inline constexpr const char* kAttentionOp = "attention";
 
-/// Throws unless `x`, the shape of `what`, which ends in (Tq, any), has the heads and queries of the
-/// request; from `rank_with_heads` axes on it has heads.
+/// Throws unless `x`, the shape (..., Tq, any) of `what`, has the heads and queries of the request.
+/// `x` has an axis of heads if it has at least `rank_with_heads` axes.
 void check_request(const AttentionRequest& request, const char* what, const Shape& x,
                    index_t rank_with_heads);
 

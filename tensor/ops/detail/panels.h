@@ -34,7 +34,7 @@ class Panels {
   virtual Tensor values(index_t begin, index_t end) const = 0;
   /// `x`, or a copy in a layout that products by these panels can read.
   virtual Tensor operand(const Tensor& x) const { return x; }
-  /// What a product reads from row `first` of the weight on, where a panel begins.
+  /// The panels from row `first` of the weight on. A panel must begin at that row.
   virtual PanelFactor factor(index_t first) const = 0;
 
  protected:

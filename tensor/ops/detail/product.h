@@ -8,20 +8,20 @@
 
 namespace tessera::detail {
 
-/// x as a matrix of its last axis: a view where one stride leads from row to row.
+/// x as a matrix whose rows are its last axis: a view if one stride leads from row to row.
 inline Tensor as_matrix(const Tensor& x) {
   index_t rows = 1;
   for (index_t i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
   return x.reshape({rows, x.size(-1)});
 }
 
-/// x as the kernels read it; of a tensor of more axes, its first matrix.
+/// x as the kernels read it; if x has more than two axes, its first matrix.
 template <class T>
 kernels::MatrixRef<T> matrix_ref(const Tensor& x) {
   return {x.data<T>(), x.strides()[x.rank() - 2], x.strides().back()};
 }
 
-/// a b.
+/// The arguments of the product a b.
 template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& b, Tensor& out) {
   return {.m = out.size(-2),
@@ -32,7 +32,7 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& 
           .c = {out.mutable_data<T>(), out.size(-1)}};
 }
 
-/// x weight^T; `x` is what `left_of` made of it.
+/// The arguments of the product x weight^T, where `x` is a result of left_of.
 template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& x, const Factor& weight, Tensor& out) {
   if (!weight.panels) return gemm_args<T>(x, matrix_ref<T>(weight.elements.t()), out);
@@ -45,7 +45,7 @@ inline Tensor left_of(const Factor& weight, const Tensor& x) {
   return weight.panels ? weight.panels->operand(x) : x;
 }
 
-/// One product, cut among all threads.
+/// One product, shared by all threads.
 template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
   const auto& kernel = kernels::table().of<T>();

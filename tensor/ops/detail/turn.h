@@ -8,7 +8,7 @@
 
 namespace tessera::detail {
 
-/// How heads turn, which lie in (rows, heads, width). The default turns nothing.
+/// The rotation of heads that lie as (rows, heads, width). The default turns nothing.
 struct Turn {
   Tensor table;      // (positions, r), contiguous
   Tensor positions;  // (rows), contiguous; undefined: row i is at i % tokens
@@ -62,8 +62,8 @@ Turn checked_turn(const char* op, const Rotation& rotation, const Shape& tokens,
 /// leading axes have one stride, and its last axis is contiguous.
 void turn_heads(const Turn& turn, const Tensor& x, Tensor y, bool back);
 
-/// The gradient of what linear turned, from `dy`, that of the result: the heads turned back. In
-/// dy's own memory where nobody else sees it.
+/// The gradient of linear's result before its heads were turned, from the gradient `dy` after: the
+/// heads are turned back, in place if no other tensor shares the memory of dy.
 Tensor turn_columns_back(const Turn& turn, const Tensor& dy);
 
 }  // namespace tessera::detail
