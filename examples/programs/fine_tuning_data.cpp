@@ -54,7 +54,7 @@ std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodi
 
 TextData unlabelled(const LabelledFile& file, const TextEncoder& encode) {
   const text::Tokenizer& tokenizer = *encode.tokenizer;
-  if (file.lines.front().second.empty()) {
+  if (file.lines.empty() || file.lines.front().second.empty()) {
     std::vector<std::string> texts;
     for (const text::LabelledText& line : file.lines) texts.push_back(line.text);
     return {examples_of(tokenizer.encode_all(texts, encode.options), file.name, false)};

@@ -40,12 +40,14 @@ AddedToken read_added_token(const Json& json, index_t most) {
   return token;
 }
 
-/// Reads the added tokens, and puts them into `tokens`, which are the model's.
+void check_added_count(const Json& list) {
+  if (list.size() <= kMostAddedTokens) return;
+  list.fail("must have at most ", kMostAddedTokens, " tokens, got ", list.size());
+}
+
+/// Reads the added tokens, and puts them into `tokens`, which are the model's and have room.
 std::vector<AddedToken> add_tokens(const Json& list, NumberedTokens& tokens) {
-  const index_t count = list.size();
-  if (count > kMostAddedTokens)
-    list.fail("must have at most ", kMostAddedTokens, " tokens, got ", count);
-  const index_t most = tokens.list().size() + count + kMostFreeNumbers;
+  const index_t most = tokens.list().size() + list.size() + kMostFreeNumbers;
   std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
   std::vector<AddedToken> added;
   index_t bytes = 0;
@@ -240,6 +242,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
   steps->model = read_subword_model(model);
   const auto added = json.find("added_tokens");
+  if (added) check_added_count(*added);  // before there is room for so many
   NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.list());

@@ -82,7 +82,8 @@ std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
     const std::optional<Json> named = config.find(theirs);
     const std::optional<Json> value = named ? named : own;
     differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    chosen.add(ours, value);
+    // As a boolean, so that the error for another value names the file that has it.
+    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
   }
   if (!differs) return std::nullopt;
   return parse_json(chosen.text(), normalizer->place());
@@ -134,9 +135,12 @@ JsonList added_tokens(const NumberedTokens& tokens, const SpecialNames& names,
   const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
   if (more) {
     for (const Json& token : more->items()) {
-      index_t id = -1;
+      std::int32_t id = -1;
       if (!parse_number(token.key(), id) || id < 0) {
-        token.fail("the key must be a number, got ", printable(token.key()));
+        token.fail("the key must be a number of a token, got ", printable(token.key()));
+      }
+      if (!token.is_object() || token.size() == 0) {
+        token.fail("must be an object with keys, got ", token.described());
       }
       JsonObject& own = added[id] = JsonObject({{"id", id}});
       for (const Json& value : token.items()) own.add(value.key(), value);
@@ -205,11 +209,12 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
   const SpecialNames names(named, tokens);
   number_of(tokens, names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
-  JsonObject normalizer = {{"type", "BertNormalizer"},
-                           {"clean_text", true},
-                           {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true)},
-                           {"strip_accents", accents},
-                           {"lowercase", flag(config, "do_lower_case", true)}};
+  JsonObject normalizer = {
+      {"type", "BertNormalizer"},
+      {"clean_text", true},
+      {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true)},
+      {"strip_accents", accents ? std::optional(accents->boolean()) : std::nullopt},
+      {"lowercase", flag(config, "do_lower_case", true)}};
   JsonObject model = {{"type", "WordPiece"},
                       {"unk_token", names.unknown},
                       {"continuing_subword_prefix", "##"},

@@ -142,6 +142,8 @@ std::vector<Case> cases() {
        "at most 45000000 steps"},
       {"added tokens", with(added(50'000, "<t")), repeated("<t5>", 5000, " "), ""},
       {"too many", with(added(132'000, "t")), "a", "must have at most 131072"},
+      {"far too many", with("\"added_tokens\":[" + repeated("0", 3'000'000, ",") + "]"), "a",
+       "must have at most 131072"},
       {"added tokens that grow",
        with(added(1000, "a", R"(,"normalized":true)") + "," + grows + std::string(9000, 'b') +
             "\"}"),

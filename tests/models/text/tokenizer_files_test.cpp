@@ -108,6 +108,14 @@ TEST(TokenizerFiles, SayWhatIsWrong) {
       {{{"vocab.txt", kVocabulary},
         {"tokenizer_config.json", R"({"added_tokens_decoder":{"x":{"content":"y"}}})"}},
        {"added_tokens_decoder.x", "a number"}},
+      {{{"vocab.txt", kVocabulary}, {"tokenizer_config.json", R"({"strip_accents":"yes"})"}},
+       {"tokenizer_config.json", "strip_accents", "true or false"}},
+      {{{"vocab.txt", kVocabulary},
+        {"tokenizer_config.json", R"({"added_tokens_decoder":{"5":["a","b"]}})"}},
+       {"tokenizer_config.json", "added_tokens_decoder.5", "an object"}},
+      {{{"vocab.txt", kVocabulary},
+        {"tokenizer_config.json", R"({"added_tokens_decoder":{"99999999999":{"content":"y"}}})"}},
+       {"tokenizer_config.json", "added_tokens_decoder.99999999999", "a number"}},
       {{{"tokenizer.json", "[]"}}, {"tokenizer.json"}}};
   for (const auto& [files, says] : bad) {
     const TemporaryFolder folder;
