@@ -1,6 +1,9 @@
 #include "tensor/ops/weight.h"
 
+#include <pthread.h>
+
 #include <array>
+#include <cstdint>
 #include <mutex>
 
 #include "tensor/error.h"
@@ -18,10 +21,24 @@ bool are_same_elements(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides();
 }
 
-/// One of a few mutexes, by the weight's address. No thread holds two.
+std::array<std::mutex, 16> packing_mutexes;
+
+// Or else a child of fork() would wait for a thread that it does not have.
+[[maybe_unused]] const int fork_handler = pthread_atfork(
+    [] {
+      for (std::mutex& mutex : packing_mutexes) mutex.lock();
+    },
+    [] {
+      for (std::mutex& mutex : packing_mutexes) mutex.unlock();
+    },
+    [] {
+      for (std::mutex& mutex : packing_mutexes) mutex.unlock();
+    });
+
+/// The mutex of a weight, by its address. No thread holds two while it packs.
 std::mutex& packing_mutex(const void* weight) {
-  static std::array<std::mutex, 64> mutexes;
-  return mutexes[reinterpret_cast<std::uintptr_t>(weight) / alignof(Weight) % mutexes.size()];
+  const auto address = reinterpret_cast<std::uintptr_t>(weight);
+  return packing_mutexes[address / alignof(Weight) % packing_mutexes.size()];
 }
 
 }  // namespace
