@@ -89,7 +89,7 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
     nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
     index_t calls = 0;
     nn::Examples examples = run.train.examples(run.net);
-    examples.loss = [&, right = examples.loss](std::span<const index_t> chosen) {
+    examples.loss = [&, &spoil = spoil, right = examples.loss](std::span<const index_t> chosen) {
       const nn::LossSum loss = right(chosen);
       return ++calls == 24 ? spoil(loss) : loss;  // in step 9
     };
