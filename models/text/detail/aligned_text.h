@@ -35,6 +35,12 @@ struct AlignedText {
 
   /// The bytes of the given text that bytes [from, to) of this one come from.
   Span origin(index_t from, index_t to) const;
+
+  /// Counts one step that reads all of the text, and `more` of its parts. **Errors**: as Effort.
+  void spend_step(index_t more = 0) const {
+    constexpr index_t kCost = 16;  // of a step, whatever the text
+    if (effort != nullptr) effort->spend(kCost + std::ssize(text) + more);
+  }
 };
 
 /// Refuses a `size` of what `text` has become, or is about to become, that is far above the size of

@@ -41,25 +41,6 @@ void drop(AlignedText& text, Drops drops) {
   });
 }
 
-class NormalizerSequence final : public Normalizer {
- public:
-  explicit NormalizerSequence(const Json& json) {
-    for (const Json& step : step_list(json, "normalizers")) {
-      steps_.push_back(read_normalizer(step));
-    }
-  }
-  void apply(AlignedText& text) const override {
-    for (const auto& step : steps_) {
-      if (text.effort != nullptr) text.effort->spend(kCost + std::ssize(text.text));
-      step->apply(text);
-    }
-  }
-
- private:
-  static constexpr index_t kCost = 16;  // of a step, whatever the text
-  std::vector<std::unique_ptr<Normalizer>> steps_;
-};
-
 class Lowercase final : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
@@ -233,7 +214,8 @@ BertNormalizerOptions read_bert(const Json& json) {
 std::unique_ptr<Normalizer> read_normalizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<NormalizerSequence>(json);
+  if (name == "Sequence")
+    return std::make_unique<StepSequence<Normalizer>>(json, "normalizers", read_normalizer);
   if (name == "BertNormalizer") return std::make_unique<BertNormalizer>(read_bert(json));
   if (name == "Lowercase") return std::make_unique<Lowercase>();
   if (name == "NFD") return std::make_unique<Form>(UnicodeForm{});

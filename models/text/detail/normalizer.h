@@ -11,6 +11,8 @@ namespace tessera::text {
 /// Rewrites a text: lower case, without accents, with one form of equal characters, ...
 class Normalizer {
  public:
+  using Subject = AlignedText;
+
   virtual ~Normalizer() = default;
   virtual void apply(AlignedText& text) const = 0;
 };

@@ -13,27 +13,6 @@ namespace tessera::text {
 
 namespace {
 
-class PreTokenizerSequence final : public PreTokenizer {
- public:
-  explicit PreTokenizerSequence(const Json& json) {
-    for (const Json& step : step_list(json, "pretokenizers")) {
-      steps_.push_back(read_pre_tokenizer(step));
-    }
-  }
-  void apply(Words& words) const override {
-    for (const auto& step : steps_) {
-      if (words.text.effort != nullptr) {
-        words.text.effort->spend(kCost + std::ssize(words.text.text) + std::ssize(words.spans));
-      }
-      step->apply(words);
-    }
-  }
-
- private:
-  static constexpr index_t kCost = 16;  // of a step, whatever the text
-  std::vector<std::unique_ptr<PreTokenizer>> steps_;
-};
-
 /// Words `\w+`, and runs of characters that are neither of a word nor white space.
 class Whitespace final : public PreTokenizer {
  public:
@@ -182,7 +161,8 @@ std::unique_ptr<PreTokenizer> at_characters(CharacterSplit::Kind kind, SplitBeha
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<PreTokenizerSequence>(json);
+  if (name == "Sequence")
+    return std::make_unique<StepSequence<PreTokenizer>>(json, "pretokenizers", read_pre_tokenizer);
   if (name == "BertPreTokenizer") return std::make_unique<BertPreTokenizer>();
   if (name == "ByteLevel") {
     return std::make_unique<ByteLevelPreTokenizer>(

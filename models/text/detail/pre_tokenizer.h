@@ -13,11 +13,15 @@ namespace tessera::text {
 struct Words {
   AlignedText text;
   std::vector<Span> spans;
+
+  void spend_step() const { text.spend_step(std::ssize(spans)); }
 };
 
 /// Cuts words into smaller ones, and may rewrite them.
 class PreTokenizer {
  public:
+  using Subject = Words;
+
   virtual ~PreTokenizer() = default;
   /// At first all of the text is one word.
   virtual void apply(Words& words) const = 0;
