@@ -76,6 +76,15 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   return result;
 }
 
+bool broadcasts_to(const Shape& shape, const Shape& target) {
+  const index_t lead = target.size() - shape.size();
+  bool fits = lead >= 0;
+  for (index_t i = 0; i < shape.size() && fits; ++i) {
+    fits = shape[i] == 1 || shape[i] == target[lead + i];
+  }
+  return fits;
+}
+
 index_t normalize_axis(const char* op, index_t axis, index_t rank) {
   require(-rank <= axis && axis < rank, op, "axis must be in [", -rank, ", ", rank, ") for ", rank,
           " axes, got ", axis);

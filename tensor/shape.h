@@ -76,6 +76,8 @@ Strides row_major_strides(const Shape& shape);
 /// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
 /// Errors: sizes that differ and are not 1.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
+/// Whether `shape` stretches to `target` so, without a new size in `target`.
+bool broadcasts_to(const Shape& shape, const Shape& target);
 
 /// Turns a negative axis into the axis it counts from the end.
 /// Errors: an axis outside [-rank, rank).

@@ -66,12 +66,8 @@ void check_table(const char* op, const Tensor& table, index_t width, DType dtype
 Tensor checked_positions(const char* op, const Tensor& positions, const Shape& tokens,
                          index_t limit) {
   require(positions.dtype() == kInt64, op, "positions must be int64, got ", positions.dtype());
-  bool fits = positions.rank() <= tokens.size();
-  for (index_t i = 1; i <= positions.rank() && fits; ++i) {
-    fits = positions.size(-i) == 1 || positions.size(-i) == tokens[tokens.size() - i];
-  }
-  require(fits, op, "positions must broadcast to the tokens' shape ", tokens, ", got ",
-          positions.shape());
+  require(broadcasts_to(positions.shape(), tokens), op,
+          "positions must broadcast to the tokens' shape ", tokens, ", got ", positions.shape());
   const Tensor all = positions.expand(tokens).contiguous();
   const index_t* const first = all.data<index_t>();
   const auto is_outside = [&](index_t p) { return p < 0 || p >= limit; };

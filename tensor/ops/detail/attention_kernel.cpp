@@ -16,12 +16,8 @@ using Outputs = AttentionOutputs;
 
 /// A mask expanded to (B, H, Tq, Tk).
 Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
-  bool fits = mask.rank() <= 4;
-  for (index_t i = 1; i <= mask.rank() && fits; ++i) {
-    fits = mask.size(-i) == 1 || mask.size(-i) == scores[4 - i];
-  }
-  require(fits, kAttentionOp, kind, " must broadcast to (B, H, Tq, Tk) = ", scores, ", got shape ",
-          mask.shape());
+  require(broadcasts_to(mask.shape(), scores), kAttentionOp, kind,
+          " must broadcast to (B, H, Tq, Tk) = ", scores, ", got shape ", mask.shape());
   return mask.expand(scores);
 }
 
@@ -93,7 +89,7 @@ kernels::AttentionMasks<T> masks_of(const AttentionMask& mask, const Shape& scor
   return masks;
 }
 
-/// The two numbers that `statistics`, (2, B, H, Tq), has room for; none if it is undefined.
+/// The two numbers of each query in `statistics` (2, B, H, Tq), whose elements begin at `data`.
 template <class T>
 kernels::AttentionStatistics<T> statistics_at(T* data, const Tensor& statistics) {
   return {data, data + statistics.count() / 2};
