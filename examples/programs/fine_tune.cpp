@@ -306,11 +306,7 @@ void learn_values(const Call& call) {
 Tensor embedded(const models::SentenceEncoder& model, const models::TokenEncoder& words,
                 const text::Batch& batch) {
   const models::Tokens tokens = tokens_of(batch);
-  Tensor y = model.pooling(words(tokens), tokens);
-  for (const models::SentenceModule& module : model.modules) {
-    y = std::visit([&](const auto& part) { return part(y); }, module);
-  }
-  return y;
+  return models::apply_modules(model.modules, model.pooling(words(tokens), tokens));
 }
 
 void learn_pairs(const Call& call) {

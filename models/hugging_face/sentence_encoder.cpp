@@ -152,9 +152,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
       pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options.task), options.task);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
-  for (const SentenceModule& module : modules) {
-    y = std::visit([&](const auto& part) { return part(y); }, module);
-  }
+  y = apply_modules(modules, std::move(y));
   if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
   if (options.normalize) y = Normalize{}(y);
   std::vector<index_t> all(texts.size());

@@ -34,6 +34,13 @@ Tensor Normalize::operator()(const Tensor& x) const {
   return x / maximum(norm(x, {-1}, true), 1e-12);
 }
 
+Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x) {
+  for (const SentenceModule& module : modules) {
+    x = std::visit([&](const auto& part) { return part(x); }, module);
+  }
+  return x;
+}
+
 namespace {
 
 /// A row's distances from all rows of b, (M).

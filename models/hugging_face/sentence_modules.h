@@ -40,6 +40,9 @@ struct Dense {
 
 using SentenceModule = std::variant<Normalize, Dense, nn::LayerNorm>;
 
+/// The pooled vectors x (B, D) after all modules, in their order.
+Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x);
+
 /// The similarity of two embeddings: larger is more similar.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
