@@ -10,29 +10,29 @@ namespace {
 
 using namespace test;
 
-template <class M, class Options>
-void expect_asks_for_what_it_names(const Options& options, std::size_t parameters) {
-  const auto [asked, named] = asked_and_named<M>(options);
-  EXPECT_EQ(asked, named);
-  EXPECT_EQ(asked.size(), parameters);
-}
-
 TEST(Source, ModulesAskForWhatTheyName) {
-  expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4}, 2);
-  expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4, false}, 1);
-  expect_asks_for_what_it_names<Embedding>(EmbeddingOptions{5, 2}, 1);
-  expect_asks_for_what_it_names<LayerNorm>(LayerNormOptions{{2, 3}}, 2);
-  expect_asks_for_what_it_names<RmsNorm>(RmsNormOptions{{2, 3}}, 1);
-  expect_asks_for_what_it_names<Norm>(NormOptions{3}, 2);
-  expect_asks_for_what_it_names<Norm>(NormOptions{3, NormKind::kRmsNorm}, 1);
-  expect_asks_for_what_it_names<RelativePositionBias>(RelativePositionOptions{2}, 1);
-  expect_asks_for_what_it_names<FeedForward>(FeedForwardOptions{3, 5}, 4);
-  expect_asks_for_what_it_names<FeedForward>(
-      FeedForwardOptions{.d_model = 3, .dim_feedforward = 5, .gated = true, .input_bias = false},
-      3);
-  expect_asks_for_what_it_names<MultiHeadAttention>(MultiHeadAttentionOptions{4, 2}, 4);
-  expect_asks_for_what_it_names<MultiHeadAttention>(
-      MultiHeadAttentionOptions{.embed_dim = 4, .num_heads = 2, .bias = false, .kdim = 3}, 4);
+  EXPECT_EQ(expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4}).size(), 2U);
+  EXPECT_EQ(expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4, false}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<Embedding>(EmbeddingOptions{5, 2}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<LayerNorm>(LayerNormOptions{{2, 3}}).size(), 2U);
+  EXPECT_EQ(expect_asks_for_what_it_names<RmsNorm>(RmsNormOptions{{2, 3}}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<Norm>(NormOptions{3}).size(), 2U);
+  EXPECT_EQ(expect_asks_for_what_it_names<Norm>(NormOptions{3, NormKind::kRmsNorm}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<RelativePositionBias>(RelativePositionOptions{2}).size(),
+            1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<FeedForward>(FeedForwardOptions{3, 5}).size(), 4U);
+  EXPECT_EQ(expect_asks_for_what_it_names<FeedForward>(
+                FeedForwardOptions{
+                    .d_model = 3, .dim_feedforward = 5, .gated = true, .input_bias = false})
+                .size(),
+            3U);
+  EXPECT_EQ(
+      expect_asks_for_what_it_names<MultiHeadAttention>(MultiHeadAttentionOptions{4, 2}).size(),
+      4U);
+  EXPECT_EQ(expect_asks_for_what_it_names<MultiHeadAttention>(
+                MultiHeadAttentionOptions{.embed_dim = 4, .num_heads = 2, .bias = false, .kdim = 3})
+                .size(),
+            4U);
 }
 
 TEST(Source, AGeneratorDrawsInTheOrderOfTheRequests) {

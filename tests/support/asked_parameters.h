@@ -1,9 +1,10 @@
 // The parameters that a constructor asks its source for.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <string>
-#include <utility>
 
 #include "nn/source.h"
 #include "nn/state_dict.h"
@@ -12,10 +13,10 @@ namespace tessera::test {
 
 using ParameterShapes = std::map<std::string, Shape>;
 
-/// The parameters that an M with these options asks its source for, and those that it names in
-/// `visit`. They must be the same, or the module cannot be loaded.
+/// Expects an M with these options to ask its source for the parameters that it names in `visit`, or
+/// it could not be loaded. Returns them.
 template <class M, class Options>
-std::pair<ParameterShapes, ParameterShapes> asked_and_named(const Options& options) {
+ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;
   Rng rng(1);
   const M module(
@@ -24,7 +25,8 @@ std::pair<ParameterShapes, ParameterShapes> asked_and_named(const Options& optio
         return start(shape, rng);
       }));
   for (const auto& [name, tensor] : nn::state_dict(module)) named.emplace(name, tensor.shape());
-  return {asked, named};
+  EXPECT_EQ(asked, named);
+  return named;
 }
 
 }  // namespace tessera::test
