@@ -177,11 +177,10 @@ void check_source(const char* op, const Tensor& x, const Tensor& source) {
           source.dtype());
 }
 
-/// The part of `source` that lies at the places of `index`; recorded.
-Tensor beside(const Tensor& index, Tensor source) {
-  for (index_t axis = 0; axis < index.rank(); ++axis) {
-    const index_t n = index.shape()[axis];
-    if (n != source.shape()[axis]) source = source.slice(axis, 0, n);
+/// The first part of `source` that has this shape; recorded.
+Tensor cut_to(const Shape& shape, Tensor source) {
+  for (index_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] != source.shape()[axis]) source = source.slice(axis, 0, shape[axis]);
   }
   return source;
 }
@@ -199,7 +198,7 @@ Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Ten
     require(index.shape()[i] <= source.shape()[i], kOp, "index must not be larger than source ",
             source.shape(), " on axis ", i, ", got shape ", index.shape());
   }
-  const Tensor part = beside(index, source);
+  const Tensor part = cut_to(index.shape(), source);
   Recording op(kOp, {&x, &part});
   const Tensor y = x.clone();
   detail::put(part, detail::lookup_elements(y.strides(), a, index), y);

@@ -23,17 +23,15 @@ bool are_same_elements(const Tensor& a, const Tensor& b) {
 
 std::array<std::mutex, 16> packing_mutexes;
 
+void lock_packing() {
+  for (std::mutex& mutex : packing_mutexes) mutex.lock();
+}
+void unlock_packing() {
+  for (std::mutex& mutex : packing_mutexes) mutex.unlock();
+}
 // Or else a child of fork() would wait for a thread that it does not have.
-[[maybe_unused]] const int fork_handler = pthread_atfork(
-    [] {
-      for (std::mutex& mutex : packing_mutexes) mutex.lock();
-    },
-    [] {
-      for (std::mutex& mutex : packing_mutexes) mutex.unlock();
-    },
-    [] {
-      for (std::mutex& mutex : packing_mutexes) mutex.unlock();
-    });
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork(lock_packing, unlock_packing, unlock_packing);
 
 /// The mutex of a weight, by its address. No thread holds two while it packs.
 std::mutex& packing_mutex(const void* weight) {

@@ -35,11 +35,9 @@ struct Turn {
 /// A turn as a backward keeps it.
 class SavedTurn {
  public:
-  SavedTurn() = default;
   SavedTurn(const Recording& op, const Turn& turn)
       : turn_(turn), table_(op.save(turn.table)), positions_(op.save(turn.positions)) {}
 
-  explicit operator bool() const { return static_cast<bool>(turn_); }
   /// **Errors**: the table or the positions were written to since the op ran.
   const Turn& get() const {
     table_.get();
