@@ -82,13 +82,13 @@ std::string roofline_svg(const Results& results) {
   chart.width = 720;
   chart.height = 360;
   const std::string html = pages::chart_html(chart);
-  // The figure's own picture; those of the legend stand before it.
+  // The picture of the chart, after those of the legend.
   const std::size_t begin = html.rfind("<svg", html.find("class=\"frame\""));
   const std::size_t stop = html.rfind("</svg>") + 6;
   const std::size_t inside = html.find('>', begin) + 1;
   std::string legend;
-  double y =
-      190;  // The lower right has room: work that is slow though it has many operations a byte is rare.
+  // The lower right has room: work that is slow though it has many operations a byte is rare.
+  double y = 190;
   std::size_t which = 0;
   for (const pages::Series& series : chart.series) {
     if (series.mark == pages::Mark::kGuide) continue;

@@ -33,9 +33,9 @@ std::vector<index_t> longest_first(Encodings encodings) {
 
 /// No batch has more tokens, unless it is one encoding: beyond it a batch gains nothing but memory.
 constexpr index_t kMostTokens = 256;
-/// Batches of so many encodings at least, unless options ask for fewer: each reads all weights.
+/// The fewest encodings in a batch, unless options ask for fewer: each batch reads all weights.
 constexpr index_t kFewEncodings = 8;
-/// So many batches a thread let the threads end at about the same time.
+/// With this many batches per thread the threads end at about the same time.
 constexpr index_t kBatchesPerThread = 4;
 
 /// The order in pieces, each a batch.

@@ -31,7 +31,7 @@ class TokenList {
   /// How many numbers have a token.
   index_t used() const;
 
-  /// Makes room for so many tokens and bytes. Growing would take them twice.
+  /// Makes room for this number of tokens and bytes. Growing would take them twice.
   void reserve(index_t tokens, index_t bytes);
   void add(std::string_view token) { set(size(), token); }
   /// Gives a number its token; numbers between that and the last one are free.

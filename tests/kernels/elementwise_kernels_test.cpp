@@ -18,7 +18,7 @@ constexpr std::array kBinaryOps = {BinaryOp::kAdd, BinaryOp::kSub,     BinaryOp:
 constexpr std::array kCompareOps = {CompareOp::kEq, CompareOp::kNe, CompareOp::kLt,
                                     CompareOp::kLe, CompareOp::kGt, CompareOp::kGe};
 
-/// What one pair of numbers gives: a power's bits depend on them alone.
+/// The result for one pair of numbers, the only ones on which a power's bits depend.
 template <class T>
 T binary_reference(BinaryOp op, T a, T b) {
   T y = 0;

@@ -407,7 +407,7 @@ void expect_edges() {
   const Op leaky = Parametric{ParametricOp::kLeakyRelu, 0.5, 0};
   EXPECT_TRUE(same_bits(compute(leaky, x), {0, -T{0}, inf, -inf, nan, -half, 2}));
   EXPECT_TRUE(same_bits(slopes(leaky, x), {T{1.5}, T{1.5}, 3, T{1.5}, T{1.5}, T{1.5}, 3}));
-  // The bounds are inside, and a zero keeps its sign beside the bound 0.
+  // The bounds are inside, and a zero keeps its sign at the bound 0.
   const Op between = Parametric{ParametricOp::kClamp, 0, 2};
   EXPECT_TRUE(same_bits(compute(between, x), {0, -T{0}, 2, 0, nan, 0, 2}));
   EXPECT_TRUE(same_bits(slopes(between, x), {3, 3, 0, 0, 0, 0, 3}));

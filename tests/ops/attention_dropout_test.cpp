@@ -1,5 +1,4 @@
-// Dropout inside attention: that a draw is a matter of its place alone, and that draws are
-// independent. The values are in attention_test.cpp.
+// Dropout inside attention: a draw depends only on its place, and draws are independent. The values are in attention_test.cpp.
 #include <gtest/gtest.h>
 
 #include <array>

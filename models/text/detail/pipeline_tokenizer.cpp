@@ -242,7 +242,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
   steps->model = read_subword_model(model);
   const auto added = json.find("added_tokens");
-  if (added) check_added_count(*added);  // before there is room for so many
+  if (added) check_added_count(*added);  // before memory is taken for them
   NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.list());

@@ -246,7 +246,7 @@ TEST_P(ProcessesBitsTest, OneDigestOverProcessesAndThreads) {
 TEST(Processes, GiveTheBitsOfOne) {
   expect_one_digest(courses()[1], train<TokenNet>, {3}, {1});
   Course patient = courses()[2];
-  EXPECT_TRUE(contains(train<TokenNet>(patient, nullptr).log, "end 1")) << "patience shall end it";
+  EXPECT_TRUE(contains(train<TokenNet>(patient, nullptr).log, "end 1")) << "patience must end it";
   Course wide = kWide;
   wide.options.steps = 2;
   expect_one_digest(wide, train<WideNet>, {3}, {1});
