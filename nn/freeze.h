@@ -43,10 +43,10 @@ void thaw(const FoundWeights& found);
 /// product of few rows takes little more than half the time; it rounds weights to three digits, and
 /// sums are float32.
 ///
-/// With kExact the module computes the same bits as before, on any instruction set. Copies share
-/// the panels. A matrix whose elements are read too, such as an embedding that is tied to an
-/// output, keeps its elements; only its panels have the format. Biases, norms and embeddings do not
-/// change. A parameter that is assigned later is not frozen. To change the format, freeze again.
+/// With kExact the module computes the same bits as before. Copies share the panels, which are for
+/// the instruction set in use. A matrix whose elements are read too, such as an embedding that is
+/// tied to an output, keeps its elements; only its panels have the format. Biases, norms and
+/// embeddings do not change. A parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
 /// Until thaw(), each use of the elements is an error: training, gradients that pass the module,
 /// saving, loading, conversion. The weights are no longer variables, and thaw() does not make them

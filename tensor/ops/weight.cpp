@@ -7,12 +7,13 @@
 #include <mutex>
 
 #include "tensor/error.h"
-#include "tensor/ops/detail/panels.h"
+#include "tensor/kernels/dispatch.h"
+#include "tensor/ops/detail/weight_panels.h"
 
 namespace tessera {
 
 using detail::PanelOrder;
-using detail::Panels;
+using detail::WeightPanels;
 
 namespace {
 
@@ -41,84 +42,80 @@ std::mutex& packing_mutex(const void* weight) {
 
 }  // namespace
 
-/// Panels that a weight keeps for its next product, and what they were made of.
-struct Weight::Kept {
-  Tensor elements;  // undefined: frozen panels
+/// WeightPanels, and the elements that they were made of.
+struct detail::MadePanels {
+  Tensor elements;
   std::uint64_t version;
-  std::shared_ptr<const Panels> panels;
+  std::shared_ptr<const WeightPanels> panels;
 
-  Kept(const Tensor& source, std::shared_ptr<const Panels> made)
-      : elements(source.detach()),
-        version(source.defined() ? source.storage().version() : 0),
-        panels(std::move(made)) {}
+  MadePanels(const Tensor& source, std::shared_ptr<const WeightPanels> packed)
+      : elements(source.detach()), version(source.storage().version()), panels(std::move(packed)) {}
 
-  bool is_of(const Tensor& other) const {
-    return are_same_elements(elements, other) &&
-           (!other.defined() || version == other.storage().version());
+  bool is_of(const Tensor& source) const {
+    return are_same_elements(elements, source) && version == source.storage().version() &&
+           panels->is_current();
   }
 };
 
 Weight Weight::gated(Tensor elements) {
   Weight weight = std::move(elements);
-  weight.order_ = PanelOrder::kGated;
+  weight.use_ = Use::kGated;
   return weight;
 }
 
 Weight Weight::table(Tensor elements) {
   Weight weight = std::move(elements);
-  weight.is_table_ = true;
+  weight.use_ = Use::kTable;
   return weight;
 }
 
 Weight& Weight::operator=(const Weight& other) {
-  const bool takes_order = other.is_frozen() || other.order_ != PanelOrder::kPlain;
-  if (takes_order) order_ = other.order_;
-  is_table_ = is_table_ || other.is_table_;
-  elements_ = other.elements_;
-  frozen_ = other.frozen_;
-  format_ = other.format_;
-  kept_.store(nullptr);
+  if (use_ == Use::kLinear) use_ = other.use_;
+  form_ = other.form_;
   return *this;
 }
 
 Weight& Weight::operator=(Tensor elements) {
-  elements_ = std::move(elements);
-  frozen_ = nullptr;
-  format_ = WeightFormat::kExact;
-  kept_.store(nullptr);
+  form_ = Dense{std::move(elements)};
   return *this;
 }
 
 // ---- what it is ----
 
 const Shape& Weight::shape() const {
-  return is_frozen() ? frozen_->shape() : elements_.shape();
+  return is_frozen() ? only_panels()->shape() : dense().elements.shape();
 }
 
 index_t Weight::size(index_t axis) const {
-  return is_frozen() ? shape()[normalize_axis("size", axis, rank())] : elements_.size(axis);
+  return is_frozen() ? shape()[normalize_axis("size", axis, rank())] : dense().elements.size(axis);
 }
 
 index_t Weight::count() const {
-  return is_frozen() ? element_count("count", shape()) : elements_.count();
+  return is_frozen() ? element_count("count", shape()) : dense().elements.count();
 }
 
 DType Weight::dtype() const {
-  return is_frozen() ? kFloat32 : elements_.dtype();
+  return is_frozen() ? kFloat32 : dense().elements.dtype();
 }
 
 const Tensor& Weight::operator*() const {
   require(!is_frozen(), "weight", "elements must be there, got a frozen weight of shape ", shape(),
           "; call thaw() first");
-  return elements_;
+  return dense().elements;
 }
 
 Tensor& Weight::operator*() {
   return const_cast<Tensor&>(*std::as_const(*this));
 }
 
+PanelOrder Weight::order() const {
+  if (is_frozen()) return only_panels()->order();
+  return use_ == Use::kGated ? PanelOrder::kGated : PanelOrder::kPlain;
+}
+
 WeightFormat Weight::format() const {
-  return dtype() == kFloat32 ? format_ : WeightFormat::kExact;
+  if (is_frozen()) return only_panels()->format();
+  return dtype() == kFloat32 ? dense().format : WeightFormat::kExact;
 }
 
 bool Weight::is_constant() const {
@@ -126,73 +123,77 @@ bool Weight::is_constant() const {
 }
 
 bool Weight::is_same(const Weight& other) const {
-  return order_ == other.order_ && frozen_ == other.frozen_ &&
-         are_same_elements(elements_, other.elements_);
+  if (order() != other.order() || is_frozen() != other.is_frozen()) return false;
+  return is_frozen() ? only_panels() == other.only_panels()
+                     : are_same_elements(dense().elements, other.dense().elements);
 }
 
 // ---- forms ----
 
 Weight Weight::in_format(WeightFormat format) const {
   Weight result = *this;
-  result.format_ = format;
+  result.form_ = Dense{.elements = **this, .format = format};
   return result;
 }
 
 Weight Weight::frozen(WeightFormat format) const {
-  if (is_table_) return in_format(format);
-  if (is_frozen() && frozen_->format() == format) return *this;
+  if (is_table() && !is_frozen()) return in_format(format);
+  if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
   require(defined() && rank() == 2 && dtype() == kFloat32, "freeze",
           "weight must be a float32 matrix, got ", dtype(), ' ', shape());
-  require(order_ == PanelOrder::kPlain || size(0) % 2 == 0, "freeze",
+  require(use_ != Use::kGated || size(0) % 2 == 0, "freeze",
           "number of rows of a gated weight must be even, got shape ", shape());
-  Weight result;
-  result.order_ = order_;
+  Weight result = *this;
   if (is_frozen()) {
-    result.frozen_ = detail::make_panels(*thawed(), order_, format);
+    result.form_ = detail::make_panels(*thawed(), order(), format);
   } else if (format == this->format()) {
-    result.frozen_ = panels();  // those of the last product, if they are current
+    result.form_ = panels();  // those of the last product, if they are current
   } else {
-    kept_.store(nullptr);  // their memory serves the new ones
-    result.frozen_ = detail::make_panels(elements_, order_, format);
+    dense().made.store(nullptr);  // their memory serves the new ones
+    result.form_ = detail::make_panels(dense().elements, order(), format);
   }
   return result;
 }
 
 Weight Weight::thawed() const {
   if (!is_frozen()) return in_format(WeightFormat::kExact);
-  Weight result = frozen_->values(0, size(0));
-  result.order_ = order_;
+  Weight result = *this;
+  result.form_ = Dense{only_panels()->values(0, size(0))};
   return result;
 }
 
 // ---- products ----
 
-std::shared_ptr<const Panels> Weight::panels() const {
-  if (is_frozen() && frozen_->is_current()) return frozen_;
-  const WeightFormat wanted = is_frozen() ? frozen_->format() : format();
-  const auto current = [&]() -> std::shared_ptr<const Panels> {
-    const std::shared_ptr<const Kept> kept = kept_.load();
-    const bool fits = kept && kept->is_of(elements_) && kept->panels->is_current() &&
-                      kept->panels->format() == wanted;
-    return fits ? kept->panels : nullptr;
+std::shared_ptr<const WeightPanels> Weight::panels() const {
+  if (is_frozen()) {
+    require(only_panels()->is_current(), "weight",
+            "a frozen weight's instruction set must be the one in use, which is now ",
+            current_isa(), "; call set_isa() before freeze()");
+    return only_panels();
+  }
+  const Dense& form = dense();
+  const WeightFormat wanted = format();
+  const auto current = [&]() -> std::shared_ptr<const WeightPanels> {
+    const std::shared_ptr<const detail::MadePanels> last = form.made.load();
+    const bool fits = last && last->is_of(form.elements) && last->panels->format() == wanted;
+    return fits ? last->panels : nullptr;
   };
-  if (std::shared_ptr<const Panels> panels = current()) return panels;
+  if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
   // One thread packs, and those that ask meanwhile wait: or else each would hold a copy of its own.
   const std::lock_guard lock(packing_mutex(this));
-  if (std::shared_ptr<const Panels> panels = current()) return panels;
-  kept_.store(nullptr);  // gives the old panels' memory back first
-  const Tensor values = is_frozen() ? frozen_->values(0, size(0)) : elements_;
-  const auto kept =
-      std::make_shared<const Kept>(elements_, detail::make_panels(values, order_, wanted));
-  kept_.store(kept);
-  return kept->panels;
+  if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
+  form.made.store(nullptr);  // gives the old panels' memory back first
+  const auto now = std::make_shared<const detail::MadePanels>(
+      form.elements, detail::make_panels(form.elements, order(), wanted));
+  form.made.store(now);
+  return now->panels;
 }
 
 WeightView Weight::rows(index_t begin, index_t end) const {
   require(0 <= begin && begin <= end && rank() == 2 && end <= size(0), "rows",
           "rows must be a range of those of weight ", shape(), ", got ", begin, " to ", end);
   WeightView view = *this;
-  if (!is_frozen()) view.elements = elements_.slice(0, begin, end);
+  if (!is_frozen()) view.elements = dense().elements.slice(0, begin, end);
   view.shape[0] = end - begin;
   view.first_row = begin;
   return view;
@@ -204,7 +205,7 @@ WeightView::WeightView(const Tensor& tensor)
 WeightView::WeightView(const Weight& whole)
     : shape(whole.shape()),
       dtype(whole.dtype()),
-      elements(whole.elements_),
+      elements(whole.is_frozen() ? Tensor() : whole.dense().elements),
       weight(whole.defined() ? &whole : nullptr) {}
 
 index_t WeightView::size(index_t axis) const {
@@ -215,7 +216,7 @@ detail::Factor WeightView::factor(PanelOrder order) const {
   if (weight == nullptr) return {.elements = elements};
   const bool is_whole = shape[0] == weight->shape()[0];
   const bool begins_a_panel = first_row == 0 || first_row % detail::panel_width(dtype) == 0;
-  if (weight->order_ == order && (order == PanelOrder::kPlain ? begins_a_panel : is_whole)) {
+  if (weight->order() == order && (order == PanelOrder::kPlain ? begins_a_panel : is_whole)) {
     return {.panels = weight->panels(), .first_row = first_row};
   }
   if (!is_constant()) return {.elements = elements};

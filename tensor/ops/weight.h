@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "tensor/atomic_shared.h"
 #include "tensor/tensor.h"
@@ -22,12 +23,28 @@ inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kBFloat16;
 
 namespace detail {
 
-class Panels;
+class WeightPanels;
 struct Factor;
+enum class PanelOrder;
+struct MadePanels;
 
-/// The order of a weight's rows in panels: kPlain is their own order; kGated puts row i of the
-/// first half next to row i of the second half.
-enum class PanelOrder { kPlain, kGated };
+/// Elements, of which products make panels.
+struct PackedOnDemand {
+  /// The panels of the last product. A copy starts without: it would hold them after their elements
+  /// have changed.
+  struct Cache : AtomicShared<const MadePanels> {
+    Cache() = default;
+    Cache(const Cache&) {}
+    Cache& operator=(const Cache&) {
+      store(nullptr);
+      return *this;
+    }
+  };
+
+  Tensor elements = {};
+  WeightFormat format = WeightFormat::kExact;  // of float32 elements in panels
+  mutable Cache made = {};
+};
 
 }  // namespace detail
 
@@ -47,7 +64,7 @@ class Weight {
   /// No weight: `defined()` is false.
   Weight() = default;
   /// For linear().
-  Weight(Tensor elements) : elements_(std::move(elements)) {}
+  Weight(Tensor elements) : form_(Dense{std::move(elements)}) {}
   /// For gated_linear().
   static Weight gated(Tensor elements);
   /// For linear() and for readers of rows, such as an embedding: freezing keeps its elements.
@@ -55,13 +72,13 @@ class Weight {
 
   Weight(const Weight&) = default;
   /// Takes the elements or panels of `other`. A weight for gated_linear() or for readers of rows
-  /// stays one, and becomes one if `other` is one.
+  /// stays one, however it is tied, and a weight for linear() becomes what `other` is.
   Weight& operator=(const Weight& other);
   /// Replaces elements or panels by `elements`, for the same products.
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 
-  bool defined() const { return is_frozen() || elements_.defined(); }
+  bool defined() const { return is_frozen() || dense().elements.defined(); }
   const Shape& shape() const;
   index_t size(index_t axis) const;
   index_t rank() const { return shape().size(); }
@@ -81,9 +98,9 @@ class Weight {
 
   // ---- forms ----
 
-  bool is_table() const { return is_table_; }
+  bool is_table() const { return use_ == Use::kTable; }
   /// Whether there are only panels.
-  bool is_frozen() const { return frozen_ != nullptr; }
+  bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
   /// Whether no gradient passes: the weight is frozen, or products read rounded elements.
   bool is_constant() const;
   /// Whether both are one weight: they have the same elements or the same frozen panels, for the
@@ -102,26 +119,21 @@ class Weight {
 
  private:
   friend struct WeightView;
-  struct Kept;
-  /// Panels for the next product. A copy starts without panels.
-  struct Cache : AtomicShared<const Kept> {
-    Cache() = default;
-    Cache(const Cache&) {}
-    Cache& operator=(const Cache&) {
-      store(nullptr);
-      return *this;
-    }
-  };
 
+  /// What reads the elements.
+  enum class Use { kLinear, kGated, kTable };
+
+  using Dense = detail::PackedOnDemand;
+  using Frozen = std::shared_ptr<const detail::WeightPanels>;
+
+  const Dense& dense() const { return std::get<Dense>(form_); }
+  const Frozen& only_panels() const { return std::get<Frozen>(form_); }
+  detail::PanelOrder order() const;
   WeightFormat format() const;
-  std::shared_ptr<const detail::Panels> panels() const;
+  std::shared_ptr<const detail::WeightPanels> panels() const;
 
-  Tensor elements_;                               // undefined if frozen
-  std::shared_ptr<const detail::Panels> frozen_;  // null if there are elements
-  detail::PanelOrder order_ = detail::PanelOrder::kPlain;
-  bool is_table_ = false;
-  WeightFormat format_ = WeightFormat::kExact;  // of panels next to float32 elements
-  mutable Cache kept_;
+  Use use_ = Use::kLinear;
+  std::variant<Dense, Frozen> form_;
 };
 
 /// The second factor of a product: a tensor, whose elements it reads in place, or a weight, or rows

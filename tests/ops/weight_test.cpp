@@ -208,7 +208,7 @@ TEST(Weight, SeveralThreadsMayAskAtOnce) {
 TEST(Weight, SeveralThreadsThatAskAtOnceShareOnePacking) {
   for (int round = 0; round < 10; ++round) {
     const Weight weight = random_tensor({700, 500}, kFloat32, 4);
-    std::vector<std::shared_ptr<const detail::Panels>> got(8);
+    std::vector<std::shared_ptr<const detail::WeightPanels>> got(8);
     std::atomic<int> waiting = 8;
     std::vector<std::thread> threads;
     for (auto& panels : got) {

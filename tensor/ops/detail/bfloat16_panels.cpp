@@ -6,10 +6,10 @@ namespace {
 
 /// As the panels of float32, with elements of half the size, two to a word, as kernels/bfloat16.h has
 /// them.
-class BFloat16Panels final : public Panels {
+class BFloat16Panels final : public WeightPanels {
  public:
   BFloat16Panels(const Tensor& weight, PanelOrder order)
-      : Panels(weight.shape(), order, WeightFormat::kBFloat16),
+      : WeightPanels(weight.shape(), order, WeightFormat::kBFloat16),
         memory_(rounded(pack_elements(weight, order))) {}
 
   Tensor values(index_t begin, index_t end) const override {
@@ -59,7 +59,7 @@ class BFloat16Panels final : public Panels {
 
 }  // namespace
 
-std::shared_ptr<const Panels> make_bfloat16_panels(const Tensor& weight, PanelOrder order) {
+std::shared_ptr<const WeightPanels> make_bfloat16_panels(const Tensor& weight, PanelOrder order) {
   return std::make_shared<const BFloat16Panels>(weight, order);
 }
 

@@ -1,11 +1,11 @@
-// Panels of bfloat16. Private to the ops.
+// WeightPanels of bfloat16. Private to the ops.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <memory>
 
-#include "tensor/ops/detail/panels.h"
+#include "tensor/ops/detail/weight_panels.h"
 
 namespace tessera::detail {
 
@@ -24,6 +24,6 @@ inline float from_bfloat16(std::uint16_t x) {
 }
 
 /// The panels of a float32 matrix.
-std::shared_ptr<const Panels> make_bfloat16_panels(const Tensor& weight, PanelOrder order);
+std::shared_ptr<const WeightPanels> make_bfloat16_panels(const Tensor& weight, PanelOrder order);
 
 }  // namespace tessera::detail

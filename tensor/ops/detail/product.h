@@ -3,7 +3,7 @@
 
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/detail/panels.h"
+#include "tensor/ops/detail/weight_panels.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {

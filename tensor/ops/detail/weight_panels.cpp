@@ -1,4 +1,4 @@
-#include "tensor/ops/detail/panels.h"
+#include "tensor/ops/detail/weight_panels.h"
 
 #include "tensor/kernels/table.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
@@ -24,10 +24,10 @@ PanelMemory pack(const Tensor& weight, PanelOrder order) {
 
 /// The elements themselves.
 template <class T>
-class ExactPanels final : public Panels {
+class ExactPanels final : public WeightPanels {
  public:
   ExactPanels(const Tensor& weight, PanelOrder order)
-      : Panels(weight.shape(), order, WeightFormat::kExact),
+      : WeightPanels(weight.shape(), order, WeightFormat::kExact),
         memory_(pack<T>(weight, order).memory) {}
 
   Tensor values(index_t begin, index_t end) const override {
@@ -49,14 +49,14 @@ class ExactPanels final : public Panels {
 
 }  // namespace
 
-Panels::Panels(const Shape& shape, PanelOrder order, WeightFormat format)
+WeightPanels::WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format)
     : shape_(shape), order_(order), format_(format), table_(&kernels::table()) {}
 
-bool Panels::is_current() const {
+bool WeightPanels::is_current() const {
   return table_ == &kernels::table();
 }
 
-Panels::Place Panels::place_of(index_t row, index_t lanes) const {
+WeightPanels::Place WeightPanels::place_of(index_t row, index_t lanes) const {
   if (order_ == PanelOrder::kPlain) {
     return {row / (2 * lanes), row % (2 * lanes) / lanes, row % lanes};
   }
@@ -73,15 +73,15 @@ PanelMemory pack_elements(const Tensor& weight, PanelOrder order) {
                         [&](auto kind) { return pack<decltype(kind)>(weight, order); });
 }
 
-std::shared_ptr<const Panels> make_panels(const Tensor& weight, PanelOrder order,
-                                          WeightFormat format) {
+std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
+                                                WeightFormat format) {
   switch (format) {
     case WeightFormat::kExact:
       break;
     case WeightFormat::kBFloat16:
       return make_bfloat16_panels(weight, order);
   }
-  return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const Panels> {
+  return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const WeightPanels> {
     return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);
   });
 }

@@ -14,18 +14,23 @@
 
 namespace tessera::detail {
 
-/// Panels for products of one type.
+/// The order of a weight's rows in panels: kPlain is their own order; kGated puts row i of the
+/// first half next to row i of the second half.
+enum class PanelOrder { kPlain, kGated };
+
+/// WeightPanels for products of one type.
 using PanelFactor = std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>>;
 
-/// weight^T as the kernels of one instruction set read it. Panels never change.
-class Panels {
+/// weight^T as the kernels of one instruction set read it. WeightPanels never change.
+class WeightPanels {
  public:
-  virtual ~Panels() = default;
-  Panels(const Panels&) = delete;
-  Panels& operator=(const Panels&) = delete;
+  virtual ~WeightPanels() = default;
+  WeightPanels(const WeightPanels&) = delete;
+  WeightPanels& operator=(const WeightPanels&) = delete;
 
   /// Of the weight, (out, in).
   const Shape& shape() const { return shape_; }
+  PanelOrder order() const { return order_; }
   WeightFormat format() const { return format_; }
   /// Whether they are for the instruction set in use.
   bool is_current() const;
@@ -38,7 +43,7 @@ class Panels {
   virtual PanelFactor factor(index_t first) const = 0;
 
  protected:
-  Panels(const Shape& shape, PanelOrder order, WeightFormat format);
+  WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format);
 
   /// Where a row of the weight lies: the panel, which of its two vectors, the lane.
   struct Place {
@@ -74,8 +79,8 @@ class Panels {
 };
 
 /// The panels of a matrix for the instruction set in use.
-std::shared_ptr<const Panels> make_panels(const Tensor& weight, PanelOrder order,
-                                          WeightFormat format);
+std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
+                                                WeightFormat format);
 
 /// The rows of a weight in one panel.
 index_t panel_width(DType dtype);
@@ -89,7 +94,7 @@ PanelMemory pack_elements(const Tensor& weight, PanelOrder order);
 
 /// The weight as one product reads it: panels from a row on, or elements.
 struct Factor {
-  std::shared_ptr<const Panels> panels = {};
+  std::shared_ptr<const WeightPanels> panels = {};
   index_t first_row = 0;
   Tensor elements = {};  // (out, in), if there are no panels
 };
