@@ -21,7 +21,6 @@
 #include "nn/training/checkpoint.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/communicator.h"
-#include "nn/training/digest.h"
 #include "nn/training/early_stopping.h"
 #include "nn/training/evaluate.h"
 #include "nn/training/loss_sum.h"

@@ -7,7 +7,6 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/printable.h"
 
 namespace tessera::nn {
 

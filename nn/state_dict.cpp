@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "nn/detail/differences.h"
-#include "tensor/printable.h"
+#include "tensor/error.h"
 
 namespace tessera::nn {
 

@@ -2,16 +2,26 @@
 //   op: X must be RULE, got VALUE; cure
 // and a broken file throws std::runtime_error with the text
 //   FILE: PLACE: X must be RULE, got VALUE; cure
+// Untrusted text, such as names in files, is escaped for errors and terminals.
 #pragma once
 
+#include <cstddef>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-
-#include "tensor/printable.h"
+#include <string_view>
 
 namespace tessera {
+
+/// `text` with each byte that cannot be printed as `\xNN`: control characters (zero bytes, line ends,
+/// terminal commands, marks that change the direction of writing) and what is not UTF-8. All other
+/// characters remain, so a text that was escaped once does not change again. A text of more than
+/// `most` bytes is cut, and ends in "...".
+std::string escaped(std::string_view text, std::size_t most = std::string_view::npos);
+
+/// `text` in quotes, escaped, and cut after 80 bytes: 'encoder.w'.
+std::string printable(std::string_view text);
 
 /// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Whatever the
 /// program's locale, numbers look as in C: files are written with it too.

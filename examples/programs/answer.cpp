@@ -14,8 +14,8 @@
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
+#include "tensor/error.h"
 #include "tensor/io/json.h"
-#include "tensor/printable.h"
 
 namespace {
 

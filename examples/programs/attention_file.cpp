@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "examples/programs/processes.h"
-#include "models/pages/attention_map.h"
+#include "models/pages/attention_page.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/detail/parse_number.h"

@@ -15,8 +15,8 @@
 #include "examples/programs/progress.h"
 #include "examples/programs/text_pairs.h"
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/error.h"
 #include "tensor/io/json.h"
-#include "tensor/printable.h"
 
 namespace {
 

@@ -15,7 +15,6 @@
 #include "examples/programs/command.h"
 #include "examples/programs/trace.h"
 #include "tensor/error.h"
-#include "tensor/printable.h"
 
 namespace {
 

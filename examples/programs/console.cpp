@@ -12,7 +12,6 @@
 
 #include "models/text/utf8.h"
 #include "tensor/error.h"
-#include "tensor/printable.h"
 #include "tensor/storage.h"
 
 namespace tessera::examples {

@@ -14,7 +14,6 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
-#include "tensor/printable.h"
 
 namespace {
 

@@ -14,7 +14,6 @@
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
-#include "tensor/printable.h"
 
 namespace {
 

@@ -26,7 +26,6 @@
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/compare.h"
-#include "tensor/printable.h"
 
 namespace {
 

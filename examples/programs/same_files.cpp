@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "examples/programs/processes.h"
-#include "nn/training/digest.h"
+#include "nn/training/detail/digest.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 

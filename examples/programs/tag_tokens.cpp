@@ -11,8 +11,8 @@
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "models/hugging_face/token_tagger.h"
+#include "tensor/error.h"
 #include "tensor/io/json.h"
-#include "tensor/printable.h"
 
 namespace {
 

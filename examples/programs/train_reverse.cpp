@@ -14,7 +14,7 @@
 #include "examples/programs/plan.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
-#include "models/pages/attention_map.h"
+#include "models/pages/attention_page.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"

@@ -13,7 +13,7 @@
 
 #include "examples/programs/interrupts.h"
 #include "examples/programs/processes.h"
-#include "nn/training/digest.h"
+#include "nn/training/detail/digest.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {

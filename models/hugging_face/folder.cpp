@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/hugging_face/detail/family.h"
 #include "models/hugging_face/detail/names.h"
 #include "models/hugging_face/detail/weight_files.h"
 #include "tensor/error.h"

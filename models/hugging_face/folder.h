@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/family.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
 #include "nn/source.h"
@@ -24,6 +23,7 @@
 
 namespace tessera::models {
 
+struct Family;
 class WeightFiles;
 struct WeightSource;
 

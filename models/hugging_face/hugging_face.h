@@ -1,18 +1,13 @@
 // All of Tessera: pretrained models, and with them models, text, nn and tensor.
 #pragma once
 
-#include "models/hugging_face/family.h"
 #include "models/hugging_face/fine_tuning.h"
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
-#include "models/hugging_face/heads.h"
-#include "models/hugging_face/labels.h"
 #include "models/hugging_face/mask_filler.h"
 #include "models/hugging_face/question_answerer.h"
 #include "models/hugging_face/save_folder.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/sentence_modules.h"
-#include "models/hugging_face/tags.h"
 #include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"

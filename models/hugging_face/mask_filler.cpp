@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/hugging_face/finite.h"
-#include "models/hugging_face/heads.h"
+#include "models/hugging_face/detail/finite.h"
+#include "models/hugging_face/detail/heads.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/indexing.h"

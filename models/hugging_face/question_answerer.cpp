@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "models/hugging_face/detail/answers.h"
-#include "models/hugging_face/heads.h"
+#include "models/hugging_face/detail/finite.h"
+#include "models/hugging_face/detail/heads.h"
 #include "tensor/error.h"
 
 namespace tessera::models {

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "models/hugging_face/detail/family_files.h"
+#include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/json_edit.h"
+#include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/new_folder.h"
 #include "models/hugging_face/detail/sentence_settings.h"
-#include "models/hugging_face/heads.h"
 #include "nn/state_dict.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

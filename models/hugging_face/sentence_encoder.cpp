@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
+#include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/sentence_settings.h"
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/hugging_face/detail/finite.h"
 #include "models/text/tokenizers.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"

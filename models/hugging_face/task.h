@@ -10,14 +10,24 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 
-#include "models/hugging_face/finite.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
 #include "models/tokens.h"
 #include "nn/freeze.h"
 
 namespace tessera::models {
+
+/// The name in errors of the text with this number, as "lines.txt: line 4".
+using TextName = std::function<std::string(index_t number)>;
+
+/// A model's output is NaN or infinite, though its weights are not.
+class NotFinite : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// The options of a call on texts.
 struct TaskOptions {
@@ -51,7 +61,8 @@ struct TextReader {
   /// encodings. The batch of an encoding changes no bit of the model's output.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
-  /// for which `body` throws, NotFinite as with_finite_outputs does.
+  /// for which `body` throws, NotFinite; if a weight of the folder is not finite, the
+  /// error names that weight.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;

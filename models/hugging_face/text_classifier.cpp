@@ -5,7 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "models/hugging_face/heads.h"
+#include "models/hugging_face/detail/heads.h"
+#include "models/hugging_face/detail/labels.h"
 #include "tensor/error.h"
 
 namespace tessera::models {

@@ -13,11 +13,17 @@
 #include <vector>
 
 #include "models/classifier.h"
-#include "models/hugging_face/labels.h"
 #include "models/hugging_face/task.h"
 #include "tensor/random.h"
 
 namespace tessera::models {
+
+/// The function that is applied to the scores of one text.
+enum class Scoring {
+  kNone,     // they are the result: regression, and rerankers
+  kSigmoid,  // each class for itself, any number of them at once
+  kSoftmax,  // one of the classes
+};
 
 struct ClassScore {
   std::string label;

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "models/hugging_face/heads.h"
+#include "models/hugging_face/detail/heads.h"
+#include "models/hugging_face/detail/tags.h"
 #include "tensor/ops/softmax.h"
 
 namespace tessera::models {

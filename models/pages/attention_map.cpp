@@ -1,4 +1,4 @@
-#include "models/pages/attention_map.h"
+#include "models/pages/attention_page.h"
 
 #include <algorithm>
 #include <array>

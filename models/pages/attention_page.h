@@ -1,4 +1,5 @@
-// Attention to look at: all layers and heads of some texts on one page.
+// Attention to look at: all layers and heads of some texts on one page; one map as a picture, and as
+// text for a terminal.
 //
 //   const auto trace = encoder.with_weights({.ids = ids});            // ids (1, T)
 //   pages::AttentionText text = {.tokens = {"[CLS]", "the", "cat", "[SEP]"}};
@@ -6,6 +7,7 @@
 //   pages::write_page("cat.html", pages::attention_page({.title = "A cat", .texts = {text}}));
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,5 +53,19 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// (H, T, T), not NaN and not in [0, 2); texts, or numbers of layers and heads, that do not fit each
 /// other.
 Page attention_page(const AttentionView& view);
+
+/// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to
+/// it, and the weight itself where the pointer rests. A square's shade is the root of its weight,
+/// so that small weights are seen too. Screen readers get the title and, as description, where each
+/// token looks most.
+///
+/// **Shapes**: weights (T, T), row i what token i looks at; T tokens.
+/// **Errors**: other shapes; not floating.
+std::string attention_svg(const Tensor& weights, std::span<const std::string> tokens,
+                          const std::string& title);
+
+/// A map for a terminal: one row per token, in percent, with a shade next to each number. Long
+/// tokens are cut. **Shapes, Errors**: as attention_svg().
+std::string attention_text(const Tensor& weights, std::span<const std::string> tokens);
 
 }  // namespace tessera::pages

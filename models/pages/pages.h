@@ -1,7 +1,6 @@
 // All of tessera::pages in one header.
 #pragma once
 
-#include "models/pages/attention_map.h"
 #include "models/pages/attention_page.h"
 #include "models/pages/chart.h"
 #include "models/pages/page.h"

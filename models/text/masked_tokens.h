@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/text/batches.h"
-#include "models/text/special_tokens.h"
+#include "models/text/vocabulary.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
 

@@ -7,7 +7,6 @@
 #include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/detail/tokenizer_files.h"
 #include "models/text/text_file.h"
-#include "models/text/trained_tokenizers.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

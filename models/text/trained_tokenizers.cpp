@@ -1,4 +1,4 @@
-#include "models/text/trained_tokenizers.h"
+#include "models/text/tokenizers.h"
 
 #include <memory>
 #include <string_view>

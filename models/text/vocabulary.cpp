@@ -85,6 +85,20 @@ struct Lines {
 
 }  // namespace
 
+std::vector<index_t> SpecialTokens::ids() const {
+  std::vector<index_t> ids;
+  for (const auto& id : {pad, unknown, cls, sep, mask}) {
+    if (id) ids.push_back(*id);
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+bool SpecialTokens::contains(index_t id) const {
+  return id == pad || id == unknown || id == cls || id == sep || id == mask;
+}
+
 Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special)
     : tokens_(std::move(tokens)), special_(special) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -7,7 +7,6 @@
 
 #include "tensor/error.h"
 #include "tensor/io/json.h"
-#include "tensor/printable.h"
 
 namespace tessera {
 

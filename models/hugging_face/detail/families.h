@@ -1,7 +1,7 @@
 // The families, each in a file with its names and its options.
 #pragma once
 
-#include "models/hugging_face/family.h"
+#include "models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

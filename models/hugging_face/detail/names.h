@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/family.h"
+#include "models/hugging_face/detail/family.h"
 
 namespace tessera::models {
 

@@ -1,7 +1,7 @@
 #include "nn/training/detail/agreement.h"
 
+#include "nn/training/detail/digest.h"
 #include "nn/training/detail/messages.h"
-#include "nn/training/digest.h"
 #include "tensor/create.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/version.h"

@@ -1,5 +1,5 @@
 // Weights and outputs that are NaN or infinite: no task may pass them on.
-#include "models/hugging_face/finite.h"
+#include "models/hugging_face/detail/finite.h"
 
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"

@@ -1,6 +1,7 @@
 // Folders as a map of names; tests/golden/folders and encoders_test.cpp say what they compute.
 #include "models/hugging_face/folder.h"
 
+#include "models/hugging_face/detail/family.h"
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"

@@ -1,4 +1,4 @@
-#include "models/hugging_face/labels.h"
+#include "models/hugging_face/detail/labels.h"
 
 #include "tensor/create.h"
 #include "tests/support/oracle.h"

@@ -1,4 +1,4 @@
-#include "models/hugging_face/tags.h"
+#include "models/hugging_face/detail/tags.h"
 
 #include "tensor/error.h"
 #include "tests/support/test.h"

@@ -1,4 +1,4 @@
-#include "models/pages/attention_map.h"
+#include "models/pages/attention_page.h"
 
 #include "models/pages/detail/attention_labels.h"
 #include "tensor/create.h"

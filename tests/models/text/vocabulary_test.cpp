@@ -9,6 +9,7 @@ namespace {
 using test::contains;
 using test::file_error;
 using test::throws;
+using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 
 constexpr const char* kFour = "[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
@@ -23,6 +24,18 @@ TokenCounts counted(const Texts& tokens) {
   TokenCounts counts;
   for (const std::string& token : tokens) counts.add(token);
   return counts;
+}
+
+TEST(SpecialTokens, AreWhatIsThere) {
+  EXPECT_TRUE(SpecialTokens().ids().empty());
+  EXPECT_FALSE(SpecialTokens().contains(0));
+  const SpecialTokens bert = {.pad = 0, .unknown = 100, .cls = 101, .sep = 102, .mask = 103};
+  EXPECT_EQ(bert.ids(), (Ids{0, 100, 101, 102, 103}));
+  for (const index_t id : bert.ids()) EXPECT_TRUE(bert.contains(id)) << id;
+  for (const index_t id : {-1, 1, 99, 104}) EXPECT_FALSE(bert.contains(id)) << id;
+  const SpecialTokens shared = {.cls = 7, .sep = 7, .mask = 3};
+  EXPECT_EQ(shared.ids(), (Ids{3, 7}));
+  EXPECT_NE(shared, (SpecialTokens{.cls = 7, .mask = 3}));
 }
 
 TEST(Vocabulary, IsAListAndItsInverse) {

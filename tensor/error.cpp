@@ -1,4 +1,4 @@
-#include "tensor/printable.h"
+#include "tensor/error.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -6,28 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "models/hugging_face/token_tagger.h"
 #include "models/text/tokenizer.h"
 
 namespace tessera::models {
-
-/// How tokens become tags. The rules are those of transformers' token classification.
-enum class TagGrouping {
-  kNone,     // each token its best label
-  kSimple,   // and neighbours of one kind are one group
-  kFirst,    // words, not tokens, have labels: that of the word's first token
-  kAverage,  // that of the mean of the tokens' scores
-  kMax,      // that of the token with the highest score
-};
-
-/// The grouping called "none", "simple", "first", "average" or "max". **Errors**: another name.
-TagGrouping tag_grouping(std::string_view name);
-
-/// A part of a text and what it is.
-struct Tag {
-  std::string label;  // "B-PER" of a token, "PER" of a group
-  double score;
-  text::Span bytes;
-};
 
 /// A token and the probabilities of its labels.
 struct ScoredToken {

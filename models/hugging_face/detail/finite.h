@@ -2,23 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <span>
-#include <stdexcept>
 #include <string>
 
-#include "tensor/tensor.h"
+#include "models/hugging_face/task.h"
 
 namespace tessera::models {
-
-/// The name in errors of the text with this number, as "lines.txt: line 4".
-using TextName = std::function<std::string(index_t number)>;
-
-/// A model's output is NaN or infinite, though its weights are not.
-class NotFinite : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// `name(number)`; without a name, "text 3".
 std::string text_name(const TextName& name, index_t number);

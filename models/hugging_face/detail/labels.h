@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/hugging_face/text_classifier.h"
 #include "tensor/io/json.h"
 #include "tensor/tensor.h"
 
@@ -19,13 +20,6 @@ std::vector<std::string> read_labels(const Json& config);
 
 /// Throws an error about `config`'s labels unless there is one for each row of the classifier.
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows);
-
-/// The function that is applied to the scores of one text.
-enum class Scoring {
-  kNone,     // they are the result: regression, and rerankers
-  kSigmoid,  // each class for itself, any number of them at once
-  kSoftmax,  // one of the classes
-};
 
 /// The scoring that transformers' text classification takes: by `problem_type` regression none,
 /// multi_label_classification sigmoid; else sigmoid for one class and softmax for several.

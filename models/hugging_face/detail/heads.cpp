@@ -1,4 +1,4 @@
-#include "models/hugging_face/heads.h"
+#include "models/hugging_face/detail/heads.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/labels.h"
+#include "models/hugging_face/detail/family.h"
+#include "models/hugging_face/detail/labels.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 

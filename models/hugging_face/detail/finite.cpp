@@ -1,4 +1,4 @@
-#include "models/hugging_face/finite.h"
+#include "models/hugging_face/detail/finite.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,7 @@
-#include "tensor/printable.h"
-
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "tensor/error.h"
+
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

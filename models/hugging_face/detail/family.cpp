@@ -1,4 +1,4 @@
-#include "models/hugging_face/family.h"
+#include "models/hugging_face/detail/family.h"
 
 #include <array>
 #include <string>
