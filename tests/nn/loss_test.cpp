@@ -1,21 +1,14 @@
-// Each loss by its definition, and the edges; losses_test.cpp has what all have in common.
+// Each loss by its definition, and the edges; loss_parity_test.cpp has what all have in common.
 #include "nn/loss.h"
 
 #include "nn/nn.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 
-namespace tessera::test {
+namespace tessera::nn {
 namespace {
 
-using nn::bce_with_logits;
-using nn::cross_entropy;
-using nn::kl_div;
-using nn::KlReduction;
-using nn::mse_loss;
-using nn::nll_loss;
-using nn::Reduction;
-using nn::smooth_l1_loss;
+using namespace test;
 
 struct Sums {
   double loss = 0;
@@ -51,7 +44,7 @@ TEST(CrossEntropy, IsItsDefinitionForAnyNumberOfClasses) {
       const std::vector<index_t> targets = {0, classes - 1, -1, classes / 2, -1};
       const std::vector<double> weight = random_values<double>(classes, 4, 0.5, 2);
       const Sums want = naive_cross_entropy(array(x), targets, smoothing, weight, -1);
-      const nn::CrossEntropyOptions options = {
+      const CrossEntropyOptions options = {
           .weight = from_vector(weight), .ignore_index = -1, .label_smoothing = smoothing};
       const Tensor got = cross_entropy(x, from_vector(targets), options);
       EXPECT_NEAR(got.item(), want.loss / want.weight, 1e-12) << classes << " classes";
@@ -62,7 +55,7 @@ TEST(CrossEntropy, IsItsDefinitionForAnyNumberOfClasses) {
 TEST(CrossEntropy, TheSameBitsInEveryLayoutAndWithOrWithoutAGradient) {
   const Tensor targets = from_vector(std::vector<index_t>{1, 40, -100, 3, 7});
   for (const double smoothing : {0.0, 0.1}) {
-    const nn::CrossEntropyOptions options = {.label_smoothing = smoothing};
+    const CrossEntropyOptions options = {.label_smoothing = smoothing};
     const Tensor x = random_tensor({5, 41}, kFloat32, 2);
     const Tensor want = cross_entropy(x, targets, options);
     for (const Layout& layout : layouts_of(x)) {
@@ -84,7 +77,7 @@ TEST(CrossEntropy, InfiniteScores) {
 
 TEST(CrossEntropy, TheGradientIsThatOfLogSoftmaxAndThePick) {
   const Tensor targets = tensor({2, 0, 1});
-  const nn::Linear linear(4, 3);
+  const Linear linear(4, 3);
   Tensor x = random_tensor({3, 4}, kFloat32, 5).set_requires_grad();
   Tensor same = x.detach().clone().set_requires_grad();
   Tape tape;
@@ -110,7 +103,7 @@ TEST(CrossEntropy, Errors) {
   const Tensor x = zeros({2, 3, 4});
   const Tensor y = zeros({2, 3}, kInt64);
   const auto fails = [&](const std::vector<std::string>& parts, const Tensor& scores,
-                         const Tensor& targets, const nn::CrossEntropyOptions& options = {}) {
+                         const Tensor& targets, const CrossEntropyOptions& options = {}) {
     return throws("cross_entropy", parts, [&] { cross_entropy(scores, targets, options); });
   };
   EXPECT_TRUE(fails({"(2, 4)", "(2, 3, 4)", "last axis"}, x, zeros({2, 4}, kInt64)));
@@ -203,7 +196,7 @@ TEST(NllLoss, Errors) {
   const Tensor x = zeros({2, 4});
   const Tensor y = zeros({2}, kInt64);
   const auto fails = [&](const std::vector<std::string>& parts, const Tensor& scores,
-                         const Tensor& targets, const nn::NllOptions& options = {}) {
+                         const Tensor& targets, const NllOptions& options = {}) {
     return throws("nll_loss", parts, [&] { nll_loss(scores, targets, options); });
   };
   EXPECT_TRUE(fails({"(3,)", "(2, 4)", "last axis"}, x, zeros({3}, kInt64)));
@@ -283,5 +276,91 @@ TEST(SmoothL1Loss, Errors) {
       throws("smooth_l1_loss", {"beta", "inf"}, [&] { smooth_l1_loss(x, x, {.beta = kInf}); }));
 }
 
+TEST(TripletMarginLoss, FarNegativesCostNothing) {
+  const Tensor anchor = tensor({{0.0, 0.0}, {0.0, 0.0}}).set_requires_grad();
+  const Tensor positive = tensor({{3.0, 4.0}, {3.0, 4.0}});
+  const Tensor negative = tensor({{30.0, 40.0}, {0.0, 5.5}});
+  Tape tape;
+  const Tensor loss =
+      triplet_margin_loss(anchor, positive, negative, {.eps = 0, .reduction = Reduction::kNone});
+  EXPECT_TRUE(near(loss.detach(), array(tensor({0.0, 0.5})), 1e-6));
+  tape.backward(sum(loss));
+  EXPECT_TRUE(same_bits(anchor.grad().select(0, 0), zeros({2})));
+  EXPECT_TRUE(near(anchor.grad().select(0, 1), array(tensor({-0.6, 0.2})), 1e-6));
+}
+
+TEST(TripletMarginLoss, Errors) {
+  const Tensor x = zeros({2, 3});
+  const auto fails = [&](const std::vector<std::string>& parts, const Tensor& positive,
+                         const Tensor& negative, const TripletOptions& options = {}) {
+    return throws("triplet_margin_loss", parts,
+                  [&] { triplet_margin_loss(x, positive, negative, options); });
+  };
+  EXPECT_TRUE(fails({"(2, 3)", "(3,)"}, zeros({3}), x));
+  EXPECT_TRUE(fails({"(2, 3)", "(2, 1)"}, x, zeros({2, 1})));
+  EXPECT_TRUE(fails({"float64"}, x, zeros({2, 3}, kFloat64)));
+  EXPECT_TRUE(fails({"undefined"}, x, Tensor()));
+  EXPECT_TRUE(fails({"margin", "-1"}, x, x, {.margin = -1}));
+  EXPECT_TRUE(fails({"eps", "-1"}, x, x, {.eps = -1}));
+}
+
+/// InfoNCE by its definition.
+std::vector<double> naive_contrastive(const Array& queries, const Array& keys, double temperature) {
+  const index_t width = queries.shape[1];
+  const auto product = [&](const Array& a, index_t i, const Array& b, index_t j) {
+    double total = 0;
+    for (index_t d = 0; d < width; ++d) total += a.at({i, d}) * b.at({j, d});
+    return total;
+  };
+  const auto cosine = [&](index_t i, index_t j) {
+    const double lengths = product(queries, i, queries, i) * product(keys, j, keys, j);
+    return product(queries, i, keys, j) / std::sqrt(lengths);
+  };
+  std::vector<double> losses;
+  for (index_t i = 0; i < queries.shape[0]; ++i) {
+    double total = 0;
+    for (index_t j = 0; j < keys.shape[0]; ++j) total += std::exp(cosine(i, j) / temperature);
+    losses.push_back(std::log(total) - cosine(i, i) / temperature);
+  }
+  return losses;
+}
+
+TEST(Contrastive, IsItsDefinitionInEveryLayout) {
+  for (const index_t more : {0, 3}) {
+    const Tensor keys = random_tensor({5 + more, 8}, kFloat64, 2);
+    for (const Layout& queries : random_layouts({5, 8}, kFloat64, 1)) {
+      const Array want = {{5}, naive_contrastive(array(queries.tensor), array(keys), 0.1)};
+      const Tensor got =
+          contrastive(queries.tensor, keys, {.temperature = 0.1, .reduction = Reduction::kNone});
+      EXPECT_TRUE(near(got, want, 1e-12, 1e-13)) << queries.name << ", " << more << " more keys";
+    }
+  }
+}
+
+TEST(Contrastive, OfZerosIsFinite) {
+  const Tensor x = zeros({3, 4}).set_requires_grad();
+  Tape tape;
+  const Tensor loss = contrastive(x, ones({3, 4}));
+  EXPECT_NEAR(loss.item(), std::log(3), 1e-6);
+  tape.backward(loss);
+  EXPECT_TRUE(all(isfinite(x.grad())).item<bool>());
+}
+
+TEST(Contrastive, Errors) {
+  const Tensor x = zeros({2, 3});
+  const auto fails = [&](const std::vector<std::string>& parts, const Tensor& queries,
+                         const Tensor& keys, const ContrastiveOptions& options = {}) {
+    return throws("contrastive", parts, [&] { contrastive(queries, keys, options); });
+  };
+  EXPECT_TRUE(fails({"(2, 3)", "(2, 4)"}, x, zeros({2, 4})));
+  EXPECT_TRUE(fails({"(2, 3)", "(1, 3)"}, x, zeros({1, 3})));
+  EXPECT_TRUE(fails({"(3,)"}, zeros({3}), zeros({3})));
+  EXPECT_TRUE(fails({"symmetric", "2 queries", "4 keys"}, x, zeros({4, 3}), {.symmetric = true}));
+  EXPECT_TRUE(fails({"temperature", "0"}, x, x, {.temperature = 0}));
+  EXPECT_TRUE(fails({"temperature", "nan"}, x, x, {.temperature = std::nan("")}));
+  EXPECT_TRUE(fails({"int64"}, x, zeros({2, 3}, kInt64)));
+  EXPECT_TRUE(fails({"undefined"}, Tensor(), x));
+}
+
 }  // namespace
-}  // namespace tessera::test
+}  // namespace tessera::nn
