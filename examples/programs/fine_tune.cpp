@@ -302,13 +302,6 @@ void learn_values(const Call& call) {
            learner.model.encode, files);
 }
 
-/// The embeddings of a batch's texts, as the folder will make them.
-Tensor embedded(const models::SentenceEncoder& model, const models::TokenEncoder& words,
-                const text::Batch& batch) {
-  const models::Tokens tokens = tokens_of(batch);
-  return models::apply_modules(model.modules, model.pooling(words(tokens), tokens));
-}
-
 void learn_pairs(const Call& call) {
   const Options& o = call.o;
   require(examples::processes().size() == 1, kFineTune, "--task pairs needs 1 process, got ",
@@ -327,8 +320,8 @@ void learn_pairs(const Call& call) {
   const Files files = call.files(
       [&](const std::string& file) { return examples::paired_texts(file, encode, clean); });
   const auto loss = [&](const TextData& data, Chosen chosen) {
-    const Tensor firsts = embedded(learner, *words, batch_of(data.examples, chosen, tokenizer));
-    const Tensor seconds = embedded(learner, *words, batch_of(data.partners, chosen, tokenizer));
+    const Tensor firsts = learner(tokens_of(batch_of(data.examples, chosen, tokenizer)));
+    const Tensor seconds = learner(tokens_of(batch_of(data.partners, chosen, tokenizer)));
     return nn::summed_contrastive(firsts, seconds, {.temperature = o.temperature});
   };
   call.run({"pairs", tokenizer, loss}, learner, *words, *words, files);

@@ -103,17 +103,21 @@ void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const 
   }
 }
 
-/// One row a text, of as many columns as the pooling makes.
+/// One vector per row of tokens, of as many columns as the pooling makes.
+Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt) {
+  const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
+  const Tensor x = encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
+  return model.pooling(x, tokens, prompt);
+}
+
+/// The same for all texts, batch by batch.
 Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
                    index_t prompt, const TaskOptions& options) {
-  const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
   Tensor rows;
   std::once_flag is_made;  // once a batch says how wide its rows are
   model.reader.for_each_batch(
       encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
-        const Tensor x =
-            encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
-        const Tensor y = model.pooling(x, tokens, prompt);
+        const Tensor y = pooled(model, tokens, prompt);
         require_finite_rows(y, chosen, options.name);
         std::call_once(is_made, [&] {
           rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
@@ -126,6 +130,10 @@ Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encodin
 }
 
 }  // namespace
+
+Tensor SentenceEncoder::operator()(const Tokens& tokens, index_t prompt) const {
+  return apply_modules(modules, pooled(*this, tokens, prompt));
+}
 
 Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
                                const SentenceOptions& options) const {

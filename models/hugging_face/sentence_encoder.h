@@ -54,6 +54,12 @@ struct SentenceEncoder {
   SentenceSettings settings;
   index_t width;  // of an embedding
 
+  /// The embeddings of tokens, with gradients if a tape is active. The first `prompt` tokens of each
+  /// row are a prompt: see SentencePooling.
+  ///
+  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as TokenEncoder and the pooling.
+  Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
+
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
   /// to reader.max_length tokens. A prompt that is not given is the folder's default, if it has
   /// one.

@@ -4,7 +4,10 @@
 #include <filesystem>
 
 #include "models/hugging_face/hugging_face.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/reduce.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
@@ -86,6 +89,35 @@ TEST_F(SentenceEncoderTest, AgreesWithTorch) {
       expect_same_bits(model, texts, options, y);
     }
   }
+}
+
+TEST_F(SentenceEncoderTest, EmbedsTokensForTraining) {
+  ScratchFolder scratch("sentence");
+  scratch.put("modules.json", R"([{"type": "Transformer", "path": ""}, {"type": "Pooling",
+    "path": "1_Pooling"}, {"type": "Dense", "path": "2_Dense"}, {"type": "Normalize", "path": ""}])");
+  scratch.put("1_Pooling/config.json",
+              R"({"word_embedding_dimension": 12, "include_prompt": false})");
+  SentenceEncoder model = load_sentence_encoder(scratch.path());
+  const SentenceOptions query = {.prompt = "the old "};
+  const std::vector<index_t> ids = model.tokens_of("cat sat", query).ids;
+  const Tokens tokens = {.ids = from_vector(ids, {1, std::ssize(ids)})};
+  constexpr index_t kPrompt = 3;  // [CLS] the old
+  const Tensor expected = model.encode({"cat sat"}, query);
+  EXPECT_TRUE(same_bits(model(tokens, kPrompt), expected));
+  EXPECT_FALSE(same_bits(model(tokens), expected));
+
+  auto& words = std::get<TokenEncoder>(model.words);
+  auto& dense = std::get<Dense>(model.modules.front());
+  nn::set_requires_grad(words);
+  nn::set_requires_grad(dense.linear);
+  Tape tape;
+  const Tensor y = model(tokens, kPrompt);
+  EXPECT_TRUE(same_bits(y, expected));
+  tape.backward(sum(y));
+  EXPECT_TRUE(dense.linear.weight->grad().defined());
+  nn::for_each_parameter(words, [](const std::string& name, const Tensor& parameter) {
+    EXPECT_TRUE(parameter.grad().defined()) << name;
+  });
 }
 
 TEST_F(SentenceEncoderTest, MeasuresSimilarity) {
