@@ -26,26 +26,21 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-/// How inputs that are not packed yet are: where a mask of lengths fits them. What does not fit,
-/// attention refuses.
-PackedRows own_packing(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
+/// The inputs, packed here if nobody packed them and a mask of lengths fits them. Attention refuses
+/// lengths that do not fit.
+EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;
   const bool can_pack = lengths.defined() && !inputs.packed && !layers.empty() &&
                         layers.front().batch_first && x.defined() && x.rank() == 3 &&
                         lengths.size(0) == x.size(0);
-  return can_pack ? packing_of(lengths, x.size(1)) : PackedRows();
-}
-
-EncoderInputs packed_inputs(const EncoderInputs& inputs, const PackedRows& packed,
-                            const std::vector<EncoderLayer>& layers) {
-  if (!packed) return inputs;
+  if (!can_pack) return inputs;
+  EncoderInputs result = inputs;
+  result.packed = packing_of(lengths, x.size(1));
+  result.x = result.packed.pack(x);
   const bool turns = std::ranges::any_of(
       layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
-  EncoderInputs result = inputs;
-  result.x = packed.pack(inputs.x);
-  result.packed = packed;
-  if (turns) result.positions = pack_positions(packed, inputs.positions);
+  if (turns) result.positions = pack_positions(result.packed, inputs.positions);
   return result;
 }
 
@@ -149,8 +144,7 @@ EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionReques
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
-  const PackedRows packed = own_packing(inputs, layers);
-  EncoderInputs y = with_bias(packed_inputs(inputs, packed, layers));
+  EncoderInputs y = with_bias(packed_inputs(inputs, layers));
   nn::observe("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const nn::ObservedPath path("layers", i);
@@ -166,7 +160,8 @@ EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionReques
     }
   }
   const Tensor output = norm ? nn::observed("norm", (*norm)(y.x)) : y.x;
-  return {nn::observed("", packed.unpack(output)), weights};
+  const PackedRows packed_here = inputs.packed ? PackedRows() : y.packed;
+  return {nn::observed("", packed_here.unpack(output)), weights};
 }
 
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {
