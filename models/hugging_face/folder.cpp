@@ -164,19 +164,6 @@ void ModelFolder::require_layers_in(const nn::StateDict& model,
   }
 }
 
-nn::StateDict ModelFolder::weights() const {
-  nn::StateDict state;
-  for (const auto& lines : {family->encoder_names, family->head_names}) {
-    for (const WeightName& line : lines) {
-      for (const std::string& name : our_names(line, std::ssize(encoder.encoder.layers))) {
-        if (state.contains(name)) continue;
-        if (const auto its_shape = shape(name)) state.emplace(name, weight(name, *its_shape));
-      }
-    }
-  }
-  return state;
-}
-
 std::string renamed(const std::string& name, const std::vector<Rename>& renames) {
   for (const Rename& rename : renames) {
     if (name.starts_with(rename.from + '.')) return rename.to + name.substr(rename.from.size());

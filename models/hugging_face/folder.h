@@ -62,8 +62,6 @@ class ModelFolder {
   /// The tensor of the files that our parameter `name` begins with, and its file, for errors.
   /// **Errors**: it is not there.
   std::string place(const std::string& name) const;
-  /// Every parameter that the files have, by our names, those of heads too.
-  nn::StateDict weights() const;
   /// A source of the files' tensors, by our names after `renames`. The folder must live until the
   /// model is made. The model shares the tensors; large ones are mapped, not read. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.

