@@ -70,7 +70,7 @@ Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
 
 Tensor TextClassifier::scores(const std::string& query, std::span<const std::string> texts,
                               const TaskOptions& options) const {
-  require(labels.size() == 1, "TextClassifier::rank", "model must give 1 score per pair, got ",
+  require(labels.size() == 1, "TextClassifier::scores", "model must give 1 score per pair, got ",
           labels.size());
   std::vector<text::TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});

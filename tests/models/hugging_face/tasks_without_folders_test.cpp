@@ -139,7 +139,8 @@ TEST(TextClassifier, RanksTexts) {
     }
   }
   model.labels = {"a", "b"};
-  EXPECT_TRUE(throws("TextClassifier::rank", {"got 2"}, [&] { model.rank("laws", kFourTexts); }));
+  EXPECT_TRUE(throws("TextClassifier::scores", {"1 score per pair, got 2"},
+                     [&] { model.rank("laws", kFourTexts); }));
 }
 
 TEST(TokenTagger, TagsTokensAndWords) {
