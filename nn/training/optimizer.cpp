@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "nn/training/detail/multi_tensor.h"
@@ -19,9 +23,57 @@ constexpr index_t kUpdateCost = 8;
 
 constexpr const char* kLoad = "load_state";
 
-bool overlap(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.offset() < b.offset() + b.count() &&
-         b.offset() < a.offset() + a.count();
+/// Parameters of which no two are one variable, share memory or have the same name.
+class DistinctParameters {
+ public:
+  /// Adds a parameter, which must outlive this object. **Errors**: in the name of `op`.
+  void add(const char* op, const Parameter& parameter) {
+    const Parameter* const named = names_.emplace(parameter.name, &parameter).first->second;
+    const Parameter* const same =
+        variables_.emplace(parameter.tensor.grad_slot().get(), &parameter).first->second;
+    for (const Parameter* const first : {named, same}) {
+      require(first == &parameter, op, parameter.name, " must appear once, got it first as ",
+              first->name);
+    }
+    add_memory(op, parameter);
+  }
+
+ private:
+  static const std::byte* begin_of(const Tensor& tensor) {
+    return static_cast<const std::byte*>(tensor.untyped_data());
+  }
+  static const std::byte* end_of(const Tensor& tensor) {
+    return begin_of(tensor) + tensor.count() * item_size(tensor.dtype());
+  }
+
+  void add_memory(const char* op, const Parameter& parameter) {
+    const Tensor& tensor = parameter.tensor;
+    if (tensor.count() == 0) return;
+    // Those added before do not overlap: only the next one and the one before it can meet this one.
+    const auto next = memory_.lower_bound(begin_of(tensor));
+    const auto refuse = [&](const Parameter& other) {
+      fail(op, parameter.name, " and ", other.name,
+           " must not share memory as two variables; tie weights after set_requires_grad");
+    };
+    if (next != memory_.end() && next->first < end_of(tensor)) refuse(*next->second);
+    if (next != memory_.begin()) {
+      const Parameter& before = *std::prev(next)->second;
+      if (end_of(before.tensor) > begin_of(tensor)) refuse(before);
+    }
+    memory_.emplace_hint(next, begin_of(tensor), &parameter);
+  }
+
+  std::map<std::string_view, const Parameter*> names_;
+  std::map<const GradSlot*, const Parameter*> variables_;
+  std::map<const std::byte*, const Parameter*> memory_;  // by the first byte
+};
+
+void check_variable(const char* op, const Parameter& parameter) {
+  const auto& [name, tensor] = parameter;
+  require(tensor.defined() && tensor.requires_grad(), op, name,
+          " must require a gradient; call nn::set_requires_grad(model) first");
+  require(tensor.is_contiguous(), op, name, " must be contiguous, got shape ", tensor.shape(),
+          " and strides ", tensor.strides());
 }
 
 void check_number(const char* op, const char* what, double value) {
@@ -88,9 +140,11 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> r
 
 void Optimizer::take(std::vector<Group> groups) {
   Parameters variables;
+  DistinctParameters distinct;
   for (const Group& group : groups) {
     for (const Parameter& parameter : group.parameters) {
-      check_parameter(parameter, variables);
+      check_variable(name_, parameter);
+      distinct.add(name_, parameter);
       variables.push_back(parameter);
     }
   }
@@ -101,20 +155,6 @@ void Optimizer::take(std::vector<Group> groups) {
   variables_ = std::move(variables);
   kept_.assign(variables_.size(), {});
   steps_.assign(variables_.size(), 0);
-}
-
-void Optimizer::check_parameter(const Parameter& parameter, const Parameters& before) const {
-  const auto& [name, tensor] = parameter;
-  require(tensor.defined() && tensor.requires_grad(), name_, name,
-          " must require a gradient; call nn::set_requires_grad(model) first");
-  require(tensor.is_contiguous(), name_, name, " must be contiguous, got shape ", tensor.shape(),
-          " and strides ", tensor.strides());
-  for (const Parameter& other : before) {
-    require(other.tensor.grad_slot() != tensor.grad_slot() && other.name != name, name_, name,
-            " must appear once, got it first as ", other.name);
-    require(!overlap(other.tensor, tensor), name_, name, " and ", other.name,
-            " must not share memory as two variables; tie weights after set_requires_grad");
-  }
 }
 
 void Optimizer::set_parameters(std::vector<Parameters> groups) {

@@ -139,7 +139,6 @@ class Optimizer {
   };
 
   void take(std::vector<Group> groups);
-  void check_parameter(const Parameter& parameter, const Parameters& before) const;
   void check_step() const;
   std::unique_ptr<Rule> rule_of(const Checkpoint& state) const;
   std::string name_of_kept(std::size_t variable, std::size_t kept) const;

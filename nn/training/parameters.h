@@ -1,8 +1,8 @@
 // The parameters that an optimiser changes, by name and in groups.
 #pragma once
 
-#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,11 +26,9 @@ using Parameters = std::vector<Parameter>;
 template <class M>
 Parameters parameters(const M& module) {
   Parameters result;
+  std::set<const GradSlot*> known;
   const auto add = [&](const std::string& name, const Tensor& tensor) {
-    const auto is_same = [&](const Parameter& other) {
-      return other.tensor.grad_slot() == tensor.grad_slot();
-    };
-    if (!tensor.requires_grad() || std::any_of(result.begin(), result.end(), is_same)) return;
+    if (!tensor.requires_grad() || !known.insert(tensor.grad_slot().get()).second) return;
     result.push_back({name, tensor});
   };
   for_each_parameter(module, add, detail::kSkipFrozen);

@@ -240,6 +240,14 @@ TEST(Optimizer, Errors) {
   EXPECT_TRUE(fails({"a must appear once"}, {{"a", w}, {"a", variable(w.detach())}}));
   EXPECT_TRUE(
       fails({"a and w must not share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));
+  const auto row = [&](index_t begin, index_t end) {
+    return w.detach().slice(0, begin, end).set_requires_grad();
+  };
+  EXPECT_NO_THROW(nn::SGD(nn::Parameters{{"second", row(1, 2)}, {"first", row(0, 1)}}));
+  EXPECT_TRUE(
+      fails({"all and second must not share memory"}, {{"second", row(1, 2)}, {"all", row(0, 2)}}));
+  EXPECT_TRUE(
+      fails({"second and all must not share memory"}, {{"all", row(0, 2)}, {"second", row(1, 2)}}));
   EXPECT_TRUE(fails({"must be contiguous"}, {{"w", w.detach().t().set_requires_grad()}}));
   const auto group = one_group(w);
   EXPECT_TRUE(throws("SGD", {"lr", "-1"}, [&] { nn::SGD optimizer(group, {.lr = -1}); }));
