@@ -269,6 +269,12 @@ void Command::restore(const char* flag, const std::string& text, const std::stri
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
+  return run(
+      argc, argv, [] {}, body);
+}
+
+int Command::run(int argc, char** argv, const std::function<void()>& prepare,
+                 const std::function<void()>& body) {
   prepare_streams();
   std::optional<ProcessesScope> scope;
   int stopped = 0;
@@ -280,7 +286,7 @@ int Command::run(int argc, char** argv, const std::function<void()>& body) {
     require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
             processes().size(), "; start it without mpirun");
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
-    parsed();
+    prepare();
     files_.check(name_);
     try {
       body();

@@ -41,7 +41,7 @@ class Command {
 
  public:
   Command(std::string name, const std::string& description);
-  virtual ~Command();
+  ~Command();
 
   /// An option that was added.
   class Option {
@@ -98,8 +98,9 @@ class Command {
   nn::NamedTexts values() const;
 
  protected:
-  /// Called when the command line is parsed, before files are checked.
-  virtual void parsed() {}
+  /// The same, which calls `prepare` when the command line is parsed, before files are checked.
+  int run(int argc, char** argv, const std::function<void()>& prepare,
+          const std::function<void()>& body);
 
   /// The kept options as a checkpoint has them.
   nn::Checkpoint kept_values() const;

@@ -87,19 +87,20 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
   lock = lock_of_checkpoints(folder, kCheckpointFile);
 }
 
-void Program::parsed() {
-  if (!options.resume.empty()) resume();
+/// Takes the options of a resumed run, and checks them.
+void Program::prepare(bool trains) {
+  if (!options.resume.empty()) resume(trains);
   const bool has_file = !options.valid.empty(), has_share = options.valid_share > 0;
   require(!has_file || !has_share, name().c_str(),
           "--valid and --valid-share must not be given together");
-  require(has_file || has_share || options.patience == 0 || !trains_(), name().c_str(),
+  require(has_file || has_share || options.patience == 0 || !trains, name().c_str(),
           "--patience needs held-out lines; give --valid FILE or --valid-share");
 }
 
-void Program::resume() {
+void Program::resume(bool trains) {
   const std::filesystem::path file = checkpoint_in(options.resume);
   from_first([&] {  // all processes get its errors
-    if (trains_()) lock_folder(file);
+    if (trains) lock_folder(file);
     return std::string();
   });
   resumed = nn::load_checkpoint(file);
@@ -119,8 +120,8 @@ void Program::resume() {
 
 int Program::run(int argc, char** argv, const std::function<void()>& body,
                  const std::function<bool()>& trains) {
-  trains_ = trains;
-  return Command::run(argc, argv, body);
+  return Command::run(
+      argc, argv, [&] { prepare(trains()); }, body);
 }
 
 nn::Checkpoint Program::settings() const {

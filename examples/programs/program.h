@@ -92,11 +92,10 @@ class Program final : public Command {
   void add_model_options();
   void add_common_options();
   void lock_folder(const std::filesystem::path& checkpoint);
-  void parsed() override;
-  void resume();
+  void prepare(bool trains);
+  void resume(bool trains);
 
   std::string save_flag_;
-  std::function<bool()> trains_;
 };
 
 }  // namespace tessera::examples
