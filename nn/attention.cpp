@@ -4,6 +4,7 @@
 
 #include "nn/detail/check.h"
 #include "nn/observer.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/reduce.h"
@@ -23,6 +24,13 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   return options;
 }
 
+/// A bias of zeros, which takes as many random numbers as a Linear draws for one: PyTorch draws it,
+/// and then sets it to 0.
+Tensor zeros_of_a_linear(const Shape& shape, Rng& rng) {
+  rand(shape, kFloat32, rng);
+  return zeros(shape);
+}
+
 }  // namespace
 
 AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
@@ -36,13 +44,14 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, const Source& from)
     : out_proj({.in_features = checked(options).embed_dim,
                 .out_features = options.embed_dim,
-                .bias = options.bias},
+                .bias = false},
                from["out_proj"]),
       attend(options.dropout),
       num_heads(options.num_heads),
       batch_first(options.batch_first),
       scale(options.scale) {
   const index_t e = options.embed_dim;
+  if (options.bias) out_proj.bias = from("out_proj.bias", {e}, zeros_of_a_linear);
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
   if (kdim == e && vdim == e) {
@@ -52,10 +61,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
     k_proj_weight = from("k_proj_weight", {e, kdim}, xavier_uniform);
     v_proj_weight = from("v_proj_weight", {e, vdim}, xavier_uniform);
   }
-  if (options.bias) {
-    in_proj_bias = from("in_proj_bias", {3 * e}, constant(0));
-    out_proj.bias = from("out_proj.bias", {e}, constant(0));  // a Linear's is drawn
-  }
+  if (options.bias) in_proj_bias = from("in_proj_bias", {3 * e}, constant(0));
   if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
 }
 

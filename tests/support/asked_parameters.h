@@ -13,15 +13,15 @@ namespace tessera::test {
 
 using ParameterShapes = std::map<std::string, Shape>;
 
-/// Expects an M with these options to ask its source for the parameters that it names in `visit`, or
-/// it could not be loaded. Returns them.
+/// Expects an M with these options to ask its source once for each parameter that it names in
+/// `visit`, or it could not be loaded. Returns them.
 template <class M, class Options>
 ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;
   Rng rng(1);
   const M module(
       options, nn::Source([&](const std::string& name, const Shape& shape, const nn::Start& start) {
-        asked.emplace(name, shape);
+        EXPECT_TRUE(asked.emplace(name, shape).second) << name << " is asked for twice";
         return start(shape, rng);
       }));
   for (const auto& [name, tensor] : nn::state_dict(module)) named.emplace(name, tensor.shape());
