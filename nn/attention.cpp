@@ -120,10 +120,11 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
-/// How the first heads of a projection of x turn, if they do.
-RotaryColumns MultiHeadAttention::turned(index_t heads, const Tensor& x,
-                                         const Tensor& positions) const {
-  return rotary ? rotary->columns(heads, x.dtype(), positions) : RotaryColumns{};
+/// x W^T + b, with the first `rotated` heads of the result at their rotary positions, if any.
+Tensor MultiHeadAttention::product(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                                   index_t rotated, const Tensor& positions) const {
+  if (!rotary || rotated == 0) return linear(x, weight, bias);
+  return rotary_linear(x, weight, bias, rotary->columns(rotated, x.dtype(), positions));
 }
 
 /// The projection number `part` of x: 0 queries, 1 keys, 2 values.
@@ -138,7 +139,7 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   constexpr const char* kNames[] = {"query", "key", "value"};
   require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " must have width ",
           weight.size(1), ", got shape ", x.shape());
-  return linear(x, weight, bias, part < 2 ? turned(num_heads, x, positions) : RotaryColumns{});
+  return product(x, weight, bias, part < 2 ? num_heads : 0, positions);
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
@@ -147,7 +148,7 @@ std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
   const index_t e = embed_dim();
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
-  const Tensor qkv = linear(x, in_proj_weight, in_proj_bias, turned(2 * num_heads, x, positions));
+  const Tensor qkv = product(x, in_proj_weight, in_proj_bias, 2 * num_heads, positions);
   observe(rotary ? "in_proj+rotary" : "in_proj", qkv);
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }

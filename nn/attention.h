@@ -102,7 +102,8 @@ struct MultiHeadAttention {
 
  private:
   index_t embed_dim() const { return out_proj.weight.size(0); }
-  RotaryColumns turned(index_t heads, const Tensor& x, const Tensor& positions) const;
+  Tensor product(const Tensor& x, const WeightView& weight, const Tensor& bias, index_t rotated,
+                 const Tensor& positions) const;
   Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
   std::array<Tensor, 3> project_packed(const Tensor& x, const Tensor& positions) const;
 };

@@ -21,7 +21,7 @@ struct RotaryOptions {
 /// Layers with equal options can share one. Copies share the table. The linear layer that makes
 /// queries and keys can turn them without another pass over memory:
 ///
-///     linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
+///     rotary_linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
 /// turns the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
 /// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base or a

@@ -5,7 +5,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/detail/map.h"
 #include "tensor/ops/detail/product.h"
-#include "tensor/ops/detail/turn.h"
+#include "tensor/ops/detail/rotation.h"
 #include "tensor/ops/matmul.h"
 
 namespace tessera {
@@ -16,6 +16,7 @@ using detail::as_matrix;
 using detail::PanelOrder;
 
 constexpr const char* kLinearOp = "linear";
+constexpr const char* kRotaryOp = "rotary_linear";
 constexpr const char* kGatedOp = "gated_linear";
 
 /// The shape of x's product with a weight of `columns` rows.
@@ -52,18 +53,17 @@ void check_epilogue(const Tensor& x, const WeightView& weight, const LinearEpilo
           ' ', residual.shape());
 }
 
-/// How heads of the output of x (..., T, K) turn; a default Turn if they do not.
-detail::Turn checked_columns(const Tensor& x, const WeightView& weight,
-                             const RotaryColumns& columns) {
+/// The rotation of heads of the output of x (..., T, K).
+detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
+                                     const RotaryColumns& columns) {
   const auto& [rotation, heads, width] = columns;
-  if (!rotation.table.defined()) return {};
-  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kLinearOp,
+  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kRotaryOp,
           "rotary heads must fit an output of width ", weight.shape[0], ", got ", heads,
           " of width ", width);
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
   if (tokens.empty()) tokens.push_back(1);
-  return detail::checked_turn(kLinearOp, rotation, tokens, heads, width, x.dtype());
+  return detail::checked_rotation(kRotaryOp, rotation, tokens, heads, width, x.dtype());
 }
 
 /// Throws if a gradient would have to pass a weight that is frozen or rounded.
@@ -193,24 +193,23 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
   });
 }
 
-Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-              const RotaryColumns& columns) {
-  check_operands(kLinearOp, false, x, weight, bias);
-  const detail::Turn turn = checked_columns(x, weight, columns);
-  if (!turn) return linear(x, weight, bias);
-  Recording op(kLinearOp, {&x, &weight.elements, &bias});
-  check_frozen(kLinearOp, op, weight);
+Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                     const RotaryColumns& columns) {
+  check_operands(kRotaryOp, false, x, weight, bias);
+  const detail::HeadRotation rotation = checked_columns(x, weight, columns);
+  Recording op(kRotaryOp, {&x, &weight.elements, &bias});
+  check_frozen(kRotaryOp, op, weight);
   Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      run_product<T>(x, weight, bias, turn.rotation<T>(), out);
+      run_product<T>(x, weight, bias, rotation.for_kernel<T>(), out);
     });
   }
   return op.finish(out, [&] {
-    return [saved = ProductSaved(op, x, weight), turn = detail::SavedTurn(op, turn)](
+    return [saved = ProductSaved(op, x, weight), rotation = detail::SavedRotation(op, rotation)](
                const Tensor& dy, Gradients& dx) {
-      saved.add_gradients(dy, detail::turn_columns_back(turn.get(), dy), dx);
+      saved.add_gradients(dy, detail::rotate_columns_back(rotation.get(), dy), dx);
     };
   });
 }

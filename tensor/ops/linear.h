@@ -2,7 +2,7 @@
 // output is still in the cache.
 //
 //   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
-//   linear(x, weight, bias, RotaryColumns{by, 2 * heads, width})      // queries and keys turned
+//   rotary_linear(x, weight, bias, {by, 2 * heads, width})            // queries and keys rotated
 //   gated_linear(x, weight, bias, Activation::kSilu)                  // SwiGLU
 #pragma once
 
@@ -29,12 +29,12 @@ struct LinearEpilogue {
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
-/// `x W^T + b` with some of its heads turned by rotary positions. It has the bits of the separate ops.
+/// `x W^T + b`, then rotary() of some of its heads. It has the bits of the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
 /// **Errors**: those of linear() and rotary(); more columns of heads than the weight has rows.
-Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-              const RotaryColumns& columns);
+Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                     const RotaryColumns& columns);
 
 /// A linear layer whose second half gates the first, the first half of a gated feed-forward network:
 /// with u = x W1^T + b1 and g = x W2^T + b2, where W1 and b1 are the first halves of `weight` and

@@ -6,7 +6,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/detail/turn.h"
+#include "tensor/ops/detail/rotation.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/ops/unary.h"
 
@@ -87,15 +87,15 @@ Tensor with_one_batch(const Tensor& x) {
 
 /// x and y are (B, T, H, d).
 template <class T>
-void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
+void run(const HeadRotation& rotation, const Tensor& x, Tensor& y, bool back) {
   const Strides &from = x.strides(), &to = y.strides();
-  const kernels::RotaryArgs<T> all = {.rotation = turn.rotation<T>(),
+  const kernels::RotaryArgs<T> all = {.rotation = rotation.for_kernel<T>(),
                                       .x = {x.data<T>(), from[0], from[2], from[1]},
                                       .y = {y.mutable_data<T>(), to[0], to[2], to[1]},
                                       .rows = 0,
                                       .back = back};
   const auto kernel = kernels::table().of<T>().rotary;
-  kernels::parallel_for(x.size(0) * x.size(1), turn.heads * turn.width,
+  kernels::parallel_for(x.size(0) * x.size(1), rotation.heads * rotation.width,
                         [&](index_t begin, index_t end) {
                           kernels::RotaryArgs<T> part = all;
                           part.first_row = begin;
@@ -106,43 +106,43 @@ void run(const Turn& turn, const Tensor& x, Tensor& y, bool back) {
 
 }  // namespace
 
-Turn checked_turn(const char* op, const Rotation& rotation, const Shape& tokens, index_t heads,
-                  index_t width, DType dtype) {
+HeadRotation checked_rotation(const char* op, const Rotation& rotation, const Shape& tokens,
+                              index_t heads, index_t width, DType dtype) {
   require(rotation.table.defined(), op, "rotation must have a table, got none");
   check_table(op, rotation.table, width, dtype);
   const index_t limit = rotation.table.size(0);
-  Turn turn = {.table = rotation.table.detach().contiguous(),
-               .positions = {},
-               .tokens = std::max<index_t>(tokens.back(), 1),
-               .heads = heads,
-               .width = width,
-               .interleaved = rotation.interleaved};
+  HeadRotation result = {.table = rotation.table.detach().contiguous(),
+                         .positions = {},
+                         .tokens = std::max<index_t>(tokens.back(), 1),
+                         .heads = heads,
+                         .width = width,
+                         .interleaved = rotation.interleaved};
   if (rotation.positions.defined()) {
-    turn.positions = checked_positions(op, rotation.positions, tokens, limit);
+    result.positions = checked_positions(op, rotation.positions, tokens, limit);
   } else {
     require(tokens.back() <= limit, op, "number of tokens must be at most ", limit,
             ", the positions of the table, got ", tokens.back());
   }
-  return turn;
+  return result;
 }
 
-void turn_heads(const Turn& turn, const Tensor& x, Tensor y, bool back) {
+void rotate_heads(const HeadRotation& rotation, const Tensor& x, Tensor y, bool back) {
   if (x.count() == 0) return;
   Tensor from = with_one_batch(x);
   if (from.size(3) > 1 && from.strides()[3] != 1) from = from.contiguous();
   Tensor to = with_one_batch(y);
-  visit_floating(x.dtype(), [&](auto kind) { run<decltype(kind)>(turn, from, to, back); });
+  visit_floating(x.dtype(), [&](auto kind) { run<decltype(kind)>(rotation, from, to, back); });
 }
 
-Tensor turn_columns_back(const Turn& turn, const Tensor& dy) {
+Tensor rotate_columns_back(const HeadRotation& rotation, const Tensor& dy) {
   const bool in_place = is_own(dy);
   Tensor result = in_place ? dy.detach() : Tensor::empty(dy.shape(), dy.dtype());
-  const index_t columns = turn.heads * turn.width;
+  const index_t columns = rotation.heads * rotation.width;
   const auto heads = [&](const Tensor& x) {
     const Tensor rows = x.rank() > 1 ? x : x.unsqueeze(0);
-    return rows.slice(-1, 0, columns).unflatten(-1, {turn.heads, turn.width});
+    return rows.slice(-1, 0, columns).unflatten(-1, {rotation.heads, rotation.width});
   };
-  if (columns > 0) turn_heads(turn, heads(dy), heads(result), true);
+  if (columns > 0) rotate_heads(rotation, heads(dy), heads(result), true);
   if (!in_place) result.slice(-1, columns).copy_from(dy.slice(-1, columns));
   return result;
 }
@@ -157,15 +157,15 @@ Tensor rotary(const Tensor& x, const Rotation& rotation) {
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
   tokens.erase(tokens.size() - 1);
-  const detail::Turn turn =
-      detail::checked_turn(kOp, rotation, tokens, x.size(-2), x.size(-1), x.dtype());
+  const detail::HeadRotation of_heads =
+      detail::checked_rotation(kOp, rotation, tokens, x.size(-2), x.size(-1), x.dtype());
   Recording op(kOp, {&x});
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  detail::turn_heads(turn, x, y, false);
+  detail::rotate_heads(of_heads, x, y, false);
   return op.finish(y, [&] {
-    return [turn = detail::SavedTurn(op, turn)](const Tensor& dy, Gradients& dx) {
+    return [saved = detail::SavedRotation(op, of_heads)](const Tensor& dy, Gradients& dx) {
       const Tensor result = Tensor::empty(dy.shape(), dy.dtype());
-      detail::turn_heads(turn.get(), dy, result, true);
+      detail::rotate_heads(saved.get(), dy, result, true);
       dx.add(0, result);
     };
   });

@@ -3,7 +3,7 @@
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
-//   const Tensor qkv = linear(x, weight, bias, RotaryColumns{by, 2 * heads, 64});  // q and k, not v
+//   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // q and k, not v
 //
 // The second form turns each head while the product that makes it still has it in the cache.
 #pragma once
@@ -49,10 +49,10 @@ struct Rotation {
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 
-/// The first heads * width columns of a linear layer's output: heads side by side, which are
-/// turned.
+/// The first heads * width columns of a linear layer's output: heads next to each other, which are
+/// rotated.
 struct RotaryColumns {
-  Rotation rotation = {};  // without a table nothing is turned
+  Rotation rotation;
   index_t heads = 0;
   index_t width = 0;
 };

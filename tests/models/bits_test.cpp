@@ -119,7 +119,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
        true},
       {"rotary, biased attention",
        [=](const Tensor& x, const AttentionMask& mask) {
-         const Tensor qkv = linear(x, projection, {}, turn.columns(2 * kHeads, dtype));
+         const Tensor qkv = rotary_linear(x, projection, {}, turn.columns(2 * kHeads, dtype));
          const auto heads = [&](index_t part) {
            return nn::split_heads(qkv.slice(2, part * kWidth, (part + 1) * kWidth), kHeads);
          };

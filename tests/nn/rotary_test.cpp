@@ -26,7 +26,7 @@ TEST(RotaryModule, TurnsQueriesAndKeysOfAPackedProjection) {
   const Tensor weight = random_tensor({3 * width, width}, kFloat32, 2);
   const Rotary turn({.max_tokens = 7}, d);
   const Tensor plain = linear(x, weight);
-  const Tensor turned = linear(x, weight, {}, turn.columns(2 * heads, x.dtype()));
+  const Tensor turned = rotary_linear(x, weight, {}, turn.columns(2 * heads, x.dtype()));
   for (index_t part = 0; part < 3; ++part) {
     const Tensor want = plain.slice(2, part * width, (part + 1) * width).unflatten(2, {heads, d});
     const Tensor got = turned.slice(2, part * width, (part + 1) * width).unflatten(2, {heads, d});

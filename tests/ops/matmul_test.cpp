@@ -179,6 +179,11 @@ TEST_P(MatmulTest, LinearIsMatmulPlusBias) {
                         tensor({{1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}})));
 }
 
+TEST(Linear, TakesAnEpilogueOfDefaults) {
+  const Tensor x = tensor({{1.0, 2.0}}), weight = tensor({{1.0, 1.0}, {0.0, 3.0}});
+  EXPECT_TRUE(same_bits(linear(x, weight, {}, {}), linear(x, weight)));
+}
+
 TEST(Linear, NamesWhatIsWrong) {
   const Tensor weight = zeros({4, 3});
   EXPECT_TRUE(throws("linear", {"(2, 4)", "(4, 3)"}, [&] { linear(zeros({2, 4}), weight); }));

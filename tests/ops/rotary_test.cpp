@@ -210,7 +210,7 @@ TEST(RotaryGradients, OfTheProduct) {
         .rotation = {.table = rotary_table(6, 4, 100, kFloat64), .interleaved = interleaved},
         .heads = 2,
         .width = 5};
-    const auto f = [&](const Tensors& in) { return linear(in[0], in[1], in[2], columns); };
+    const auto f = [&](const Tensors& in) { return rotary_linear(in[0], in[1], in[2], columns); };
     const Tensor weight = values({13, 4}, 2), bias = values({13}, 3);
     EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 1), weight, bias}));
     EXPECT_TRUE(gradcheck(f, {values({6, 4}, 1), weight, bias}));
@@ -238,9 +238,9 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
           Tensor in = x.tensor.clone(), w = weight.clone(), b = bias.clone();
           for (Tensor* each : {&in, &w, &b}) each->set_requires_grad();
           Tape tape;
-          y[fused] =
-              fused == 0 ? turned_after(in, w, b, columns) : linear(in, Weight(w), b, columns);
-          EXPECT_TRUE(same_bits(y[fused].detach(), linear(x.tensor, weight, bias, columns)));
+          y[fused] = fused == 0 ? turned_after(in, w, b, columns)
+                                : rotary_linear(in, Weight(w), b, columns);
+          EXPECT_TRUE(same_bits(y[fused].detach(), rotary_linear(x.tensor, weight, bias, columns)));
           tape.backward(y[fused], dy.expand(y[fused].shape()));
           dx[fused] = in.grad();
           dw[fused] = w.grad();
@@ -263,12 +263,12 @@ TEST(RotaryGradients, LeaveASharedGradientAlone) {
   const Tensor dy = random_tensor({4, 8}, kFloat32, 3);
   const Tensor before = dy.clone();
   Tape tape;
-  tape.backward(linear(x, weight, {}, columns), dy);
+  tape.backward(rotary_linear(x, weight, {}, columns), dy);
   EXPECT_TRUE(same_bits(dy, before));
   const Tensor want = x.grad().clone();
   x.zero_grad();
   Tape again;
-  const Tensor y = linear(x, weight, {}, columns);
+  const Tensor y = rotary_linear(x, weight, {}, columns);
   again.backward(y * dy, ones({4, 8}));
   EXPECT_TRUE(same_bits(x.grad(), want));
 }
@@ -287,13 +287,16 @@ TEST(Rotary, ErrorsOfTheProduct) {
   const Tensor x = zeros({2, 3, 4}), weight = zeros({12, 4});
   const Rotation by = {.table = rotary_table(3, 4)};
   const auto with = [&](index_t heads, index_t width) {
-    return [&, heads, width] { linear(x, weight, {}, RotaryColumns{by, heads, width}); };
+    return [&, heads, width] { rotary_linear(x, weight, {}, {by, heads, width}); };
   };
-  EXPECT_TRUE(throws("linear", {"rotary heads", "12", "got 4"}, with(4, 4)));
-  EXPECT_TRUE(throws("linear", {"rotary heads", "got 0"}, with(0, 4)));
-  EXPECT_TRUE(throws("linear", {"3 columns", "got 4"}, with(4, 3)));
-  EXPECT_TRUE(throws("linear", {"at most 3", "got 4"}, [&] {
-    linear(zeros({2, 4, 4}), weight, {}, RotaryColumns{by, 3, 4});
+  EXPECT_TRUE(throws("rotary_linear", {"rotary heads", "12", "got 4"}, with(4, 4)));
+  EXPECT_TRUE(throws("rotary_linear", {"must have a table, got none"}, [&] {
+    rotary_linear(x, weight, {}, {.rotation = {.table = {}}, .heads = 1, .width = 4});
+  }));
+  EXPECT_TRUE(throws("rotary_linear", {"rotary heads", "got 0"}, with(0, 4)));
+  EXPECT_TRUE(throws("rotary_linear", {"3 columns", "got 4"}, with(4, 3)));
+  EXPECT_TRUE(throws("rotary_linear", {"at most 3", "got 4"}, [&] {
+    rotary_linear(zeros({2, 4, 4}), weight, {}, {by, 3, 4});
   }));
 }
 
