@@ -63,8 +63,8 @@ void eval(M& module) {
 }
 
 /// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
-/// Modules are made without, unlike PyTorch's: training begins with this call, and a part is frozen
-/// by `set_requires_grad(model.part, false)` after it. What was frozen and requires a gradient
+/// Modules are made without, unlike PyTorch's: training begins with this call, and a part is fixed
+/// by `set_requires_grad(model.part, false)` after it. A fixed parameter that requires a gradient
 /// again is another variable: an optimiser made before does not hold it.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {

@@ -48,8 +48,8 @@ struct Options {
   bool pair = false;
   double head_lr = 1e-3;
   double layer_decay = 0.9;
-  std::string freeze = "nothing";
-  index_t freeze_layers = 0;
+  std::string fixed = "nothing";
+  index_t fixed_layers = 0;
   index_t max_length = 0;
   double temperature = 0.05;
   examples::AttentionOptions attention;
@@ -135,16 +135,16 @@ Files Call::files(const std::function<TextData(const std::string& file)>& read) 
   return all;
 }
 
-/// **Errors**: std::invalid_argument: more layers to freeze than there are.
+/// **Errors**: std::invalid_argument: more fixed layers than there are.
 models::FineTuningOptions Call::tuning(index_t layers) const {
-  require(o.freeze_layers <= layers, kFineTune, "--freeze-layers must be at most ", layers,
-          ", the layers of the model, got ", o.freeze_layers);
+  require(o.fixed_layers <= layers, kFineTune, "--fixed-layers must be at most ", layers,
+          ", the layers of the model, got ", o.fixed_layers);
   return {.lr = program.options.learning_rate,
           .head_lr = o.head_lr,
           .layer_decay = o.layer_decay,
           .weight_decay = program.options.weight_decay,
-          .freeze_embeddings = o.freeze == "embeddings",
-          .freeze_layers = o.freeze == "encoder" ? layers : o.freeze_layers};
+          .fixed_embeddings = o.fixed == "embeddings",
+          .fixed_layers = o.fixed == "encoder" ? layers : o.fixed_layers};
 }
 
 /// Says what will be trained on what.
@@ -370,12 +370,13 @@ int main(int argc, char** argv) {
            {0, 1})
       .kept();
   program
-      .add("--freeze", o.freeze, "part of the model to freeze",
+      .add("--fixed", o.fixed, "part of the model that does not learn",
            {"nothing", "embeddings", "encoder"})
       .kept();
   program
-      .add("--freeze-layers", o.freeze_layers,
-           "layers to freeze, counted from the input, with the embeddings", {0, examples::kMany})
+      .add("--fixed-layers", o.fixed_layers,
+           "layers that do not learn, counted from the input, with the embeddings",
+           {0, examples::kMany})
       .kept();
   program
       .add("--max-length", o.max_length, "tokens per text; 0: the limit of the model",

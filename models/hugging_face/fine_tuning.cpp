@@ -34,9 +34,9 @@ void check(index_t layers, const FineTuningOptions& options) {
   check_rate("lr", options.lr);
   check_rate("head_lr", options.head_lr.value_or(0));
   check_rate("layer_decay", options.layer_decay);
-  require(options.freeze_layers >= 0 && options.freeze_layers <= layers, kFineTuningOp,
-          "freeze_layers must be from 0 to ", layers, ", the layers of the model, got ",
-          options.freeze_layers);
+  require(options.fixed_layers >= 0 && options.fixed_layers <= layers, kFineTuningOp,
+          "fixed_layers must be from 0 to ", layers, ", the layers of the model, got ",
+          options.fixed_layers);
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ index_t layer_count(const std::vector<std::string>& names) {
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options) {
   check(layers, options);
   if (level > layers) return options.head_lr.value_or(options.lr);
-  const bool embeds = options.freeze_embeddings || options.freeze_layers > 0;
-  if (level == 0 ? embeds : level <= options.freeze_layers) return 0;
+  const bool embeds = options.fixed_embeddings || options.fixed_layers > 0;
+  if (level == 0 ? embeds : level <= options.fixed_layers) return 0;
   return options.lr * std::pow(options.layer_decay, static_cast<double>(layers - level));
 }
 

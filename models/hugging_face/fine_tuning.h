@@ -22,8 +22,8 @@ struct FineTuningOptions {
   std::optional<double> head_lr = {};  // of what reads the encoder's output; absent: lr
   double layer_decay = 1;              // a layer's rate divided by that of the layer above it
   double weight_decay = 0.01;          // of matrices; biases and norms have none
-  bool freeze_embeddings = false;
-  index_t freeze_layers = 0;  // so many of the lowest, and the embeddings below them
+  bool fixed_embeddings = false;       // they do not learn
+  index_t fixed_layers = 0;  // lowest layers that do not learn, and the embeddings below them
 };
 
 /// Where a parameter of a model with a TokenEncoder stands, from below: 0 for the embeddings and
@@ -38,8 +38,8 @@ index_t layer_count(const std::vector<std::string>& names);
 ///
 ///     rate(level) = lr layer_decay^(layers - level),    of the head head_lr
 ///
-/// 0 where the level is frozen.
-/// **Errors**: a rate or decay that is negative or not finite; freeze_layers below 0 or above
+/// 0 if the level is fixed.
+/// **Errors**: a rate or decay that is negative or not finite; fixed_layers below 0 or above
 /// `layers`.
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 
@@ -50,7 +50,7 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
                                                 const FineTuningOptions& options);
 
 /// Makes variables of the parameters that are trained and of no others, and groups them for an
-/// optimiser. What is frozen takes part in no gradient: where the lowest layers are, backward ends
+/// optimiser. Fixed parameters take part in no gradient: if the lowest layers are fixed, backward ends
 /// above them.
 ///
 /// It is for models whose encoder's parameters are called as TokenEncoder's.

@@ -22,7 +22,7 @@ using Parameters = std::vector<Parameter>;
 /// names twice (tied weights) counts once, under its first name.
 ///
 /// `set_requires_grad(module)` comes first: what requires no gradient is left out, which is how
-/// parts are frozen.
+/// parts stay fixed.
 template <class M>
 Parameters parameters(const M& module) {
   Parameters result;

@@ -96,7 +96,7 @@ void Trainer::check_optimizer() const {
   }
   for (const auto& [name, tensor] : model_.parameters) {
     require(has_variable(known, tensor), kTrainerOp, "the optimiser does not hold ", name,
-            "; freeze it with set_requires_grad(part, false)");
+            "; call set_requires_grad(part, false) if it must not learn");
   }
 }
 

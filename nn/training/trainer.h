@@ -213,7 +213,7 @@ void load_trained(const Checkpoint& run, M& model) {
   load_group(run, "model", model);
   for (const char* const group : {"best", "average"}) {
     if (run.group(group).tensors.empty()) continue;
-    load_group(run, group, model, {.strict = false});  // frozen parameters are not in it
+    load_group(run, group, model, {.strict = false});  // fixed parameters are not in it
     return;
   }
 }

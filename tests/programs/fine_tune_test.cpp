@@ -52,7 +52,7 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
       {"bert", "classes.tsv", "", "classification", "classify_text lines.txt", 0.9, 1},
       {"bert", "both.tsv", "--pair", "classification", "classify_text --pair pair.txt", 0.9, 1},
       {"bert", "values.tsv", "", "regression", "classify_text lines.txt", 0, 0.5},
-      {"roberta", "values.tsv", "--freeze embeddings", "regression", "classify_text lines.txt", 0,
+      {"roberta", "values.tsv", "--fixed embeddings", "regression", "classify_text lines.txt", 0,
        0.5},
       {"bert", "tags.tsv", "", "tokens", "tag_tokens lines.txt", 0.9, 1},
       {"modernbert", "tags.tsv", "", "tokens", "tag_tokens lines.txt", 0.9, 1},
@@ -184,8 +184,8 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
        "--valid-share must not be given together"},
       {train + "--save new --valid-share 0.01",
        "--valid-share must hold out at least 1 of 14 examples, got 0.01"},
-      {train + "--save new --freeze-layers 3",
-       "--freeze-layers must be at most 2, the layers of the model, got 3"},
+      {train + "--save new --fixed-layers 3",
+       "--fixed-layers must be at most 2, the layers of the model, got 3"},
       {train + "--save new --max-length 41", "41"},
       {"--train pairs.tsv --task pairs --save new --shards 2", "--shards 1"},
       {"--train tags.tsv --task tokens --pair --save new",
@@ -202,17 +202,17 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
 }
 
 // The tensors of the file that differ from those of the one that was opened.
-TEST_F(FineTune, WhatIsFrozenIsSavedAsItWas) {
+TEST_F(FineTune, WhatIsFixedIsSavedAsItWas) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"--freeze nothing", "4182 of 4182"},
-      {"--freeze embeddings", "2550 of 4182"},
-      {"--freeze-layers 1", "1366 of 4182"},
-      {"--freeze encoder", "182 of 4182"}};
+      {"--fixed nothing", "4182 of 4182"},
+      {"--fixed embeddings", "2550 of 4182"},
+      {"--fixed-layers 1", "1366 of 4182"},
+      {"--fixed encoder", "182 of 4182"}};
   const Safetensors before = load_safetensors(golden_folder("bert") / "model.safetensors");
   std::vector<int> changed;
-  for (const auto& [freeze, learn] : cases) {
+  for (const auto& [fixed, learn] : cases) {
     const std::string output = output_of(
-        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + freeze));
+        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + fixed));
     EXPECT_TRUE(contains(output, "; " + learn + " parameters learn"));
     changed.push_back(0);
     for (const auto& [name, tensor] : load_safetensors(folder_ / "new/model.safetensors").tensors) {

@@ -1,4 +1,4 @@
-// Pretrained models that go on learning: rates by layer, what is frozen, and that every family
+// Pretrained models that go on learning: rates by layer, what is fixed, and that every family
 // learns.
 #include "models/hugging_face/fine_tuning.h"
 
@@ -69,11 +69,11 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
   refuses({.lr = -1}, "lr must be");
   refuses({.head_lr = -1}, "head_lr must be");
   refuses({.layer_decay = std::nan("")}, "layer_decay must be");
-  refuses({.freeze_layers = 3}, "from 0 to 2, the layers of the model, got 3");
-  refuses({.freeze_layers = -1}, "got -1");
+  refuses({.fixed_layers = 3}, "from 0 to 2, the layers of the model, got 3");
+  refuses({.fixed_layers = -1}, "got -1");
   TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
   EXPECT_TRUE(throws("fine_tuning_groups", {"at least one parameter must learn"},
-                     [&] { fine_tuning_groups(encoder, {.freeze_layers = 2}); }));
+                     [&] { fine_tuning_groups(encoder, {.fixed_layers = 2}); }));
   nn::freeze(encoder);
   EXPECT_TRUE(throws("fine_tuning_groups", {"must not be frozen if it is trained", "thaw"},
                      [&] { fine_tuning_groups(encoder, {}); }));
@@ -121,11 +121,11 @@ Trained trained(const std::string& family, const FineTuningOptions& options, int
   return result;
 }
 
-TEST(FineTuning, EveryFamilyLearnsAndWhatIsFrozenKeepsItsBits) {
+TEST(FineTuning, EveryFamilyLearnsAndWhatIsFixedKeepsItsBits) {
   for (const std::string family : {"albert", "bert", "distilbert", "electra", "gte", "modernbert",
                                    "mpnet", "nomic_bert", "roberta", "xlm_roberta"}) {
     SCOPED_TRACE(family);
-    const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .freeze_layers = 1};
+    const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .fixed_layers = 1};
     const Trained one = trained(family, options, 1);
     EXPECT_LT(one.last_loss, 0.7 * one.first_loss);
     if (family < "d") {

@@ -229,8 +229,8 @@ TEST(Optimizer, AConvertedCopySharesVariablesButACloneDoesNot) {
 // ---- errors ----
 
 TEST(Optimizer, Errors) {
-  const nn::Linear frozen(2, 2);
-  EXPECT_TRUE(throws("AdamW", {"set_requires_grad"}, [&] { nn::AdamW optimizer(frozen); }));
+  const nn::Linear fixed(2, 2);
+  EXPECT_TRUE(throws("AdamW", {"set_requires_grad"}, [&] { nn::AdamW optimizer(fixed); }));
   const Tensor w = variable(ones({2, 3}));
   const auto fails = [&](const std::vector<std::string>& parts, const Parameters& parameters) {
     return throws("SGD", parts, [&] { nn::SGD optimizer(parameters); });

@@ -43,7 +43,8 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   EXPECT_TRUE(throws("Trainer", {"first.weight", "variables of the model only"},
                      [&] { nn::Trainer(run.net, foreign, examples); }));
   nn::AdamW partial(run.net.first);
-  EXPECT_TRUE(throws("Trainer", {"does not hold second.weight; freeze it"},
+  EXPECT_TRUE(throws("Trainer",
+                     {"does not hold second.weight; call set_requires_grad(part, false)"},
                      [&] { nn::Trainer(run.net, partial, examples); }));
   EXPECT_TRUE(throws("Trainer", {"must have a loss function"}, [&] {
     nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});

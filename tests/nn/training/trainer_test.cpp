@@ -140,7 +140,7 @@ TEST(Trainer, GroupsFollowTheirOwnRates) {
   EXPECT_FALSE(same_bits(base.net.second.weight->detach(), second));
 }
 
-TEST(Trainer, FrozenPartsStayAndAreSaved) {
+TEST(Trainer, FixedPartsStayAndAreSaved) {
   Trial base;
   nn::set_requires_grad(base.net.first, false);
   nn::AdamW optimizer(base.net);
