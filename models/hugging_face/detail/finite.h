@@ -16,7 +16,8 @@ std::string text_name(const TextName& name, index_t number);
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,
-/// or in the folder of one of its modules, is not finite. It reads all weights.
+/// or in the folder of one of its modules, is not finite. It reads all files, not the model: a
+/// parameter such as in_proj_weight has no name in them, and users look at files.
 void require_finite_weights(const std::filesystem::path& folder);
 
 /// Calls `body`. If it throws NotFinite because a weight of `folder` is not finite, the error of
