@@ -1,18 +1,13 @@
 // The tape itself: what is recorded, when, and what happens to it. The gradients of the ops are in
 // gradients_test.cpp.
-#include <gtest/gtest.h>
 
-#include <functional>
-#include <stdexcept>
 #include <thread>
 
 #include "tensor/autograd/recording.h"
 #include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
-#include "tensor/storage.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,29 +1,15 @@
 // Computing again instead of keeping: the bits are the same, the memory is not.
 #include "tensor/autograd/gradient_checkpoint.h"
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "models/encoder.h"
 #include "nn/nn.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/ops.h"
-#include "tensor/storage.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::random_tensor;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 struct Named {
   std::string name;

@@ -1,27 +1,15 @@
 // When a tape says that the gradient of a leaf is complete.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <map>
-#include <memory>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 /// Leaves a, b, c, d, and ops that leave a mark where their backward runs.
 struct Trace {

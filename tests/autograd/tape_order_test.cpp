@@ -1,13 +1,9 @@
 // Tapes and pauses that end in another order than the reverse of their making.
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <vector>
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -3,8 +3,6 @@
 #include "bench/scaling_model.h"
 #include "nn/nn.h"
 #include "nn/training/detail/chunks.h"
-#include "nn/training/parameters.h"
-#include "tensor/create.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"

@@ -1,13 +1,11 @@
 // Every fuzz target on its corpus: what was found once stays mended.
-#include <gtest/gtest.h>
 
 #include <filesystem>
-#include <map>
-#include <string>
 #include <string_view>
 
 #include "tests/fuzz/target.h"
 #include "tests/support/file_support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

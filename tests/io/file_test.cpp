@@ -12,9 +12,7 @@
 namespace tessera {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span<const char>(text));

@@ -6,8 +6,7 @@
 namespace tessera {
 namespace {
 
-using test::contains;
-using test::file_error;
+using namespace test;
 
 Json parse(const std::string& text) {
   return parse_json(text, "x.json");

@@ -13,10 +13,7 @@
 namespace tessera {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::little_endian;
-using test::TemporaryFolder;
+using namespace test;
 
 constexpr index_t kCount = 20000;  // 78 KiB of float32, so that pages are shared with neighbours
 

@@ -10,10 +10,7 @@
 namespace tessera {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::little_endian;
-using test::TemporaryFolder;
+using namespace test;
 
 /// A .npy file of this dict, unpadded, and these elements.
 std::string npy(const std::string& dict, const std::string& elements, int major = 1) {

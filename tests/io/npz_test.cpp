@@ -1,4 +1,3 @@
-
 #include "tensor/create.h"
 #include "tensor/io/npy.h"
 #include "tests/support/file_support.h"
@@ -7,9 +6,7 @@
 namespace tessera {
 namespace {
 
-using test::file_error;
-using test::little_endian;
-using test::TemporaryFolder;
+using namespace test;
 
 /// CRC-32 bit by bit.
 std::uint32_t crc32(const std::string& bytes) {

@@ -9,10 +9,7 @@
 namespace tessera {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::little_endian;
-using test::TemporaryFolder;
+using namespace test;
 using Tensors = std::map<std::string, Tensor>;
 
 std::string file_of(const std::string& header, const std::string& data) {

@@ -1,16 +1,8 @@
 // The backward of the attention kernel between guard bytes, against its definition: sizes, masks,
 // and how the work is cut.
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tests/support/attention_buffers.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,14 +1,8 @@
 // The attention kernel between guard bytes: what it reads and writes, and that the size
 // of its tasks does not matter.
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tests/support/attention_buffers.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,14 +1,9 @@
 #include "tensor/kernels/dispatch.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "tensor/kernels/table.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,13 +1,8 @@
 // The gated product and its gradient against whole numbers, and against the plain kernels that they
 // fuse, on every instruction set.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

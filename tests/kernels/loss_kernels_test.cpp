@@ -1,11 +1,6 @@
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "tensor/error.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,12 +1,11 @@
 // Functions of one number and their gradients, on every instruction set: one table of them, and
 // what must hold for each.
-#include <array>
 #include <bit>
 #include <numbers>
-#include <utility>
 #include <variant>
 
 #include "tests/support/strided_row.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

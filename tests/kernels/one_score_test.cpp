@@ -1,18 +1,15 @@
 // tensor/kernels/one_score.md follows one score of the first lesson down to a register: what it prints
 // is computed here, and the functions that it names are where it says.
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <iomanip>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
 #include "tensor/ops/ops.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

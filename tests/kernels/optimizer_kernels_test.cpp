@@ -1,9 +1,6 @@
-#include <cmath>
-#include <utility>
-#include <vector>
-
 #include "tensor/error.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,15 +1,12 @@
 // The default of thread_count, which a process works out once: a program of its own, which ctest
 // runs with several values of OMP_NUM_THREADS.
-#include <gtest/gtest.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 
 #include "tensor/kernels/parallel.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

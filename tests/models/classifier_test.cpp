@@ -1,7 +1,6 @@
 #include "models/classifier.h"
 
 #include "nn/module.h"
-#include "tensor/error.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

@@ -3,8 +3,6 @@
 #include <iterator>
 
 #include "models/models.h"
-#include "tensor/error.h"
-#include "tensor/storage.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

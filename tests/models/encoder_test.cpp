@@ -1,7 +1,6 @@
 #include "models/encoder.h"
 
 #include "nn/module.h"
-#include "tensor/create.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/test.h"
 

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "models/models.h"
-#include "tensor/error.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

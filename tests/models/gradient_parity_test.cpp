@@ -1,7 +1,6 @@
 // The gradients that PyTorch computes for an encoder layer with the same weights: float32 within
 // 1e-5, float64 within 1e-12.
 #include "models/models.h"
-#include "tensor/error.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,6 +1,5 @@
 // Layers of today's encoders: every combination of what a layer can have, against its definition.
 #include "models/models.h"
-#include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/model_gradcheck.h"

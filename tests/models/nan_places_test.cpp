@@ -2,7 +2,6 @@
 // layout, nor with the instruction set does one come or go. Its sign and payload are not promised:
 // IEEE 754 leaves them to the machine, and processors take them from either operand.
 #include "models/models.h"
-#include "tensor/error.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -6,8 +6,7 @@
 namespace tessera::models {
 namespace {
 
-using test::throws;
-using test::tiny_tokens;
+using namespace test;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 

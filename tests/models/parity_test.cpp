@@ -1,7 +1,6 @@
 // What PyTorch computes with the same weights: float32 within 1e-5, float64 within 1e-12.
 #include "models/encoder.h"
 #include "nn/module.h"
-#include "tensor/error.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

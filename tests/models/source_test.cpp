@@ -9,8 +9,7 @@
 namespace tessera::models {
 namespace {
 
-using test::expect_asks_for_what_it_names;
-using test::tiny_tokens;
+using namespace test;
 
 /// With every part that has parameters.
 TokenEncoderOptions with_all() {

@@ -1,7 +1,6 @@
 // Training as a whole: ten steps as PyTorch makes them, and the same bits under any number of
 // threads.
 #include "models/models.h"
-#include "tensor/error.h"
 #include "tests/support/digest.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"

@@ -1,5 +1,4 @@
 #include "nn/nn.h"
-#include "tensor/error.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,6 @@
 #include "nn/feed_forward.h"
 
 #include "nn/module.h"
-#include "tensor/create.h"
 #include "tests/support/golden.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

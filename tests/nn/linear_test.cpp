@@ -1,8 +1,6 @@
 #include "nn/linear.h"
 
 #include "nn/module.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/linear.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

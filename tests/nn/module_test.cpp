@@ -1,7 +1,6 @@
 #include "nn/module.h"
 
 #include "nn/nn.h"
-#include "tensor/error.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

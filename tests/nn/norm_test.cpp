@@ -2,7 +2,6 @@
 
 #include "nn/feed_forward.h"
 #include "nn/module.h"
-#include "tensor/create.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/oracle_ops.h"

@@ -1,7 +1,6 @@
 #include "nn/positional_encoding.h"
 
 #include "nn/module.h"
-#include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

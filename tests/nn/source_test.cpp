@@ -3,7 +3,6 @@
 #include "nn/nn.h"
 #include "tests/support/asked_parameters.h"
 #include "tests/support/distributions.h"
-#include "tests/support/oracle.h"
 #include "tests/support/test.h"
 
 namespace tessera::nn {

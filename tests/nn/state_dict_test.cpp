@@ -2,7 +2,6 @@
 
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
-#include "tensor/create.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

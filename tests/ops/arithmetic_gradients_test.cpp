@@ -1,22 +1,13 @@
 // The gradients of arithmetic, compared with differences in every layout: see gradcheck.h.
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::check_one;
-using test::gradcheck;
-using test::Tensors;
-using test::values;
+using namespace test;
 
 TEST(ArithmeticGradients, TwoTensorsThatBroadcast) {
   using Op = Tensor (*)(const Operand&, const Operand&);

@@ -1,32 +1,16 @@
 // Arithmetic and comparisons of two operands: tensors or numbers, broadcast and promoted.
 #include "tensor/ops/arithmetic.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "tensor/ops/compare.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::array;
-using test::Array;
-using test::exactly;
-using test::kInf;
-using test::kNaN;
-using test::near;
-using test::random_layouts;
-using test::random_tensor;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 struct BinaryCase {
   const char* name;

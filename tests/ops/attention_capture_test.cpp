@@ -1,12 +1,7 @@
 // The weights of attention: of all heads and queries or of chosen ones, bit for bit those used.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
 
 #include "nn/attention.h"
 #include "nn/module.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -15,7 +10,7 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"
 #include "tests/support/attention_oracle.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

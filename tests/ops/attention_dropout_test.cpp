@@ -1,14 +1,5 @@
 // Dropout inside attention: a draw depends only on its place, and draws are independent. The values are in attention_test.cpp.
-#include <gtest/gtest.h>
 
-#include <array>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/compare.h"
@@ -17,8 +8,8 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
-#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,15 +1,7 @@
 // Attention at its edges: NaN behind masks, empty inputs, errors. The values are in
 // attention_test.cpp.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -19,7 +11,7 @@
 #include "tensor/ops/softmax.h"
 #include "tensor/storage.h"
 #include "tests/support/attention_oracle.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

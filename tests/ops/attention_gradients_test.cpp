@@ -1,15 +1,7 @@
 // The gradients of the attention op: against differences, for every layout, mask and broadcast bias,
 // and that of weights which somebody computes with. The kernel has tests of its own.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
 
 #include "nn/attention.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -20,6 +12,7 @@
 #include "tensor/random.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,18 +1,12 @@
 // Attention over packed sequences: the bits of the padded batch and of each sequence alone, forward
 // and backward, under every mask.
-#include <gtest/gtest.h>
 
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/pack_rows.h"
 #include "tests/support/attention_run.h"
-#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,18 +1,7 @@
 #include "tensor/ops/attention.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tests/support/attention_run.h"
-#include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,18 +1,9 @@
 // Window attention: the bits of the same keys kept by a mask, and what is outside. The values are
 // in attention_test.cpp.
 // The kernel's ranges of keys have tests of their own, in attention_backward_kernels_test.cpp.
-#include <gtest/gtest.h>
 
-#include <array>
-#include <cmath>
 #include <iostream>
-#include <limits>
-#include <string>
-#include <vector>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -21,6 +12,7 @@
 #include "tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/digest.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,28 +1,14 @@
 // What comparisons have of their own: arithmetic_test.cpp compares them with the definition.
 #include "tensor/ops/compare.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "tensor/ops/arithmetic.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::array;
-using test::exactly;
-using test::kInf;
-using test::kNaN;
-using test::random_layouts;
-using test::random_tensor;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 std::vector<bool> bools(const Tensor& x) {
   return x.to_vector<bool>();

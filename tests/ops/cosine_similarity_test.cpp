@@ -1,24 +1,13 @@
 #include "tensor/ops/reduce.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "tensor/ops/arithmetic.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::array;
-using test::Array;
-using test::near;
-using test::random_layouts;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 /// The formula, for arrays of one shape.
 Array naive_cosine(const Array& a, const Array& b, index_t axis, double eps) {

@@ -1,14 +1,5 @@
 #include "tensor/ops/dropout.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
@@ -16,8 +7,8 @@
 #include "tensor/random.h"
 #include "tensor/storage.h"
 #include "tests/support/dropout_oracle.h"
-#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

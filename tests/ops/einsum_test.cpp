@@ -1,10 +1,8 @@
 #include "tensor/ops/matmul.h"
 
-#include <string>
-
 #include "tensor/error.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle_ops.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

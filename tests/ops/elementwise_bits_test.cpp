@@ -1,18 +1,13 @@
 // Elementwise functions and their gradients have the same bits for any number of threads, any layout
 // and on AVX2 as on AVX-512: one digest a function, written down, as in bits_test.cpp.
-#include <gtest/gtest.h>
 
-#include <functional>
 #include <iostream>
-#include <string>
-#include <vector>
 
 #include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

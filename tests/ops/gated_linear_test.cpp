@@ -1,17 +1,10 @@
 #include "tensor/ops/linear.h"
 
-#include <map>
-#include <string>
-#include <vector>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/reduce.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

@@ -3,19 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "nn/dropout.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 
 namespace tessera {
 namespace {
 
-using test::check_one;
-using test::gradcheck;
-using test::gradients_agree;
-using test::Tensors;
-using test::values;
+using namespace test;
 
 TEST(ViewGradients, EachView) {
   const Tensor x = values({2, 3, 4}, 1);

@@ -1,8 +1,6 @@
 // The gradients of the ops that choose, order and move elements, in every layout: see gradcheck.h.
 #include <gtest/gtest.h>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 

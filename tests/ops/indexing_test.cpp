@@ -1,13 +1,6 @@
 #include "tensor/ops/indexing.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <vector>
-
-#include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

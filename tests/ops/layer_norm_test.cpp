@@ -1,13 +1,9 @@
 // Layer norm and RMS norm, which differ in the mean and the bias.
 #include "tensor/ops/layer_norm.h"
 
-#include <cmath>
-#include <limits>
-
-#include "tensor/error.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/oracle_ops.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

@@ -6,7 +6,6 @@
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/indexing.h"
-#include "tests/support/oracle.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

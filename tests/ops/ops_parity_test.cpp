@@ -1,12 +1,10 @@
 // Every case of golden/ops.npz, elementwise.npz and index_ops.npz: what PyTorch's functions and,
 // where the file has them, their gradients are, special values among them, in float32 and float64.
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "nn/embedding.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/golden_gradients.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,12 +1,7 @@
 #include "tensor/ops/pack_rows.h"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "tensor/create.h"
-#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

@@ -1,12 +1,7 @@
 #include "tensor/ops/rearrange.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <vector>
-
-#include "tests/support/errors.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {

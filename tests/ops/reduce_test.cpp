@@ -1,33 +1,14 @@
 #include "tensor/ops/reduce.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <functional>
-#include <limits>
-#include <numeric>
-#include <string>
-#include <vector>
 
-#include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera {
 namespace {
 
-using test::array;
-using test::Array;
-using test::exactly;
-using test::kInf;
-using test::kNaN;
-using test::near;
-using test::random_layouts;
-using test::random_tensor;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 using List = std::vector<double>;
 

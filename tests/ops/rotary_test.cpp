@@ -1,16 +1,11 @@
 #include "tensor/ops/positions.h"
 
-#include <gtest/gtest.h>
-
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/rearrange.h"
-#include "tests/support/errors.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/oracle_ops.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

@@ -1,15 +1,7 @@
 #include "tensor/ops/sort.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <vector>
-
 #include "tensor/autograd/tape.h"
-#include "tests/support/errors.h"
-#include "tests/support/oracle.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

@@ -1,29 +1,16 @@
 #include "tensor/ops/unary.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
 #include <numbers>
-#include <vector>
 
-#include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
-#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera {
 namespace {
 
-using test::array;
-using test::Array;
-using test::exactly;
-using test::kInf;
-using test::kNaN;
-using test::near;
-using test::random_layouts;
-using test::same_bits;
+using namespace test;
 
 struct UnaryCase {
   const char* name;

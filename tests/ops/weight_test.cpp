@@ -1,29 +1,19 @@
 #include "tensor/ops/weight.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/unary.h"
-#include "tests/support/errors.h"
 #include "tests/support/nn_oracle.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

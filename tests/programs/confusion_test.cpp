@@ -7,8 +7,7 @@
 namespace tessera::examples {
 namespace {
 
-using test::contains;
-using test::throws;
+using namespace test;
 
 /// Scores (N, C) of which the largest of each row is that of the answer.
 Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {

@@ -1,11 +1,8 @@
 #include "tensor/atomic_shared.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <thread>
-#include <utility>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,11 +1,6 @@
 #include "tensor/create.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

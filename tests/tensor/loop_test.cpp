@@ -1,9 +1,7 @@
 #include "tensor/detail/loop.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,10 +1,6 @@
 #include "tensor/detail/parse_number.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <limits>
-#include <string>
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

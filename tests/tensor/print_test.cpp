@@ -1,12 +1,8 @@
 // Every expected text was printed by NumPy 1.24 for the same array.
 #include "tensor/print.h"
 
-#include <gtest/gtest.h>
-
-#include <limits>
-#include <sstream>
-
 #include "tensor/create.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

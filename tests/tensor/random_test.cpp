@@ -1,16 +1,11 @@
 #include "tensor/random.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numbers>
-#include <set>
 
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,13 +1,9 @@
 #include "tensor/shape.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "tensor/error.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,16 +1,9 @@
 #include "tensor/tensor.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <new>
-#include <string>
-#include <utility>
 
 #include "tensor/create.h"
-#include "tests/support/errors.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

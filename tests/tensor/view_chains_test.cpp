@@ -1,18 +1,13 @@
 // Any chain of views reads what a walk over its indices reads. The oracle: a view is a shape and, for
 // each index tuple of it, the index tuple of the tensor it came from.
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
 #include <random>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/tensor.h"
 #include "tests/support/python_slice.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {

@@ -1,20 +1,15 @@
 // The views of tensor/tensor.h, one by one.
-#include <gtest/gtest.h>
-
-#include <limits>
-#include <optional>
 
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/tensor.h"
-#include "tests/support/errors.h"
 #include "tests/support/python_slice.h"
+#include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::python_slice;
-using test::throws;
+using namespace test;
 using Index = std::vector<index_t>;
 
 constexpr index_t kMost = std::numeric_limits<index_t>::max();

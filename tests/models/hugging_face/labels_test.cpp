@@ -1,6 +1,5 @@
 #include "models/hugging_face/detail/labels.h"
 
-#include "tensor/create.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -1,17 +1,14 @@
 // Where a folder may be saved, and that nothing is lost there.
 #include "models/hugging_face/detail/new_folder.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <thread>
 
 #include "models/hugging_face/save_folder.h"
-#include "tests/support/errors.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

@@ -1,17 +1,10 @@
 // Folders that are saved: what stands in them, and that they are the same model again.
 #include "models/hugging_face/save_folder.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <filesystem>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
 
-#include "tests/support/errors.h"
 #include "tests/support/pretrained.h"
+#include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {

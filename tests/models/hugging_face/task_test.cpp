@@ -1,9 +1,7 @@
 #include "models/hugging_face/task.h"
 
 #include <chrono>
-#include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 
 #include "tensor/kernels/parallel.h"

@@ -7,8 +7,7 @@
 namespace tessera::pages {
 namespace {
 
-using test::contains;
-using test::throws;
+using namespace test;
 
 TEST(AttentionMapTest, TextForATerminal) {
   const std::vector<std::string> letters = {"a", "b"};

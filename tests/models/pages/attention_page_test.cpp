@@ -10,8 +10,7 @@
 namespace tessera::pages {
 namespace {
 
-using test::contains;
-using test::throws;
+using namespace test;
 
 /// The bytes of base64, as a reader of RFC 4648 gets them.
 std::vector<std::uint32_t> decoded(const std::string& text) {

@@ -6,8 +6,7 @@
 namespace tessera::pages {
 namespace {
 
-using test::contains;
-using test::throws;
+using namespace test;
 
 TEST(PageTest, EscapesText) {
   struct Case {

@@ -9,8 +9,7 @@
 namespace tessera::text {
 namespace {
 
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 using Lines = std::vector<std::string>;
 
 /// The error of reading the file with `read`, without the file's name in front.

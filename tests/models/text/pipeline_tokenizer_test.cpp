@@ -8,9 +8,7 @@
 namespace tessera::text {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::throws;
+using namespace test;
 using Ids = std::vector<index_t>;
 
 /// A tokenizer.json of whole words, with these parts in place of its own.

@@ -11,8 +11,7 @@
 namespace tessera::text {
 namespace {
 
-using test::contains;
-using test::throws;
+using namespace test;
 
 std::unique_ptr<SubwordModel> model_of(const std::string& json) {
   return read_subword_model(parse_json(json, "model.json"));

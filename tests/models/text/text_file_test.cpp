@@ -6,9 +6,7 @@
 namespace tessera::text {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 using Lines = std::vector<std::string>;
 
 Lines lines_of(const std::string& bytes) {

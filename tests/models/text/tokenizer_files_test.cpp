@@ -7,9 +7,7 @@
 namespace tessera::text {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 using Ids = std::vector<index_t>;
 using Files = std::vector<std::pair<std::string, std::string>>;
 

@@ -6,8 +6,7 @@
 namespace tessera::text {
 namespace {
 
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 

@@ -6,9 +6,7 @@
 namespace tessera::text {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::throws;
+using namespace test;
 using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 

@@ -15,9 +15,7 @@
 namespace tessera::nn {
 namespace {
 
-using test::contains;
-using test::file_error;
-using test::TemporaryFolder;
+using namespace test;
 
 TEST(SaveModule, RoundTripsToTheBitUnderPyTorchsNames) {
   const TemporaryFolder folder;

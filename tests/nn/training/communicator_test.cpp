@@ -13,10 +13,7 @@
 namespace tessera::nn {
 namespace {
 
-using test::contains;
-using test::Delivery;
-using test::run_processes;
-using test::throws;
+using namespace test;
 
 constexpr Delivery kDeliveries[] = {Delivery::kEarly, Delivery::kLate, Delivery::kRandom};
 constexpr index_t kTags = 3;

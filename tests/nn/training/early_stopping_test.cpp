@@ -1,6 +1,5 @@
 #include "nn/training/early_stopping.h"
 
-#include "tensor/create.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

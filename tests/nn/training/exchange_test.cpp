@@ -3,11 +3,9 @@
 
 #include "nn/training/clip_grad.h"
 #include "nn/training/optim.h"
-#include "tensor/create.h"
 #include "tensor/gradient.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/optimizers.h"
-#include "tests/support/oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 

@@ -1,6 +1,5 @@
 #include "nn/training/loss_sum.h"
 
-#include "tensor/create.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

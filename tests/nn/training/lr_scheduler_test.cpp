@@ -1,7 +1,6 @@
 #include "nn/training/lr_scheduler.h"
 
 #include "nn/training/optim.h"
-#include "tensor/create.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

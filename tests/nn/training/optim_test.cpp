@@ -1,7 +1,6 @@
 #include "nn/training/optim.h"
 
 #include "nn/nn.h"
-#include "tensor/gradient.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"

@@ -1,6 +1,5 @@
 // An optimiser of one's own is one struct: groups, steps, errors and states follow from it.
 #include "nn/training/optimizer.h"
-#include "tensor/create.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

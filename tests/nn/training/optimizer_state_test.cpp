@@ -1,11 +1,9 @@
 // The states of optimisers: exact, by names that fit files, and refused where they do not fit.
 #include "nn/module.h"
 #include "nn/training/optim.h"
-#include "tensor/create.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
-#include "tests/support/oracle.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {

@@ -1,6 +1,5 @@
 // Processes that train together fail together, and go on together. They are threads here.
 #include "nn/nn.h"
-#include "tensor/error.h"
 #include "tests/nn/training/processes_run.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/test.h"
@@ -9,15 +8,7 @@
 namespace tessera::nn {
 namespace {
 
-using test::contains;
-using test::copy_of;
-using test::each_of;
-using test::Outcome;
-using test::run_processes;
-using test::run_until;
-using test::same_state;
-using test::sharded;
-using test::Trial;
+using namespace test;
 
 using Chosen = std::span<const index_t>;
 

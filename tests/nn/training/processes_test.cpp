@@ -4,7 +4,6 @@
 #include "models/encoder.h"
 #include "nn/nn.h"
 #include "nn/training/detail/chunks.h"
-#include "tensor/error.h"
 #include "tests/nn/training/processes_run.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
@@ -14,14 +13,7 @@
 namespace tessera::nn {
 namespace {
 
-using test::contains;
-using test::copy_of;
-using test::Delivery;
-using test::each_of;
-using test::Outcome;
-using test::run_until;
-using test::sharded;
-using test::Trial;
+using namespace test;
 
 using Chosen = std::span<const index_t>;
 

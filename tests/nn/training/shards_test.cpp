@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "nn/training/communicator.h"
-#include "tensor/create.h"
 #include "tensor/ops/ops.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
@@ -13,9 +12,7 @@
 namespace tessera::nn {
 namespace {
 
-using test::random_tensor;
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 /// A value of each kind: shard 2 has no gradient.
 Tensor gradient_of(index_t shard) {

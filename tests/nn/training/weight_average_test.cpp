@@ -1,14 +1,12 @@
 #include "nn/training/weight_average.h"
 
-#include "tensor/create.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 
 namespace tessera::nn {
 namespace {
 
-using test::same_bits;
-using test::throws;
+using namespace test;
 
 Parameters one_parameter(double value) {
   return {{"w", full({3}, value, kFloat64).set_requires_grad()}};
