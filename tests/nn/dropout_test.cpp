@@ -9,33 +9,6 @@ namespace {
 
 using namespace test;
 
-TEST(Dropout, DropsWithProbabilityPAndScalesTheRest) {
-  manual_seed(8);
-  for (DType dtype : {kFloat32, kFloat64}) {
-    for (double p : {0.1, 0.5, 0.75}) {
-      const Tensor x = random_tensor({200, 250}, dtype, 4, 0.5, 1);
-      const Tensor y = Dropout(p)(x);
-      EXPECT_EQ(y.dtype(), dtype);
-      const Array before = array(x);
-      const Array after = array(y);
-      const double kept = std::round((1 - p) * 65536) / 65536;  // p counts in steps
-      double dropped = 0;
-      double neighbours = 0;  // both of a pair dropped: their independence
-      for (std::size_t i = 0; i < after.values.size(); ++i) {
-        if (after.values[i] == 0) {
-          ++dropped;
-          neighbours += i > 0 && after.values[i - 1] == 0;
-        } else {
-          ASSERT_NEAR(after.values[i], before.values[i] / kept, 1e-6 / kept);
-        }
-      }
-      const double n = 50000;
-      EXPECT_NEAR(dropped / n, p, 5 * std::sqrt(p * (1 - p) / n));
-      EXPECT_NEAR(neighbours / n, p * p, 0.02);
-    }
-  }
-}
-
 TEST(Dropout, IsTheIdentityOutsideTrainingAndForZero) {
   const Tensor x = random_tensor({50}, kFloat32, 4);
   Dropout drop(0.9);
@@ -50,8 +23,7 @@ TEST(Dropout, IsTheIdentityOutsideTrainingAndForZero) {
 }
 
 TEST(Dropout, OfOneDropsEverythingNanToo) {
-  const Tensor x = tensor(
-      {1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()});
+  const Tensor x = tensor({1.0, kNaN, kInf});
   EXPECT_TRUE(same_bits(Dropout(1)(x), zeros({3})));
 }
 
@@ -95,18 +67,6 @@ TEST(Dropout, TheSeedDecides) {
   set_thread_count(3);
   EXPECT_TRUE(same_bits(drop(x), first));
   set_thread_count(0);
-}
-
-TEST(Dropout, AnyLayoutAndSize) {
-  const Tensor x = random_tensor({7, 9}, kFloat32, 4);
-  manual_seed(8);
-  const Tensor want = Dropout(0.5)(x);
-  for (const Layout& layout : layouts_of(x)) {
-    manual_seed(8);
-    EXPECT_TRUE(same_bits(Dropout(0.5)(layout.tensor), want)) << layout.name;
-  }
-  EXPECT_EQ(Dropout(0.5)(zeros({3, 0})).shape(), (Shape{3, 0}));
-  EXPECT_EQ(Dropout(0.5)(zeros({})).shape(), Shape{});
 }
 
 }  // namespace

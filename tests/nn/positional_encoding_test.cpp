@@ -26,12 +26,6 @@ TEST(SinusoidalPositions, AreVaswanis) {
   }
 }
 
-TEST(SinusoidalPositions, ShareAFrequencyInPairs) {
-  // Row 1 of width 4, written out.
-  EXPECT_TRUE(near(sinusoidal_positions(2, 4, kFloat64).select(0, 1),
-                   {{4}, {std::sin(1), std::cos(1), std::sin(0.01), std::cos(0.01)}}, 1e-15));
-}
-
 TEST(SinusoidalPositions, Sizes) {
   EXPECT_EQ(sinusoidal_positions(0, 4).shape(), (Shape{0, 4}));
   EXPECT_EQ(sinusoidal_positions(3, 0).shape(), (Shape{3, 0}));
