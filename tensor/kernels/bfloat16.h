@@ -25,19 +25,29 @@ inline Vectors<float, kTileVectors> widen(BitsVec<float> words) {
           reinterpret_cast<Vec<float>>(words & broadcast(kUpper))};
 }
 
-/// Panels `panel_step` words apart: of a whole product, or beside a tile.
+/// Panels `panel_step` words apart: of a whole product, or next to a tile. They multiply strips of A
+/// only, whose broadcasts leave the most instructions to widening.
 struct HalfPanels {
+  static constexpr bool kNarrowLast = false;  // zeros fill it
+
   const std::uint32_t* data;
   index_t panel_step;
+
+  void take_share(index_t, index_t, index_t) {}  // prefetched by multiply_source
 };
+
+/// As of Panels.
+inline HalfPanels source_of(const HalfPanels& b, index_t j, index_t) {
+  return {b.data + j / kPanel<float> * b.panel_step, b.panel_step};
+}
 
 /// A step reads one line of a panel, too slowly for the hardware to fetch far ahead: so many lines
 /// further on are prefetched.
 inline constexpr index_t kLinesAhead = 32;
 
-/// As of TileSource, A being a strip.
+/// As of TileSource.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_source(index_t k, const MatrixRef<float>& a,
+[[gnu::always_inline]] inline void multiply_source(index_t k, const Strip<float>& a,
                                                    const HalfPanels& source,
                                                    Vec<float> (&sum)[kRows][kVectors]) {
   const auto [b, panel_step] = source;
@@ -63,37 +73,11 @@ template <int kRows, int kVectors>
   }
 }
 
-/// compute_rows, once for all kinds of multiply_block.
-[[gnu::noinline]] inline void compute_halves(index_t rows, bool wide, index_t k,
-                                             const MatrixRef<float>& a, const HalfPanels& b,
-                                             const TileTarget<float>& out) {
-  compute_rows(rows, wide, k, a, b, out);
-}
-
-/// multiply_block of rows in strips. The last panel is whole too: zeros fill it.
-template <class Target, class Finish>
-inline void multiply_block(index_t m, index_t k, const TileRows<float>& a, const HalfPanels& b,
-                           const Target& out, const Finish& finish) {
-  const index_t wide_columns =
-      m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<float> : kPanel<float>;
-  index_t columns = 0;
-  for (index_t j = 0; j < out.columns; j += columns) {
-    const bool wide = wide_columns > kPanel<float> && out.columns - j >= wide_columns;
-    columns = wide ? wide_columns : at_most(out.columns - j, kPanel<float>);
-    const HalfPanels source = {b.data + j / kPanel<float> * b.panel_step, b.panel_step};
-    index_t rows = 0;
-    for (index_t i = 0; i < m; i += rows) {
-      rows = next_rows(m - i);
-      compute_halves(rows, wide, k, a.tile(i, rows, k), source, tile_of(out, i, j, columns));
-      finish(i, j, rows, columns);
-    }
-  }
-}
-
-template <class Target>
-inline void multiply_block(index_t m, index_t k, const TileRows<float>& a, const HalfPanels& b,
-                           const Target& out) {
-  multiply_block(m, k, a, b, out, [](index_t, index_t, index_t, index_t) {});
+/// compute_rows, compiled once for all kinds of multiply_block: copies in each of them are slower.
+[[gnu::noinline]] inline void compute_rows(index_t rows, bool wide, index_t k,
+                                           const Strip<float>& a, const HalfPanels& source,
+                                           const TileTarget<float>& out) {
+  compute_rows<float, kTileRows>(rows, wide, k, a, source, out);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

@@ -100,18 +100,24 @@ inline HalfPanels take_halves(const GemmArgs<float>& args, index_t p, index_t j)
           args.k * kLanes<float>};
 }
 
-/// A's rows [i, i + m) and columns [p, p + k): in place, or as strips where there is a buffer.
+/// A's rows [i, i + m) and columns [p, p + k) for Panels: in place, or as strips if there is a buffer.
 template <class T>
-inline TileRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
-                          T* buffer) {
+inline TileRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, index_t m,
+                          index_t p, index_t k, T* buffer) {
   const MatrixRef<T> a = args.a.at(i, p);
-  return buffer == nullptr ? TileRows<T>(a) : pack_strips(a, m, k, buffer);
+  return buffer == nullptr ? TileRows<T>(a) : TileRows<T>(pack_strips(a, m, k, buffer));
+}
+
+/// The same for HalfPanels, for which the plan has a buffer.
+inline Strips<float> take_a(const GemmArgs<float>& args, const HalfPanels&, index_t i, index_t m,
+                            index_t p, index_t k, float* buffer) {
+  return pack_strips(args.a.at(i, p), m, k, buffer);
 }
 
 /// C's rows [i, i + m) of what gated panels in columns [j, j + n) give.
-template <class T, class B>
-inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const B& b,
-                                 index_t i, index_t m, index_t j, index_t n) {
+template <class T, class A, class B>
+inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i,
+                                 index_t m, index_t j, index_t n) {
   alignas(64) T tile[kTileElements<T>];
   const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
     finish_gated_tile(args.epilogue, args.c, args.n, tile, i + row, (j + column) / kTileVectors,
@@ -121,10 +127,10 @@ inline void multiply_gated_chunk(const GemmArgs<T>& args, const TileRows<T>& a, 
 }
 
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
-/// [p, p + k), give. `B` is Panels<T> or HalfPanels.
-template <class T, class B>
-inline void multiply_chunk(const GemmArgs<T>& args, const TileRows<T>& a, const B& b, index_t i,
-                           index_t m, index_t j, index_t n, index_t p, index_t k) {
+/// [p, p + k), give.
+template <class T, class A, class B>
+inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
+                           index_t j, index_t n, index_t p, index_t k) {
   const Epilogue<T>& epilogue = args.epilogue;
   if (epilogue.is_gated()) return multiply_gated_chunk(args, a, b, i, m, j, n);
   TileTarget<T> out = {args.c.data + i * args.c.row + j, args.c.row, n, p > 0};
@@ -161,7 +167,7 @@ inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, in
       const auto multiply = [&](const auto& b) {
         for (index_t i = row; i < row_end; i += plan.block_rows) {
           const index_t m = at_most(row_end - i, plan.block_rows);
-          multiply_chunk(args, take_a(args, i, m, p, k, strips), b, i, m, j, n, p, k);
+          multiply_chunk(args, take_a(args, b, i, m, p, k, strips), b, i, m, j, n, p, k);
         }
       };
       if constexpr (sizeof(T) == sizeof(float)) {

@@ -22,6 +22,8 @@ inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 /// next to a panel share the prefetching of the next one into L2, if `fetches_next`.
 template <class T>
 struct Panels {
+  static constexpr bool kNarrowLast = true;  // whether the last panel is a case of its own
+
   const T* data;
   index_t panel_step, row_step;
   const T* tail;
@@ -126,16 +128,31 @@ inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   }
 }
 
-/// The left side of a product: a matrix in place, or its tiles' strips, one after the other.
+/// A tile's rows of A as pack_strip leaves them.
+template <class T>
+struct Strip {
+  const T* data;
+};
+
+/// The strips of all tiles, one after the other.
+template <class T>
+struct Strips {
+  const T* data;
+
+  /// Rows [i, i + rows), a tile's, of k columns.
+  Strip<T> tile(index_t i, index_t, index_t k) const { return {data + i * k}; }
+};
+
+/// The left side of a product: a matrix in place, or strips.
 template <class T>
 struct TileRows {
   MatrixRef<T> matrix;
   bool in_strips = false;
 
   explicit TileRows(MatrixRef<T> in_place) : matrix(in_place) {}
-  explicit TileRows(const T* strips) : matrix{strips, 1, 1}, in_strips(true) {}
+  explicit TileRows(Strips<T> strips) : matrix{strips.data, 1, 1}, in_strips(true) {}
 
-  /// Rows [i, i + rows), a tile's, of k columns.
+  /// As of Strips.
   MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
     return in_strips ? MatrixRef<T>{matrix.data + i * k, 1, rows} : matrix.at(i, 0);
   }
@@ -143,7 +160,7 @@ struct TileRows {
 
 /// A (m, k), its columns or its rows contiguous, as strips.
 template <class T>
-inline TileRows<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
+inline Strips<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
   index_t rows = 0;
   if (a.col == 1) {
     for (index_t i = 0; i < m; i += rows) {
@@ -169,7 +186,7 @@ inline TileRows<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) 
       }
     }
   }
-  return TileRows<T>(strips);
+  return {strips};
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

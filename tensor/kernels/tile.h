@@ -32,10 +32,28 @@ struct TileSource {
   index_t panel_step, row_step, ahead;
   const T* next = nullptr;
   index_t share = 0, share_end = 0;
+
+  /// Gives the tile of rows [i, end) of m its share.
+  void take_share(index_t i, index_t end, index_t m);
 };
 
 /// So many rows of the next panel are prefetched together, by all tiles beside a panel.
 inline constexpr index_t kFetchedRows = 16;
+
+template <class T>
+inline void TileSource<T>::take_share(index_t i, index_t end, index_t m) {
+  if (next == nullptr) return;
+  share = i * kFetchedRows / m;
+  share_end = end * kFetchedRows / m;
+}
+
+/// What tiles read of the full panel in columns from j on, and of those after it, of n columns.
+template <class T>
+inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
+  TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step, b.ahead};
+  if (b.fetches_next && j + kPanel<T> < n) source.next = source.b + source.panel_step;
+  return source;
+}
 
 /// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
 /// and that A's elements are adjacent, those of a row or, as in strips, those of a column.
@@ -139,14 +157,13 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-// One tile of C: zeroed or loaded, multiplied, bias added, stored. `Source` is a TileSource, or
-// another type that has a multiply_source.
+// One tile of C: zeroed or loaded, multiplied, bias added, stored. `Rows` and `Source` are a
+// MatrixRef and a TileSource, or other types that have a multiply_source together.
 //
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
-template <class T, int kRows, int kVectors, class Source>
-inline void compute_tile(index_t k, const MatrixRef<T>& a, const Source& source,
-                         const TileTarget<T>& out) {
+template <class T, int kRows, int kVectors, class Rows, class Source>
+inline void compute_tile(index_t k, const Rows& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
   const auto width = [&](int v) {
     const index_t left = out.columns - v * kLanes<T>;
@@ -187,9 +204,9 @@ inline void compute_tile(index_t k, const MatrixRef<T>& a, const Source& source,
 }
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
-template <class T, int kRows = kTileRows, class Source>
-inline void compute_rows(index_t rows, bool wide, index_t k, const MatrixRef<T>& a,
-                         const Source& source, const TileTarget<T>& out) {
+template <class T, int kRows = kTileRows, class Rows, class Source>
+inline void compute_rows(index_t rows, bool wide, index_t k, const Rows& a, const Source& source,
+                         const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
@@ -240,41 +257,41 @@ template <class T, class Finish>
 
 /// C (m, n) (+)= A (m, k) B (k, n) (+ bias), n being `out.columns`, in the calling thread and
 /// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
-/// each tile that is stored, while it is still in L1. `out` is a TileTarget, or another type for
-/// which tile_of tells where a tile goes.
-template <class T, class Target, class Finish>
-inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Panels<T>& b,
-                           const Target& out, const Finish& finish) {
+/// each tile that is stored, while it is still in L1.
+///
+/// `a` is TileRows for Panels, or what another kind of panels multiplies: such a kind has a
+/// source_of, and its sources a take_share and a multiply_source. `out` is a TileTarget, or another
+/// type for which tile_of tells where a tile goes.
+template <class Rows, template <class> class Target, class T, class B, class Finish>
+inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b, const Target<T>& out,
+                           const Finish& finish) {
   const index_t n = out.columns;
   const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
   index_t columns = 0;
   for (index_t j = 0; j < n; j += columns) {
     const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
     columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
-    if (columns < kPanel<T>) {
-      multiply_tail(m, k, a, TileSource<T>{b.tail, 0, b.tail_row_step, 0},
-                    tile_of(out, 0, j, columns),
-                    [&](index_t i, index_t rows) { finish(i, j, rows, columns); });
-      return;
+    if constexpr (B::kNarrowLast) {
+      if (columns < kPanel<T>) {
+        multiply_tail(m, k, a, TileSource<T>{b.tail, 0, b.tail_row_step, 0},
+                      tile_of(out, 0, j, columns),
+                      [&](index_t i, index_t rows) { finish(i, j, rows, columns); });
+        return;
+      }
     }
-    TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step,
-                            b.ahead};
-    if (b.fetches_next && j + kPanel<T> < n) source.next = source.b + source.panel_step;
+    auto source = source_of(b, j, n);
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
       rows = next_rows(m - i);
-      if (source.next != nullptr) {
-        source.share = i * kFetchedRows / m;
-        source.share_end = (i + rows) * kFetchedRows / m;
-      }
+      source.take_share(i, i + rows, m);
       compute_rows(rows, wide, k, a.tile(i, rows, k), source, tile_of(out, i, j, columns));
       finish(i, j, rows, columns);
     }
   }
 }
 
-template <class T>
-inline void multiply_block(index_t m, index_t k, const TileRows<T>& a, const Panels<T>& b,
+template <class T, class Rows, class B>
+inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b,
                            const TileTarget<T>& out) {
   multiply_block(m, k, a, b, out, [](index_t, index_t, index_t, index_t) {});
 }
