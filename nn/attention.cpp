@@ -143,7 +143,7 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
-std::array<Tensor, 3> MultiHeadAttention::project_packed(const Tensor& x,
+std::array<Tensor, 3> MultiHeadAttention::project_joined(const Tensor& x,
                                                          const Tensor& positions) const {
   const index_t e = embed_dim();
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
@@ -160,7 +160,7 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   require(!x.packed || !rotary || x.positions.defined(), "MultiHeadAttention",
           "positions must be defined for packed rows and rotary, got undefined ones");
   const auto [q, k, v] =
-      one_product ? project_packed(x.query, x.positions)
+      one_product ? project_joined(x.query, x.positions)
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
                                project(2, x.value, {})};
   AttentionResult result =

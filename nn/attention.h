@@ -105,7 +105,7 @@ struct MultiHeadAttention {
   Tensor product(const Tensor& x, const WeightView& weight, const Tensor& bias, index_t rotated,
                  const Tensor& positions) const;
   Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
-  std::array<Tensor, 3> project_packed(const Tensor& x, const Tensor& positions) const;
+  std::array<Tensor, 3> project_joined(const Tensor& x, const Tensor& positions) const;
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

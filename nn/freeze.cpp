@@ -16,16 +16,18 @@ void replace(const FoundWeights& found, const Weight& weight, const Weight& valu
   for (const auto& [name, other] : found.weights) {
     if (!other->is_same(before)) continue;
     if (!other->is_frozen()) mark_replaced(**other);
-    *other = value;
+    other->take_form(value);
   }
 }
 
-/// Whether the module reads the elements of `weight` too, as another parameter.
+/// Whether the module reads the elements of `weight` too: it is a table, or shares them with one or
+/// with another parameter.
 bool is_read(const FoundWeights& found, const Weight& weight) {
   const auto shares = [&](const Tensor& other) { return other.storage() == weight->storage(); };
   return std::any_of(found.others.begin(), found.others.end(), shares) ||
-         std::any_of(found.weights.begin(), found.weights.end(), [&](const auto& other) {
-           return other.second->is_table() && shares(*other.second->operator->());
+         std::any_of(found.weights.begin(), found.weights.end(), [&](const auto& named) {
+           const Weight& other = *named.second;
+           return other.is_table() && shares(*other);
          });
 }
 
@@ -34,8 +36,7 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
 void freeze(const FoundWeights& found, WeightFormat format) {
   require_enum("freeze", "format", format, kLastWeightFormat);
   for (const auto& [name, weight] : found.weights) {
-    require(weight->is_table() || (weight->rank() == 2 && weight->dtype() == kFloat32), "freeze",
-            name, " must be a float32 matrix, got ", weight->dtype(), ' ', weight->shape());
+    if (!weight->is_table()) weight->check_freezable(name);
   }
   for (const auto& [name, weight] : found.weights) {
     if (!weight->is_frozen() && is_read(found, *weight)) {

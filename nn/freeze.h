@@ -44,15 +44,16 @@ void thaw(const FoundWeights& found);
 /// sums are float32.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
-/// the instruction set in use. A matrix whose elements are read too, such as an embedding that is
+/// the instruction set in use: after set_isa() a product is an error until freeze is called again. A matrix whose elements are read too, such as an embedding that is
 /// tied to an output, keeps its elements; only its panels have the format. Biases, norms and
 /// embeddings do not change. A parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
-/// Until thaw(), each use of the elements is an error: training, gradients that pass the module,
-/// saving, loading, conversion. The weights are no longer variables, and thaw() does not make them
-/// variables again: an optimiser that holds them refuses its next step. To train one copy and
+/// Until thaw(), each use of elements that have gone is an error: training, gradients that pass the
+/// module, saving, loading, conversion. Those weights are no longer variables, and thaw() does not
+/// make them variables again: an optimiser that holds them refuses its next step. To train one copy and
 /// freeze another, freeze clone(module). No other thread may use the module while it freezes.
-/// **Errors**: an unknown format; a matrix that is not float32. Then nothing is changed.
+/// **Errors**: an unknown format; a matrix that is not float32, or for gated_linear and of an odd
+/// number of rows. Then nothing is changed.
 template <class M>
 void freeze(M& module, WeightFormat format = WeightFormat::kExact) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), format);

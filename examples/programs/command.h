@@ -98,7 +98,7 @@ class Command {
   nn::NamedTexts values() const;
 
  protected:
-  /// The same, which calls `prepare` when the command line is parsed, before files are checked.
+  /// Another run(), which calls `prepare` once the command line is parsed, before it checks files.
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
 

@@ -18,7 +18,6 @@
 #include "examples/programs/progress.h"
 #include "examples/programs/scored_lines.h"
 #include "examples/programs/shared_lines.h"
-#include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"

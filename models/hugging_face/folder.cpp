@@ -66,7 +66,7 @@ ModelFolder::ModelFolder(const fs::path& folder)
   }
 }
 
-std::vector<WeightSource> ModelFolder::sources(const std::string& name) const {
+std::vector<WeightSource> ModelFolder::forms_of(const std::string& name) const {
   std::vector<WeightSource> all;
   for (const auto& lines : {family->encoder_names, family->head_names}) {
     for (const WeightName& line : lines) {
@@ -85,7 +85,7 @@ std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) c
 }
 
 std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) const {
-  for (const WeightSource& source : sources(name)) {
+  for (const WeightSource& source : forms_of(name)) {
     Found found{{}, source.halves};
     for (const std::string& theirs : source.names) {
       if (auto spelling = spelling_of(theirs)) found.names.push_back(std::move(*spelling));
@@ -96,7 +96,7 @@ std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) con
 }
 
 void ModelFolder::fail_missing(const std::string& name) const {
-  const std::vector<WeightSource> places = sources(name);
+  const std::vector<WeightSource> places = forms_of(name);
   if (places.empty()) {
     fail_file(path.string(), "parameter must be one of the family ", family->name, ", got ",
               printable(name));

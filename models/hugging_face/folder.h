@@ -71,7 +71,7 @@ class ModelFolder {
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
   /// What our parameter `name` can be made of in files of the family, whether it is there or not;
   /// the likeliest first, by which it is saved. Empty: no model of the family has it.
-  std::vector<WeightSource> sources(const std::string& name) const;
+  std::vector<WeightSource> forms_of(const std::string& name) const;
 
  private:
   struct Found;

@@ -62,7 +62,7 @@ struct SentenceEncoder {
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
   /// to reader.max_length tokens. A prompt that is not given is the folder's default, if it has
-  /// one.
+  /// one. The first call packs the weights, and they are in memory twice; freeze() holds them once.
   ///
   /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the
   /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate, max_length or

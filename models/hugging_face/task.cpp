@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <numeric>
@@ -16,6 +17,17 @@
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::models {
+
+std::string text_name(const TextName& name, index_t number) {
+  return name ? name(number) : str_cat("text ", number);
+}
+
+void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number) {
+  const auto found = std::ranges::find_if(outputs, [](float x) { return !std::isfinite(x); });
+  if (found == outputs.end()) return;
+  throw NotFinite(
+      str_cat(text_name(name, number), ": the model's output must be finite, got ", *found));
+}
 
 namespace {
 

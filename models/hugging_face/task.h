@@ -29,6 +29,12 @@ class NotFinite : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// `name(number)`; without a name, "text 3".
+std::string text_name(const TextName& name, index_t number);
+
+/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite.
+void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
+
 /// The options of a call on texts.
 struct TaskOptions {
   index_t max_length = 0;       // in tokens: longer texts are cut; 0: the most that the model reads
@@ -61,8 +67,8 @@ struct TextReader {
   /// encodings. The batch of an encoding changes no bit of the model's output.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
-  /// for which `body` throws, NotFinite; if a weight of the folder is not finite, the
-  /// error names that weight.
+  /// for which `body` throws. For NotFinite, std::runtime_error that names the weight if one of the
+  /// folder is not finite.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;

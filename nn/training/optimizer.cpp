@@ -108,15 +108,6 @@ std::string wrong_number(std::initializer_list<NamedNumber> numbers) {
   return {};
 }
 
-std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
-  ParameterGroup matrices;
-  ParameterGroup others{.parameters = {}, .weight_decay = 0};
-  for (const Parameter& parameter : parameters) {
-    (parameter.tensor.rank() >= 2 ? matrices : others).parameters.push_back(parameter);
-  }
-  return {matrices, others};
-}
-
 // ---- groups ----
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
 
 #include "nn/detail/check.h"
 #include "nn/training/clip_grad.h"
@@ -47,10 +49,12 @@ Schedule schedule_of(const TrainerOptions& options, index_t steps) {
           .total_steps = steps};
 }
 
-bool has_variable(const Parameters& parameters, const Tensor& variable) {
-  return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-    return parameter.tensor.grad_slot() == variable.grad_slot();
-  });
+using Variables = std::set<std::shared_ptr<GradSlot>>;
+
+Variables variables_of(const Parameters& parameters) {
+  Variables variables;
+  for (const Parameter& parameter : parameters) variables.insert(parameter.tensor.grad_slot());
+  return variables;
 }
 
 }  // namespace
@@ -86,16 +90,17 @@ void Trainer::check_examples() const {
 }
 
 void Trainer::check_optimizer() const {
-  Parameters known;
+  const Variables wanted = variables_of(model_.parameters);
+  Variables held;
   for (const Optimizer::Group& group : optimizer_->groups()) {
     for (const Parameter& parameter : group.parameters) {
-      require(has_variable(model_.parameters, parameter.tensor), kTrainerOp,
+      require(wanted.contains(parameter.tensor.grad_slot()), kTrainerOp,
               "the optimiser must hold variables of the model only, got ", parameter.name);
-      known.push_back(parameter);
+      held.insert(parameter.tensor.grad_slot());
     }
   }
   for (const auto& [name, tensor] : model_.parameters) {
-    require(has_variable(known, tensor), kTrainerOp, "the optimiser does not hold ", name,
+    require(held.contains(tensor.grad_slot()), kTrainerOp, "the optimiser does not hold ", name,
             "; call set_requires_grad(part, false) if it must not learn");
   }
 }

@@ -16,7 +16,7 @@ std::vector<std::string> available_isas();
 std::string current_isa();
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
-/// thread runs an op.
+/// thread runs an op. Frozen weights must be frozen again.
 /// Errors: a name that is not available.
 void set_isa(const std::string& name);
 

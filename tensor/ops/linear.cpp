@@ -103,13 +103,13 @@ struct ProductSaved {
     if (op.wanted(0)) weight = op.save(view.elements);
   }
 
-  /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from z's. The output y has
-  /// x's rows.
-  void add_gradients(const Tensor& y, const Tensor& dz, Gradients& dx) const {
+  /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from z's. `dy`, the
+  /// output's, has x's shape but for the last axis.
+  void add_gradients(const Tensor& dy, const Tensor& dz, Gradients& dx) const {
     const Tensor rows = as_matrix(dz);
     if (dx.wanted(0)) {
       const Tensor& factor = weight;
-      dx.add(0, matmul(rows, factor).reshape(product_shape(y, factor.size(1))));
+      dx.add(0, matmul(rows, factor).reshape(product_shape(dy, factor.size(1))));
     }
     if (dx.wanted(1)) dx.add(1, matmul(rows.t(), as_matrix(x)));
     dx.add(2, dz);

@@ -71,7 +71,7 @@ Weight Weight::table(Tensor elements) {
 
 Weight& Weight::operator=(const Weight& other) {
   if (use_ == Use::kLinear) use_ = other.use_;
-  form_ = other.form_;
+  take_form(is_table() && other.is_frozen() ? other.thawed() : other);
   return *this;
 }
 
@@ -137,12 +137,8 @@ Weight Weight::in_format(WeightFormat format) const {
 }
 
 Weight Weight::frozen(WeightFormat format) const {
-  if (is_table() && !is_frozen()) return in_format(format);
   if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
-  require(defined() && rank() == 2 && dtype() == kFloat32, "freeze",
-          "weight must be a float32 matrix, got ", dtype(), ' ', shape());
-  require(use_ != Use::kGated || size(0) % 2 == 0, "freeze",
-          "number of rows of a gated weight must be even, got shape ", shape());
+  check_freezable("weight");
   Weight result = *this;
   if (is_frozen()) {
     result.form_ = detail::make_panels(*thawed(), order(), format);
@@ -153,6 +149,13 @@ Weight Weight::frozen(WeightFormat format) const {
     result.form_ = detail::make_panels(dense().elements, order(), format);
   }
   return result;
+}
+
+void Weight::check_freezable(const std::string& name) const {
+  require(defined() && rank() == 2 && dtype() == kFloat32, "freeze", name,
+          " must be a float32 matrix, got ", dtype(), ' ', shape());
+  require(order() == PanelOrder::kPlain || size(0) % 2 == 0, "freeze", name,
+          " must have an even number of rows for gated_linear, got shape ", shape());
 }
 
 Weight Weight::thawed() const {
@@ -168,7 +171,7 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
   if (is_frozen()) {
     require(only_panels()->is_current(), "weight",
             "a frozen weight's instruction set must be the one in use, which is now ",
-            current_isa(), "; call set_isa() before freeze()");
+            current_isa(), "; call freeze() again after set_isa()");
     return only_panels();
   }
   const Dense& form = dense();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -67,12 +68,13 @@ class Weight {
   Weight(Tensor elements) : form_(Dense{std::move(elements)}) {}
   /// For gated_linear().
   static Weight gated(Tensor elements);
-  /// For linear() and for readers of rows, such as an embedding: freezing keeps its elements.
+  /// For linear() and for readers of rows, such as an embedding: nn::freeze keeps its elements.
   static Weight table(Tensor elements);
 
   Weight(const Weight&) = default;
   /// Takes the elements or panels of `other`. A weight for gated_linear() or for readers of rows
-  /// stays one, however it is tied, and a weight for linear() becomes what `other` is.
+  /// stays one, however it is tied, and a weight for linear() becomes what `other` is. Readers of
+  /// rows get elements, also of a frozen weight.
   Weight& operator=(const Weight& other);
   /// Replaces elements or panels by `elements`, for the same products.
   Weight& operator=(Tensor elements);
@@ -93,12 +95,15 @@ class Weight {
   operator const Tensor&() const { return **this; }
 
   /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
-  /// begins at row `begin`. For one expression: the weight must outlive it.
+  /// begins at row `begin` (they have 8 to 32 rows). If none does, it reads the elements, which a
+  /// frozen weight makes anew for each product. For one expression: the weight must outlive it.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
 
   bool is_table() const { return use_ == Use::kTable; }
+  /// Takes the elements or panels of `other`, for the same products.
+  void take_form(const Weight& other) { form_ = other.form_; }
   /// Whether there are only panels.
   bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
   /// Whether no gradient passes: the weight is frozen, or products read rounded elements.
@@ -107,10 +112,12 @@ class Weight {
   /// same products.
   bool is_same(const Weight& other) const;
 
-  /// The weight with only panels, in `format`; for a table, in_format(format). A frozen weight is
-  /// packed again in the new format from its elements as the old one rounded them.
-  /// **Errors**: not a float32 matrix, unless it is a table.
+  /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
+  /// from its elements as the old one rounded them. **Errors**: as check_freezable.
   Weight frozen(WeightFormat format) const;
+  /// Throws, with the weight's name, unless it is a float32 matrix, with an even number of rows if it
+  /// is for gated_linear().
+  void check_freezable(const std::string& name) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.
   Weight thawed() const;

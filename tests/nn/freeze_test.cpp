@@ -128,23 +128,26 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
 
 TEST(Freeze, IsForTheInstructionSetInUse) {
   const std::string before = current_isa();
-  for (const std::string& frozen_by : available_isas()) {
-    set_isa(frozen_by);
-    Model model(36);
-    freeze(model);
-    for (const std::string& isa : available_isas()) {
-      set_isa(isa);
-      if (isa == frozen_by) {
-        EXPECT_TRUE(same_bits(model(kIds), Model(36)(kIds))) << isa;
-      } else {
-        EXPECT_TRUE(throws("weight", {"frozen", isa, "call set_isa() before freeze()"},
-                           [&] { model(kIds); }));
+  for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
+    for (const std::string& frozen_by : available_isas()) {
+      set_isa(frozen_by);
+      Model model(36);
+      freeze(model, format);
+      for (const std::string& isa : available_isas()) {
+        set_isa(isa);
+        if (isa != frozen_by) {
+          EXPECT_TRUE(
+              throws("weight", {"frozen", isa, "call freeze() again"}, [&] { model(kIds); }));
+        }
+        Model again = model;
+        freeze(again, format);
+        Model fresh(36);
+        freeze(fresh, format);
+        EXPECT_TRUE(same_bits(again(kIds), fresh(kIds))) << frozen_by << " to " << isa;
       }
     }
-    thaw(model);
-    EXPECT_TRUE(same_bits(model(kIds), Model(36)(kIds))) << frozen_by;
+    set_isa(before);
   }
-  set_isa(before);
 }
 
 TEST(Freeze, HoldsAWeightOnce) {
@@ -261,6 +264,38 @@ TEST(Freeze, AWeightStaysForItsReadersWhenAnotherIsAssigned) {
   EXPECT_TRUE(same_bits(model(ids), expected));
 }
 
+TEST(Freeze, ATableTakesTheElementsOfAFrozenWeight) {
+  Model model(64);
+  const Tensor elements = randn({50, 64});
+  model.table.weight = Weight(elements).frozen(WeightFormat::kExact);
+  EXPECT_TRUE(same_bits(*model.table.weight, elements));
+  freeze(model, WeightFormat::kBFloat16);
+  EXPECT_TRUE(same_bits(model.table(from_vector<index_t>({7}, {1})), elements.slice(0, 7, 8)));
+}
+
+/// Two readers of one weight, each for products of its own.
+struct TwoProducts {
+  Weight gated = Weight::gated(randn({48, 16}));
+  Weight plain = *gated;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("gated", self.gated);
+    visitor("plain", self.plain);
+  }
+};
+
+TEST(Freeze, KeepsTheProductsOfWeightsThatShareElements) {
+  TwoProducts model;
+  const Tensor elements = *model.plain;
+  freeze(model);
+  model.gated = model.plain;  // its panels are for linear()
+  thaw(model);
+  EXPECT_TRUE(same_bits(*model.plain, elements));
+  EXPECT_TRUE(model.plain.is_same(Weight(*model.plain)));
+  EXPECT_TRUE(model.gated.is_same(Weight::gated(*model.gated)));
+}
+
 TEST(Freeze, AGatedWeightStaysGatedAndHasTwoHalves) {
   FeedForward gated({.d_model = 8, .dim_feedforward = 4, .gated = true});
   const Linear other(8, 8);
@@ -270,8 +305,11 @@ TEST(Freeze, AGatedWeightStaysGatedAndHasTwoHalves) {
   const Tensor expected = gated(x);
   freeze(gated);
   EXPECT_TRUE(same_bits(gated(x), expected));
+  thaw(gated);
   gated.linear1.weight = zeros({5, 8});
-  EXPECT_TRUE(throws("freeze", {"must be even", "(5, 8)"}, [&] { freeze(gated); }));
+  EXPECT_TRUE(throws("freeze", {"linear1.weight", "even number of rows", "(5, 8)"},
+                     [&] { freeze(gated); }));
+  EXPECT_FALSE(gated.linear2.weight.is_frozen()) << "nothing is changed";
 }
 
 TEST(Freeze, TakesFloat32MatricesOnly) {

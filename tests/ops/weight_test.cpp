@@ -160,7 +160,7 @@ TEST(Weight, RowsPassTheirGradient) {
 TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   const Tensor x = random_tensor({3, 8}, kFloat32, 1);
   Weight table = Weight::table(random_tensor({4, 8}, kFloat32, 2));
-  table = table.frozen(WeightFormat::kBFloat16);
+  table = table.in_format(WeightFormat::kBFloat16);
   EXPECT_FALSE(table.is_frozen());
   EXPECT_TRUE(table.is_constant());
   table = random_tensor({4, 8}, kFloat32, 3);

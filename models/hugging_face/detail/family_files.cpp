@@ -97,7 +97,7 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
   std::map<std::string, Tensor> tensors;
   for (const auto& [given, parameter] : model.parameters) {
     const std::string name = renamed(given, model.renames);
-    const std::vector<WeightSource> sources = from.sources(name);
+    const std::vector<WeightSource> sources = from.forms_of(name);
     require(!sources.empty(), kSaveFolderOp, "parameter must be one of the family ",
             from.family->name, ", got ", printable(name));
     const WeightSource& source = sources.front();

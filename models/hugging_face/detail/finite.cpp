@@ -1,7 +1,5 @@
 #include "models/hugging_face/detail/finite.h"
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "models/hugging_face/detail/module_files.h"
@@ -11,17 +9,6 @@
 namespace tessera::models {
 
 namespace fs = std::filesystem;
-
-std::string text_name(const TextName& name, index_t number) {
-  return name ? name(number) : str_cat("text ", number);
-}
-
-void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number) {
-  const auto found = std::ranges::find_if(outputs, [](float x) { return !std::isfinite(x); });
-  if (found == outputs.end()) return;
-  throw NotFinite(
-      str_cat(text_name(name, number), ": the model's output must be finite, got ", *found));
-}
 
 void require_finite_weights(const fs::path& folder) {
   if (!fs::is_directory(folder)) return;  // it was moved since the model was loaded

@@ -2,18 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
-#include <string>
 
 #include "models/hugging_face/task.h"
 
 namespace tessera::models {
-
-/// `name(number)`; without a name, "text 3".
-std::string text_name(const TextName& name, index_t number);
-
-/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite.
-void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,
 /// or in the folder of one of its modules, is not finite. It reads all files, not the model: a

@@ -1,4 +1,4 @@
-// WeightPanels of bfloat16. Private to the ops.
+// Panels of bfloat16. Private to the ops.
 #pragma once
 
 #include <bit>

@@ -18,10 +18,10 @@ namespace tessera::detail {
 /// first half next to row i of the second half.
 enum class PanelOrder { kPlain, kGated };
 
-/// WeightPanels for products of one type.
+/// Panels as the kernels of one type read them.
 using PanelFactor = std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>>;
 
-/// weight^T as the kernels of one instruction set read it. WeightPanels never change.
+/// weight^T as the kernels of one instruction set read it. They never change.
 class WeightPanels {
  public:
   virtual ~WeightPanels() = default;

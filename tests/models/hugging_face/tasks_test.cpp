@@ -143,6 +143,7 @@ struct TaskFault {
 TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
   const std::vector<TaskFault> faults = {
       {"\"1\": \"B-PER\"", "\"7\": \"B-PER\"", {"config.json", "id2label"}},
+      {"\"B-PER\": 1", "\"B-PER\": 2", {"config.json", "label2id", "B-PER"}},
       {"\"4\": \"I-LOC\"", "\"4\": \"I-LOC\", \"5\": \"X\"", {"config.json", "id2label"}},
       {"\"use_cache\"",
        "\"problem_type\": \"guess\", \"use_cache\"",
