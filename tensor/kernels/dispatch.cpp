@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "tensor/kernels/table.h"
 
 namespace tessera {
@@ -29,7 +33,17 @@ namespace {
 struct Isa {
   const char* name;
   const KernelTable& (*table)() noexcept;
+  bool has_dots = false;  // dot products of bytes, in vectors of its width
 };
+
+#if defined(__x86_64__)
+/// AVX-VNNI, which not all compilers know by name.
+bool has_avx_vnni() {
+  constexpr unsigned kBit = 1U << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kBit) != 0;
+}
+#endif
 
 // __builtin_cpu_supports asks the operating system too: a processor whose wide registers the kernel
 // does not save is reported without them.
@@ -38,11 +52,12 @@ std::vector<Isa> detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    isas.push_back({"avx2", avx2::table});
+    isas.push_back({"avx2", avx2::table, has_avx_vnni()});
 #if defined(TESSERA_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
-      isas.push_back({"avx512", avx512::table});
+      const bool has_vnni = __builtin_cpu_supports("avx512vnni") != 0;
+      isas.push_back({"avx512", avx512::table, has_vnni});
     }
 #endif
   }
@@ -73,10 +88,23 @@ std::atomic<const Isa*>& current() {
   return isa;
 }
 
+std::atomic<bool>& dots_allowed() {
+  static std::atomic<bool> allowed = [] {
+    const char* value = std::getenv("TESSERA_DOT_PRODUCTS");
+    return value == nullptr || std::string(value) != "0";
+  }();
+  return allowed;
+}
+
 }  // namespace
 
 const KernelTable& table() {
   return current().load(std::memory_order_relaxed)->table();
+}
+
+bool dot_products() noexcept {
+  return current().load(std::memory_order_relaxed)->has_dots &&
+         dots_allowed().load(std::memory_order_relaxed);
 }
 
 }  // namespace kernels
@@ -89,6 +117,14 @@ std::vector<std::string> available_isas() {
 
 std::string current_isa() {
   return kernels::current().load()->name;
+}
+
+bool dot_products() noexcept {
+  return kernels::dot_products();
+}
+
+void set_dot_products(bool allowed) noexcept {
+  kernels::dots_allowed().store(allowed);
 }
 
 void set_isa(const std::string& name) {

@@ -111,4 +111,54 @@ struct GemmArgs {
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
+/// Products of int8 sum at most this number of products, so that no sum exceeds 32 bits.
+inline constexpr index_t kInt8Depth = 65536;
+
+/// Codes that one word of a product of int8 holds: those of neighbouring k.
+inline constexpr index_t kInt8Group = 4;
+
+/// B (k, n) of a product of int8: whole numbers from -127 to 127 in panels, as int8.h has them, and
+/// a scale for each column: b(p, j) is about code(p, j) scale(j).
+///
+/// **Shapes**: codes, round_up(k, 4) bytes a column; scales, sums: one a column. Columns are n, or
+/// twice n of a gated product, rounded up to whole panels (Int8Kernels::columns).
+struct Int8Panels {
+  const std::int8_t* codes;
+  const float* scales;
+  const std::int32_t* sums;  // of each column's codes
+};
+
+/// Where code (p, j) lies, j being a column of the panels, which are `width` columns wide each.
+[[gnu::always_inline]] inline index_t int8_place(index_t k, index_t width, index_t p, index_t j) {
+  const index_t groups = (k + kInt8Group - 1) / kInt8Group;
+  const index_t word = (j / width * groups + p / kInt8Group) * width + j % width;
+  return word * kInt8Group + p % kInt8Group;
+}
+
+/// A (m, k) of a product of int8: whole numbers from 0 to 255, a scale and a zero point for each row:
+/// a(i, p) is about (code(i, p) - zero(i)) scale(i).
+///
+/// **Shapes**: codes (m, Int8Kernels::row_size(k)); scales, zeros (m).
+struct Int8Rows {
+  std::uint32_t* codes;  // in the order of the multiplying loop that is in use
+  float* scales;
+  std::int32_t* zeros;
+};
+
+/// C = epilogue(A B) of int8. With s the sum of code(i, p) code(p, j) over p, an element of A B is
+///
+///     float(s - zero(i) sum(j)) (scale(i) scale(j))
+///
+/// The integers are exact, so its bits are the same on every processor.
+///
+/// **Shapes**: as in GemmArgs, k <= kInt8Depth.
+struct Int8Args {
+  index_t m, n, k;
+  Int8Rows a;
+  Int8Panels b;
+  Rows<float> c;
+  Epilogue<float> epilogue = Epilogue<float>();
+  index_t workers = 1;  // threads at most
+};
+
 }  // namespace tessera::kernels

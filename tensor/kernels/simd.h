@@ -10,7 +10,9 @@
 #include "tensor/kernels/types.h"
 
 #if defined(__AVX2__)
-#include <immintrin.h>  // partial loads and stores, square roots
+#include <immintrin.h>  // partial loads and stores, square roots, products of integers
+#elif defined(__SSE2__)
+#include <emmintrin.h>  // products of integers
 #endif
 
 #if !defined(TESSERA_ISA)
@@ -303,6 +305,56 @@ inline V rounded(V v) {
 #endif
   return v;
 }
+
+/// Words of 32 bits, whose sums may wrap. They hold integers of 8, 16 or 32 bits.
+using Words = BitsVec<float>;
+
+/// sum + a0 b0 + a1 b1 in each word, the signed halves of a and b being a0, a1, b0 and b1.
+///
+/// In assembly with AVX2: compilers would add one product to the next before they add both to a sum,
+/// which leaves no registers for the sums of a tile.
+inline Words add_pairs(Words sum, Words a, Words b) {
+#if defined(__AVX512F__)
+  Words product;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(sum), "=&v"(product) : "v"(a), "v"(b));
+  return sum;
+#elif defined(__AVX2__)
+  Words product;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(a), "x"(b));
+  return sum;
+#elif defined(__SSE2__)
+  return sum + reinterpret_cast<Words>(
+                   _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  using Signed = Vec<std::int32_t>;
+  const auto low = [](Words v) { return reinterpret_cast<Signed>(v << 16) >> 16; };
+  const auto high = [](Words v) { return reinterpret_cast<Signed>(v) >> 16; };
+  return sum + reinterpret_cast<Words>(low(a) * low(b)) +
+         reinterpret_cast<Words>(high(a) * high(b));
+#endif
+}
+
+#if defined(__AVX2__)
+inline constexpr bool kMayHaveDots = true;
+
+/// sum + a0 b0 + ... + a3 b3 in each word, the bytes of a being unsigned and those of b signed. Only
+/// if dot_products(): the compiler is not told of the instruction (VNNI), so that the objects of
+/// AVX2 and AVX-512 run on processors without it.
+inline Words add_dots(Words sum, Words a, Words b) {
+#if defined(__AVX512F__)
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+#else
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+#endif
+  return sum;
+}
+#else
+inline constexpr bool kMayHaveDots = false;
+
+inline Words add_dots(Words sum, Words, Words) {
+  return sum;
+}
+#endif
 
 #if defined(__AVX512F__)
 inline Vec<float> sqrt(Vec<float> v) {

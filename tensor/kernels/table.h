@@ -360,10 +360,29 @@ struct FloatKernels {
   void (*dropout)(const DropoutArgs<T>&) noexcept;
 };
 
+/// Products of int8: see int8.h.
+struct Int8Kernels {
+  /// The words of a row of k codes of A: those of the rows of Int8Rows follow each other.
+  index_t (*row_size)(index_t k) noexcept;
+  /// Finds the scale and the zero point of each row of A (m, k), and the codes; returns whether all
+  /// elements were finite, without which codes mean nothing.
+  bool (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
+                        const Int8Rows& to) noexcept;
+  /// The columns of B's panels, for C of n columns; the bytes of their codes are k, rounded up to
+  /// whole groups, times that.
+  index_t (*columns)(index_t n, bool gated) noexcept;
+  /// Finds the scale, the codes and their sum for each column of B (k, n), or (k, 2n) if it is
+  /// gated; returns whether all elements were finite.
+  bool (*pack)(index_t k, index_t n, bool gated, const MatrixRef<float>& b, std::int8_t* codes,
+               float* scales, std::int32_t* sums) noexcept;
+  void (*gemm)(const Int8Args&) noexcept;
+};
+
 struct KernelTable {
   int vector_bytes;
   FloatKernels<float> f32;
   FloatKernels<double> f64;
+  Int8Kernels int8;
 
   template <class T>
   const FloatKernels<T>& of() const {
@@ -377,5 +396,8 @@ struct KernelTable {
 
 /// The table of the instruction set in use: see dispatch.h.
 const KernelTable& table();
+
+/// As tessera::dot_products.
+bool dot_products() noexcept;
 
 }  // namespace tessera::kernels

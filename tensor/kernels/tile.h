@@ -157,6 +157,38 @@ template <class T, int kRows, int kVectors>
   }
 }
 
+/// Adds the bias to a tile's sums and stores them.
+template <class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void store_tile(const TileTarget<T>& out,
+                                              Vec<T> (&sum)[kRows][kVectors]) {
+  const bool full = out.columns == kVectors * kLanes<T>;
+  const auto width = [&](int v) {
+    const index_t left = out.columns - v * kLanes<T>;
+    return left < 0 ? 0 : at_most(left, kLanes<T>);
+  };
+  if (out.bias != nullptr) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const T* from = out.bias + v * kLanes<T>;
+      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) sum[r][v] += bias;
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = out.c + r * out.c_row + v * kLanes<T>;
+      if (full) {
+        store(to, sum[r][v]);
+      } else {
+        store_partial(to, sum[r][v], width(v));
+      }
+    }
+  }
+}
+
 // One tile of C: zeroed or loaded, multiplied, bias added, stored. `Rows` and `Source` are a
 // MatrixRef and a TileSource, or other types that have a multiply_source together.
 //
@@ -180,27 +212,7 @@ inline void compute_tile(index_t k, const Rows& a, const Source& source, const T
     }
   }
   multiply_source(k, a, source, sum);
-  if (out.bias != nullptr) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      const T* from = out.bias + v * kLanes<T>;
-      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) sum[r][v] += bias;
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      T* to = out.c + r * out.c_row + v * kLanes<T>;
-      if (full) {
-        store(to, sum[r][v]);
-      } else {
-        store_partial(to, sum[r][v], width(v));
-      }
-    }
-  }
+  store_tile(out, sum);
 }
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).

@@ -52,5 +52,21 @@ TEST_F(DispatchTest, AnUnknownNameIsAnErrorThatNamesTheChoices) {
   EXPECT_EQ(current_isa(), initial_);
 }
 
+TEST_F(DispatchTest, DotProductsCanBeForbidden) {
+  const char* value = std::getenv("TESSERA_DOT_PRODUCTS");
+  const bool forbidden = value != nullptr && std::string(value) == "0";
+  const bool before = dot_products();
+  EXPECT_FALSE(before && forbidden);
+  set_dot_products(false);
+  EXPECT_FALSE(dot_products());
+  set_dot_products(true);
+  EXPECT_TRUE(dot_products() || !before);
+  set_isa("baseline");
+#if defined(__x86_64__)
+  EXPECT_FALSE(dot_products()) << "SSE2 has none";
+#endif
+  set_dot_products(!forbidden);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,229 @@
+// Matrices in int8: how numbers become codes of eight bits, and how the codes lie.
+//
+// **Why integers.** A processor multiplies four bytes in the time of one float, and a quarter of the
+// bytes has to be read. Sums of integers are exact in any order, so each element of A B has the same
+// bits on every instruction set.
+//
+// **What a scale is.** A column of B keeps whole numbers from -127 to 127 and one float, its scale:
+// b = code scale, with scale = max|b| / 127. A row of A keeps whole numbers from 0 to 255, a scale
+// and a zero point, the code of the number 0:
+//
+//     low = min(row, 0)    high = max(row, 0)    scale = high / 255 - low / 255
+//     zero = round(-low / scale)                 code = min(round(a / scale) + zero, 255)
+//
+//         low         0                    high
+//     a    |----------|--------------------|         a = (code - zero) scale
+//     code 0         zero                 255
+//
+// Ties round to the even number. The scale is at least 2^-126, whose reciprocal is finite: division
+// is a multiplication by it, rounded before it meets a sum. A row of zeros has codes 0.
+//
+// **What is lost.** A number moves by at most half a scale: in B by max|b| / 254 of its column, in A
+// by (high - low) / 510 of its row. One outlier makes its whole row or column coarse.
+//
+// **How codes lie.** A word holds the codes of four neighbouring k, a group. A panel of B has a row
+// for each group, two vectors of words as the panels of floats have:
+//
+//                 column 0       column 1             lanes to 2 lanes - 1
+//     k 0..3    | b0 b1 b2 b3 | b0 b1 b2 b3 | ...  || ...                  |
+//     k 4..7    | b4 b5 b6 b7 | b4 b5 b6 b7 | ...  || ...                  |
+//
+// A processor with dot products of bytes takes words of A and B as they are. Others multiply pairs
+// of sixteen bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, and A's codes are
+// stored in these pairs, two words for a group. Rows of A are an odd number of cache lines apart, so
+// that those of a tile do not share places of the cache.
+#pragma once
+
+#include "tensor/kernels/packing.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// The smallest scale.
+inline constexpr float kLeastScale = 0x1p-126F;
+
+/// Each element as the nearest whole number, of two equally near ones the even one. |v| < 2^22.
+inline Words to_whole(Vec<float> v) {
+  constexpr float kLastBitIsOne = 12582912.0F;  // 1.5 * 2^23
+  const Vec<float> shifted = v + kLastBitIsOne;
+  return bit_cast<Words>(shifted) - bit_cast<Words>(broadcast(kLastBitIsOne));
+}
+
+/// The elements p[0], p[stride], ..., the first n of them; the other lanes are 0.
+[[gnu::always_inline]] inline Vec<float> load_strided(const float* p, index_t stride, index_t n) {
+  if (stride == 1) return load_some(p, n);
+  Vec<float> v = {};
+  for (index_t i = 0; i < n; ++i) v[i] = p[i * stride];
+  return v;
+}
+
+/// Calls f(p, v, width) for the elements p, ..., p + width - 1 of x, which are lanes of v; the others
+/// are 0.
+template <class F>
+[[gnu::always_inline]] inline void for_each_vector(index_t n, const float* x, index_t stride,
+                                                   const F& f) {
+  constexpr index_t kLane = kLanes<float>;
+  index_t p = 0;
+  if (stride == 1) {
+#pragma GCC unroll 4
+    for (; p + kLane <= n; p += kLane) f(p, load(x + p), kLane);
+  }
+  for (; p < n; p += kLane) {
+    const index_t width = at_most(n - p, kLane);
+    f(p, load_strided(x + p * stride, stride, width), width);
+  }
+}
+
+/// The smallest and the largest of some numbers and 0, and whether all are finite.
+struct Int8Range {
+  float low, high;
+  bool finite;
+};
+
+inline Int8Range range_of(index_t n, const float* x, index_t stride) {
+  constexpr int kChains = 4;
+  Vec<float> low[kChains] = {};
+  Vec<float> high[kChains] = {};
+  Vec<float> spoiled[kChains] = {};  // NaN where a number is not finite
+  const auto add = [&](int chain, Vec<float> v) {
+    low[chain] = min(v, low[chain]);
+    high[chain] = max(v, high[chain]);
+    spoiled[chain] += v - v;
+  };
+  index_t p = 0;
+  if (stride == 1) {
+    for (; p + kChains * kLanes<float> <= n; p += kChains * kLanes<float>) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kChains; ++i) add(i, load(x + p + i * kLanes<float>));
+    }
+  }
+  for_each_vector(n - p, x + p * stride, stride,
+                  [&](index_t, Vec<float> v, index_t) { add(0, v); });
+  for (int i = 1; i < kChains; ++i) {
+    low[0] = min(low[i], low[0]);
+    high[0] = max(high[i], high[0]);
+    spoiled[0] += spoiled[i];
+  }
+  Int8Range range = {0, 0, !any_lane<float>(spoiled[0] != Vec<float>{})};
+  for (index_t i = 0; i < kLanes<float>; ++i) {
+    range.low = low[0][i] < range.low ? low[0][i] : range.low;
+    range.high = high[0][i] > range.high ? high[0][i] : range.high;
+  }
+  return range;
+}
+
+/// The words of a row of k codes of A.
+inline index_t int8_row_size(index_t k) noexcept {
+  constexpr index_t kLine = 16;
+  const index_t words_of_group = dot_products() ? 1 : 2;
+  const index_t lines = ceil_div(ceil_div(k, kInt8Group) * words_of_group, kLine);
+  return (lines | 1) * kLine;
+}
+
+// As many integers of 8 or 16 bits as a vector has words.
+typedef std::uint8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
+typedef std::uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
+
+/// Codes of neighbouring k, one in a word, as bytes that follow each other.
+inline void store_bytes(std::uint32_t* to, index_t p, Words codes) {
+  const Bytes bytes = __builtin_convertvector(codes, Bytes);
+  __builtin_memcpy(to + p / kInt8Group, &bytes, sizeof(bytes));
+}
+
+/// The same as pairs of sixteen bits: codes 0 and 2 of a group, then 1 and 3.
+template <int... kIndex>
+inline void store_pairs(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
+  const Halves halves = __builtin_convertvector(codes, Halves);
+  const Halves pairs = __builtin_shufflevector(
+      halves, halves, (kIndex / 4 * 4 + kIndex % 4 / 2 + kIndex % 2 * 2)...);
+  __builtin_memcpy(to + p / 2, &pairs, sizeof(pairs));
+}
+
+/// One row of A; returns whether it is finite.
+template <bool kDots>
+inline bool quantize_row(index_t k, const float* a, index_t stride, std::uint32_t* codes,
+                         float& scale, std::int32_t& zero) {
+  const Int8Range range = range_of(k, a, stride);
+  const float span = range.high / 255.0F - range.low / 255.0F;
+  scale = span > kLeastScale ? span : kLeastScale;
+  const float per_unit = 1.0F / scale;
+  const Words shift = to_whole(rounded(broadcast(-range.low) * per_unit));
+  zero = static_cast<std::int32_t>(shift[0]);
+  const Vec<float> highest = broadcast(255.0F - static_cast<float>(zero));
+  for_each_vector(k, a, stride, [&](index_t p, Vec<float> v, index_t) {
+    const Words code = to_whole(min(rounded(v * per_unit), highest)) + shift;
+    if constexpr (kDots) {
+      store_bytes(codes, p, code);
+    } else {
+      store_pairs(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
+    }
+  });
+  return range.finite;
+}
+
+inline bool quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
+                          const Int8Rows& to) noexcept {
+  const index_t size = int8_row_size(k);
+  const bool dots = dot_products();
+  bool finite = true;
+  parallel_for(m, k / 2, [&](index_t begin, index_t end) {
+    for (index_t i = begin; i < end; ++i) {
+      const auto quantize = kMayHaveDots && dots ? quantize_row<kMayHaveDots> : quantize_row<false>;
+      const bool all =
+          quantize(k, a.at(i, 0).data, a.col, to.codes + i * size, to.scales[i], to.zeros[i]);
+      if (!all) __atomic_store_n(&finite, false, __ATOMIC_RELAXED);
+    }
+  });
+  return finite;
+}
+
+/// The columns of B's panels for C of n columns.
+inline index_t int8_columns(index_t n, bool gated) noexcept {
+  return gated ? kTileVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
+}
+
+/// Column j of the panels, with the elements x; returns whether they are finite.
+inline bool pack_int8_column(index_t k, const float* x, index_t stride, index_t j,
+                             std::int8_t* codes, float& scale, std::int32_t& sum) {
+  const Int8Range range = range_of(k, x, stride);
+  const float largest = range.high > -range.low ? range.high : -range.low;
+  const float step = largest / 127.0F;
+  scale = step > kLeastScale ? step : kLeastScale;
+  const float per_unit = 1.0F / scale;
+  Words sums = {};
+  for_each_vector(k, x, stride, [&](index_t p, Vec<float> v, index_t width) {
+    const Words code = to_whole(rounded(v * per_unit));
+    sums += code;
+    for (index_t i = 0; i < round_up(width, kInt8Group); ++i) {
+      codes[int8_place(k, kPanel<float>, p + i, j)] = static_cast<std::int8_t>(code[i]);
+    }
+  });
+  std::uint32_t total = 0;
+  for (index_t i = 0; i < kLanes<float>; ++i) total += sums[i];
+  sum = static_cast<std::int32_t>(total);
+  return range.finite;
+}
+
+inline bool pack_int8(index_t k, index_t n, bool gated, const MatrixRef<float>& b,
+                      std::int8_t* codes, float* scales, std::int32_t* sums) noexcept {
+  bool finite = true;
+  parallel_for(
+      int8_columns(n, gated) / kPanel<float>, kPanel<float> * k, [&](index_t begin, index_t end) {
+        for (index_t j = begin * kPanel<float>; j < end * kPanel<float>; ++j) {
+          const index_t half = gated ? j % kPanel<float> / kLanes<float> : 0;
+          const index_t column = gated ? j / kPanel<float> * kLanes<float> + j % kLanes<float> : j;
+          // A column that does not exist has no elements but 0.
+          const float none = 0;
+          const bool exists = column < n;
+          const MatrixRef<float> x =
+              exists ? b.at(0, half * n + column) : MatrixRef<float>{&none, 0, 0};
+          if (!pack_int8_column(k, x.data, x.row, j, codes, scales[j], sums[j])) {
+            __atomic_store_n(&finite, false, __ATOMIC_RELAXED);
+          }
+        }
+      });
+  return finite;
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA

@@ -1,0 +1,186 @@
+// Products of int8: the register tile of integers, in the loops of gemm.h.
+//
+// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), so that
+// they are complete after the last step; they become floats once, and from there on a tile is one
+// of gemm.h, with its epilogues. No k is cut into blocks: sums stay in registers.
+#pragma once
+
+#include "tensor/kernels/gemm.h"
+#include "tensor/kernels/int8.h"
+
+namespace tessera::kernels::TESSERA_ISA {
+
+/// Rows of A, of a whole product or next to a tile.
+template <bool kDots>
+struct Int8Tiles {
+  const std::uint32_t* codes;
+  index_t row;
+  const float* scales;
+  const std::int32_t* zeros;
+
+  Int8Tiles tile(index_t i, index_t, index_t) const {
+    return {codes + i * row, row, scales + i, zeros + i};
+  }
+};
+
+/// Panels of B, of a whole product or next to a tile.
+struct Int8Source {
+  static constexpr bool kNarrowLast = false;  // zeros fill it
+
+  const std::uint32_t* codes;
+  index_t panel_step;
+  const float* scales;
+  const std::int32_t* sums;
+
+  void take_share(index_t, index_t, index_t) {}
+};
+
+inline Int8Source source_of(const Int8Source& b, index_t j, index_t) {
+  return {b.codes + j / kPanel<float> * b.panel_step, b.panel_step, b.scales + j, b.sums + j};
+}
+
+/// A group's row of B: each column's word.
+template <int kVectors>
+[[gnu::always_inline]] inline void load_group(const Int8Source& b, index_t group,
+                                              Words (&words)[kVectors]) {
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    words[v] = load(b.codes + v / kTileVectors * b.panel_step + group * kPanel<float> +
+                    v % kTileVectors * kLanes<float>);
+  }
+}
+
+/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products.
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8Tiles<true>& a,
+                                                   const Int8Source& b,
+                                                   Words (&sum)[kRows][kVectors]) {
+#pragma GCC unroll 4
+  for (index_t group = 0; group < groups; ++group) {
+    Words words[kVectors];
+    load_group(b, group, words);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Words codes = broadcast(a.codes[r * a.row + group]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = add_dots(sum[r][v], codes, words[v]);
+    }
+  }
+}
+
+/// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8Tiles<false>& a,
+                                                   const Int8Source& b,
+                                                   Words (&sum)[kRows][kVectors]) {
+  using Signed = Vec<std::int16_t>;
+  Int8Source source = b;
+#pragma GCC unroll 1
+  for (index_t group = 0; group < groups; ++group) {
+#pragma GCC unroll 2
+    for (index_t odd = 0; odd < 2; ++odd) {
+      __asm__("" : "+r"(source.codes));  // no register keeps words from one to the other
+      Words words[kVectors];
+      load_group(source, group, words);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const Signed halves = reinterpret_cast<Signed>(words[v]);
+        words[v] = reinterpret_cast<Words>((odd == 0 ? halves << 8 : halves) >> 8);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const Words codes = broadcast(a.codes[r * a.row + 2 * group + odd]);
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sum[r][v] = add_pairs(sum[r][v], codes, words[v]);
+      }
+    }
+  }
+}
+
+/// One tile of C.
+template <class T, int kRows, int kVectors, bool kDots>
+inline void compute_tile(index_t groups, const Int8Tiles<kDots>& a, const Int8Source& b,
+                         const TileTarget<T>& out) {
+  prefetch_target<kRows, kVectors>(groups, out.c, out.c_row);
+  Words sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const Words sums = reinterpret_cast<Words>(load(b.sums + v * kLanes<T>));
+      sum[r][v] = sums * broadcast(-static_cast<std::uint32_t>(a.zeros[r]));
+    }
+  }
+  multiply_groups(groups, a, b, sum);
+  Vec<T> y[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec<T> scale = a.scales[r] * load(b.scales + v * kLanes<T>);
+      const auto whole = reinterpret_cast<Vec<std::int32_t>>(sum[r][v]);
+      y[r][v] = rounded(__builtin_convertvector(whole, Vec<T>) * scale);
+    }
+  }
+  store_tile(out, y);
+}
+
+/// compute_rows, compiled once for all kinds of multiply_block.
+template <bool kDots>
+[[gnu::noinline]] void compute_rows(index_t rows, bool wide, index_t groups,
+                                    const Int8Tiles<kDots>& a, const Int8Source& b,
+                                    const TileTarget<float>& out) {
+  compute_rows<float, kTileRows>(rows, wide, groups, a, b, out);
+}
+
+/// The rows that are taken at a time, of a rectangle's `rows`: their codes stay in L2, while all
+/// panels pass by.
+inline index_t int8_block_rows(index_t rows, index_t row_size) {
+  constexpr index_t kWordsOfBlock = index_t{64} << 10;
+  const index_t most = at_least(kWordsOfBlock / row_size, kBlockRows);
+  return round_up(ceil_div(rows, ceil_div(rows, most)), kTileRows);
+}
+
+template <bool kDots>
+inline void multiply_int8(const Int8Args& args) {
+  const index_t groups = ceil_div(args.k, kInt8Group);
+  const index_t row_size = int8_row_size(args.k);
+  // The product as gemm.h has it: a step is a group, and of its operands only the kind is read.
+  const SecondFactor<float> panels(static_cast<const float*>(nullptr));
+  const GemmArgs<float> product = {.m = args.m,
+                                   .n = args.n,
+                                   .k = groups,
+                                   .a = {},
+                                   .b = panels,
+                                   .c = args.c,
+                                   .epilogue = args.epilogue,
+                                   .workers = args.workers};
+  const Split split = split_work(product, false);
+  const index_t columns = product_columns(product);
+  const index_t parts = split.row_parts * split.column_parts;
+  const index_t block = int8_block_rows(split.rows, row_size);
+  const Int8Tiles<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
+  const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
+                        groups * kPanel<float>, args.b.scales, args.b.sums};
+  parallel_tasks(parts, parts, [&](index_t part, index_t) {
+    const index_t row = part / split.column_parts * split.rows;
+    const index_t row_end = at_most(row + split.rows, args.m);
+    const index_t j = part % split.column_parts * split.columns;
+    const index_t n = at_most(columns - j, split.columns);
+    for (index_t i = row; i < row_end; i += block) {
+      const index_t m = at_most(row_end - i, block);
+      multiply_chunk(product, a.tile(i, m, groups), source_of(b, j, n), i, m, j, n, 0, groups);
+    }
+  });
+}
+
+inline void gemm_int8(const Int8Args& args) noexcept {
+  if (args.m == 0 || args.n == 0) return;
+  if (kMayHaveDots && dot_products()) {
+    multiply_int8<kMayHaveDots>(args);
+  } else {
+    multiply_int8<false>(args);
+  }
+}
+
+}  // namespace tessera::kernels::TESSERA_ISA
