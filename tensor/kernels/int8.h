@@ -36,6 +36,7 @@
 
 #include "tensor/kernels/packing.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/kernels/reduce.h"
 #include "tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
@@ -43,11 +44,12 @@ namespace tessera::kernels::TESSERA_ISA {
 /// The smallest scale.
 inline constexpr float kLeastScale = 0x1p-126F;
 
-/// Each element as the nearest whole number, of two equally near ones the even one. |v| < 2^22.
-inline Words to_whole(Vec<float> v) {
+/// Each element as the nearest whole number, of two equally near ones the even one, plus `offset`.
+/// |v| < 2^22.
+inline Words to_whole(Vec<float> v, std::uint32_t offset = 0) {
   constexpr float kLastBitIsOne = 12582912.0F;  // 1.5 * 2^23
   const Vec<float> shifted = v + kLastBitIsOne;
-  return bit_cast<Words>(shifted) - bit_cast<Words>(broadcast(kLastBitIsOne));
+  return bit_cast<Words>(shifted) + (offset - bit_cast<std::uint32_t>(kLastBitIsOne));
 }
 
 /// The elements p[0], p[stride], ..., the first n of them; the other lanes are 0.
@@ -89,7 +91,7 @@ inline Int8Range range_of(index_t n, const float* x, index_t stride) {
   const auto add = [&](int chain, Vec<float> v) {
     low[chain] = min(v, low[chain]);
     high[chain] = max(v, high[chain]);
-    spoiled[chain] += v - v;
+    spoiled[chain] += v * 0.0F;
   };
   index_t p = 0;
   if (stride == 1) {
@@ -105,12 +107,11 @@ inline Int8Range range_of(index_t n, const float* x, index_t stride) {
     high[0] = max(high[i], high[0]);
     spoiled[0] += spoiled[i];
   }
-  Int8Range range = {0, 0, !any_lane<float>(spoiled[0] != Vec<float>{})};
-  for (index_t i = 0; i < kLanes<float>; ++i) {
-    range.low = low[0][i] < range.low ? low[0][i] : range.low;
-    range.high = high[0][i] > range.high ? high[0][i] : range.high;
-  }
-  return range;
+  const auto smaller = [](auto a, auto b) { return min(a, b); };
+  const auto larger = [](auto a, auto b) { return max(a, b); };
+  using Folded = FoldVector<float, static_cast<int>(kLanes<float>)>;
+  return {Folded::fold(low[0], smaller), Folded::fold(high[0], larger),
+          !any_lane<float>(spoiled[0] != Vec<float>{})};
 }
 
 /// The words of a row of k codes of A.
@@ -126,8 +127,15 @@ typedef std::uint8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
 typedef std::uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
 
 /// Codes of neighbouring k, one in a word, as bytes that follow each other.
-inline void store_bytes(std::uint32_t* to, index_t p, Words codes) {
-  const Bytes bytes = __builtin_convertvector(codes, Bytes);
+template <int... kIndex>
+inline void store_bytes(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
+#if defined(__AVX512F__)
+  const Bytes bytes = __builtin_convertvector(codes, Bytes);  // one instruction, in AVX2 many
+#else
+  using AllBytes = Vec<std::uint8_t>;
+  const auto all = reinterpret_cast<AllBytes>(codes);
+  const auto bytes = __builtin_shufflevector(all, all, (4 * kIndex)...);
+#endif
   __builtin_memcpy(to + p / kInt8Group, &bytes, sizeof(bytes));
 }
 
@@ -148,13 +156,13 @@ inline bool quantize_row(index_t k, const float* a, index_t stride, std::uint32_
   const float span = range.high / 255.0F - range.low / 255.0F;
   scale = span > kLeastScale ? span : kLeastScale;
   const float per_unit = 1.0F / scale;
-  const Words shift = to_whole(rounded(broadcast(-range.low) * per_unit));
-  zero = static_cast<std::int32_t>(shift[0]);
+  const std::uint32_t shift = to_whole(rounded(broadcast(-range.low) * per_unit))[0];
+  zero = static_cast<std::int32_t>(shift);
   const Vec<float> highest = broadcast(255.0F - static_cast<float>(zero));
   for_each_vector(k, a, stride, [&](index_t p, Vec<float> v, index_t) {
-    const Words code = to_whole(min(rounded(v * per_unit), highest)) + shift;
+    const Words code = to_whole(min(rounded(v * per_unit), highest), shift);
     if constexpr (kDots) {
-      store_bytes(codes, p, code);
+      store_bytes(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
     } else {
       store_pairs(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
     }
