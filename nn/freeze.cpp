@@ -33,12 +33,14 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
 
 }  // namespace
 
-void freeze(const FoundWeights& found, WeightFormat format) {
-  require_enum("freeze", "format", format, kLastWeightFormat);
+void freeze(const FoundWeights& found, const FreezeOptions& options) {
+  require_enum("freeze", "format", options.format, kLastWeightFormat);
   for (const auto& [name, weight] : found.weights) {
     if (!weight->is_table()) weight->check_freezable(name);
   }
   for (const auto& [name, weight] : found.weights) {
+    const bool keeps = options.keep && options.keep(name);
+    const WeightFormat format = keeps ? WeightFormat::kExact : options.format;
     if (!weight->is_frozen() && is_read(found, *weight)) {
       *weight = weight->in_format(format);
     } else {

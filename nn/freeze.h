@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,12 @@
 #include "nn/visit.h"
 
 namespace tessera::nn {
+
+struct FreezeOptions {
+  WeightFormat format = WeightFormat::kExact;
+  /// Whether the weight of this name is frozen as kExact; undefined: none is.
+  std::function<bool(const std::string& name)> keep = {};
+};
 
 namespace detail {
 
@@ -33,12 +40,12 @@ FoundWeights find_weights(M& module) {
   return found;
 }
 
-void freeze(const FoundWeights& found, WeightFormat format);
+void freeze(const FoundWeights& found, const FreezeOptions& options);
 void thaw(const FoundWeights& found);
 
 }  // namespace detail
 
-/// Replaces the elements of every Weight of the module by panels in `format`; names and shapes
+/// Replaces the elements of every Weight of the module by panels in a format; names and shapes
 /// stay. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact, and a
 /// product of few rows takes little more than half the time; it rounds weights to three digits, and
 /// sums are float32.
@@ -55,8 +62,8 @@ void thaw(const FoundWeights& found);
 /// **Errors**: an unknown format; a matrix that is not float32, or for gated_linear and of an odd
 /// number of rows. Then nothing is changed.
 template <class M>
-void freeze(M& module, WeightFormat format = WeightFormat::kExact) {
-  if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), format);
+void freeze(M& module, const FreezeOptions& options = {}) {
+  if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
 }
 
 /// Restores the elements of a frozen module's parameters; after kBFloat16 they are rounded.

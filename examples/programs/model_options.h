@@ -33,8 +33,9 @@ struct ModelOptions {
 };
 
 inline void add_weights_option(Command& command, std::string& weights) {
-  command.add("--weights", weights, "format of the weights in memory; bfloat16 halves it",
-              {"float32", "bfloat16"});
+  command.add("--weights", weights,
+              "format of the weights in memory; bfloat16 takes half of it, int8 a quarter",
+              {"float32", "bfloat16", "int8"});
 }
 
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
@@ -56,7 +57,9 @@ template <class Load>
 auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
   require_same_files(folder);
   auto model = load(folder);
-  models::freeze(model, weights == "bfloat16" ? WeightFormat::kBFloat16 : WeightFormat::kExact);
+  models::freeze(model, {.format = weights == "bfloat16" ? WeightFormat::kBFloat16
+                                   : weights == "int8"   ? WeightFormat::kInt8
+                                                         : WeightFormat::kExact});
   return model;
 }
 

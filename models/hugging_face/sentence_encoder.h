@@ -89,7 +89,7 @@ struct SentenceEncoder {
 };
 
 /// nn::freeze of everything that `encode` computes with, for inference only, as freeze in task.h.
-void freeze(SentenceEncoder& encoder, WeightFormat format = WeightFormat::kExact);
+void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
 
 /// Reads a folder with modules.json, or the folder of an encoder only, which gets mean pooling.
 /// `pooling`, if given, replaces the folder's.

@@ -183,6 +183,14 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
             rows, ", the rows of ", table, ", got ", last);
 }
 
+nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options) {
+  nn::FreezeOptions all = options;
+  if (all.format == WeightFormat::kInt8 && !all.keep) {
+    all.keep = [](const std::string& name) { return name.find("layers.") == std::string::npos; };
+  }
+  return all;
+}
+
 TextReader load_reader(const ModelFolder& folder) {
   constexpr const char* kTable = "embeddings.word_embeddings.weight";
   const std::string place = folder.place(kTable);

@@ -96,12 +96,17 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
+/// `options`, which keep the weights that are in no layer, such as a head's or a pooler's, if the
+/// format is kInt8 and no `keep` is given.
+nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
+
 /// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller,
 /// for inference only. Weights are packed one by one, each is held once, and the file's pages are
-/// released; tables of embeddings stay mapped. With kExact no bit of any result changes.
+/// released; tables of embeddings stay mapped. With kExact no bit of any result changes; with kInt8
+/// only the weights of layers have that format, unless `keep` says otherwise.
 template <TaskModel Task>
-void freeze(Task& task, WeightFormat format = WeightFormat::kExact) {
-  nn::freeze(task.model, format);
+void freeze(Task& task, const nn::FreezeOptions& options = {}) {
+  nn::freeze(task.model, with_kept_heads(options));
 }
 
 }  // namespace tessera::models

@@ -82,11 +82,8 @@ void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias, 
   const kernels::Epilogue<T> epilogue(detail::data_or_null<T>(addend), end);
   const detail::Factor factor =
       weight.factor(epilogue.is_gated() ? PanelOrder::kGated : PanelOrder::kPlain);
-  const Tensor rows = detail::left_of(factor, as_matrix(x));
   Tensor result = as_matrix(out);
-  kernels::GemmArgs<T> args = detail::gemm_args<T>(rows, factor, result);
-  args.epilogue = epilogue;
-  detail::multiply_once(args);
+  detail::multiply(as_matrix(x), factor, epilogue, result);
 }
 
 template <class T>

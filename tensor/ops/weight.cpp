@@ -115,7 +115,7 @@ PanelOrder Weight::order() const {
 
 WeightFormat Weight::format() const {
   if (is_frozen()) return only_panels()->format();
-  return dtype() == kFloat32 ? dense().format : WeightFormat::kExact;
+  return detail::fitting_format(dense().format, dtype(), shape());
 }
 
 bool Weight::is_constant() const {
@@ -137,8 +137,9 @@ Weight Weight::in_format(WeightFormat format) const {
 }
 
 Weight Weight::frozen(WeightFormat format) const {
-  if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
   check_freezable("weight");
+  format = detail::fitting_format(format, dtype(), shape());
+  if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
   Weight result = *this;
   if (is_frozen()) {
     result.form_ = detail::make_panels(*thawed(), order(), format);

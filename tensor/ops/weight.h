@@ -17,10 +17,12 @@
 namespace tessera {
 
 /// The elements that products read: kExact reads the weight's own elements; kBFloat16 rounds those
-/// of a float32 weight to bfloat16, the upper half of a float32. Its products and sums are
-/// float32 in both.
-enum class WeightFormat { kExact, kBFloat16 };
-inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kBFloat16;
+/// of a float32 weight to bfloat16, the upper half of a float32. Products and sums are float32 in
+/// both. kInt8 rounds each row of a float32 weight to 8 bits and a scale, and each row of the other
+/// factor too: its sums are exact integers. A weight that it does not fit, of fewer than 64 rows or
+/// more than 65,536 columns, is kExact.
+enum class WeightFormat { kExact, kBFloat16, kInt8 };
+inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 
 namespace detail {
 

@@ -137,7 +137,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   };
   if (dtype == kFloat64) return all;
   nn::Linear half(kWidth, 52, rng);
-  nn::freeze(half, WeightFormat::kBFloat16);
+  nn::freeze(half, {WeightFormat::kBFloat16});
   all.push_back(
       {"bfloat16 linear", [=](const Tensor& x, const AttentionMask&) { return half(x); }});
   return all;

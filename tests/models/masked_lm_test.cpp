@@ -63,12 +63,12 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
     EXPECT_EQ(nn::summary(model), summary);
     EXPECT_FALSE(model.encode.embeddings.word.weight.is_frozen());
 
-    nn::freeze(model, WeightFormat::kBFloat16);
+    nn::freeze(model, {WeightFormat::kBFloat16});
     const Tensor x = random_tensor({2, 6}, kFloat32, 3);
     nn::Linear output({.in_features = 6, .out_features = 11});
     output.weight = model.encode.embeddings.word.weight;
     output.bias = model.bias;
-    nn::freeze(output, WeightFormat::kBFloat16);
+    nn::freeze(output, {WeightFormat::kBFloat16});
     const MaskedLm copy = nn::clone(model);
     for (const MaskedLm* frozen : {&copy, static_cast<const MaskedLm*>(&model)}) {
       EXPECT_TRUE(same_bits(frozen->score(x), output(frozen->transform(x))));

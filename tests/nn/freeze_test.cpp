@@ -110,7 +110,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     const Tensor exact = model(kIds);
     const Tensor want = rounded(kIds);
     EXPECT_FALSE(same_bits(want, exact));
-    freeze(model, WeightFormat::kBFloat16);
+    freeze(model, {WeightFormat::kBFloat16});
     EXPECT_TRUE(same_bits(model(kIds), want));
     EXPECT_TRUE(same_bits(clone(model)(kIds), want));
     EXPECT_TRUE(same_bits(Model(model)(kIds), want));
@@ -120,7 +120,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     freeze(model);  // in another format: what the weights have become, and the table as it is
     EXPECT_TRUE(same_bits(model.plain(x), rounded.plain(x)));
     EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x)));
-    freeze(model, WeightFormat::kBFloat16);
+    freeze(model, {WeightFormat::kBFloat16});
     thaw(model);
     EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x))) << "the table is as it was";
   }
@@ -159,7 +159,7 @@ TEST(Freeze, HoldsAWeightOnce) {
   EXPECT_GE(memory_stats().in_use - empty, 2 * 4 * kElements);
   for (const auto& [format, size] : {std::pair{WeightFormat::kExact, index_t{4}},
                                      std::pair{WeightFormat::kBFloat16, index_t{2}}}) {
-    freeze(layer, format);
+    freeze(layer, {format});
     EXPECT_EQ(memory_stats().cached, 0) << "what was given up went to the system";
     const Linear copy = layer;
     copy(zeros({1, 512}));
@@ -197,8 +197,8 @@ TEST(Freeze, NoGradientPasses) {
   FeedForward gated({.d_model = 8, .dim_feedforward = 6, .gated = true});
   for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
     Linear layer(8, 4);
-    freeze(layer, format);
-    freeze(gated, format);
+    freeze(layer, {format});
+    freeze(gated, {format});
     Tape tape;
     EXPECT_TRUE(throws("linear", {"(4, 8)", "frozen", "thaw"}, [&] { layer(x); }));
     EXPECT_TRUE(throws("gated_linear", {"(12, 8)", "frozen"}, [&] { gated(x); }));
@@ -211,7 +211,7 @@ TEST(Freeze, NoGradientPasses) {
 
 TEST(Freeze, NoGradientPassesRoundedPanelsOfAWeightThatStays) {
   Model model(36);
-  freeze(model, WeightFormat::kBFloat16);
+  freeze(model, {WeightFormat::kBFloat16});
   const Tensor x = ones({2, 36}).set_requires_grad();
   Tape tape;
   EXPECT_TRUE(throws("linear", {"(50, 36)", "frozen"}, [&] { model.output(x); }));
@@ -231,7 +231,7 @@ TEST(Freeze, PanelsServeWholeRowsAlone) {
 TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
   const Tensor x = random_tensor({3, 8}, kFloat32, 2);
   Linear layer(8, 4);
-  freeze(layer, WeightFormat::kBFloat16);
+  freeze(layer, {WeightFormat::kBFloat16});
   layer.weight = random_tensor({4, 8}, kFloat32, 3);
   EXPECT_TRUE(same_bits(layer(x), linear(x, *layer.weight, layer.bias)));
   set_requires_grad(layer);

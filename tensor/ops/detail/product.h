@@ -1,8 +1,12 @@
 // The common part of ops that call gemm. Private to the ops.
 #pragma once
 
+#include <type_traits>
+#include <variant>
+
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
+#include "tensor/ops/detail/int8_panels.h"
 #include "tensor/ops/detail/weight_panels.h"
 #include "tensor/tensor.h"
 
@@ -32,19 +36,6 @@ kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& 
           .c = {out.mutable_data<T>(), out.size(-1)}};
 }
 
-/// The arguments of the product x weight^T, where `x` is a result of left_of.
-template <class T>
-kernels::GemmArgs<T> gemm_args(const Tensor& x, const Factor& weight, Tensor& out) {
-  if (!weight.panels) return gemm_args<T>(x, matrix_ref<T>(weight.elements.t()), out);
-  return gemm_args<T>(
-      x, std::get<kernels::SecondFactor<T>>(weight.panels->factor(weight.first_row)), out);
-}
-
-/// x, or a copy that can be multiplied by the weight.
-inline Tensor left_of(const Factor& weight, const Tensor& x) {
-  return weight.panels ? weight.panels->operand(x) : x;
-}
-
 /// One product, shared by all threads.
 template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
@@ -53,6 +44,25 @@ void multiply_once(kernels::GemmArgs<T> args) {
   Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
   kernel.gemm(args);
+}
+
+/// out = epilogue(x weight^T), for matrices.
+template <class T>
+void multiply(const Tensor& x, const Factor& weight, const kernels::Epilogue<T>& epilogue,
+              Tensor& out) {
+  const auto multiply_by = [&](const Tensor& a, const kernels::SecondFactor<T>& b) {
+    kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
+    args.epilogue = epilogue;
+    multiply_once(args);
+  };
+  if (!weight.panels) return multiply_by(x, matrix_ref<T>(weight.elements.t()));
+  const PanelFactor factor = weight.panels->factor(weight.first_row);
+  if constexpr (std::is_same_v<T, float>) {
+    if (const auto* const codes = std::get_if<kernels::Int8Panels>(&factor)) {
+      return multiply_int8(x, *codes, epilogue, out);
+    }
+  }
+  multiply_by(weight.panels->operand(x), std::get<kernels::SecondFactor<T>>(factor));
 }
 
 }  // namespace tessera::detail

@@ -2,6 +2,7 @@
 
 #include "tensor/kernels/table.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
+#include "tensor/ops/detail/int8_panels.h"
 
 namespace tessera::detail {
 
@@ -68,6 +69,13 @@ index_t panel_width(DType dtype) {
   return 2 * kernels::table().vector_bytes / item_size(dtype);
 }
 
+WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape) {
+  if (dtype != kFloat32) return WeightFormat::kExact;
+  const bool fits_int8 =
+      shape.size() == 2 && shape[0] >= kFewestInt8Rows && shape[1] <= kernels::kInt8Depth;
+  return wanted == WeightFormat::kInt8 && !fits_int8 ? WeightFormat::kExact : wanted;
+}
+
 PanelMemory pack_elements(const Tensor& weight, PanelOrder order) {
   return visit_floating(weight.dtype(),
                         [&](auto kind) { return pack<decltype(kind)>(weight, order); });
@@ -80,6 +88,8 @@ std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder
       break;
     case WeightFormat::kBFloat16:
       return make_bfloat16_panels(weight, order);
+    case WeightFormat::kInt8:
+      return make_int8_panels(weight, order);
   }
   return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const WeightPanels> {
     return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);

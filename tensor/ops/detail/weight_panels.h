@@ -19,7 +19,8 @@ namespace tessera::detail {
 enum class PanelOrder { kPlain, kGated };
 
 /// Panels as the kernels of one type read them.
-using PanelFactor = std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>>;
+using PanelFactor =
+    std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>, kernels::Int8Panels>;
 
 /// weight^T as the kernels of one instruction set read it. They never change.
 class WeightPanels {
@@ -77,6 +78,9 @@ class WeightPanels {
   WeightFormat format_;
   const kernels::KernelTable* table_;
 };
+
+/// `wanted`, or kExact for a weight that it does not fit.
+WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape);
 
 /// The panels of a matrix for the instruction set in use.
 std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
