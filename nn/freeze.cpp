@@ -31,16 +31,19 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
          });
 }
 
+WeightFormat format_of(const std::string& name, const FreezeOptions& options) {
+  return options.keep && options.keep(name) ? WeightFormat::kExact : options.format;
+}
+
 }  // namespace
 
 void freeze(const FoundWeights& found, const FreezeOptions& options) {
   require_enum("freeze", "format", options.format, kLastWeightFormat);
   for (const auto& [name, weight] : found.weights) {
-    if (!weight->is_table()) weight->check_freezable(name);
+    if (!weight->is_table()) weight->check_freezable(name, format_of(name, options));
   }
   for (const auto& [name, weight] : found.weights) {
-    const bool keeps = options.keep && options.keep(name);
-    const WeightFormat format = keeps ? WeightFormat::kExact : options.format;
+    const WeightFormat format = format_of(name, options);
     if (!weight->is_frozen() && is_read(found, *weight)) {
       *weight = weight->in_format(format);
     } else {

@@ -14,7 +14,7 @@ namespace tessera::nn {
 
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
-  /// Whether the weight of this name is frozen as kExact; undefined: none is.
+  /// Whether the weight of this name stays kExact; by default, none does.
   std::function<bool(const std::string& name)> keep = {};
 };
 
@@ -48,25 +48,27 @@ void thaw(const FoundWeights& found);
 /// Replaces the elements of every Weight of the module by panels in a format; names and shapes
 /// stay. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact, and a
 /// product of few rows takes little more than half the time; it rounds weights to three digits, and
-/// sums are float32.
+/// sums are float32. kInt8 takes a quarter of the bytes and a third to a half of the time; it
+/// rounds weights and the other factor of each product to 8 bits.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
-/// the instruction set in use: after set_isa() a product is an error until freeze is called again. A matrix whose elements are read too, such as an embedding that is
-/// tied to an output, keeps its elements; only its panels have the format. Biases, norms and
-/// embeddings do not change. A parameter that is assigned later is not frozen. To change the format, freeze again.
+/// the instruction set in use: after set_isa() a product is an error until freeze is called again.
+/// A matrix whose elements are read too, such as an embedding that is tied to an output, keeps its
+/// elements; only its panels have the format. Biases, norms and embeddings do not change. A
+/// parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
 /// Until thaw(), each use of elements that have gone is an error: training, gradients that pass the
 /// module, saving, loading, conversion. Those weights are no longer variables, and thaw() does not
-/// make them variables again: an optimiser that holds them refuses its next step. To train one copy and
-/// freeze another, freeze clone(module). No other thread may use the module while it freezes.
+/// make them variables again: an optimiser that holds them refuses its next step. To train one copy
+/// and freeze another, freeze clone(module). No other thread may use the module while it freezes.
 /// **Errors**: an unknown format; a matrix that is not float32, or for gated_linear and of an odd
-/// number of rows. Then nothing is changed.
+/// number of rows; with kInt8, one with inf or NaN. Then nothing is changed.
 template <class M>
 void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
 }
 
-/// Restores the elements of a frozen module's parameters; after kBFloat16 they are rounded.
+/// Restores the elements of a frozen module's parameters; rounded after kBFloat16 and kInt8.
 template <class M>
 void thaw(M& module) {
   if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));

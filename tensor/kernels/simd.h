@@ -9,10 +9,8 @@
 
 #include "tensor/kernels/types.h"
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>  // partial loads and stores, square roots, products of integers
-#elif defined(__SSE2__)
-#include <emmintrin.h>  // products of integers
 #endif
 
 #if !defined(TESSERA_ISA)

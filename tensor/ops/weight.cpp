@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/ops/detail/weight_panels.h"
+#include "tensor/ops/reduce.h"
 
 namespace tessera {
 
@@ -137,7 +139,7 @@ Weight Weight::in_format(WeightFormat format) const {
 }
 
 Weight Weight::frozen(WeightFormat format) const {
-  check_freezable("weight");
+  check_freezable("weight", format);
   format = detail::fitting_format(format, dtype(), shape());
   if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
   Weight result = *this;
@@ -152,11 +154,17 @@ Weight Weight::frozen(WeightFormat format) const {
   return result;
 }
 
-void Weight::check_freezable(const std::string& name) const {
+void Weight::check_freezable(const std::string& name, WeightFormat format) const {
   require(defined() && rank() == 2 && dtype() == kFloat32, "freeze", name,
           " must be a float32 matrix, got ", dtype(), ' ', shape());
   require(order() == PanelOrder::kPlain || size(0) % 2 == 0, "freeze", name,
           " must have an even number of rows for gated_linear, got shape ", shape());
+  const bool is_rounded = detail::fitting_format(format, dtype(), shape()) == WeightFormat::kInt8;
+  if (!is_rounded || is_frozen() || count() == 0) return;
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const Tensor elements = dense().elements.detach();
+  require(min(elements).item<float>() >= -kLargest && max(elements).item<float>() <= kLargest,
+          "freeze", name, " must be finite for int8, got inf or NaN");
 }
 
 Weight Weight::thawed() const {
@@ -224,7 +232,10 @@ detail::Factor WeightView::factor(PanelOrder order) const {
     return {.panels = weight->panels(), .first_row = first_row};
   }
   if (!is_constant()) return {.elements = elements};
-  return {.elements = weight->panels()->values(first_row, first_row + shape[0])};
+  const auto panels = weight->panels();
+  const index_t end = first_row + shape[0];
+  if (auto part = panels->part(first_row, end, order)) return {.panels = std::move(part)};
+  return {.elements = panels->values(first_row, end)};
 }
 
 }  // namespace tessera

@@ -118,8 +118,8 @@ class Weight {
   /// from its elements as the old one rounded them. **Errors**: as check_freezable.
   Weight frozen(WeightFormat format) const;
   /// Throws, with the weight's name, unless it is a float32 matrix, with an even number of rows if it
-  /// is for gated_linear().
-  void check_freezable(const std::string& name) const;
+  /// is for gated_linear(), and with finite elements if the format is kInt8.
+  void check_freezable(const std::string& name, WeightFormat format) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.
   Weight thawed() const;

@@ -80,6 +80,26 @@ models::Encoder make_modern_encoder(DType dtype, Mode mode) {
   return encoder;
 }
 
+/// Layers whose weights are all in int8, behind a linear layer that makes them wide enough.
+Subject make_int8_encoder() {
+  Rng rng(3);
+  nn::Linear wide(kWidth, 96, rng);
+  models::Encoder encoder(
+      {.layers = models::repeat_layer({.d_model = 96,
+                                       .nhead = 3,
+                                       .dim_feedforward = 72,
+                                       .activation = nn::Activation::kGelu,
+                                       .attention = {.rotary = {{.base = 1000}}},
+                                       .feed_forward = {.gated = true}},
+                                      1)},
+      rng);
+  nn::eval(encoder);
+  nn::freeze(wide, {WeightFormat::kInt8});
+  nn::freeze(encoder, {WeightFormat::kInt8});
+  return {"int8 encoder",
+          [=](const Tensor& x, const AttentionMask& mask) { return encoder(wide(x), mask); }, true};
+}
+
 std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   const Tensor wide = random_tensor({kWidth, 1101}, dtype, 9);
   const Tensor tall = random_tensor({1101, 20}, dtype, 10);  // a sum of more than one block
@@ -140,6 +160,12 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   nn::freeze(half, {WeightFormat::kBFloat16});
   all.push_back(
       {"bfloat16 linear", [=](const Tensor& x, const AttentionMask&) { return half(x); }});
+  nn::Linear whole(kWidth, 70, rng);
+  nn::freeze(whole, {WeightFormat::kInt8});
+  all.push_back({"int8 linear", [=](const Tensor& x, const AttentionMask&) {
+                   return whole(x, Activation::kRelu);
+                 }});
+  all.push_back(make_int8_encoder());
   return all;
 }
 
@@ -239,6 +265,8 @@ const std::map<std::string, WrittenDigests> kDigests = {
     {"pre-norm encoder",
      {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
     {"bfloat16 linear", {{"7aad485bae6e1fc8", ""}, {"5d6106c7ef7c8fe9", ""}}},
+    {"int8 linear", {{"e557c98768bcb4d3", ""}, {"e557c98768bcb4d3", ""}}},
+    {"int8 encoder", {{"8d65259c3a747db6", ""}, {"227b029282869148", ""}}},
     {"modern encoder",
      {{"e903fc718918de95", "386a210435d89d48"}, {"83afd371be66a506", "9f29abbb24772335"}}},
 };
@@ -324,6 +352,19 @@ TEST_P(BitsTest, LayoutsDoNotMatter) {
       EXPECT_TRUE(equal_bits(subject(layout.tensor), want)) << layout.name;
     }
   });
+}
+
+TEST_P(BitsTest, Int8HasOneDigestWithAndWithoutDotProducts) {
+  const Tensor x = batch_of_sequences(kFloat32, kTokens + kPadding).slice(1, 0, kTokens);
+  for (const Subject& subject : subjects(kFloat32)) {
+    if (!subject.name.starts_with("int8")) continue;
+    for (const bool dots : {true, false}) {
+      set_dot_products(dots);
+      EXPECT_EQ(digest(subject(x)), kDigests.at(subject.name).of(kFloat32))
+          << subject.name << (dot_products() ? ", dot products" : "");
+    }
+    set_dot_products(true);
+  }
 }
 
 TEST(Bits, TheDigestSeesOneBit) {

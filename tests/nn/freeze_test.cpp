@@ -1,5 +1,7 @@
 #include "nn/freeze.h"
 
+#include <thread>
+
 #include "nn/nn.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 #include "tests/support/nn_oracle.h"
@@ -126,13 +128,140 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
   }
 }
 
+/// The weights that freezing in int8 has changed.
+std::set<std::string> rounded_in_int8(const FreezeOptions& options) {
+  Model model(64);
+  freeze(model, options);
+  thaw(model);
+  std::set<std::string> names;
+  const auto before = state_dict(Model(64));
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (!same_bits(tensor, before.at(name))) names.insert(name);
+  }
+  return names;
+}
+
+TEST_P(FreezeTest, Int8IsForWeightsOf64RowsThatAreNotKept) {
+  const std::set<std::string> all = {"self_attention.in_proj_weight",
+                                     "self_attention.out_proj.weight",
+                                     "cross_attention.in_proj_weight",
+                                     "cross_attention.out_proj.weight",
+                                     "wide_attention.q_proj_weight",
+                                     "wide_attention.k_proj_weight",
+                                     "wide_attention.v_proj_weight",
+                                     "wide_attention.out_proj.weight",
+                                     "plain.linear1.weight",
+                                     "plain.linear2.weight",
+                                     "gated.linear1.weight",
+                                     "gated.linear2.weight",
+                                     "pair.0.weight",
+                                     "pair.1.weight"};
+  EXPECT_EQ(rounded_in_int8({WeightFormat::kInt8}), all);
+  std::set<std::string> some = all;
+  std::erase_if(some, [](const std::string& name) { return name.starts_with("cross_"); });
+  const auto keep = [](const std::string& name) { return name.starts_with("cross_"); };
+  EXPECT_EQ(rounded_in_int8({.format = WeightFormat::kInt8, .keep = keep}), some);
+  const auto keep_all = [](const std::string&) { return true; };
+  EXPECT_EQ(rounded_in_int8({.format = WeightFormat::kInt8, .keep = keep_all}),
+            std::set<std::string>());
+}
+
+TEST_P(FreezeTest, Int8OfAModelIsThatOfItsWeights) {
+  for (index_t width : {64, 72}) {
+    Model model(width);
+    Model layers(width);
+    const Tensor exact = model(kIds);
+    freeze(model, {.format = WeightFormat::kInt8});
+    freeze(layers);
+    thaw(layers);
+    for (Weight* const weight :
+         {&layers.self_attention.in_proj_weight, &layers.self_attention.out_proj.weight,
+          &layers.cross_attention.in_proj_weight, &layers.cross_attention.out_proj.weight,
+          &layers.wide_attention.q_proj_weight, &layers.wide_attention.k_proj_weight,
+          &layers.wide_attention.v_proj_weight, &layers.wide_attention.out_proj.weight,
+          &layers.plain.linear1.weight, &layers.plain.linear2.weight, &layers.gated.linear1.weight,
+          &layers.gated.linear2.weight, &layers.pair[0].weight, &layers.pair[1].weight}) {
+      *weight = weight->frozen(WeightFormat::kInt8);
+    }
+    const Tensor got = model(kIds);
+    EXPECT_TRUE(same_bits(got, layers(kIds)));
+    EXPECT_FALSE(same_bits(got, exact));
+    EXPECT_TRUE(same_bits(clone(model)(kIds), got));
+    for (int threads : {1, 2, 3, 8}) {
+      set_thread_count(threads);
+      EXPECT_TRUE(same_bits(model(kIds), got)) << threads << " threads";
+    }
+    set_thread_count(0);
+    for (index_t b : {0, 1}) {
+      EXPECT_TRUE(same_bits(model(kIds.slice(0, b, b + 1)), got.slice(0, b, b + 1))) << b;
+    }
+  }
+}
+
+/// An embedding, and an output of the same weight.
+struct TiedTable {
+  Embedding table;
+  Linear output;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("table", self.table);
+    visitor("output", self.output);
+  }
+};
+
+TEST_P(FreezeTest, Int8OfAnOutputThatIsTiedLeavesTheTable) {
+  Rng rng(5);
+  TiedTable model = {Embedding(90, 40, rng), Linear({.in_features = 40, .out_features = 90}, rng)};
+  model.output.weight = model.table.weight;
+  const Tensor elements = model.table.weight->clone();
+  const Tensor rows = model.table(kIds);
+  freeze(model, {.format = WeightFormat::kInt8});
+  EXPECT_TRUE(same_bits(model.table(kIds), rows));
+  EXPECT_TRUE(model.output.weight->storage() == model.table.weight->storage());
+  EXPECT_TRUE(model.output.weight.is_constant());
+  const Tensor x = random_tensor({3, 40}, kFloat32, 6);
+  const Weight rounded = Weight(elements).frozen(WeightFormat::kInt8);
+  EXPECT_TRUE(same_bits(model.output(x), linear(x, rounded, model.output.bias)));
+  EXPECT_FALSE(same_bits(model.output(x), linear(x, elements, model.output.bias)));
+  thaw(model);
+  EXPECT_TRUE(same_bits(model.output(x), linear(x, elements, model.output.bias)));
+}
+
+TEST(Freeze, Int8NeedsFiniteWeightsOrChangesNothing) {
+  for (const double bad : {kInf, -kInf, kNaN}) {
+    Model model(64);
+    model.gated.linear2.weight->select(0, 3).select(0, 5).fill(bad);
+    EXPECT_TRUE(throws("freeze", {"gated.linear2.weight", "finite for int8", "got inf or NaN"},
+                       [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
+    for (const auto& [name, tensor] : state_dict(model)) {  // has all elements
+      EXPECT_TRUE(name == "gated.linear2.weight" ||
+                  same_bits(tensor, state_dict(Model(64)).at(name)))
+          << name;
+    }
+    const auto keep = [](const std::string& name) { return name == "gated.linear2.weight"; };
+    EXPECT_NO_THROW(freeze(model, {.format = WeightFormat::kInt8, .keep = keep}));
+  }
+}
+
+TEST(Freeze, Int8ServesSeveralThreads) {
+  Model model(64);
+  freeze(model, {.format = WeightFormat::kInt8});
+  const Tensor want = model(kIds);
+  std::vector<Tensor> got(8);
+  std::vector<std::thread> threads;
+  for (Tensor& out : got) threads.emplace_back([&] { out = model(kIds); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+}
+
 TEST(Freeze, IsForTheInstructionSetInUse) {
   const std::string before = current_isa();
   for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
     for (const std::string& frozen_by : available_isas()) {
       set_isa(frozen_by);
       Model model(36);
-      freeze(model, format);
+      freeze(model, {format});
       for (const std::string& isa : available_isas()) {
         set_isa(isa);
         if (isa != frozen_by) {
@@ -140,9 +269,9 @@ TEST(Freeze, IsForTheInstructionSetInUse) {
               throws("weight", {"frozen", isa, "call freeze() again"}, [&] { model(kIds); }));
         }
         Model again = model;
-        freeze(again, format);
+        freeze(again, {format});
         Model fresh(36);
-        freeze(fresh, format);
+        freeze(fresh, {format});
         EXPECT_TRUE(same_bits(again(kIds), fresh(kIds))) << frozen_by << " to " << isa;
       }
     }
@@ -157,8 +286,9 @@ TEST(Freeze, HoldsAWeightOnce) {
   Linear layer({.in_features = 512, .out_features = 640, .bias = false});
   layer(zeros({1, 512}));
   EXPECT_GE(memory_stats().in_use - empty, 2 * 4 * kElements);
-  for (const auto& [format, size] : {std::pair{WeightFormat::kExact, index_t{4}},
-                                     std::pair{WeightFormat::kBFloat16, index_t{2}}}) {
+  for (const auto& [format, size] :
+       {std::pair{WeightFormat::kExact, index_t{4}}, std::pair{WeightFormat::kBFloat16, index_t{2}},
+        std::pair{WeightFormat::kInt8, index_t{1}}}) {
     freeze(layer, {format});
     EXPECT_EQ(memory_stats().cached, 0) << "what was given up went to the system";
     const Linear copy = layer;
@@ -269,7 +399,7 @@ TEST(Freeze, ATableTakesTheElementsOfAFrozenWeight) {
   const Tensor elements = randn({50, 64});
   model.table.weight = Weight(elements).frozen(WeightFormat::kExact);
   EXPECT_TRUE(same_bits(*model.table.weight, elements));
-  freeze(model, WeightFormat::kBFloat16);
+  freeze(model, {WeightFormat::kBFloat16});
   EXPECT_TRUE(same_bits(model.table(from_vector<index_t>({7}, {1})), elements.slice(0, 7, 8)));
 }
 

@@ -6,11 +6,13 @@
 
 #include "nn/linear.h"
 #include "nn/module.h"
+#include "nn/rotary.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/rearrange.h"
 #include "tensor/ops/unary.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
@@ -356,6 +358,304 @@ TEST(Weight, AFrozenOneServesSeveralThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+}
+
+// ---- int8 ----
+
+/// A matrix in int8 by the definition at the head of kernels/int8.h: whole numbers of each row,
+/// which stand for (code - zero) scale.
+struct NaiveInt8 {
+  std::vector<std::vector<std::int64_t>> codes;
+  std::vector<float> scales;
+  std::vector<std::int64_t> zeros;
+
+  static constexpr float kLeastScale = 0x1p-126F;
+
+  /// The rows of a weight.
+  static NaiveInt8 of_weight(const Tensor& weight) {
+    NaiveInt8 all;
+    for (const std::vector<float>& row : rows_of(weight)) {
+      float largest = 0;
+      for (const float x : row) largest = std::max(largest, std::abs(x));
+      all.scales.push_back(std::max(largest / 127.0F, kLeastScale));
+      all.zeros.push_back(0);
+      all.codes.push_back(nearest(row, all.scales.back()));
+    }
+    return all;
+  }
+
+  /// The rows of x.
+  static NaiveInt8 of_rows(const Tensor& x) {
+    NaiveInt8 all;
+    for (const std::vector<float>& row : rows_of(x)) {
+      float low = 0;
+      float high = 0;
+      for (const float value : row) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      const float above = high / 255.0F;
+      const float below = low / 255.0F;
+      all.scales.push_back(std::max(above - below, kLeastScale));
+      all.zeros.push_back(nearest({-low}, all.scales.back())[0]);
+      all.codes.push_back(nearest(row, all.scales.back()));
+      for (std::int64_t& code : all.codes.back()) {
+        code = std::min<std::int64_t>(code + all.zeros.back(), 255);
+        EXPECT_GE(code, 0);
+      }
+    }
+    return all;
+  }
+
+  /// What the codes stand for.
+  Tensor values(const Shape& shape) const {
+    std::vector<float> all;
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      for (const std::int64_t code : codes[i]) all.push_back(static_cast<float>(code) * scales[i]);
+    }
+    return from_vector(all, shape);
+  }
+
+ private:
+  static std::vector<std::vector<float>> rows_of(const Tensor& matrix) {
+    const std::vector<float> all = matrix.to_vector<float>();
+    const auto k = static_cast<std::size_t>(matrix.size(-1));
+    std::vector<std::vector<float>> rows(static_cast<std::size_t>(matrix.size(0)));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].assign(all.begin() + static_cast<std::ptrdiff_t>(i * k),
+                     all.begin() + static_cast<std::ptrdiff_t>((i + 1) * k));
+    }
+    return rows;
+  }
+
+  static std::vector<std::int64_t> nearest(const std::vector<float>& row, float scale) {
+    const float per_unit = 1.0F / scale;
+    std::vector<std::int64_t> codes;
+    for (const float x : row) {
+      const float quotient = x * per_unit;
+      codes.push_back(static_cast<std::int64_t>(std::nearbyint(quotient)));
+    }
+    return codes;
+  }
+};
+
+/// x weight^T in int8: exact sums, of which each is rounded once and scaled by one number.
+Tensor naive_int8_product(const Tensor& x, const Tensor& weight) {
+  const NaiveInt8 a = NaiveInt8::of_rows(x);
+  const NaiveInt8 b = NaiveInt8::of_weight(weight);
+  std::vector<float> product;
+  for (std::size_t i = 0; i < a.codes.size(); ++i) {
+    for (std::size_t j = 0; j < b.codes.size(); ++j) {
+      std::int64_t sum = 0;
+      for (std::size_t p = 0; p < a.codes[i].size(); ++p) {
+        sum += (a.codes[i][p] - a.zeros[i]) * b.codes[j][p];
+      }
+      const float scale = a.scales[i] * b.scales[j];
+      product.push_back(static_cast<float>(sum) * scale);
+    }
+  }
+  return from_vector(product, {x.size(0), weight.size(0)});
+}
+
+/// Each instruction set, with and without the processor's dot products of bytes.
+class Int8WeightTest : public WeightTest {
+ protected:
+  void TearDown() override {
+    set_dot_products(true);
+    set_thread_count(0);
+    WeightTest::TearDown();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isa, Int8WeightTest, each_isa(), isa_name);
+
+Weight in_int8(const Weight& weight) {
+  return weight.frozen(WeightFormat::kInt8);
+}
+
+/// Rows of x that are hard to round: zeros, one value, one sign, an outlier, tiny and huge numbers.
+Tensor hard_rows(index_t rows, index_t k) {
+  Tensor x = random_tensor({rows, k}, kFloat32, 3);
+  const std::vector<std::function<void(Tensor)>> kinds = {
+      [](const Tensor&) {},
+      [](Tensor row) { row.fill(0); },
+      [](Tensor row) { row.fill(-0.7); },
+      [](Tensor row) { row.select(0, row.size(0) / 2).fill(1e6); },
+      [](Tensor row) { row.fill(1e-41); },
+      [](Tensor row) { row.select(0, 0).fill(-3e38); },
+      [](Tensor row) { row.slice(0, 0, row.size(0) / 2).fill(2.5); },
+  };
+  for (index_t i = 0; i < rows && k > 0; ++i) {
+    kinds[static_cast<std::size_t>(i) % kinds.size()](x.select(0, i));
+  }
+  return x;
+}
+
+TEST_P(Int8WeightTest, ProductsHaveTheBitsOfTheDefinition) {
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    for (const auto& [k, n] : std::vector<std::pair<index_t, index_t>>{
+             {0, 64}, {1, 64}, {3, 65}, {36, 108}, {129, 70}, {400, 196}, {1030, 66}}) {
+      const Tensor weight = hard_rows(n, k);
+      const Weight frozen = in_int8(weight);
+      const Tensor bias = random_tensor({n}, kFloat32, 4);
+      for (const index_t rows : {1, 2, 7, 13, 40}) {
+        SCOPED_TRACE(str_cat(rows, " rows, ", k, " -> ", n, dots ? ", dots" : ""));
+        const Tensor x = hard_rows(rows, k);
+        const Tensor residual = random_tensor({rows, n}, kFloat32, 5);
+        const Tensor product = naive_int8_product(x, weight);
+        EXPECT_TRUE(same_bits(linear(x, frozen), product));
+        EXPECT_TRUE(same_bits(linear(x, frozen, bias), product + bias));
+        for (const Activation activation : {Activation::kRelu, Activation::kGelu}) {
+          EXPECT_TRUE(
+              same_bits(linear(x, frozen, bias, {.activation = activation, .residual = residual}),
+                        nn::activate(activation, product + bias) + residual));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Int8WeightTest, GatedAndRotaryProductsHaveTheBitsOfTheDefinition) {
+  nn::Rotary turn({}, 24);
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    for (const auto& [k, n] :
+         std::vector<std::pair<index_t, index_t>>{{36, 108}, {129, 70}, {64, 144}}) {
+      SCOPED_TRACE(str_cat(k, " -> ", n, dots ? ", dots" : ""));
+      const Tensor weight = hard_rows(n, k);
+      const Tensor bias = random_tensor({n}, kFloat32, 4);
+      const Tensor x = hard_rows(19, k);
+      const Tensor sums = naive_int8_product(x, weight) + bias;
+      EXPECT_TRUE(same_bits(
+          gated_linear(x, in_int8(Weight::gated(weight)), bias, Activation::kSilu),
+          nn::activate(Activation::kSilu, sums.slice(1, 0, n / 2)) * sums.slice(1, n / 2)));
+      const RotaryColumns columns = turn.columns(2, kFloat32);
+      const Tensor turned = rotary_linear(x, in_int8(weight), bias, columns);
+      EXPECT_TRUE(same_bits(turned.slice(1, 48), sums.slice(1, 48)));
+      for (const index_t head : {0, 1}) {
+        const auto part = [&](const Tensor& y) { return y.slice(1, 24 * head, 24 * head + 24); };
+        EXPECT_TRUE(
+            same_bits(part(turned), turn(part(sums).reshape({19, 1, 24})).reshape({19, 24})))
+            << head;
+      }
+    }
+  }
+}
+
+TEST_P(Int8WeightTest, RowsAndTheOtherOrderHaveTheSameCodes) {
+  const Tensor x = hard_rows(9, 50);
+  const Tensor elements = hard_rows(192, 50);
+  const Tensor product = naive_int8_product(x, elements);
+  const Tensor gated =
+      nn::activate(Activation::kSilu, product.slice(1, 0, 96)) * product.slice(1, 96);
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    for (const Weight& weight :
+         {Weight(elements), Weight::gated(elements), Weight::table(elements)}) {
+      const Weight frozen = in_int8(weight);
+      for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
+               {0, 192}, {64, 128}, {128, 192}, {64, 101}, {48, 96}, {5, 40}, {191, 192}, {7, 7}}) {
+        EXPECT_TRUE(same_bits(linear(x, frozen.rows(begin, end)), product.slice(1, begin, end)))
+            << begin << " to " << end;
+      }
+      EXPECT_TRUE(same_bits(gated_linear(x, frozen, {}, Activation::kSilu), gated));
+      const Tensor part = naive_int8_product(x, elements.slice(0, 10, 60));
+      EXPECT_TRUE(
+          same_bits(gated_linear(x, frozen.rows(10, 60), {}, Activation::kSilu),
+                    nn::activate(Activation::kSilu, part.slice(1, 0, 25)) * part.slice(1, 25)));
+    }
+  }
+}
+
+TEST_P(Int8WeightTest, ARowHasTheSameBitsInAnyBatchLayoutAndNumberOfThreads) {
+  const Weight frozen = in_int8(hard_rows(140, 300));
+  const Tensor x = hard_rows(60, 300);
+  const Tensor want = linear(x, frozen);
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    for (const Layout& layout : layouts_of(x)) {
+      for (int threads : {1, 2, 3, 8}) {
+        set_thread_count(threads);
+        EXPECT_TRUE(same_bits(linear(layout.tensor, frozen), want))
+            << layout.name << ", " << threads << " threads";
+      }
+    }
+    const Tensor batch = linear(x.reshape({3, 5, 4, 300}), frozen);
+    EXPECT_EQ(batch.shape(), Shape({3, 5, 4, 140}));
+    EXPECT_TRUE(same_bits(batch.reshape({60, 140}), want));
+    for (index_t i = 0; i < 60; ++i) {
+      EXPECT_TRUE(same_bits(linear(x.slice(0, i, i + 1), frozen), want.slice(0, i, i + 1))) << i;
+      EXPECT_TRUE(same_bits(linear(x.select(0, i), frozen), want.select(0, i))) << i;
+    }
+    EXPECT_EQ(linear(zeros({0, 300}), frozen).shape(), Shape({0, 140}));
+    EXPECT_EQ(linear(zeros({2, 0, 300}), frozen).shape(), Shape({2, 0, 140}));
+  }
+}
+
+TEST_P(Int8WeightTest, SumsAreExactUpToTheLimitOfColumns) {
+  constexpr index_t kDepth = 65536;
+  const Tensor x = concat({ones({1, kDepth}), full({1, kDepth}, -1.0)});
+  Tensor weight = ones({64, kDepth});
+  weight.slice(0, 1, {}, 2).fill(-3);
+  const Tensor want = naive_int8_product(x, weight);
+  EXPECT_FLOAT_EQ(want.item_at<float>({0, 0}), kDepth);
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    EXPECT_TRUE(same_bits(linear(x, in_int8(weight)), want));
+  }
+}
+
+TEST_P(Int8WeightTest, ThawedElementsAreCodesTimesScales) {
+  const Tensor elements = hard_rows(192, 50);
+  const Tensor want = NaiveInt8::of_weight(elements).values(elements.shape());
+  const Tensor x = random_tensor({5, 50}, kFloat32, 6);
+  for (const Weight& weight : {Weight(elements), Weight::gated(elements)}) {
+    const Weight frozen = in_int8(weight);
+    EXPECT_TRUE(frozen.is_frozen() && frozen.is_constant());
+    EXPECT_TRUE(same_bits(*frozen.thawed(), want));
+    EXPECT_TRUE(same_bits(linear(x, in_int8(frozen)), linear(x, frozen)));
+    EXPECT_TRUE(same_bits(linear(x, frozen.frozen(WeightFormat::kExact)), linear(x, want)));
+    const Weight from_bfloat16 = in_int8(weight.frozen(WeightFormat::kBFloat16));
+    const Frozen halves(elements, WeightFormat::kBFloat16);
+    EXPECT_TRUE(same_bits(*from_bfloat16.thawed(),
+                          NaiveInt8::of_weight(halves.values).values(elements.shape())));
+  }
+}
+
+TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
+  for (const Shape& shape : {Shape{63, 40}, Shape{1, 4}, Shape{64, 65537}}) {
+    const Tensor weight = random_tensor(shape, kFloat32, 2);
+    const Tensor x = random_tensor({2, shape[1]}, kFloat32, 3);
+    EXPECT_TRUE(same_bits(linear(x, in_int8(weight)), linear(x, weight))) << shape;
+    EXPECT_TRUE(same_bits(*in_int8(weight).thawed(), weight)) << shape;
+  }
+  const Tensor wide = random_tensor({64, 10}, kFloat64, 2);
+  const Tensor x = random_tensor({2, 10}, kFloat64, 3);
+  EXPECT_TRUE(same_bits(linear(x, in_int8(Weight::table(wide))), linear(x, wide)));
+  const Tensor fits = random_tensor({64, 40}, kFloat32, 2);
+  EXPECT_FALSE(same_bits(*in_int8(fits).thawed(), fits));
+}
+
+TEST_P(Int8WeightTest, NumbersThatAreNotFiniteAreErrors) {
+  for (const double bad : {kInf, -kInf, kNaN}) {
+    for (const index_t column : {0, 49}) {
+      Tensor weight = random_tensor({70, 50}, kFloat32, 2);
+      const Weight frozen = in_int8(weight.clone());
+      weight.select(0, 66).select(0, column).fill(bad);
+      EXPECT_TRUE(throws("freeze", {"w must be finite for int8"},
+                         [&] { Weight(weight).check_freezable("w", WeightFormat::kInt8); }));
+      EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kBFloat16));
+      EXPECT_TRUE(throws("weight", {"(70, 50)", "must be finite for int8", "got inf or NaN"},
+                         [&] { in_int8(weight); }));
+      Tensor x = random_tensor({3, 50}, kFloat32, 3);
+      x.select(0, 2).select(0, column).fill(bad);
+      EXPECT_TRUE(
+          throws("linear", {"x must be finite", "got inf or NaN"}, [&] { linear(x, frozen); }));
+      EXPECT_TRUE(throws("gated_linear", {"x must be finite"},
+                         [&] { gated_linear(x, frozen, {}, Activation::kSilu); }));
+      EXPECT_NO_THROW(linear(x.slice(0, 0, 2), frozen));
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tensor/ops/detail/int8_panels.h"
 
+#include <cstring>
+
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
@@ -8,7 +10,7 @@ namespace tessera::detail {
 
 namespace {
 
-/// `count` elements behind `at` bytes of a storage.
+/// What lies `at` bytes behind the beginning of a storage.
 template <class T>
 T* part_of(const Storage& memory, index_t at) {
   return reinterpret_cast<T*>(memory.data() + at);
@@ -17,54 +19,91 @@ T* part_of(const Storage& memory, index_t at) {
 /// The codes of each column of weight^T, and its scale and sum, as kernels/int8.h has them.
 class Int8WeightPanels final : public WeightPanels {
  public:
-  Int8WeightPanels(const Tensor& weight, PanelOrder order)
-      : WeightPanels(weight.shape(), order, WeightFormat::kInt8), kernel_(kernels::table().int8) {
-    const bool gated = order == PanelOrder::kGated;
-    const index_t n = gated ? weight.size(0) / 2 : weight.size(0);
-    const index_t k = weight.size(1);
-    columns_ = kernel_.columns(n, gated);
-    depth_ = (k + kernels::kInt8Group - 1) / kernels::kInt8Group * kernels::kInt8Group;
-    memory_ = Storage::allocate(columns_ * (depth_ + 2 * kWord));
+  /// Room for the panels of a weight of this shape.
+  Int8WeightPanels(const Shape& shape, PanelOrder order)
+      : WeightPanels(shape, order, WeightFormat::kInt8),
+        columns_(kernels::table().int8.columns(outputs(), is_gated())),
+        groups_((shape[1] + kernels::kInt8Group - 1) / kernels::kInt8Group),
+        bytes_(columns_ * (groups_ + 2) * kWord),
+        memory_(Storage::allocate(bytes_)) {}
+
+  /// Rounds the weight. **Errors**: inf or NaN.
+  void pack(const Tensor& weight) {
     const kernels::MatrixRef<float> b = {weight.data<float>(), weight.strides()[1],
                                          weight.strides()[0]};
-    const bool finite = kernel_.pack(k, n, gated, b, codes(), scales(), sums());
-    require(finite, "freeze", "weight ", weight.shape(),
-            " must be finite for int8, got inf or NaN");
+    const bool finite =
+        kernels::table().int8.pack(shape()[1], outputs(), is_gated(), b, codes(), scales(), sums());
+    require(finite, "weight", "elements ", shape(), " must be finite for int8, got inf or NaN");
   }
 
   Tensor values(index_t begin, index_t end) const override {
-    const index_t lanes = this->lanes<float>();
+    const index_t width = 2 * lanes<float>();
     return read<float>(begin, end, [&](const Place& place, index_t p) {
-      const index_t j = (2 * place.panel + place.vector) * lanes + place.lane;
-      return static_cast<float>(codes()[kernels::int8_place(shape()[1], 2 * lanes, p, j)]) *
+      const index_t j = column_at(place);
+      return static_cast<float>(codes()[kernels::int8_place(shape()[1], width, p, j)]) *
              scales()[j];
     });
   }
 
+  /// With the codes as they are: a row that is rounded again could get another scale.
+  std::shared_ptr<const WeightPanels> part(index_t begin, index_t end,
+                                           PanelOrder order) const override {
+    const auto made = std::make_shared<Int8WeightPanels>(Shape{end - begin, shape()[1]}, order);
+    std::memset(made->memory_.data(), 0, static_cast<std::size_t>(made->bytes_));
+    kernels::parallel_for(end - begin, groups_, [&](index_t first, index_t last) {
+      for (index_t i = first; i < last; ++i) made->copy_row(i, *this, begin + i);
+    });
+    return made;
+  }
+
   PanelFactor factor(index_t first) const override {
-    return kernels::Int8Panels{codes() + first * depth_, scales() + first, sums() + first};
+    return kernels::Int8Panels{codes() + first * groups_ * kWord, scales() + first, sums() + first};
   }
 
  private:
-  static constexpr index_t kWord = 4;
+  static constexpr index_t kWord = 4;  // bytes of a group, of a scale and of a sum
+
+  bool is_gated() const { return order() == PanelOrder::kGated; }
+  /// The columns of a product.
+  index_t outputs() const { return is_gated() ? shape()[0] / 2 : shape()[0]; }
+  index_t column_at(const Place& place) const {
+    return (2 * place.panel + place.vector) * lanes<float>() + place.lane;
+  }
+  index_t column_of(index_t row) const { return column_at(place_of(row, lanes<float>())); }
+
+  void copy_row(index_t row, const Int8WeightPanels& from, index_t from_row) const {
+    const index_t width = 2 * lanes<float>();
+    const index_t to_j = column_of(row);
+    const index_t from_j = from.column_of(from_row);
+    for (index_t p = 0; p < groups_ * kWord; p += kWord) {
+      std::memcpy(codes() + kernels::int8_place(shape()[1], width, p, to_j),
+                  from.codes() + kernels::int8_place(shape()[1], width, p, from_j), kWord);
+    }
+    scales()[to_j] = from.scales()[from_j];
+    sums()[to_j] = from.sums()[from_j];
+  }
 
   std::int8_t* codes() const { return part_of<std::int8_t>(memory_, 0); }
-  float* scales() const { return part_of<float>(memory_, columns_ * depth_); }
-  std::int32_t* sums() const { return part_of<std::int32_t>(memory_, columns_ * (depth_ + kWord)); }
+  float* scales() const { return part_of<float>(memory_, columns_ * groups_ * kWord); }
+  std::int32_t* sums() const {
+    return part_of<std::int32_t>(memory_, columns_ * (groups_ + 1) * kWord);
+  }
 
-  const kernels::Int8Kernels& kernel_;
-  index_t columns_ = 0;  // of all panels
-  index_t depth_ = 0;    // bytes of a column
+  index_t columns_;  // of all panels
+  index_t groups_;   // of a column
+  index_t bytes_;
   Storage memory_;
 };
 
 }  // namespace
 
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order) {
-  return std::make_shared<const Int8WeightPanels>(weight, order);
+  const auto panels = std::make_shared<Int8WeightPanels>(weight.shape(), order);
+  panels->pack(weight);
+  return panels;
 }
 
-void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
+void multiply_int8(const char* op, const Tensor& x, const kernels::Int8Panels& weight,
                    const kernels::Epilogue<float>& epilogue, Tensor& out) {
   const auto& kernel = kernels::table().int8;
   const index_t m = x.size(0);
@@ -76,7 +115,7 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
                                   part_of<std::int32_t>(memory, (words + m) * 4)};
   const bool finite =
       kernel.quantize_rows(m, k, {x.data<float>(), x.strides()[0], x.strides()[1]}, rows);
-  require(finite, "linear", "x must be finite for a weight in int8, got inf or NaN");
+  require(finite, op, "x must be finite for a weight in int8, got inf or NaN");
   kernel.gemm({.m = m,
                .n = out.size(1),
                .k = k,

@@ -16,7 +16,7 @@ inline constexpr index_t kFewestInt8Rows = 64;
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order);
 
 /// out = epilogue(x weight^T), `x` being rounded row by row. **Errors**: inf or NaN in x.
-void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
+void multiply_int8(const char* op, const Tensor& x, const kernels::Int8Panels& weight,
                    const kernels::Epilogue<float>& epilogue, Tensor& out);
 
 }  // namespace tessera::detail

@@ -38,6 +38,12 @@ class WeightPanels {
 
   /// Rows [begin, end) of the weight: exact, or as the format rounded them.
   virtual Tensor values(index_t begin, index_t end) const = 0;
+  /// Rows [begin, end) as panels in another order or from another row on; null if a product by
+  /// values(begin, end) has the same bits.
+  virtual std::shared_ptr<const WeightPanels> part(index_t /*begin*/, index_t /*end*/,
+                                                   PanelOrder /*order*/) const {
+    return nullptr;
+  }
   /// `x`, or a copy in a layout that products by these panels can read.
   virtual Tensor operand(const Tensor& x) const { return x; }
   /// The panels from row `first` of the weight on. A panel must begin at that row.

@@ -3,13 +3,17 @@
 
 #include "models/hugging_face/mask_filler.h"
 #include "models/hugging_face/text_classifier.h"
+#include "nn/module.h"
+#include "tensor/ops/reduce.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
+#include "tests/support/wide_folder.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
+using Path = std::filesystem::path;
 
 const std::vector<std::string> kTexts = {"The cat sat.", "A", "Where is the old city?"};
 
@@ -51,6 +55,47 @@ TEST(FreezeFolders, TasksKeepTheirScores) {
   for (std::size_t i = 0; i < before.fillings.size(); ++i) {
     EXPECT_EQ(after.fillings[i].score, before.fillings[i].score);
   }
+}
+
+TEST(FreezeFolders, Int8ChangesSentencesLittle) {
+  const TemporaryFolder scratch;
+  const Path folder = write_wide_folder(folders() / "bert", scratch.path() / "wide");
+  const SentenceEncoder exact = load_sentence_encoder(folder);
+  const Tensor before = exact.encode(kTexts);
+  SentenceEncoder model = load_sentence_encoder(folder);
+  freeze(model, {.format = WeightFormat::kInt8});
+  const Tensor after = model.encode(kTexts);
+  EXPECT_FALSE(same_bits(after, before));
+  EXPECT_GE(min(cosine_similarity(after, before)).item<float>(), 0.999F);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const auto row = static_cast<index_t>(i);
+    EXPECT_TRUE(same_bits(model.encode({kTexts[i]}), after.slice(0, row, row + 1)));
+  }
+}
+
+TEST(FreezeFolders, Int8IsForTheWeightsOfLayers) {
+  const TemporaryFolder scratch;
+  const Path folder = write_wide_folder(folders() / "bert", scratch.path() / "wide");
+  MaskFiller fill = load_mask_filler(folder);
+  const nn::StateDict before = nn::state_dict(fill.model);
+  const auto rounded_weights = [&](const nn::FreezeOptions& options) {
+    MaskFiller frozen = load_mask_filler(folder);
+    freeze(frozen, options);
+    nn::thaw(frozen.model);
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : nn::state_dict(frozen.model)) {
+      if (!same_bits(tensor, before.at(name))) names.insert(name);
+    }
+    return names;
+  };
+  const std::set<std::string> layers = rounded_weights({.format = WeightFormat::kInt8});
+  EXPECT_EQ(layers.size(), 2U * 4U);
+  for (const std::string& name : layers) {
+    EXPECT_NE(name.find("layers."), std::string::npos) << name;
+  }
+  const auto none = [](const std::string&) { return false; };
+  const std::set<std::string> all = rounded_weights({.format = WeightFormat::kInt8, .keep = none});
+  EXPECT_GT(all.size(), layers.size()) << "the head's dense layer";
 }
 
 }  // namespace
