@@ -1,4 +1,4 @@
-// Linear layers, plain and gated; the weights are packed before the clock starts.
+// Linear layers, plain, gated and in int8; the weights are packed before the clock starts.
 #include <array>
 #include <cmath>
 
@@ -9,6 +9,8 @@
 #include "nn/module.h"
 #include "tensor/error.h"
 #include "tensor/ops/linear.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {
@@ -65,6 +67,22 @@ Case linear_case(const Layer& s) {
   return {[=] { return layer(x, s.activation); }, error};
 }
 
+/// A linear layer with its weight in int8. Each number moves by at most half a step: those of the
+/// weight by largest / 254, those of x, between -1 and 1, by 2 / 510. A sum of k such errors is a
+/// random walk.
+Case int8_case(const Layer& s) {
+  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const nn::Linear layer = s.make();
+  const Weight weight = layer.weight.frozen(WeightFormat::kInt8);
+  const double largest = max(abs(*layer.weight)).item<float>();
+  const double tolerance = largest * std::sqrt(static_cast<double>(s.k)) / 64;
+  const auto error = [=](const Tensor& y) {
+    const auto expected = [&](index_t e) { return affine(x, layer, e / s.n, e % s.n); };
+    return sampled_error(y, kSamples, expected, tolerance);
+  };
+  return {[=, bias = layer.bias] { return linear(x, weight, bias); }, error};
+}
+
 /// SwiGLU or GeGLU; the product is that of a linear layer k -> n, the output half as wide.
 Case gated_case(const Layer& s) {
   const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
@@ -87,6 +105,14 @@ Work linear_work(Parameters& p) {
   const Layer s = {p.size("M"), p.size("K"), p.size("N"),
                    gelu ? Activation::kGelu : Activation::kNone, p.dtype()};
   return {s.cost(s.n), [s] { return linear_case(s); }};
+}
+
+/// FLOPs are operations on integers here.
+Work int8_work(Parameters& p) {
+  const Layer s = {p.size("M"), p.size("K"), p.size("N"), Activation::kNone};
+  Cost cost = s.cost(s.n);
+  cost.bytes -= 3 * static_cast<double>(s.k) * static_cast<double>(s.n);  // a weight has one byte
+  return {cost, [s] { return int8_case(s); }};
 }
 
 Work gated_work(Parameters& p) {
@@ -119,10 +145,15 @@ void register_linear() {
                 .pattern = "gated/M:/K:/N:/gelu:1 or /silu:1[/dtype:float64]",
                 .what = "a gated layer of N rows of weight, N / 2 columns of output",
                 .work = gated_work};
+  Kind int8 = {.name = "linear_int8",
+               .pattern = "linear_int8/M:/K:/N:",
+               .what = "x W^T + b, the weight in int8, x rounded inside the call",
+               .work = int8_work};
   constexpr std::array<index_t, 4> kRows = {1, 8, 128, 1024};
   for (const auto& [k, n, gelu] : kSizes) {
     for (const index_t m : kRows) {
       linear.names.push_back(str_cat("linear/M:", m, "/K:", k, "/N:", n, "/gelu:", gelu));
+      int8.names.push_back(str_cat("linear_int8/M:", m, "/K:", k, "/N:", n));
     }
   }
   for (const index_t m : kRows) {
@@ -131,6 +162,7 @@ void register_linear() {
   }
   register_kind(std::move(linear));
   register_kind(std::move(gated));
+  register_kind(std::move(int8));
 }
 
 }  // namespace tessera::bench

@@ -31,6 +31,7 @@ matmul_nt/M:10/N:33/K:17/B:2     # the second operand turned
 
 linear/M:3/K:17/N:9/gelu:1
 linear/M:3/K:17/N:9/dtype:float64
+linear_int8/M:3/K:17/N:70
 gated/M:3/K:17/N:18/silu:1
 gated/M:3/K:17/N:18/gelu:1/dtype:float64
 attention/B:2/H:3/Tq:1/Tk:50/d:8
@@ -80,8 +81,8 @@ TEST_F(BenchProgram, MakesACaseOfEveryKindThatIsRightAndKnowsItsCost) {
     EXPECT_TRUE(one.has("noisy"));
     EXPECT_FALSE(one.has("peak_flops"));
   }
-  EXPECT_EQ(json.at("cases").size(), 31);
-  EXPECT_EQ(kinds.size(), 19U);
+  EXPECT_EQ(json.at("cases").size(), 32);
+  EXPECT_EQ(kinds.size(), 20U);
 }
 
 TEST_F(BenchProgram, CountsTheWorkThatMasksLeave) {
