@@ -2,9 +2,11 @@
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/ops/reduce.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
+#include "tests/support/wide_folder.h"
 
 namespace tessera::test {
 namespace {
@@ -100,6 +102,21 @@ TEST_F(Embed, NamesTheWeightThatIsNotFinite) {
   EXPECT_TRUE(fails("embed", "--model model some.txt",
                     "model/model.safetensors: tensor 'embeddings.word_embeddings.weight': weights "
                     "must be finite, got nan at (51, 0)"));
+}
+
+TEST_F(Embed, HasTheSameBytesInInt8ForEveryBatch) {
+  const fs::path model = write_wide_folder(golden_folder("sentence"), folder_ / "wide");
+  const auto vectors = [&](const std::string& file, const std::string& options) {
+    output_of("embed", "--model wide --output " + file + " " + options + " lines.txt");
+    return contents(path(file));
+  };
+  const std::string one = vectors("one.npy", "--weights int8 --batch-size 1 --threads 1");
+  EXPECT_EQ(vectors("again.npy", "--weights int8 --batch-size 1 --threads 1"), one);
+  EXPECT_EQ(vectors("eight.npy", "--weights int8 --batch-size 8 --threads 3"), one);
+  EXPECT_NE(vectors("exact.npy", "--batch-size 8"), one);
+  const Tensor cosines = cosine_similarity(load_npy(path("one.npy")), load_npy(path("exact.npy")));
+  EXPECT_GE(min(cosines).item<float>(), 0.99F);
+  EXPECT_TRUE(fails("embed", "--model wide --weights int4 lines.txt", "--weights"));
 }
 
 TEST_F(Embed, PrintsVectorsAsJson) {
