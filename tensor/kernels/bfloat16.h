@@ -27,7 +27,7 @@ inline Vectors<float, kTileVectors> widen(BitsVec<float> words) {
 
 /// Panels `panel_step` words apart: of a whole product, or next to a tile. They multiply strips of A
 /// only, whose broadcasts leave the most instructions to widening.
-struct HalfPanels {
+struct BFloat16Panels {
   static constexpr bool kNarrowLast = false;  // zeros fill it
 
   const std::uint32_t* data;
@@ -37,7 +37,7 @@ struct HalfPanels {
 };
 
 /// As of Panels.
-inline HalfPanels source_of(const HalfPanels& b, index_t j, index_t) {
+inline BFloat16Panels source_of(const BFloat16Panels& b, index_t j, index_t) {
   return {b.data + j / kPanel<float> * b.panel_step, b.panel_step};
 }
 
@@ -48,7 +48,7 @@ inline constexpr index_t kLinesAhead = 32;
 /// As of TileSource.
 template <int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_source(index_t k, const Strip<float>& a,
-                                                   const HalfPanels& source,
+                                                   const BFloat16Panels& source,
                                                    Vec<float> (&sum)[kRows][kVectors]) {
   const auto [b, panel_step] = source;
 #pragma GCC unroll 4
@@ -75,7 +75,7 @@ template <int kRows, int kVectors>
 
 /// compute_rows, compiled once for all kinds of multiply_block: copies in each of them are slower.
 [[gnu::noinline]] inline void compute_rows(index_t rows, bool wide, index_t k,
-                                           const Strip<float>& a, const HalfPanels& source,
+                                           const Strip<float>& a, const BFloat16Panels& source,
                                            const TileTarget<float>& out) {
   compute_rows<float, kTileRows>(rows, wide, k, a, source, out);
 }

@@ -95,8 +95,8 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
 }
 
 /// B's panels in bfloat16, from row p and column j on.
-inline HalfPanels take_halves(const GemmArgs<float>& args, index_t p, index_t j) {
-  return {args.b.half_panels + j / kTileVectors * args.k + p * kLanes<float>,
+inline BFloat16Panels take_bfloat16(const GemmArgs<float>& args, index_t p, index_t j) {
+  return {args.b.bfloat16_panels + j / kTileVectors * args.k + p * kLanes<float>,
           args.k * kLanes<float>};
 }
 
@@ -108,9 +108,9 @@ inline TileRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, 
   return buffer == nullptr ? TileRows<T>(a) : TileRows<T>(pack_strips(a, m, k, buffer));
 }
 
-/// The same for HalfPanels, for which the plan has a buffer.
-inline Strips<float> take_a(const GemmArgs<float>& args, const HalfPanels&, index_t i, index_t m,
-                            index_t p, index_t k, float* buffer) {
+/// The same for BFloat16Panels, for which the plan has a buffer.
+inline Strips<float> take_a(const GemmArgs<float>& args, const BFloat16Panels&, index_t i,
+                            index_t m, index_t p, index_t k, float* buffer) {
   return pack_strips(args.a.at(i, p), m, k, buffer);
 }
 
@@ -132,7 +132,9 @@ template <class T, class A, class B>
 inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {
   const Epilogue<T>& epilogue = args.epilogue;
-  if (epilogue.is_gated()) return multiply_gated_chunk(args, a, b, i, m, j, n);
+  if (epilogue.is_gated()) {  // k is not in blocks: the plan has one of args.k
+    return multiply_gated_chunk(args, a, b, i, m, j, n);
+  }
   TileTarget<T> out = {args.c.data + i * args.c.row + j, args.c.row, n, p > 0};
   const bool is_last = p + k == args.k;
   if (is_last && epilogue.bias != nullptr) out.bias = epilogue.bias + j;
@@ -171,8 +173,8 @@ inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, in
         }
       };
       if constexpr (sizeof(T) == sizeof(float)) {
-        if (args.b.kind == SecondFactor<T>::Kind::kHalfPanels) {
-          multiply(take_halves(args, p, j));
+        if (args.b.kind == SecondFactor<T>::Kind::kBFloat16) {
+          multiply(take_bfloat16(args, p, j));
           continue;
         }
       }

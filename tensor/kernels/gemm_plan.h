@@ -178,7 +178,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
   const bool packs_strips =
-      args.b.kind == B::kHalfPanels || packs_a(args, plan.split.rows, plan.chunk);
+      args.b.kind == B::kBFloat16 || packs_a(args, plan.split.rows, plan.chunk);
   plan.room_a = packs_strips ? strips : 0;
   const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);

@@ -27,19 +27,19 @@ struct Rows {
 /// B of a product: a matrix, or panels that pack_b made (pack_gated_b for a gated product).
 template <class T>
 struct SecondFactor {
-  enum class Kind { kMatrix, kPanels, kHalfPanels };
+  enum class Kind { kMatrix, kPanels, kBFloat16 };
   Kind kind;
   union {
     MatrixRef<T> matrix;
     const T* panels;
     // The panels in bfloat16, as bfloat16.h has them: for float, and an A whose rows or columns are
     // contiguous.
-    const std::uint32_t* half_panels;
+    const std::uint32_t* bfloat16_panels;
   };
 
   SecondFactor(const MatrixRef<T>& b) : kind(Kind::kMatrix), matrix(b) {}
   explicit SecondFactor(const T* b) : kind(Kind::kPanels), panels(b) {}
-  explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kHalfPanels), half_panels(b) {}
+  explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kBFloat16), bfloat16_panels(b) {}
 };
 
 /// The rotation of heads that lie side by side by the angles of their positions. The formula is in

@@ -271,9 +271,10 @@ template <class T, class Finish>
 /// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
 /// each tile that is stored, while it is still in L1.
 ///
-/// `a` is TileRows for Panels, or what another kind of panels multiplies: such a kind has a
-/// source_of, and its sources a take_share and a multiply_source. `out` is a TileTarget, or another
-/// type for which tile_of tells where a tile goes.
+/// `a` is TileRows for Panels, or what another kind of panels multiplies: such a kind has
+/// kNarrowLast and a source_of, its sources a take_share and a multiply_source, and it may have a
+/// compute_rows of its own that is not inlined. `out` is a TileTarget, or another type for which
+/// tile_of tells where a tile goes.
 template <class Rows, template <class> class Target, class T, class B, class Finish>
 inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b, const Target<T>& out,
                            const Finish& finish) {

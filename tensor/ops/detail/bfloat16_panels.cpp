@@ -38,9 +38,9 @@ class BFloat16Panels final : public WeightPanels {
   Storage rounded(const PanelMemory& whole) const {
     const index_t bytes = whole.bytes / 2;
     const index_t lanes = this->lanes<float>();
-    Storage halves = Storage::allocate(bytes);
+    Storage result = Storage::allocate(bytes);
     const auto* const from = reinterpret_cast<const float*>(whole.memory.data());
-    auto* const to = reinterpret_cast<std::uint32_t*>(halves.data());
+    auto* const to = reinterpret_cast<std::uint32_t*>(result.data());
     const index_t rows = bytes / static_cast<index_t>(sizeof(float)) / lanes;
     kernels::parallel_for(rows, 4 * lanes, [&](index_t begin, index_t end) {
       for (index_t row = begin; row < end; ++row) {
@@ -51,7 +51,7 @@ class BFloat16Panels final : public WeightPanels {
         }
       }
     });
-    return halves;
+    return result;
   }
 
   Storage memory_;
