@@ -31,19 +31,34 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
          });
 }
 
-WeightFormat format_of(const std::string& name, const FreezeOptions& options) {
-  return options.keep && options.keep(name) ? WeightFormat::kExact : options.format;
+/// The format of each weight. One that is kept under a name is kept under all its names.
+std::vector<WeightFormat> formats_of(const FoundWeights& found, const FreezeOptions& options) {
+  std::vector<const Weight*> kept;
+  for (const auto& [name, weight] : found.weights) {
+    if (options.keep && options.keep(name)) kept.push_back(weight);
+  }
+  std::vector<WeightFormat> formats;
+  for (const auto& named : found.weights) {
+    const bool keeps = std::any_of(kept.begin(), kept.end(), [&](const Weight* other) {
+      return named.second->is_same(*other);
+    });
+    formats.push_back(keeps ? WeightFormat::kExact : options.format);
+  }
+  return formats;
 }
 
 }  // namespace
 
 void freeze(const FoundWeights& found, const FreezeOptions& options) {
   require_enum("freeze", "format", options.format, kLastWeightFormat);
-  for (const auto& [name, weight] : found.weights) {
-    if (!weight->is_table()) weight->check_freezable(name, format_of(name, options));
+  const std::vector<WeightFormat> formats = formats_of(found, options);
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const auto& [name, weight] = found.weights[i];
+    if (!weight->is_table()) weight->check_freezable(name, formats[i]);
   }
-  for (const auto& [name, weight] : found.weights) {
-    const WeightFormat format = format_of(name, options);
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    Weight* const weight = found.weights[i].second;
+    const WeightFormat format = formats[i];
     if (!weight->is_frozen() && is_read(found, *weight)) {
       *weight = weight->in_format(format);
     } else {

@@ -160,9 +160,10 @@ void Weight::check_freezable(const std::string& name, WeightFormat format) const
   require(order() == PanelOrder::kPlain || size(0) % 2 == 0, "freeze", name,
           " must have an even number of rows for gated_linear, got shape ", shape());
   const bool is_rounded = detail::fitting_format(format, dtype(), shape()) == WeightFormat::kInt8;
-  if (!is_rounded || is_frozen() || count() == 0) return;
+  if (!is_rounded || (is_frozen() && this->format() == format) || count() == 0) return;
   constexpr float kLargest = std::numeric_limits<float>::max();
-  const Tensor elements = dense().elements.detach();
+  const Weight exact = thawed();  // panels of another format may hold inf too
+  const Tensor elements = exact->detach();
   require(min(elements).item<float>() >= -kLargest && max(elements).item<float>() <= kLargest,
           "freeze", name, " must be finite for int8, got inf or NaN");
 }

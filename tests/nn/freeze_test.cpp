@@ -161,6 +161,12 @@ TEST_P(FreezeTest, Int8IsForWeightsOf64RowsThatAreNotKept) {
   std::erase_if(some, [](const std::string& name) { return name.starts_with("cross_"); });
   const auto keep = [](const std::string& name) { return name.starts_with("cross_"); };
   EXPECT_EQ(rounded_in_int8({.format = WeightFormat::kInt8, .keep = keep}), some);
+  std::set<std::string> others = all;
+  std::erase_if(others, [](const std::string& name) { return name.starts_with("pair."); });
+  for (const char* const one : {"pair.0.weight", "pair.1.weight"}) {
+    const auto keep_one = [&](const std::string& name) { return name == one; };
+    EXPECT_EQ(rounded_in_int8({.format = WeightFormat::kInt8, .keep = keep_one}), others) << one;
+  }
   const auto keep_all = [](const std::string&) { return true; };
   EXPECT_EQ(rounded_in_int8({.format = WeightFormat::kInt8, .keep = keep_all}),
             std::set<std::string>());
@@ -232,8 +238,12 @@ TEST(Freeze, Int8NeedsFiniteWeightsOrChangesNothing) {
   for (const double bad : {kInf, -kInf, kNaN}) {
     Model model(64);
     model.gated.linear2.weight->select(0, 3).select(0, 5).fill(bad);
-    EXPECT_TRUE(throws("freeze", {"gated.linear2.weight", "finite for int8", "got inf or NaN"},
-                       [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
+    for (const bool frozen : {false, true}) {
+      if (frozen) freeze(model);
+      EXPECT_TRUE(throws("freeze", {"gated.linear2.weight", "finite for int8", "got inf or NaN"},
+                         [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
+      if (frozen) thaw(model);
+    }
     for (const auto& [name, tensor] : state_dict(model)) {  // has all elements
       EXPECT_TRUE(name == "gated.linear2.weight" ||
                   same_bits(tensor, state_dict(Model(64)).at(name)))
