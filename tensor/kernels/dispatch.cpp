@@ -119,7 +119,8 @@ std::string current_isa() {
   return kernels::current().load()->name;
 }
 
-bool dot_products() noexcept {
+bool dot_products() {
+  kernels::current();  // may throw
   return kernels::dot_products();
 }
 

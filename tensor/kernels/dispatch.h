@@ -17,10 +17,12 @@ std::string current_isa();
 
 /// Whether products of int8 use the processor's dot products of bytes (VNNI), which take a third of
 /// the time: if the processor has them for the instruction set in use, unless TESSERA_DOT_PRODUCTS
-/// is 0 or set_dot_products(false) was called. No bit depends on it.
-bool dot_products() noexcept;
+/// is 0 or set_dot_products(false) was called. Results have the same bits either way. Errors: as
+/// current_isa.
+bool dot_products();
 
-/// Allows or forbids them, as set_isa for tests and comparisons.
+/// Allows or forbids these instructions; for tests and comparisons, while no other thread runs an
+/// op.
 void set_dot_products(bool allowed) noexcept;
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
