@@ -26,8 +26,8 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-/// The inputs, packed here if nobody packed them and a mask of lengths fits them. Attention refuses
-/// lengths that do not fit.
+/// The inputs, packed if they are not packed yet and a mask of lengths fits them. Attention
+/// refuses lengths that do not fit.
 EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;

@@ -24,8 +24,8 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   return options;
 }
 
-/// A bias of zeros, which takes as many random numbers as a Linear draws for one: PyTorch draws it,
-/// and then sets it to 0.
+/// A bias of zeros that uses up as many random numbers as the bias of a Linear: PyTorch draws this
+/// bias and then sets it to 0.
 Tensor zeros_of_a_linear(const Shape& shape, Rng& rng) {
   rand(shape, kFloat32, rng);
   return zeros(shape);
@@ -120,7 +120,7 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
-/// x W^T + b, with the first `rotated` heads of the result at their rotary positions, if any.
+/// x W^T + b; a module with rotary positions rotates the first `rotated` heads of the result.
 Tensor MultiHeadAttention::product(const Tensor& x, const WeightView& weight, const Tensor& bias,
                                    index_t rotated, const Tensor& positions) const {
   if (!rotary || rotated == 0) return linear(x, weight, bias);

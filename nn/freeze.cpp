@@ -20,8 +20,8 @@ void replace(const FoundWeights& found, const Weight& weight, const Weight& valu
   }
 }
 
-/// Whether the module reads the elements of `weight` too: it is a table, or shares them with one or
-/// with another parameter.
+/// Whether the module also reads the elements of `weight`: the weight is a table, or shares its
+/// elements with a table or with a parameter that is no Weight.
 bool is_read(const FoundWeights& found, const Weight& weight) {
   const auto shares = [&](const Tensor& other) { return other.storage() == weight->storage(); };
   return std::any_of(found.others.begin(), found.others.end(), shares) ||

@@ -14,7 +14,7 @@ namespace tessera::nn {
 
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
-  /// Whether the weight of this name stays kExact; by default, none does.
+  /// Whether the weight with this name stays kExact; by default no weight does.
   std::function<bool(const std::string& name)> keep = {};
 };
 
@@ -52,23 +52,25 @@ void thaw(const FoundWeights& found);
 /// rounds weights and the other factor of each product to 8 bits.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
-/// the instruction set in use: after set_isa() a product is an error until freeze is called again.
+/// the instruction set in use: after set_isa() products are errors until freeze is called again.
 /// A matrix whose elements are read too, such as an embedding that is tied to an output, keeps its
 /// elements; only its panels have the format. Biases, norms and embeddings do not change. A
 /// parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
-/// Until thaw(), each use of elements that have gone is an error: training, gradients that pass the
-/// module, saving, loading, conversion. Those weights are no longer variables, and thaw() does not
-/// make them variables again: an optimiser that holds them refuses its next step. To train one copy
-/// and freeze another, freeze clone(module). No other thread may use the module while it freezes.
-/// **Errors**: an unknown format; a matrix that is not float32, or for gated_linear and of an odd
-/// number of rows; with kInt8, one with inf or NaN. Then nothing is changed.
+/// Until thaw(), each use of released elements is an error: training, gradients through the
+/// module, saving, loading, conversion. Weights without elements are no longer variables, and
+/// thaw() does not make them variables again: an optimiser that holds them refuses its next step.
+/// To train one copy and freeze another, freeze clone(module). No other thread may use the module
+/// while it freezes.
+/// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
+/// with an odd number of rows; with kInt8, inf or NaN in a weight to round. After an error the
+/// module is unchanged.
 template <class M>
 void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
 }
 
-/// Restores the elements of a frozen module's parameters; rounded after kBFloat16 and kInt8.
+/// Restores the elements of a frozen module's parameters; after kBFloat16 and kInt8, as rounded.
 template <class M>
 void thaw(M& module) {
   if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));

@@ -62,10 +62,11 @@ void eval(M& module) {
   set_training(module, false);
 }
 
-/// Makes every parameter a variable, of which a tape computes the gradient, or no longer one.
-/// Modules are made without, unlike PyTorch's: training begins with this call, and a part is fixed
-/// by `set_requires_grad(model.part, false)` after it. A fixed parameter that requires a gradient
-/// again is another variable: an optimiser made before does not hold it.
+/// Makes every parameter a variable, whose gradient a tape computes; or, unless `wanted`, a
+/// constant. The parameters of a new module are constants, unlike PyTorch's: call this function
+/// before training, and then set_requires_grad(model.part, false) for each part that must not
+/// learn. A parameter that becomes a variable again is a new variable: an optimiser made before
+/// does not hold it.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {

@@ -14,10 +14,10 @@
 
 namespace tessera {
 
-/// `text` with each byte that cannot be printed as `\xNN`: control characters (zero bytes, line ends,
-/// terminal commands, marks that change the direction of writing) and what is not UTF-8. All other
-/// characters remain, so a text that was escaped once does not change again. A text of more than
-/// `most` bytes is cut, and ends in "...".
+/// `text` with `\xNN` in place of each byte that cannot be printed: control characters (zero
+/// bytes, line ends, terminal commands, marks that change the direction of writing) and bytes that
+/// are not UTF-8. All other characters remain, so a text that was escaped once does not change
+/// again. A text of more than `most` bytes is cut, and ends in "...".
 std::string escaped(std::string_view text, std::size_t most = std::string_view::npos);
 
 /// `text` in quotes, escaped, and cut after 80 bytes: 'encoder.w'.

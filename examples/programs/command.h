@@ -98,7 +98,7 @@ class Command {
   nn::NamedTexts values() const;
 
  protected:
-  /// Another run(), which calls `prepare` once the command line is parsed, before it checks files.
+  /// run() that also calls `prepare`, after it parses the command line and before it checks files.
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
 

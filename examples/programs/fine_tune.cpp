@@ -135,7 +135,7 @@ Files Call::files(const std::function<TextData(const std::string& file)>& read) 
   return all;
 }
 
-/// **Errors**: std::invalid_argument: more fixed layers than there are.
+/// **Errors**: std::invalid_argument: more fixed layers than the model has.
 models::FineTuningOptions Call::tuning(index_t layers) const {
   require(o.fixed_layers <= layers, kFineTune, "--fixed-layers must be at most ", layers,
           ", the layers of the model, got ", o.fixed_layers);

@@ -3,10 +3,10 @@
 //   const PackedRows packed = packing_of(lengths, x.size(1));
 //   return packed.unpack(token_wise(packed.pack(x)));
 //
-// A batch is packed once, where it enters, and unpacked once, where it leaves. It enters in one of two
-// places: TokenEncoder packs ids, so that embeddings compute no padding, and Encoder packs vectors
-// that come with a mask of lengths. Encoder leaves inputs that are packed already as they are. Heads
-// call TokenEncoder::packed and unpack only their scores.
+// A batch is packed once, where it enters, and unpacked once, where it leaves. It enters in one of
+// two places: TokenEncoder packs ids, so that embeddings compute no padding, and Encoder packs
+// vectors that come with a mask of lengths. Encoder does not pack inputs twice. Heads call
+// TokenEncoder::packed and unpack only their scores.
 #pragma once
 
 #include "tensor/ops/pack_rows.h"

@@ -22,8 +22,9 @@ struct FineTuningOptions {
   std::optional<double> head_lr = {};  // of what reads the encoder's output; absent: lr
   double layer_decay = 1;              // a layer's rate divided by that of the layer above it
   double weight_decay = 0.01;          // of matrices; biases and norms have none
-  bool fixed_embeddings = false;       // they do not learn
-  index_t fixed_layers = 0;  // lowest layers that do not learn, and the embeddings below them
+  bool fixed_embeddings = false;       // embeddings do not learn
+  /// The number of lowest layers that do not learn; unless 0, the embeddings do not learn either.
+  index_t fixed_layers = 0;
 };
 
 /// Where a parameter of a model with a TokenEncoder stands, from below: 0 for the embeddings and
@@ -36,9 +37,9 @@ index_t layer_count(const std::vector<std::string>& names);
 
 /// The rate of a level:
 ///
-///     rate(level) = lr layer_decay^(layers - level),    of the head head_lr
+///     rate(level) = lr layer_decay^(layers - level),    for the head: head_lr
 ///
-/// 0 if the level is fixed.
+/// The rate of a fixed level is 0.
 /// **Errors**: a rate or decay that is negative or not finite; fixed_layers below 0 or above
 /// `layers`.
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
@@ -50,7 +51,7 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
                                                 const FineTuningOptions& options);
 
 /// Makes variables of the parameters that are trained and of no others, and groups them for an
-/// optimiser. Fixed parameters take part in no gradient: if the lowest layers are fixed, backward ends
+/// optimiser. Fixed parameters get no gradients: if the lowest layers are fixed, backward ends
 /// above them.
 ///
 /// It is for models whose encoder's parameters are called as TokenEncoder's.

@@ -114,7 +114,7 @@ Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt
 Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
                    index_t prompt, const TaskOptions& options) {
   Tensor rows;
-  std::once_flag is_made;  // once a batch says how wide its rows are
+  std::once_flag is_made;  // by the first batch, which has the width of the rows
   model.reader.for_each_batch(
       encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
         const Tensor y = pooled(model, tokens, prompt);

@@ -62,12 +62,13 @@ struct SentenceEncoder {
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
   /// to reader.max_length tokens. A prompt that is not given is the folder's default, if it has
-  /// one. The first call packs the weights, and they are in memory twice; freeze() holds them once.
+  /// one. The first call packs the weights, which are then in memory twice; freeze() leaves them
+  /// there once.
   ///
-  /// **Shapes**: n texts -> (n, D). Static embeddings of texts without a token are zeros before the
-  /// modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate, max_length or
-  /// batch_size out of range; an embedding that is not finite: std::runtime_error that names the
-  /// weight, or NotFinite that names the text.
+  /// **Shapes**: n texts -> (n, width). Static embeddings of texts without a token are zeros
+  /// before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
+  /// max_length or batch_size out of range; an embedding that is not finite: std::runtime_error
+  /// that names the weight, or NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
   /// The same with the prompt that the folder has for a question ("query") or for what is searched

@@ -20,7 +20,7 @@
 
 namespace tessera::models {
 
-/// The name in errors of the text with this number, as "lines.txt: line 4".
+/// The name that errors give to text `number`, such as "lines.txt: line 4".
 using TextName = std::function<std::string(index_t number)>;
 
 /// A model's output is NaN or infinite, though its weights are not.
@@ -32,7 +32,7 @@ class NotFinite : public std::runtime_error {
 /// `name(number)`; without a name, "text 3".
 std::string text_name(const TextName& name, index_t number);
 
-/// Throws NotFinite in the text's name unless all of a model's outputs for it are finite.
+/// Throws NotFinite, naming the text, unless all of a model's outputs for this text are finite.
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// The options of a call on texts.
@@ -67,8 +67,8 @@ struct TextReader {
   /// encodings. The batch of an encoding changes no bit of the model's output.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
-  /// for which `body` throws. For NotFinite, std::runtime_error that names the weight if one of the
-  /// folder is not finite.
+  /// for which `body` throws. If that is NotFinite and a weight in the folder is not finite, a
+  /// std::runtime_error that names the weight replaces it.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
@@ -96,14 +96,14 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
-/// `options`, which keep the weights that are in no layer, such as a head's or a pooler's, if the
-/// format is kInt8 and no `keep` is given.
+/// `options`; if the format is kInt8 and no `keep` is given, with a `keep` that accepts all
+/// weights outside the layers, such as a head's or a pooler's.
 nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
 
 /// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller,
 /// for inference only. Weights are packed one by one, each is held once, and the file's pages are
 /// released; tables of embeddings stay mapped. With kExact no bit of any result changes; with kInt8
-/// only the weights of layers have that format, unless `keep` says otherwise.
+/// and no `keep`, only weights of layers are rounded.
 template <TaskModel Task>
 void freeze(Task& task, const nn::FreezeOptions& options = {}) {
   nn::freeze(task.model, with_kept_heads(options));

@@ -20,9 +20,9 @@ namespace tessera::models {
 
 /// The function that is applied to the scores of one text.
 enum class Scoring {
-  kNone,     // they are the result: regression, and rerankers
-  kSigmoid,  // each class for itself, any number of them at once
-  kSoftmax,  // one of the classes
+  kNone,     // the scores are the result: regression, and rerankers
+  kSigmoid,  // each class is judged separately: any number of them can apply
+  kSoftmax,  // exactly one class applies
 };
 
 struct ClassScore {

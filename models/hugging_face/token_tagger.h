@@ -20,14 +20,14 @@ namespace tessera::models {
 
 /// How tokens become tags. The rules are those of transformers' token classification.
 enum class TagGrouping {
-  kNone,     // each token its best label
-  kSimple,   // and neighbours of one kind are one group
-  kFirst,    // words, not tokens, have labels: that of the word's first token
-  kAverage,  // that of the mean of the tokens' scores
-  kMax,      // that of the token with the highest score
+  kNone,     // each token has its best label
+  kSimple,   // the same, and adjacent tokens of one kind form a group
+  kFirst,    // groups of words, not tokens; a word has the label of its first token
+  kAverage,  // the same, with the label that has the highest mean score over its tokens
+  kMax,      // the same, with the label of its token with the highest score
 };
 
-/// The grouping called "none", "simple", "first", "average" or "max". **Errors**: another name.
+/// The grouping called "none", "simple", "first", "average" or "max". **Errors**: any other name.
 TagGrouping tag_grouping(std::string_view name);
 
 /// A part of a text and what it is.

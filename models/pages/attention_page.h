@@ -1,4 +1,4 @@
-// Attention to look at: all layers and heads of some texts on one page; one map as a picture, and as
+// Attention to look at: all layers and heads of some texts on one page; one map as a picture or as
 // text for a terminal.
 //
 //   const auto trace = encoder.with_weights({.ids = ids});            // ids (1, T)
@@ -55,11 +55,11 @@ index_t attention_bytes(index_t tokens, index_t maps);
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to
-/// it, and the weight itself where the pointer rests. A square's shade is the root of its weight,
-/// so that small weights are seen too. Screen readers get the title and, as description, where each
-/// token looks most.
+/// it, and the weight as a number when the pointer rests on a square. The shade is the square root
+/// of the weight, so that small weights are visible. Screen readers get the title and, as
+/// description, the token that each token attends to most.
 ///
-/// **Shapes**: weights (T, T), row i what token i looks at; T tokens.
+/// **Shapes**: weights (T, T), row i for the attention of token i; T tokens.
 /// **Errors**: other shapes; not floating.
 std::string attention_svg(const Tensor& weights, std::span<const std::string> tokens,
                           const std::string& title);

@@ -18,9 +18,8 @@ namespace tessera::text {
 /// The kinds that make_tokenizer can make: "words", "characters", "wordpiece", "bpe".
 std::vector<std::string> tokenizer_kinds();
 
-/// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" are learned from
-/// them; they always have a [SEP]. **Errors**: an unknown kind; those of
-/// TokenCounts and the trainers.
+/// A tokenizer whose vocabulary comes from `texts`. "wordpiece" and "bpe" learn their tokens, and
+/// always have a [SEP]. **Errors**: an unknown kind; those of TokenCounts and the trainers.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
@@ -41,10 +40,10 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 struct TokenizerTraining {
-  index_t vocabulary_size = 30000;  // at which learning ends; 0: when all words are whole
-  index_t min_count = 0;            // of a pair that becomes a token
-  bool lower_case = true;           // and without accents; only WordPiece
-  index_t most_characters = 1000;   // in the alphabet, the rarer ones unknown; only WordPiece
+  index_t vocabulary_size = 30000;  // in tokens; 0: learning ends when all words are whole
+  index_t min_count = 0;            // fewest occurrences of a pair that becomes a token
+  bool lower_case = true;           // lower case, without accents; only WordPiece
+  index_t most_characters = 1000;   // in the alphabet; rarer ones are unknown; only WordPiece
 };
 
 /// A tokenizer like BERT's: words are cut at white space and punctuation, then into WordPiece's

@@ -14,7 +14,7 @@
 
 namespace tessera::text {
 
-/// The numbers of a vocabulary's special tokens; those it does not have are absent.
+/// The numbers of a vocabulary's special tokens; those that the vocabulary lacks are absent.
 ///
 /// Two may share a number: some vocabularies have one token for [CLS] and [SEP].
 struct SpecialTokens {

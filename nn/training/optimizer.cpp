@@ -23,7 +23,7 @@ constexpr index_t kUpdateCost = 8;
 
 constexpr const char* kLoad = "load_state";
 
-/// Parameters of which no two are one variable, share memory or have the same name.
+/// Parameters, no two of which are the same variable, share memory or have the same name.
 class DistinctParameters {
  public:
   /// Adds a parameter, which must outlive this object. **Errors**: in the name of `op`.
@@ -49,7 +49,7 @@ class DistinctParameters {
   void add_memory(const char* op, const Parameter& parameter) {
     const Tensor& tensor = parameter.tensor;
     if (tensor.count() == 0) return;
-    // Those added before do not overlap: only the next one and the one before it can meet this one.
+    // The parameters added before do not overlap, so only the two neighbours can overlap this one.
     const auto next = memory_.lower_bound(begin_of(tensor));
     const auto refuse = [&](const Parameter& other) {
       fail(op, parameter.name, " and ", other.name,

@@ -21,8 +21,8 @@ using Parameters = std::vector<Parameter>;
 /// The parameters of a module that require a gradient, in the order of `visit`; one that the module
 /// names twice (tied weights) counts once, under its first name.
 ///
-/// `set_requires_grad(module)` comes first: what requires no gradient is left out, which is how
-/// parts stay fixed.
+/// Call set_requires_grad(module) first: parameters that require no gradient are left out, so that
+/// an optimiser does not change them.
 template <class M>
 Parameters parameters(const M& module) {
   Parameters result;

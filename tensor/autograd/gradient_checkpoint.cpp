@@ -119,7 +119,7 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     // Recorded and forgotten: it tells whether y requires a gradient, be it for what only f knows.
     const Tape watch;
     const std::vector<Tensor> arguments = recomputation.arguments();
-    y = f(arguments);  // not the copy in `recomputation`, which would hold what f caches
+    y = f(arguments);  // f itself: its copy in `recomputation` would keep what f caches
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
     require(watch.has_recorded(y), kCheckpointOp,

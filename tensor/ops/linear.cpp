@@ -53,7 +53,7 @@ void check_epilogue(const Tensor& x, const WeightView& weight, const LinearEpilo
           ' ', residual.shape());
 }
 
-/// The rotation of heads of the output of x (..., T, K).
+/// The rotation of heads of a layer's output, for the layer's input x (..., T, K).
 detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
                                      const RotaryColumns& columns) {
   const auto& [rotation, heads, width] = columns;
@@ -100,8 +100,8 @@ struct ProductSaved {
     if (op.wanted(0)) weight = op.save(view.elements);
   }
 
-  /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from z's. `dy`, the
-  /// output's, has x's shape but for the last axis.
+  /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from dz. `dy`, the
+  /// gradient of the op's output, has x's shape except for the last axis.
   void add_gradients(const Tensor& dy, const Tensor& dz, Gradients& dx) const {
     const Tensor rows = as_matrix(dz);
     if (dx.wanted(0)) {

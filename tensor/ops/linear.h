@@ -29,10 +29,10 @@ struct LinearEpilogue {
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
-/// `x W^T + b`, then rotary() of some of its heads. It has the bits of the separate ops.
+/// `x W^T + b`, then rotary() of the first heads in it. It has the bits of the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
-/// **Errors**: those of linear() and rotary(); more columns of heads than the weight has rows.
+/// **Errors**: those of linear() and rotary(); heads with more columns than the weight has rows.
 Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                      const RotaryColumns& columns);
 

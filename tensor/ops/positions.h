@@ -5,7 +5,7 @@
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
 //   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // q and k, not v
 //
-// The second form turns each head while the product that makes it still has it in the cache.
+// The second form rotates each head while the head is still in the cache of its product.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -49,8 +49,8 @@ struct Rotation {
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 
-/// The first heads * width columns of a linear layer's output: heads next to each other, which are
-/// rotated.
+/// The columns of a linear layer's output to rotate: the first heads * width, one head after the
+/// other.
 struct RotaryColumns {
   Rotation rotation;
   index_t heads = 0;

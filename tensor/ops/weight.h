@@ -18,9 +18,9 @@ namespace tessera {
 
 /// The elements that products read: kExact reads the weight's own elements; kBFloat16 rounds those
 /// of a float32 weight to bfloat16, the upper half of a float32. Products and sums are float32 in
-/// both. kInt8 rounds each row of a float32 weight to 8 bits and a scale, and each row of the other
-/// factor too: its sums are exact integers. A weight that it does not fit, of fewer than 64 rows or
-/// more than 65,536 columns, is kExact.
+/// both. kInt8 rounds each row of a float32 weight to integers of 8 bits with a scale, and each
+/// row of the other factor too; sums of their products are exact integers. A weight with fewer
+/// than 64 rows or more than 65,536 columns is never kInt8: it stays kExact.
 enum class WeightFormat { kExact, kBFloat16, kInt8 };
 inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 
@@ -31,10 +31,10 @@ struct Factor;
 enum class PanelOrder;
 struct MadePanels;
 
-/// Elements, of which products make panels.
+/// Elements, which products pack into panels.
 struct PackedOnDemand {
-  /// The panels of the last product. A copy starts without: it would hold them after their elements
-  /// have changed.
+  /// The panels of the last product. A copy of the cache is empty: otherwise it would keep panels
+  /// in memory whose elements have changed.
   struct Cache : AtomicShared<const MadePanels> {
     Cache() = default;
     Cache(const Cache&) {}
@@ -45,7 +45,7 @@ struct PackedOnDemand {
   };
 
   Tensor elements = {};
-  WeightFormat format = WeightFormat::kExact;  // of float32 elements in panels
+  WeightFormat format = WeightFormat::kExact;  // of the panels, if the elements are float32
   mutable Cache made = {};
 };
 
@@ -75,8 +75,8 @@ class Weight {
 
   Weight(const Weight&) = default;
   /// Takes the elements or panels of `other`. A weight for gated_linear() or for readers of rows
-  /// stays one, however it is tied, and a weight for linear() becomes what `other` is. Readers of
-  /// rows get elements, also of a frozen weight.
+  /// keeps its use; a weight for linear() takes over the use of `other`. A weight for readers of
+  /// rows gets elements, even from a frozen weight.
   Weight& operator=(const Weight& other);
   /// Replaces elements or panels by `elements`, for the same products.
   Weight& operator=(Tensor elements);
@@ -97,8 +97,9 @@ class Weight {
   operator const Tensor&() const { return **this; }
 
   /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
-  /// begins at row `begin` (they have 8 to 32 rows). If none does, it reads the elements, which a
-  /// frozen weight makes anew for each product. For one expression: the weight must outlive it.
+  /// begins at row `begin` (a panel has 8 to 32 rows). Otherwise the product reads the elements; a
+  /// frozen weight makes them, or new panels in int8, for each product. The weight must outlive
+  /// the view.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
@@ -117,8 +118,9 @@ class Weight {
   /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
   /// from its elements as the old one rounded them. **Errors**: as check_freezable.
   Weight frozen(WeightFormat format) const;
-  /// Throws, with the weight's name, unless it is a float32 matrix, with an even number of rows if it
-  /// is for gated_linear(), and with finite elements if the format is kInt8.
+  /// Throws an error that calls the weight `name`, unless the weight is a float32 matrix, has an
+  /// even number of rows if it is for gated_linear(), and has finite elements if the format is
+  /// kInt8.
   void check_freezable(const std::string& name, WeightFormat format) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.
@@ -129,7 +131,7 @@ class Weight {
  private:
   friend struct WeightView;
 
-  /// What reads the elements.
+  /// The readers of the weight: linear(), gated_linear(), or linear() and readers of rows.
   enum class Use { kLinear, kGated, kTable };
 
   using Dense = detail::PackedOnDemand;

@@ -362,8 +362,8 @@ TEST(Weight, AFrozenOneServesSeveralThreads) {
 
 // ---- int8 ----
 
-/// A matrix in int8 by the definition at the head of kernels/int8.h: whole numbers of each row,
-/// which stand for (code - zero) scale.
+/// A matrix in int8 by the definition at the head of kernels/int8.h: each row has whole numbers,
+/// whose values are (code - zero) scale.
 struct NaiveInt8 {
   std::vector<std::vector<std::int64_t>> codes;
   std::vector<float> scales;
@@ -407,7 +407,7 @@ struct NaiveInt8 {
     return all;
   }
 
-  /// What the codes stand for.
+  /// The values of the codes.
   Tensor values(const Shape& shape) const {
     std::vector<float> all;
     for (std::size_t i = 0; i < codes.size(); ++i) {

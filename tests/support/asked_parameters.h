@@ -13,8 +13,8 @@ namespace tessera::test {
 
 using ParameterShapes = std::map<std::string, Shape>;
 
-/// Expects an M with these options to ask its source once for each parameter that it names in
-/// `visit`, or it could not be loaded. Returns them.
+/// Expects the constructor of an M with these options to ask its source once for each parameter
+/// that `visit` names: otherwise an M could not be loaded. Returns these parameters.
 template <class M, class Options>
 ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;

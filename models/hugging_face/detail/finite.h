@@ -8,8 +8,9 @@
 namespace tessera::models {
 
 /// Throws a std::runtime_error that names file, tensor and element if a weight in a model's folder,
-/// or in the folder of one of its modules, is not finite. It reads all files, not the model: a
-/// parameter such as in_proj_weight has no name in them, and users look at files.
+/// or in the folder of one of its modules, is not finite. It reads the files, not the model,
+/// because the error must name a tensor of a file: a parameter such as in_proj_weight can be made
+/// of several tensors with other names.
 void require_finite_weights(const std::filesystem::path& folder);
 
 /// Calls `body`. If it throws NotFinite because a weight of `folder` is not finite, the error of

@@ -10,7 +10,7 @@ namespace tessera::detail {
 
 namespace {
 
-/// What lies `at` bytes behind the beginning of a storage.
+/// The address `at` bytes after the beginning of a storage.
 template <class T>
 T* part_of(const Storage& memory, index_t at) {
   return reinterpret_cast<T*>(memory.data() + at);
@@ -45,7 +45,7 @@ class Int8WeightPanels final : public WeightPanels {
     });
   }
 
-  /// With the codes as they are: a row that is rounded again could get another scale.
+  /// Copies the codes: a row that is rounded again could get a different scale.
   std::shared_ptr<const WeightPanels> part(index_t begin, index_t end,
                                            PanelOrder order) const override {
     const auto made = std::make_shared<Int8WeightPanels>(Shape{end - begin, shape()[1]}, order);

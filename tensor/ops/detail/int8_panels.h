@@ -8,14 +8,14 @@
 
 namespace tessera::detail {
 
-/// A weight of fewer rows keeps its elements: its products take little time, and a head's outputs
-/// are what users read.
+/// A weight with fewer rows stays float32: its products take little time, and most such weights
+/// are those of heads, whose outputs users read.
 inline constexpr index_t kFewestInt8Rows = 64;
 
 /// The panels of a float32 matrix of at most kernels::kInt8Depth columns. **Errors**: inf or NaN.
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order);
 
-/// out = epilogue(x weight^T), `x` being rounded row by row. **Errors**: inf or NaN in x.
+/// out = epilogue(x weight^T). Rounds each row of x (m, k) to 8 bits. **Errors**: inf or NaN in x.
 void multiply_int8(const char* op, const Tensor& x, const kernels::Int8Panels& weight,
                    const kernels::Epilogue<float>& epilogue, Tensor& out);
 

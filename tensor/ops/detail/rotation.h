@@ -7,9 +7,9 @@
 
 namespace tessera::detail {
 
-/// A Rotation of heads that lie as (rows, heads, width): checked, and ready for kernels.
+/// A Rotation for heads in the layout (rows, heads, width): checked, and ready for kernels.
 struct HeadRotation {
-  Tensor table;      // (positions, r), contiguous
+  Tensor table;      // (positions, r), contiguous; r columns of each head are rotated
   Tensor positions;  // (rows), contiguous; undefined: row i is at i % tokens
   index_t tokens;
   index_t heads;
@@ -51,7 +51,7 @@ class SavedRotation {
 
 /// The rotation of `heads` heads of `width` columns of a `dtype` tensor whose tokens have the shape
 /// (..., T).
-/// **Errors**: in the name of `op`, those of rotary().
+/// **Errors**: those of rotary(), with `op` as their first word.
 HeadRotation checked_rotation(const char* op, const Rotation& rotation, const Shape& tokens,
                               index_t heads, index_t width, DType dtype);
 
@@ -59,8 +59,8 @@ HeadRotation checked_rotation(const char* op, const Rotation& rotation, const Sh
 /// leading axes have one stride, and its last axis is contiguous.
 void rotate_heads(const HeadRotation& rotation, const Tensor& x, Tensor y, bool back);
 
-/// The gradient of a product before its heads were rotated, from the gradient `dy` after: the heads
-/// are rotated back, in place if no other tensor shares the memory of dy.
+/// The gradient of a product whose heads are then rotated, from `dy`, the gradient of the rotated
+/// product: rotates the heads back, in place if no other tensor shares the memory of dy.
 Tensor rotate_columns_back(const HeadRotation& rotation, const Tensor& dy);
 
 }  // namespace tessera::detail

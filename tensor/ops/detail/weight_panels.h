@@ -18,28 +18,28 @@ namespace tessera::detail {
 /// first half next to row i of the second half.
 enum class PanelOrder { kPlain, kGated };
 
-/// Panels as the kernels of one type read them.
+/// Panels as the kernels of one element type read them.
 using PanelFactor =
     std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>, kernels::Int8Panels>;
 
-/// weight^T as the kernels of one instruction set read it. They never change.
+/// weight^T in panels, as the kernels of one instruction set read it. Panels never change.
 class WeightPanels {
  public:
   virtual ~WeightPanels() = default;
   WeightPanels(const WeightPanels&) = delete;
   WeightPanels& operator=(const WeightPanels&) = delete;
 
-  /// Of the weight, (out, in).
+  /// The shape of the weight, (out, in).
   const Shape& shape() const { return shape_; }
   PanelOrder order() const { return order_; }
   WeightFormat format() const { return format_; }
-  /// Whether they are for the instruction set in use.
+  /// Whether the panels are for the instruction set in use.
   bool is_current() const;
 
   /// Rows [begin, end) of the weight: exact, or as the format rounded them.
   virtual Tensor values(index_t begin, index_t end) const = 0;
-  /// Rows [begin, end) as panels in another order or from another row on; null if a product by
-  /// values(begin, end) has the same bits.
+  /// Rows [begin, end) as new panels in `order`; null if a product by values(begin, end) has the
+  /// same bits as a product by such panels.
   virtual std::shared_ptr<const WeightPanels> part(index_t /*begin*/, index_t /*end*/,
                                                    PanelOrder /*order*/) const {
     return nullptr;
@@ -85,7 +85,7 @@ class WeightPanels {
   const kernels::KernelTable* table_;
 };
 
-/// `wanted`, or kExact for a weight that it does not fit.
+/// `wanted`, or kExact for a weight that cannot have that format.
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape);
 
 /// The panels of a matrix for the instruction set in use.

@@ -316,7 +316,7 @@ TEST(Chunks, CoverEachParameterInOrderAndAreOwnedInBalance) {
   EXPECT_TRUE(cut_into_chunks({}, 3).empty());
 }
 
-/// The launchers' variables alone, as given; those from before come back at the end.
+/// Sets the launchers' variables to only the given ones, and restores the old ones at the end.
 class Variables {
  public:
   explicit Variables(const std::map<std::string, std::string>& values) {
