@@ -113,12 +113,13 @@ TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
 }
 
 // A signal to one of them stops all after the same step, and rank 0 saves. In the foreground timeout
-// signals once; else the program and then its group, which kills it.
+// signals once; else the program and then its group, which kills it. Eight seconds, because processes
+// start slowly on a busy machine.
 TEST_F(ProcessPrograms, StopTogether) {
   const std::string arguments = kReverse + "--shards 2 --epochs 1000000 --save run ";
   const Outcome outcome =
       run("train_reverse",
-          arguments + " -or- timeout --foreground --preserve-status 3" + kTrainReverse + arguments,
+          arguments + " -or- timeout --foreground --preserve-status 8" + kTrainReverse + arguments,
           by_rank());
   EXPECT_EQ(outcome.status, 128 + SIGTERM) << outcome.errors;
   EXPECT_TRUE(contains(outcome.output, "stopped after step "));
