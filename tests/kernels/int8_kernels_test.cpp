@@ -315,11 +315,11 @@ TEST_P(Int8KernelsTest, CodesOfColumnsFollowTheirDefinition) {
       EXPECT_TRUE(columns.finite);
       for (index_t j = 0; j < n; ++j) {
         float largest = 0;
-        for (index_t p = 0; p < k; ++p) largest = std::max(largest, std::fabs(b[p * n + j]));
+        for (index_t p = 0; p < k; ++p) largest = std::max(largest, std::fabs(b.data()[p * n + j]));
         const float scale = std::max(largest / 127.0F, 0x1p-126F);
         ASSERT_EQ(columns.scale(j), scale);
         for (index_t p = 0; p < k; ++p) {
-          const float want = std::nearbyint(rounded_product(b[p * n + j], 1.0F / scale));
+          const float want = std::nearbyint(rounded_product(b.data()[p * n + j], 1.0F / scale));
           ASSERT_EQ(columns.code(p, j), want) << p << ", " << j << " of " << k << " x " << n;
           ASSERT_LE(std::fabs(want), 127);
         }
