@@ -141,6 +141,12 @@ struct TileTarget {
   index_t columns;
   bool accumulate;
   const T* bias = nullptr;
+
+  /// The columns that exist of vector v of the tile.
+  [[gnu::always_inline]] index_t width(int v) const {
+    const index_t left = columns - v * kLanes<T>;
+    return left < 0 ? 0 : at_most(left, kLanes<T>);
+  }
 };
 
 /// multiply_tile with the layout that the operands have.
@@ -162,15 +168,11 @@ template <class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void store_tile(const TileTarget<T>& out,
                                               Vec<T> (&sum)[kRows][kVectors]) {
   const bool full = out.columns == kVectors * kLanes<T>;
-  const auto width = [&](int v) {
-    const index_t left = out.columns - v * kLanes<T>;
-    return left < 0 ? 0 : at_most(left, kLanes<T>);
-  };
   if (out.bias != nullptr) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const T* from = out.bias + v * kLanes<T>;
-      const Vec<T> bias = full ? load(from) : load_partial(from, width(v));
+      const Vec<T> bias = full ? load(from) : load_partial(from, out.width(v));
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) sum[r][v] += bias;
     }
@@ -183,7 +185,7 @@ template <class T, int kRows, int kVectors>
       if (full) {
         store(to, sum[r][v]);
       } else {
-        store_partial(to, sum[r][v], width(v));
+        store_partial(to, sum[r][v], out.width(v));
       }
     }
   }
@@ -197,10 +199,6 @@ template <class T, int kRows, int kVectors>
 template <class T, int kRows, int kVectors, class Rows, class Source>
 inline void compute_tile(index_t k, const Rows& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
-  const auto width = [&](int v) {
-    const index_t left = out.columns - v * kLanes<T>;
-    return left < 0 ? 0 : at_most(left, kLanes<T>);
-  };
   if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row);
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
@@ -208,7 +206,7 @@ inline void compute_tile(index_t k, const Rows& a, const Source& source, const T
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const T* from = out.c + r * out.c_row + v * kLanes<T>;
-      sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, width(v));
+      sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, out.width(v));
     }
   }
   multiply_source(k, a, source, sum);
