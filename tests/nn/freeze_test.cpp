@@ -1,11 +1,10 @@
 #include "nn/freeze.h"
 
-#include <thread>
-
 #include "nn/nn.h"
 #include "tensor/ops/detail/bfloat16_panels.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
+#include "tests/support/threads.h"
 
 namespace tessera::nn {
 namespace {
@@ -258,11 +257,7 @@ TEST(Freeze, Int8ServesSeveralThreads) {
   Model model(64);
   freeze(model, {.format = WeightFormat::kInt8});
   const Tensor want = model(kIds);
-  std::vector<Tensor> got(8);
-  std::vector<std::thread> threads;
-  for (Tensor& out : got) threads.emplace_back([&] { out = model(kIds); });
-  for (std::thread& thread : threads) thread.join();
-  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+  expect_from_threads_at_once(want, [&] { return model(kIds); });
 }
 
 TEST(Freeze, IsForTheInstructionSetInUse) {

@@ -16,6 +16,7 @@
 #include "tensor/ops/unary.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
+#include "tests/support/threads.h"
 
 namespace tessera {
 namespace {
@@ -190,11 +191,7 @@ TEST(Weight, SeveralThreadsMayAskAtOnce) {
   const nn::Linear layer(100, 70);
   const Tensor x = random_tensor({11, 100}, kFloat32, 4);
   const Tensor want = linear(x, *layer.weight, layer.bias);
-  std::vector<Tensor> got(8);
-  std::vector<std::thread> threads;
-  for (Tensor& out : got) threads.emplace_back([&] { out = layer(x); });
-  for (std::thread& thread : threads) thread.join();
-  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+  expect_from_threads_at_once(want, [&] { return layer(x); });
 }
 
 TEST(Weight, SeveralThreadsThatAskAtOnceShareOnePacking) {
@@ -351,13 +348,9 @@ TEST(Weight, AFrozenOneServesSeveralThreads) {
   const Frozen frozen(random_tensor({192, 50}, kFloat32, 2), WeightFormat::kBFloat16);
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
   const Tensor want = gated_linear(x, frozen.values, {}, Activation::kGelu);
-  std::vector<Tensor> got(8);
-  std::vector<std::thread> threads;
-  for (Tensor& out : got) {  // all meet panels for the other product
-    threads.emplace_back([&] { out = gated_linear(x, frozen.weight, {}, Activation::kGelu); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
+  expect_from_threads_at_once(want, [&] {  // all meet panels for the other product
+    return gated_linear(x, frozen.weight, {}, Activation::kGelu);
+  });
 }
 
 // ---- int8 ----

@@ -1,5 +1,8 @@
-// Results that do not depend on the number of threads.
+// Results that do not depend on the number of threads, nor on other threads that ask for them.
 #pragma once
+
+#include <thread>
+#include <vector>
 
 #include "tensor/kernels/parallel.h"
 #include "tests/support/oracle.h"
@@ -17,6 +20,16 @@ Tensor same_on_any_threads(const F& f) {
   }
   set_thread_count(0);
   return one;
+}
+
+/// Expects the bits of `want` from f() in eight threads at once.
+template <class F>
+void expect_from_threads_at_once(const Tensor& want, const F& f) {
+  std::vector<Tensor> got(8);
+  std::vector<std::thread> threads;
+  for (Tensor& out : got) threads.emplace_back([&] { out = f(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor& out : got) EXPECT_TRUE(same_bits(out, want));
 }
 
 }  // namespace tessera::test
