@@ -8,6 +8,7 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "tensor/error.h"
+#include "tensor/ops/detail/int8_panels.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
@@ -110,8 +111,9 @@ Work linear_work(Parameters& p) {
 /// FLOPs are operations on integers here.
 Work int8_work(Parameters& p) {
   const Layer s = {p.size("M"), p.size("K"), p.size("N"), Activation::kNone};
-  require(s.n >= 64 && s.k <= 65536, "tessera_bench", "'", p.name(),
-          "': N must be at least 64 and K at most 65536, got N ", s.n, " and K ", s.k);
+  require(s.n >= detail::kFewestInt8Rows && s.k <= kernels::kInt8Depth, "tessera_bench", "'",
+          p.name(), "': N must be at least ", detail::kFewestInt8Rows, " and K at most ",
+          kernels::kInt8Depth, ", got N ", s.n, " and K ", s.k);
   Cost cost = s.cost(s.n);
   cost.bytes -= 3 * static_cast<double>(s.k) * static_cast<double>(s.n);  // a weight has one byte
   return {cost, [s] { return int8_case(s); }};
