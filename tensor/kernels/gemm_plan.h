@@ -23,11 +23,12 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
-// A block of A is copied into strips where a chunk has so many panels of B, each of which reads it.
-// Rows whose elements are adjacent lie well in place: they are copied only for many panels. In
-// A^T B, where those of a column are, each step of k reads other lines.
+// A block of A is copied into strips if a chunk has at least this number of panels of B, each of
+// which reads it. Rows with adjacent elements are fast in place: they are copied only for many
+// panels, or if they are a multiple of 4 KiB apart. In A^T B each step of k reads other lines.
 inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
+inline constexpr index_t kReadsOfCollidingRows = 4;
 inline constexpr index_t kReadsWorthTurning = 2;
 inline constexpr index_t kLinesWorthTurning = 256;
 
@@ -35,6 +36,7 @@ inline constexpr index_t kLinesWorthTurning = 256;
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
+inline constexpr index_t kWaysOfL1 = 8;
 
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
@@ -82,6 +84,13 @@ inline bool has_small_b(const GemmArgs<T>& args) {
   return args.n % kPanel<T> == 0 && row >= args.n && args.k * row <= kHalfOfL1;
 }
 
+/// Whether rows that are `row` elements apart compete for the same few lines of L1.
+template <class T>
+inline bool rows_collide(index_t row) {
+  constexpr index_t kPage = 4096;
+  return row * static_cast<index_t>(sizeof(T)) % kPage == 0;
+}
+
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
 /// pay back, nor a B that L1 keeps. But rows that are pages apart fall on the same few places of a
 /// cache, so that a second tile of rows would find nothing there of what the first one has read. A
@@ -91,9 +100,7 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
   if (args.b.kind != SecondFactor<T>::Kind::kMatrix || args.epilogue.is_gated()) return false;
   const MatrixRef<T>& b = args.b.matrix;
   if (b.col != 1) return false;
-  constexpr index_t kPage = 4096;
-  const bool collides = b.row * static_cast<index_t>(sizeof(T)) % kPage == 0;
-  if (collides) return args.m <= kTileRows;
+  if (rows_collide<T>(b.row)) return args.m <= kTileRows;
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
 
@@ -157,7 +164,11 @@ inline index_t rows_of_block(index_t rows) {
 template <class T>
 inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
   const index_t reads = chunk / kPanel<T>;
-  if (args.a.col == 1) return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
+  if (args.a.col == 1) {
+    const bool misses = at_most(rows, kTileRows) > kWaysOfL1 && rows_collide<T>(args.a.row);
+    if (misses) return reads >= kReadsOfCollidingRows;
+    return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
+  }
   return args.a.row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
 }
 

@@ -258,6 +258,20 @@ TEST_P(GemmTest, IsExactWithStrips) {
   expect_exact_with_strips<double>();
 }
 
+/// Rows of A a multiple of 4 KiB apart, which are packed for few panels of B.
+template <class T>
+void expect_exact_with_colliding_rows() {
+  const index_t n = 5 * 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(T)) + 3;
+  for (index_t m : {8, 9, 13, 25}) {
+    for (index_t k : {512, 1024, 2048}) ASSERT_TRUE(is_exact<T>(m, n, k, 0));
+  }
+}
+
+TEST_P(GemmTest, IsExactWithCollidingRows) {
+  expect_exact_with_colliding_rows<float>();
+  expect_exact_with_colliding_rows<double>();
+}
+
 template <class T>
 void expect_exact_in_every_layout() {
   for (int a = 0; a < kLayouts; ++a) {
