@@ -138,6 +138,7 @@ inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, inde
   TileTarget<T> out = {args.c.data + i * args.c.row + j, args.c.row, n, p > 0};
   const bool is_last = p + k == args.k;
   if (is_last && epilogue.bias != nullptr) out.bias = epilogue.bias + j;
+  out.large = args.m * args.n >= kElementsOfLargeC<T>;
   if (is_last && epilogue.kind == Epilogue<T>::Kind::kRotated) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       if (row + rows != m) return;

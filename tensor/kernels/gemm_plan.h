@@ -38,6 +38,10 @@ inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 inline constexpr index_t kWaysOfL1 = 8;
 
+/// A C of this size has left the caches of a core before it is complete.
+template <class T>
+inline constexpr index_t kElementsOfLargeC = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
+
 /// A thread more is worth this number of multiply-adds, about three microseconds.
 inline constexpr index_t kGemmGrain = index_t{1} << 17;
 

@@ -101,7 +101,7 @@ template <int kRows, int kVectors>
 template <class T, int kRows, int kVectors, bool kDots>
 inline void compute_tile(index_t groups, const Int8Tiles<kDots>& a, const Int8Source& b,
                          const TileTarget<T>& out) {
-  prefetch_target<kRows, kVectors>(groups, out.c, out.c_row);
+  prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
   Words sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -116,18 +116,25 @@ template <Layout kLayout, class T, int kRows, int kVectors>
   }
 }
 
-/// Prefetches the lines of C that a tile will write: stores that miss fill the queue in front of the
-/// next tile. A tile of few steps would take as long to prefetch them as to wait.
+/// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store buffer
+/// and stop the next tile. A tile of few steps is done before its lines arrive: if C is large, it
+/// prefetches those of the next tile instead, into L2, because C's rows can compete for places in L1.
 template <int kRows, int kVectors, class T>
-[[gnu::always_inline]] inline void prefetch_target(index_t k, T* c, index_t c_row) {
+[[gnu::always_inline]] inline void prefetch_target(index_t k, const T* c, index_t c_row,
+                                                   bool large) {
   constexpr index_t kStepsWorthFetching = 128;
   constexpr int kVectorsOfLine = 64 / kVectorBytes;
-  if (k < kStepsWorthFetching) return;
+  const bool few_steps = k < kStepsWorthFetching;
+  if (few_steps && !large) return;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; v += kVectorsOfLine) {
-      prefetch<Fetch::kForWriting>(c, r * c_row + v * kLanes<T>);
+      if (few_steps) {
+        prefetch<Fetch::kForL2>(c, (kRows + r) * c_row + v * kLanes<T>);
+      } else {
+        prefetch<Fetch::kForWriting>(c, r * c_row + v * kLanes<T>);
+      }
     }
   }
 }
@@ -141,6 +148,7 @@ struct TileTarget {
   index_t columns;
   bool accumulate;
   const T* bias = nullptr;
+  bool large = false;  // C is larger than the caches of a core
 
   /// The columns that exist of vector v of the tile.
   [[gnu::always_inline]] index_t width(int v) const {
@@ -199,7 +207,7 @@ template <class T, int kRows, int kVectors>
 template <class T, int kRows, int kVectors, class Rows, class Source>
 inline void compute_tile(index_t k, const Rows& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
-  if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row);
+  if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row, out.large);
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -242,8 +250,12 @@ inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a,
 /// `out` from row i and column j on, as many columns as `columns`.
 template <class T>
 inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, index_t columns) {
-  return {out.c + i * out.c_row + j, out.c_row, columns, out.accumulate,
-          out.bias == nullptr ? nullptr : out.bias + j};
+  return {out.c + i * out.c_row + j,
+          out.c_row,
+          columns,
+          out.accumulate,
+          out.bias == nullptr ? nullptr : out.bias + j,
+          out.large};
 }
 
 /// The last panel, which has fewer columns than the others, of multiply_block. Apart, because one

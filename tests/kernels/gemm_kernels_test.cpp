@@ -272,6 +272,11 @@ TEST_P(GemmTest, IsExactWithCollidingRows) {
   expect_exact_with_colliding_rows<double>();
 }
 
+TEST_P(GemmTest, IsExactWithACLargerThanCaches) {
+  ASSERT_TRUE(is_exact<float>(1500, 1453, 5, 0));
+  ASSERT_TRUE(is_exact<double>(1500, 727, 5, 0));
+}
+
 template <class T>
 void expect_exact_in_every_layout() {
   for (int a = 0; a < kLayouts; ++a) {
