@@ -201,7 +201,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  write_sentence_settings(folder.path(), place, model.settings, model.reader.max_length, from);
+  write_sentence_files(folder.path(), place, {model.settings, model.reader.max_length}, from);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

@@ -192,27 +192,25 @@ text::Encoding SentenceEncoder::tokens_of(const std::string& text,
 namespace {
 
 /// What could fail comes before the braces: GCC 12 frees members twice where a later one throws.
-SentenceEncoder static_encoder(const std::filesystem::path& folder, const ModuleRow& row) {
+SentenceEncoder static_encoder(const ModuleRow& row, SentenceFiles files) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
   TextReader reader = {.tokenizer = load_tokenizer_for(
                            row.folder, words.weight.size(0),
                            str_cat("the static embeddings in ",
                                    escaped((row.folder / "model.safetensors").string()))),
+                       .max_length = files.max_length,
                        .feeds_types = false,
                        .adds_special = false};
-  SentenceSettings settings = read_sentence_settings(folder, row.folder, reader.max_length);
-  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
+  return {std::move(reader), std::move(words), {}, {}, std::move(files.settings), width};
 }
 
-SentenceEncoder transformer(const std::filesystem::path& folder, const ModuleRow& row) {
-  const ModelFolder files(row.folder);
-  TokenEncoder words = load_encoder(files);
-  TextReader reader = load_reader(files);
-  SentenceSettings settings = read_sentence_settings(folder, row.folder, reader.max_length);
-  reader.max_length = std::min(reader.max_length, files.encoder.max_tokens);
-  const index_t width = files.encoder.encoder.width();
-  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
+SentenceEncoder transformer(const ModuleRow& row, SentenceFiles files) {
+  const ModelFolder folder(row.folder);
+  TokenEncoder words = load_encoder(folder);
+  TextReader reader = load_reader(folder, files.max_length);
+  const index_t width = folder.encoder.encoder.width();
+  return {std::move(reader), std::move(words), {}, {}, std::move(files.settings), width};
 }
 
 }  // namespace
@@ -228,8 +226,9 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
-  SentenceEncoder model =
-      is_transformer ? transformer(folder, first) : static_encoder(folder, first);
+  SentenceFiles files = read_sentence_files(folder, first.folder);
+  SentenceEncoder model = is_transformer ? transformer(first, std::move(files))
+                                         : static_encoder(first, std::move(files));
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {

@@ -191,7 +191,7 @@ nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options) {
   return all;
 }
 
-TextReader load_reader(const ModelFolder& folder) {
+TextReader load_reader(const ModelFolder& folder, index_t max_length) {
   constexpr const char* kTable = "embeddings.word_embeddings.weight";
   const std::string place = folder.place(kTable);
   const Shape shape = *folder.shape(kTable);
@@ -199,8 +199,9 @@ TextReader load_reader(const ModelFolder& folder) {
       .tokenizer = load_tokenizer_for(folder.path, shape.empty() ? 0 : shape[0], place),
       .folder = folder.path};
   const text::TokenizerSettings& settings = reader.tokenizer->settings();
-  reader.max_length = folder.encoder.max_tokens;
-  if (settings.max_length > 0) reader.max_length = std::min(reader.max_length, settings.max_length);
+  const index_t limit = max_length > 0 ? max_length : settings.max_length;
+  const index_t most = folder.encoder.max_tokens;
+  reader.max_length = limit > 0 ? std::min(limit, most) : most;
   // A table of one row is added to every token, whatever types a tokenizer gives.
   reader.feeds_types = settings.feeds_types && folder.encoder.token_types > 1;
   return reader;

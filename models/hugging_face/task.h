@@ -85,9 +85,9 @@ struct TextReader {
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table);
 
-/// The tokenizer in a model's folder. Its limit is the model's or, if that is less, the
-/// tokenizer's.
-TextReader load_reader(const ModelFolder& folder);
+/// The tokenizer in a model's folder. Its limit is `max_length` or, if that is 0, the tokenizer's,
+/// but at most the model's.
+TextReader load_reader(const ModelFolder& folder, index_t max_length = 0);
 
 /// The result of the loaders of tasks: a reader of texts and a model.
 template <class Task>

@@ -14,14 +14,14 @@ using Path = std::filesystem::path;
 
 constexpr index_t kLongestText = index_t{1} << 30;
 
-void read_lengths(const Path& folder, SentenceSettings& settings, index_t& max_length) {
+void read_lengths(const Path& folder, SentenceFiles& files) {
   for (const char* family :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const auto json =
         find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
     if (!json) continue;
-    max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, max_length);
-    settings.lower_case = json->boolean("do_lower_case", false);
+    files.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
+    files.settings.lower_case = json->boolean("do_lower_case", false);
     return;
   }
 }
@@ -53,22 +53,21 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
 
 }  // namespace
 
-SentenceSettings read_sentence_settings(const Path& folder, const Path& encoder_folder,
-                                        index_t& max_length) {
-  SentenceSettings settings;
-  read_lengths(encoder_folder, settings, max_length);
+SentenceFiles read_sentence_files(const Path& folder, const Path& encoder_folder) {
+  SentenceFiles files;
+  read_lengths(encoder_folder, files);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
-    read_prompts(*json, settings);
+    read_prompts(*json, files.settings);
     if (const auto name = json->find("similarity_fn_name")) {
-      settings.similarity = similarity_named(*name);
+      files.settings.similarity = similarity_named(*name);
     }
   }
-  return settings;
+  return files;
 }
 
-void write_sentence_settings(const Path& to, const Path& encoder_to,
-                             const SentenceSettings& settings, index_t max_length,
-                             const Path& from) {
+void write_sentence_files(const Path& to, const Path& encoder_to, const SentenceFiles& files,
+                          const Path& from) {
+  const SentenceSettings& settings = files.settings;
   JsonMembers prompts;
   for (const auto& [name, text] : settings.prompts) {
     prompts.emplace_back(name, JsonText(text, "save_folder"));
@@ -82,7 +81,8 @@ void write_sentence_settings(const Path& to, const Path& encoder_to,
   const auto old = find_json(from / file);
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
   write_text(encoder_to / "sentence_bert_config.json",
-             file_of({{"max_seq_length", max_length > 0 ? std::optional(max_length) : std::nullopt},
+             file_of({{"max_seq_length",
+                       files.max_length > 0 ? std::optional(files.max_length) : std::nullopt},
                       {"do_lower_case", settings.lower_case}}));
 }
 
