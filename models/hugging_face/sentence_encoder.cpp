@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -93,13 +92,12 @@ index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
 
-/// Throws NotFinite about the first of the texts whose row of `y` is not finite.
-void require_finite_rows(const Tensor& y, std::span<const index_t> texts, const TextName& name) {
-  const Tensor rows = y.to(kFloat32).contiguous();
-  const std::span values(rows.data<float>(), static_cast<std::size_t>(rows.count()));
+/// Throws NotFinite about the first text whose row of `y` is not finite.
+void require_finite_rows(const Tensor& y, const TextName& name) {
+  const Tensor rows = y.contiguous();
   const auto columns = static_cast<std::size_t>(y.size(1));
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    require_finite_outputs(values.subspan(i * columns, columns), name, texts[i]);
+  for (index_t i = 0; i < y.size(0); ++i) {
+    require_finite_outputs({rows.data<float>() + i * y.size(1), columns}, name, i);
   }
 }
 
@@ -110,23 +108,23 @@ Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt
   return model.pooling(x, tokens, prompt);
 }
 
-/// The same for all texts, batch by batch.
-Tensor pooled_rows(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
-                   index_t prompt, const TaskOptions& options) {
-  Tensor rows;
-  std::once_flag is_made;  // by the first batch, which has the width of the rows
-  model.reader.for_each_batch(
-      encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
-        const Tensor y = pooled(model, tokens, prompt);
-        require_finite_rows(y, chosen, options.name);
+/// The same for all texts, in float32.
+Tensor pooled_texts(const SentenceEncoder& model, const std::vector<text::Encoding>& encodings,
+                    index_t prompt, const TaskOptions& options) {
+  Tensor result;
+  float* rows = nullptr;
+  std::once_flag is_made;  // by the first row, whose width is that of all
+  model.reader.each_row(
+      encodings, options,
+      [&](const Tokens& tokens) { return pooled(model, tokens, prompt).to(kFloat32); },
+      [&](index_t text, std::span<const float> row) {
         std::call_once(is_made, [&] {
-          rows = Tensor::empty({std::ssize(encodings), y.size(1)}, y.dtype());
+          result = Tensor::empty({std::ssize(encodings), std::ssize(row)}, kFloat32);
+          rows = result.mutable_data<float>();
         });
-        for (std::size_t i = 0; i < chosen.size(); ++i) {
-          rows.select(0, chosen[i]).copy_from(y.select(0, static_cast<index_t>(i)));
-        }
+        std::ranges::copy(row, rows + text * std::ssize(row));
       });
-  return rows;
+  return result;
 }
 
 }  // namespace
@@ -157,15 +155,13 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     encodings[i].types = {0};
   }
   Tensor y =
-      pooled_rows(*this, encodings, prompt_tokens(*this, prompt, options.task), options.task);
+      pooled_texts(*this, encodings, prompt_tokens(*this, prompt, options.task), options.task);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
   if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
   if (options.normalize) y = Normalize{}(y);
-  std::vector<index_t> all(texts.size());
-  std::iota(all.begin(), all.end(), 0);
-  with_finite_outputs(reader.folder, [&] { require_finite_rows(y, all, options.task.name); });
+  with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });
   return y;
 }
 

@@ -65,7 +65,7 @@ struct SentenceEncoder {
   /// one. The first call packs the weights, which are then in memory twice; freeze() leaves them
   /// there once.
   ///
-  /// **Shapes**: n texts -> (n, width). Static embeddings of texts without a token are zeros
+  /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are zeros
   /// before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
   /// max_length or batch_size out of range; an embedding that is not finite: std::runtime_error
   /// that names the weight, or NotFinite that names the text.
