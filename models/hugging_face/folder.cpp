@@ -15,12 +15,6 @@ namespace tessera::models {
 
 namespace fs = std::filesystem;
 
-/// Tensors that are there, by their names in the files, in the order of our parameter's rows.
-struct ModelFolder::Found {
-  std::vector<std::string> names;
-  Halves halves = Halves::kKept;
-};
-
 namespace {
 
 constexpr const char* kMergeAdapter =
@@ -84,9 +78,9 @@ std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) c
   return {};
 }
 
-std::optional<ModelFolder::Found> ModelFolder::find(const std::string& name) const {
+std::optional<WeightSource> ModelFolder::find(const std::string& name) const {
   for (const WeightSource& source : forms_of(name)) {
-    Found found{{}, source.halves};
+    WeightSource found{{}, source.halves};
     for (const std::string& theirs : source.names) {
       if (auto spelling = spelling_of(theirs)) found.names.push_back(std::move(*spelling));
     }
@@ -108,7 +102,7 @@ void ModelFolder::fail_missing(const std::string& name) const {
             printable(theirs), " not found, needed for ", printable(name));
 }
 
-ModelFolder::Found ModelFolder::find_or_fail(const std::string& name) const {
+WeightSource ModelFolder::find_or_fail(const std::string& name) const {
   auto found = find(name);
   if (!found) fail_missing(name);
   return std::move(*found);
@@ -132,12 +126,12 @@ std::string ModelFolder::place(const std::string& name) const {
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
-  const Found found = find_or_fail(name);
+  const WeightSource found = find_or_fail(name);
   Shape part = shape;
   if (found.names.size() > 1 && !part.empty()) part[0] /= std::ssize(found.names);
   std::vector<Tensor> parts;
   for (const std::string& theirs : found.names) parts.push_back(files_->read(theirs, part));
-  return joined(found.halves, parts);
+  return joined(found, parts);
 }
 
 nn::Source ModelFolder::source(const std::vector<Rename>& renames) const {

@@ -74,9 +74,9 @@ class ModelFolder {
   std::vector<WeightSource> forms_of(const std::string& name) const;
 
  private:
-  struct Found;
-  std::optional<Found> find(const std::string& name) const;
-  Found find_or_fail(const std::string& name) const;
+  /// The first of the forms that the files have, with the names that its tensors have there.
+  std::optional<WeightSource> find(const std::string& name) const;
+  WeightSource find_or_fail(const std::string& name) const;
   std::optional<std::string> spelling_of(const std::string& theirs) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
 

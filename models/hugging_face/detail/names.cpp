@@ -82,22 +82,21 @@ std::optional<WeightSource> source_of(const WeightName& line, const std::string&
 
 namespace {
 
-/// Its own inverse.
-Tensor with_halves_exchanged(const Tensor& x) {
+/// `x`, with its halves exchanged if the source has them so: its own inverse.
+Tensor with_halves(Halves halves, const Tensor& x) {
+  if (halves == Halves::kKept) return x;
   const index_t half = x.size(0) / 2;
   return concat({x.slice(0, half, 2 * half), x.slice(0, 0, half)});
 }
 
 }  // namespace
 
-Tensor joined(Halves halves, const std::vector<Tensor>& parts) {
-  if (halves == Halves::kExchanged) return with_halves_exchanged(parts.front());
-  return parts.size() == 1 ? parts.front() : concat(parts);
+Tensor joined(const WeightSource& source, const std::vector<Tensor>& parts) {
+  return with_halves(source.halves, parts.size() == 1 ? parts.front() : concat(parts));
 }
 
 std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter) {
-  const Tensor all =
-      source.halves == Halves::kExchanged ? with_halves_exchanged(parameter) : parameter;
+  const Tensor all = with_halves(source.halves, parameter);
   const auto count = std::ssize(source.names);
   if (count == 1) return {all};
   const index_t rows = all.size(0) / count;

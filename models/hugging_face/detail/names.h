@@ -9,7 +9,8 @@
 
 namespace tessera::models {
 
-/// The tensors of a checkpoint that are one parameter of ours, in the order of its rows.
+/// The tensors of a checkpoint that are one parameter of ours, in the order of its rows. Its halves
+/// are exchanged after the tensors are joined.
 struct WeightSource {
   std::vector<std::string> names;
   Halves halves = Halves::kKept;
@@ -20,7 +21,7 @@ std::optional<WeightSource> source_of(const WeightName& line, const std::string&
                                       index_t group_size);
 
 /// Our parameter, of the source's tensors in their order.
-Tensor joined(Halves halves, const std::vector<Tensor>& parts);
+Tensor joined(const WeightSource& source, const std::vector<Tensor>& parts);
 
 /// The source's tensors, of our parameter, of which they share the elements: the inverse of joined.
 /// A parameter whose halves are exchanged is copied.
