@@ -16,7 +16,8 @@
 //     code 0         zero                 255
 //
 // Ties round to the even number. The scale is at least 2^-126, whose reciprocal is finite: division
-// is a multiplication by it, rounded before it meets a sum. A row of zeros has codes 0.
+// is a multiplication by it, rounded before it meets a sum. A row of zeros has codes 0. A row with
+// inf or NaN has the scale NaN, and so its row of A B is NaN; no other row changes.
 //
 // **What is lost.** A number moves by at most half a scale: in B by max|b| / 254 of its column, in A
 // by (high - low) / 510 of its row. One outlier makes its whole row or column coarse.
@@ -114,11 +115,15 @@ inline Int8Range range_of(index_t n, const float* x, index_t stride) {
           !any_lane<float>(spoiled[0] != Vec<float>{})};
 }
 
-/// The words of a row of k codes of A.
+/// The words that k codes of A fill.
+inline index_t int8_words(index_t k, bool dots) noexcept {
+  return ceil_div(k, kInt8Group) * (dots ? 1 : 2);
+}
+
+/// The words from one row of k codes of A to the next.
 inline index_t int8_row_size(index_t k) noexcept {
   constexpr index_t kLine = 16;
-  const index_t words_of_group = dot_products() ? 1 : 2;
-  const index_t lines = ceil_div(ceil_div(k, kInt8Group) * words_of_group, kLine);
+  const index_t lines = ceil_div(int8_words(k, dot_products()), kLine);
   return (lines | 1) * kLine;
 }
 
@@ -148,11 +153,17 @@ inline void store_pairs(std::uint32_t* to, index_t p, Words codes, Indices<kInde
   __builtin_memcpy(to + p / 2, &pairs, sizeof(pairs));
 }
 
-/// One row of A; returns whether it is finite.
+/// One row of A.
 template <bool kDots>
-inline bool quantize_row(index_t k, const float* a, index_t stride, std::uint32_t* codes,
+inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_t* codes,
                          float& scale, std::int32_t& zero) {
   const Int8Range range = range_of(k, a, stride);
+  if (!range.finite) {  // the lines below would convert NaN to an integer
+    scale = __builtin_nanf("");
+    zero = 0;
+    __builtin_memset(codes, 0, static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes));
+    return;
+  }
   const float span = range.high / 255.0F - range.low / 255.0F;
   scale = span > kLeastScale ? span : kLeastScale;
   const float per_unit = 1.0F / scale;
@@ -167,23 +178,18 @@ inline bool quantize_row(index_t k, const float* a, index_t stride, std::uint32_
       store_pairs(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
     }
   });
-  return range.finite;
 }
 
-inline bool quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
+inline void quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
                           const Int8Rows& to) noexcept {
   const index_t size = int8_row_size(k);
   const bool dots = dot_products();
-  bool finite = true;
+  const auto quantize = kMayHaveDots && dots ? quantize_row<kMayHaveDots> : quantize_row<false>;
   parallel_for(m, k / 2, [&](index_t begin, index_t end) {
     for (index_t i = begin; i < end; ++i) {
-      const auto quantize = kMayHaveDots && dots ? quantize_row<kMayHaveDots> : quantize_row<false>;
-      const bool all =
-          quantize(k, a.at(i, 0).data, a.col, to.codes + i * size, to.scales[i], to.zeros[i]);
-      if (!all) __atomic_store_n(&finite, false, __ATOMIC_RELAXED);
+      quantize(k, a.at(i, 0).data, a.col, to.codes + i * size, to.scales[i], to.zeros[i]);
     }
   });
-  return finite;
 }
 
 /// The columns of B's panels for C of n columns.

@@ -136,7 +136,7 @@ struct Int8Panels {
 }
 
 /// A (m, k) of a product of int8: whole numbers from 0 to 255, a scale and a zero point for each row:
-/// a(i, p) is about (code(i, p) - zero(i)) scale(i).
+/// a(i, p) is about (code(i, p) - zero(i)) scale(i). A row with inf or NaN has the scale NaN.
 ///
 /// **Shapes**: codes (m, Int8Kernels::row_size(k)); scales, zeros (m).
 struct Int8Rows {

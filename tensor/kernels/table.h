@@ -364,9 +364,8 @@ struct FloatKernels {
 struct Int8Kernels {
   /// The words of a row of k codes of A: those of the rows of Int8Rows follow each other.
   index_t (*row_size)(index_t k) noexcept;
-  /// Finds the scale and the zero point of each row of A (m, k), and the codes; returns whether all
-  /// elements were finite, without which codes mean nothing.
-  bool (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
+  /// Finds the scale and the zero point of each row of A (m, k), and the codes.
+  void (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
                         const Int8Rows& to) noexcept;
   /// The columns of B's panels, for C of n columns; the bytes of their codes are k, rounded up to
   /// whole groups, times that.

@@ -76,14 +76,14 @@ void check_frozen(const char* op, const Recording& recording, const WeightView& 
 
 /// out = x weight^T, then `bias` and the rest of the epilogue.
 template <class T, class End>
-void run_product(const char* op, const Tensor& x, const WeightView& weight, const Tensor& bias,
-                 const End& end, Tensor& out) {
+void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias, const End& end,
+                 Tensor& out) {
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
   const kernels::Epilogue<T> epilogue(detail::data_or_null<T>(addend), end);
   const detail::Factor factor =
       weight.factor(epilogue.is_gated() ? PanelOrder::kGated : PanelOrder::kPlain);
   Tensor result = as_matrix(out);
-  detail::multiply(op, as_matrix(x), factor, epilogue, result);
+  detail::multiply(as_matrix(x), factor, epilogue, result);
 }
 
 template <class T>
@@ -174,7 +174,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
       using T = decltype(kind);
       kernels::Activated<T> end = {.function = activation, .argument = data_of<T>(argument)};
       if (rows.defined()) end.residual = {rows.data<T>(), rows.strides()[0]};
-      run_product<T>(kLinearOp, x, weight, bias, end, out);
+      run_product<T>(x, weight, bias, end, out);
     });
   }
   return op.finish(out, [&] {
@@ -200,7 +200,7 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      run_product<T>(kRotaryOp, x, weight, bias, rotation.for_kernel<T>(), out);
+      run_product<T>(x, weight, bias, rotation.for_kernel<T>(), out);
     });
   }
   return op.finish(out, [&] {
@@ -224,7 +224,7 @@ Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bia
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
       const kernels::Gated<T> end = {.function = activation, .halves = data_of<T>(halves)};
-      run_product<T>(kGatedOp, x, weight, bias, end, out);
+      run_product<T>(x, weight, bias, end, out);
     });
   }
   return op.finish(out, [&] {

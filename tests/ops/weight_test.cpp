@@ -629,24 +629,55 @@ TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
   EXPECT_FALSE(same_bits(*in_int8(fits).thawed(), fits));
 }
 
-TEST_P(Int8WeightTest, NumbersThatAreNotFiniteAreErrors) {
+TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
   for (const double bad : {kInf, -kInf, kNaN}) {
     for (const index_t column : {0, 49}) {
       Tensor weight = random_tensor({70, 50}, kFloat32, 2);
-      const Weight frozen = in_int8(weight.clone());
       weight.select(0, 66).select(0, column).fill(bad);
       EXPECT_TRUE(throws("freeze", {"w must be finite for int8"},
                          [&] { Weight(weight).check_freezable("w", WeightFormat::kInt8); }));
       EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kBFloat16));
       EXPECT_TRUE(throws("freeze", {"weight must be finite for int8", "got inf or NaN"},
                          [&] { in_int8(weight); }));
-      Tensor x = random_tensor({3, 50}, kFloat32, 3);
-      x.select(0, 2).select(0, column).fill(bad);
-      EXPECT_TRUE(
-          throws("linear", {"x must be finite", "got inf or NaN"}, [&] { linear(x, frozen); }));
-      EXPECT_TRUE(throws("gated_linear", {"x must be finite"},
-                         [&] { gated_linear(x, frozen, {}, Activation::kSilu); }));
-      EXPECT_NO_THROW(linear(x.slice(0, 0, 2), frozen));
+    }
+  }
+}
+
+/// In float32 too, such a row is not finite and changes no other.
+TEST_P(Int8WeightTest, ARowThatIsNotFiniteGivesNaNs) {
+  nn::Rotary turn({}, 24);
+  const Weight frozen = in_int8(hard_rows(70, 50));
+  const Tensor bias = random_tensor({70}, kFloat32, 4);
+  const Tensor residual = random_tensor({14, 70}, kFloat32, 5);
+  const Tensor x = hard_rows(14, 50);
+  std::vector<std::function<Tensor(const Tensor&)>> products = {
+      [&](const Tensor& rows) { return linear(rows, frozen, bias); },
+      [&](const Tensor& rows) { return gated_linear(rows, frozen, bias, Activation::kSilu); },
+      [&](const Tensor& rows) {
+        return rotary_linear(rows, frozen, bias, turn.columns(2, kFloat32));
+      }};
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+    products.emplace_back([&, activation](const Tensor& rows) {
+      return linear(rows, frozen, bias, {.activation = activation, .residual = residual});
+    });
+  }
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    for (std::size_t number = 0; number < products.size(); ++number) {
+      const Tensor want = products[number](x);
+      for (const double bad : {kInf, -kInf, kNaN}) {
+        for (const index_t row : {0, 6, 13}) {
+          Tensor spoiled = x.clone();
+          spoiled.select(0, row).select(0, 7 * row % 50).fill(bad);
+          const Tensor got = products[number](spoiled);
+          for (const float y : got.select(0, row).to_vector<float>()) {
+            ASSERT_TRUE(std::isnan(y)) << "product " << number;
+          }
+          got.select(0, row).copy_from(want.select(0, row));
+          EXPECT_TRUE(same_bits(got, want)) << "product " << number;
+        }
+      }
     }
   }
 }

@@ -15,8 +15,9 @@ inline constexpr index_t kFewestInt8Rows = 64;
 /// The panels of a float32 matrix of at most kernels::kInt8Depth columns. **Errors**: inf or NaN.
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order);
 
-/// out = epilogue(x weight^T). Rounds each row of x (m, k) to 8 bits. **Errors**: inf or NaN in x.
-void multiply_int8(const char* op, const Tensor& x, const kernels::Int8Panels& weight,
+/// out = epilogue(x weight^T). Rounds each row of x (m, k) to 8 bits. A row with inf or NaN gives a
+/// row of NaN.
+void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
                    const kernels::Epilogue<float>& epilogue, Tensor& out);
 
 }  // namespace tessera::detail

@@ -46,10 +46,10 @@ void multiply_once(kernels::GemmArgs<T> args) {
   kernel.gemm(args);
 }
 
-/// out = epilogue(x weight^T), for matrices. Errors name `op`.
+/// out = epilogue(x weight^T), for matrices.
 template <class T>
-void multiply(const char* op, const Tensor& x, const Factor& weight,
-              const kernels::Epilogue<T>& epilogue, Tensor& out) {
+void multiply(const Tensor& x, const Factor& weight, const kernels::Epilogue<T>& epilogue,
+              Tensor& out) {
   const auto multiply_by = [&](const Tensor& a, const kernels::SecondFactor<T>& b) {
     kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
     args.epilogue = epilogue;
@@ -59,7 +59,7 @@ void multiply(const char* op, const Tensor& x, const Factor& weight,
   const PanelFactor factor = weight.panels->factor(weight.first_row);
   if constexpr (std::is_same_v<T, float>) {
     if (const auto* const codes = std::get_if<kernels::Int8Panels>(&factor)) {
-      return multiply_int8(op, x, *codes, epilogue, out);
+      return multiply_int8(x, *codes, epilogue, out);
     }
   }
   multiply_by(weight.panels->operand(x), std::get<kernels::SecondFactor<T>>(factor));

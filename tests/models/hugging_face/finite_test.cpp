@@ -4,6 +4,7 @@
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
+#include "tests/support/wide_folder.h"
 
 namespace tessera::models {
 namespace {
@@ -84,6 +85,24 @@ TEST(FiniteOutputs, NameTheTextWhereAllWeightsAreFinite) {
     EXPECT_EQ(file_error(run), "line 12: the model's output must be finite, got nan");
     EXPECT_THROW(run(), NotFinite);
   });
+}
+
+// With weights in int8, a text that is not finite does not spoil the other texts of its batch.
+TEST(FiniteOutputs, NameTheTextInInt8) {
+  const TemporaryFolder scratch;
+  const Path folder = write_wide_folder(folders() / "bert", scratch.path() / "wide");
+  const index_t cat = text::load_tokenizer(folder)->id("cat");
+  auto tensors = load_safetensors(folder / "model.safetensors").tensors;
+  tensors.at("bert.embeddings.word_embeddings.weight").select(0, cat).fill(3e38);
+  tensors.at("bert.embeddings.position_embeddings.weight").fill(3e38);
+  save_safetensors(folder / "model.safetensors", tensors);
+  SentenceEncoder model = load_sentence_encoder(folder);
+  const auto spoiled = [&] { model.encode(kSpoiledTexts); };
+  const std::string want = file_error(spoiled);
+  EXPECT_EQ(want, "text 1: the model's output must be finite, got nan");
+  freeze(model, {.format = WeightFormat::kInt8});
+  EXPECT_EQ(file_error(spoiled), want);
+  EXPECT_THROW(spoiled(), NotFinite);
 }
 
 TEST(FiniteOutputs, NameTheWeightOfAModule) {
