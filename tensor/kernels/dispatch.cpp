@@ -90,8 +90,11 @@ std::atomic<const Isa*>& current() {
 
 std::atomic<bool>& dots_allowed() {
   static std::atomic<bool> allowed = [] {
-    const char* value = std::getenv("TESSERA_DOT_PRODUCTS");
-    return value == nullptr || std::string(value) != "0";
+    const char* const value = std::getenv("TESSERA_DOT_PRODUCTS");
+    const std::string text = value != nullptr ? value : "";
+    if (text.empty() || text == "1") return true;
+    if (text == "0") return false;
+    throw std::invalid_argument("TESSERA_DOT_PRODUCTS: value must be 0 or 1, got '" + text + "'");
   }();
   return allowed;
 }
@@ -102,9 +105,10 @@ const KernelTable& table() {
   return current().load(std::memory_order_relaxed)->table();
 }
 
-bool dot_products() noexcept {
-  return current().load(std::memory_order_relaxed)->has_dots &&
-         dots_allowed().load(std::memory_order_relaxed);
+bool dot_products() {
+  const bool has_dots = current().load(std::memory_order_relaxed)->has_dots;
+  const bool allowed = dots_allowed().load(std::memory_order_relaxed);
+  return has_dots && allowed;
 }
 
 }  // namespace kernels
@@ -120,11 +124,10 @@ std::string current_isa() {
 }
 
 bool dot_products() {
-  kernels::current();  // may throw
   return kernels::dot_products();
 }
 
-void set_dot_products(bool allowed) noexcept {
+void set_dot_products(bool allowed) {
   kernels::dots_allowed().store(allowed);
 }
 

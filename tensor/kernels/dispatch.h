@@ -16,14 +16,15 @@ std::vector<std::string> available_isas();
 std::string current_isa();
 
 /// Whether products of int8 use the processor's dot products of bytes (VNNI), which take a third of
-/// the time: if the processor has them for the instruction set in use, unless TESSERA_DOT_PRODUCTS
-/// is 0 or set_dot_products(false) was called. Results have the same bits either way. Errors: as
-/// current_isa.
+/// the time: if the processor has them for the instruction set in use, unless the environment
+/// variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called. Results have the same
+/// bits either way. Errors: as current_isa; a TESSERA_DOT_PRODUCTS other than 0 and 1, which the
+/// first product of int8 throws too.
 bool dot_products();
 
-/// Allows or forbids these instructions; for tests and comparisons, while no other thread runs an
-/// op.
-void set_dot_products(bool allowed) noexcept;
+/// Allows or forbids these instructions for later products; for tests and comparisons. Errors: a
+/// TESSERA_DOT_PRODUCTS other than 0 and 1.
+void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
 /// thread runs an op. Frozen weights must be frozen again.

@@ -397,6 +397,6 @@ struct KernelTable {
 const KernelTable& table();
 
 /// As tessera::dot_products.
-bool dot_products() noexcept;
+bool dot_products();
 
 }  // namespace tessera::kernels
