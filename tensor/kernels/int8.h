@@ -121,9 +121,9 @@ inline index_t int8_words(index_t k, bool dots) noexcept {
 }
 
 /// The words from one row of k codes of A to the next.
-inline index_t int8_row_size(index_t k) noexcept {
+inline index_t int8_row_size(index_t k, bool dots) noexcept {
   constexpr index_t kLine = 16;
-  const index_t lines = ceil_div(int8_words(k, dot_products()), kLine);
+  const index_t lines = ceil_div(int8_words(k, dots), kLine);
   return (lines | 1) * kLine;
 }
 
@@ -182,9 +182,8 @@ inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_
 
 inline void quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
                           const Int8Rows& to) noexcept {
-  const index_t size = int8_row_size(k);
-  const bool dots = dot_products();
-  const auto quantize = kMayHaveDots && dots ? quantize_row<kMayHaveDots> : quantize_row<false>;
+  const index_t size = int8_row_size(k, to.dots);
+  const auto quantize = kMayHaveDots && to.dots ? quantize_row<kMayHaveDots> : quantize_row<false>;
   parallel_for(m, k / 2, [&](index_t begin, index_t end) {
     for (index_t i = begin; i < end; ++i) {
       quantize(k, a.at(i, 0).data, a.col, to.codes + i * size, to.scales[i], to.zeros[i]);

@@ -144,7 +144,7 @@ inline index_t int8_block_rows(index_t rows, index_t row_size) {
 template <bool kDots>
 inline void multiply_int8(const Int8Args& args) {
   const index_t groups = ceil_div(args.k, kInt8Group);
-  const index_t row_size = int8_row_size(args.k);
+  const index_t row_size = int8_row_size(args.k, kDots);
   // The product as gemm.h has it: a step is a group, and of its operands only the kind is read.
   const SecondFactor<float> panels(static_cast<const float*>(nullptr));
   const GemmArgs<float> product = {.m = args.m,
@@ -176,7 +176,7 @@ inline void multiply_int8(const Int8Args& args) {
 
 inline void gemm_int8(const Int8Args& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
-  if (kMayHaveDots && dot_products()) {
+  if (kMayHaveDots && args.a.dots) {
     multiply_int8<kMayHaveDots>(args);
   } else {
     multiply_int8<false>(args);

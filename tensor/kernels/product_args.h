@@ -138,9 +138,10 @@ struct Int8Panels {
 /// A (m, k) of a product of int8: whole numbers from 0 to 255, a scale and a zero point for each row:
 /// a(i, p) is about (code(i, p) - zero(i)) scale(i). A row with inf or NaN has the scale NaN.
 ///
-/// **Shapes**: codes (m, Int8Kernels::row_size(k)); scales, zeros (m).
+/// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
-  std::uint32_t* codes;  // in the order of the multiplying loop that is in use
+  bool dots;  // codes lie as dot products of bytes read them: only if dot_products(); else in pairs
+  std::uint32_t* codes;
   float* scales;
   std::int32_t* zeros;
 };

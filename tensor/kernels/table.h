@@ -362,9 +362,11 @@ struct FloatKernels {
 
 /// Products of int8: see int8.h.
 struct Int8Kernels {
-  /// The words of a row of k codes of A: those of the rows of Int8Rows follow each other.
-  index_t (*row_size)(index_t k) noexcept;
-  /// Finds the scale and the zero point of each row of A (m, k), and the codes.
+  /// The words of a row of k codes of A, in the order that `dots` chooses: those of the rows of
+  /// Int8Rows follow each other.
+  index_t (*row_size)(index_t k, bool dots) noexcept;
+  /// Finds the scale and the zero point of each row of A (m, k), and the codes in the order of
+  /// `to.dots`.
   void (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
                         const Int8Rows& to) noexcept;
   /// The columns of B's panels, for C of n columns; the bytes of their codes are k, rounded up to

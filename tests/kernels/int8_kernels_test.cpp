@@ -75,7 +75,8 @@ float rounded_product(float a, float b) {
 /// A as codes.
 struct RowCodes {
   index_t m, k;
-  index_t size = int8_table().row_size(k);
+  bool dots = dot_products();
+  index_t size = int8_table().row_size(k, dots);
   Guarded<std::uint32_t> codes{m * size};
   Guarded<float> scales{m};
   Guarded<std::int32_t> zeros{m};
@@ -87,12 +88,12 @@ struct RowCodes {
     EXPECT_TRUE(zeros.intact());
   }
 
-  kernels::Int8Rows all() { return {codes.data(), scales.data(), zeros.data()}; }
+  kernels::Int8Rows all() { return {dots, codes.data(), scales.data(), zeros.data()}; }
 
   int code(index_t i, index_t p) const {
     const std::uint32_t* const row = codes.data() + i * size;
     const index_t place = p % kInt8Group;
-    if (dot_products()) return row[p / kInt8Group] >> 8 * place & 0xff;
+    if (dots) return row[p / kInt8Group] >> 8 * place & 0xff;
     return static_cast<int>(row[p / kInt8Group * 2 + place % 2] >> 16 * (place / 2) & 0xffff);
   }
 };
@@ -367,6 +368,17 @@ TEST_P(Int8KernelsTest, ReportsColumnsThatAreNotFinite) {
       EXPECT_FALSE(ColumnCodes(3, n, {x.data(), n, 1}).finite);
     }
   }
+}
+
+/// Codes are multiplied by the loop that they were made for, whichever is in use by then.
+TEST_P(Int8KernelsTest, AProductIsInTheOrderOfItsCodes) {
+  Int8Product product{.m = 31, .n = 40, .k = 70};
+  const std::vector<float> want = product.values();
+  RowCodes rows(product.m, product.k, product.a_matrix());
+  const ColumnCodes columns(product.k, product.n, product.b_matrix());
+  set_dot_products(!GetParam().dots);
+  product.run(product.args(rows, columns));
+  EXPECT_TRUE(same_bits(product.c.values(), want));
 }
 
 TEST_P(Int8KernelsTest, RowsOfZerosGiveExactZeros) {

@@ -108,9 +108,10 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
   const auto& kernel = kernels::table().int8;
   const index_t m = x.size(0);
   const index_t k = x.size(1);
-  const index_t words = m * kernel.row_size(k);
+  const bool dots = kernels::dot_products();
+  const index_t words = m * kernel.row_size(k, dots);
   const Storage memory = Storage::allocate((words + 2 * m) * index_t{4});
-  const kernels::Int8Rows rows = {part_of<std::uint32_t>(memory, 0),
+  const kernels::Int8Rows rows = {dots, part_of<std::uint32_t>(memory, 0),
                                   part_of<float>(memory, words * 4),
                                   part_of<std::int32_t>(memory, (words + m) * 4)};
   kernel.quantize_rows(m, k, {x.data<float>(), x.strides()[0], x.strides()[1]}, rows);
