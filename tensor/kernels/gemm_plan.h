@@ -133,7 +133,7 @@ inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
   Split best = {};
   index_t least = 0;
   for (index_t row_parts = 1; row_parts <= at_most(threads, tiles); ++row_parts) {
-    const index_t rows = ceil_div(tiles, row_parts) * kTileRows;
+    const index_t rows = ceil_div(args.m, row_parts);
     const index_t share = ceil_div(panels, threads / row_parts) * kPanel<T>;
     const index_t columns = round_up(share, column_unit(args));
     const index_t cost =
@@ -195,7 +195,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   const bool packs_strips =
       args.b.kind == B::kBFloat16 || packs_a(args, plan.split.rows, plan.chunk);
   plan.room_a = packs_strips ? strips : 0;
-  const index_t packed = packs_b ? plan.chunk : plan.b_in_place ? kPanel<T> : 0;
+  const bool copies_last = plan.b_in_place && args.n % kPanel<T> != 0;
+  const index_t packed = packs_b ? plan.chunk : copies_last ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);
   return plan;
 }

@@ -89,9 +89,12 @@ Tensor multiply(Tensor a, Tensor b) {
     shape.push_back(columns);
     return shape;
   };
-  const Shape batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
-  a = a.expand(with_matrix(batch, a.size(-2), a.size(-1)));
-  b = b.expand(with_matrix(batch, b.size(-2), b.size(-1)));
+  Shape batch;
+  if (b.rank() > 2) {
+    batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
+    a = a.expand(with_matrix(batch, a.size(-2), a.size(-1)));
+    b = b.expand(with_matrix(batch, b.size(-2), b.size(-1)));
+  }
   Tensor out = Tensor::empty(with_matrix(batch, a.size(-2), b.size(-1)), a.dtype());
   if (out.count() == 0) return out;
   if (is_floating(out.dtype())) {
