@@ -32,6 +32,7 @@ std::vector<Piece>& scratch() {
   return pieces;
 }
 
+/// Adds a piece for each gradient, to read and to scale.
 void add(std::vector<Piece>& pieces, const Parameters& parameters) {
   index_t first = 0;
   for (const auto& [name, tensor] : parameters) {
@@ -41,7 +42,7 @@ void add(std::vector<Piece>& pieces, const Parameters& parameters) {
     pieces.push_back({.first = first,
                       .count = detail::norm_blocks(gradient.count()),
                       .elements = gradient.count(),
-                      .gradient = detail::elements_of(gradient),
+                      .gradient = detail::mutable_elements_of(gradient),
                       .dtype = gradient.dtype()});
     first += pieces.back().count;
   }

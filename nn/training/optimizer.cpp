@@ -185,7 +185,8 @@ void Optimizer::allocate() {
   }
 }
 
-void Optimizer::collect() {
+/// Makes the pieces that this step writes to. The versions of their memory are bumped here.
+void Optimizer::open_pieces() {
   allocate();
   pieces_.clear();
   index_t first = 0;
@@ -197,13 +198,13 @@ void Optimizer::collect() {
       if (!gradient.defined()) continue;
       Stretch stretch{.dtype = tensor.dtype(),
                       .count = tensor.count(),
-                      .weights = detail::elements_of(tensor),
+                      .weights = detail::mutable_elements_of(tensor),
                       .gradient = gradient.untyped_data(),
                       .kept = {},
                       .steps = steps_[i],
                       .lr = group.lr,
                       .weight_decay = group.weight_decay};
-      std::ranges::transform(kept_[i], stretch.kept.begin(), detail::elements_of);
+      std::ranges::transform(kept_[i], stretch.kept.begin(), detail::mutable_elements_of);
       pieces_.push_back({first, stretch.count, stretch});
       first += stretch.count;
     }
@@ -234,7 +235,7 @@ void Optimizer::check_step() const {
 void Optimizer::step() {
   // What can fail comes first, so that a failure changes nothing.
   check_step();
-  collect();
+  open_pieces();
   detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
     rule_->update(part_of(piece.stretch, begin, end));
   });

@@ -143,7 +143,7 @@ class Optimizer {
   std::unique_ptr<Rule> rule_of(const Checkpoint& state) const;
   std::string name_of_kept(std::size_t variable, std::size_t kept) const;
   void allocate();
-  void collect();
+  void open_pieces();
   template <class F>
   void for_each_group_number(const F& f) const;
 

@@ -14,8 +14,8 @@
 namespace tessera::nn {
 
 using detail::bytes_of;
+using detail::mutable_bytes_of;
 using detail::piece_of;
-using detail::writable_bytes_of;
 
 static_assert(kChunkElements % detail::kNormBlock == 0,
               "the blocks of chunks are those of whole gradients");
@@ -140,7 +140,7 @@ void Exchange::begin() {
     const Chunk& chunk = owned_.views()[i].chunk;
     for (std::size_t other = 0; other < incoming_[i].size(); ++other) {
       for (const Tensor& sum : incoming_[i][other]) {
-        processes_->receive(static_cast<index_t>(other), tag_of(chunk), writable_bytes_of(sum));
+        processes_->receive(static_cast<index_t>(other), tag_of(chunk), mutable_bytes_of(sum));
       }
     }
   }
@@ -304,7 +304,7 @@ void Exchange::share_weights() {
     if (!has_gradient_[variable]) continue;
     const Tensor weights = piece_of(variables()[variable].tensor, chunk);
     if (!is_own(chunk)) {
-      processes_->receive(chunk.owner, tag_of(chunk), writable_bytes_of(weights));
+      processes_->receive(chunk.owner, tag_of(chunk), mutable_bytes_of(weights));
       continue;
     }
     for (index_t other = 0; other < processes_->size(); ++other) {

@@ -9,8 +9,9 @@
 
 namespace tessera::nn::detail {
 
-/// The elements of a floating tensor, for writing.
-inline void* elements_of(Tensor x) {
+/// The elements of a floating tensor, to write to: as Tensor::mutable_data, this bumps the version of
+/// its memory, so that packed weights are packed anew.
+inline void* mutable_elements_of(Tensor x) {
   return visit_floating(x.dtype(),
                         [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
 }

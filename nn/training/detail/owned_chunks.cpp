@@ -8,8 +8,8 @@
 namespace tessera::nn {
 
 using detail::bytes_of;
+using detail::mutable_bytes_of;
 using detail::piece_of;
-using detail::writable_bytes_of;
 
 OwnedChunks::OwnedChunks(const Optimizer& optimizer, Communicator& processes)
     : processes_(&processes), variables_(optimizer.variables()) {
@@ -92,7 +92,7 @@ Checkpoint OwnedChunks::whole(const Checkpoint& own) const {
         if (part.defined()) {
           piece.copy_from(part);
         } else {
-          processes_->receive(chunk.owner, tag, writable_bytes_of(piece));
+          processes_->receive(chunk.owner, tag, mutable_bytes_of(piece));
         }
       } else if (part.defined()) {
         processes_->send(0, tag, bytes_of(part));
