@@ -17,8 +17,8 @@ std::string SgdRule::wrong() const {
                                           {"dampening", numbers.dampening, Range::kFinite}});
   const bool fits = !numbers.nesterov || (numbers.momentum > 0 && numbers.dampening == 0);
   if (!wrong.empty() || fits) return wrong;
-  return str_cat("nesterov needs momentum above 0 and dampening 0, got ", numbers.momentum, " and ",
-                 numbers.dampening);
+  return str_cat("nesterov must have momentum above 0 and dampening 0, got ", numbers.momentum,
+                 " and ", numbers.dampening);
 }
 
 Checkpoint SgdRule::options() const {

@@ -149,8 +149,8 @@ void Optimizer::take(std::vector<Group> groups) {
 }
 
 void Optimizer::set_parameters(std::vector<Parameters> groups) {
-  require(groups.size() == groups_.size(), "set_parameters", "there must be ", groups_.size(),
-          " groups, got ", groups.size());
+  require(groups.size() == groups_.size(), "set_parameters", "the number of groups must be ",
+          groups_.size(), ", got ", groups.size());
   std::vector<Group> all = groups_;
   for (std::size_t i = 0; i < all.size(); ++i) all[i].parameters = std::move(groups[i]);
   take(std::move(all));
@@ -212,10 +212,11 @@ void Optimizer::open_pieces() {
 }
 
 void detail::require_current(const char* op, const Parameter& parameter) {
-  require(!parameter.tensor.grad_slot()->is_replaced, op, parameter.name,
-          " was converted or frozen after this optimiser was made; make the optimiser after "
-          "nn::convert or nn::thaw, or, to change a copy only, freeze or convert "
-          "nn::clone(module)");
+  require(
+      !parameter.tensor.grad_slot()->is_replaced, op, parameter.name,
+      " must not be converted or frozen after this optimiser was made; make the optimiser after "
+      "nn::convert or nn::thaw, or, to change only a copy, freeze or convert "
+      "nn::clone(module)");
 }
 
 void Optimizer::check_step() const {
@@ -226,9 +227,10 @@ void Optimizer::check_step() const {
     const Tensor& gradient = tensor.grad_slot()->gradient;
     require(!gradient.defined() || gradient.is_contiguous(), name_, "the gradient of ", name,
             " must be contiguous, got strides ", gradient.strides());
-    require(!is_busy || !gradient.defined(), name_, "cannot change ", name,
-            ": a tape has recorded ops that may read it again; call step after ",
-            "tape.backward(loss), or after the tape's scope");
+    require(
+        !is_busy || !gradient.defined(), name_, name,
+        " must not change while a tape has recorded ops that may read it again; call step after "
+        "tape.backward(loss), or after the tape's scope");
   }
 }
 
@@ -294,9 +296,8 @@ std::unique_ptr<Rule> Optimizer::rule_of(const Checkpoint& state) const {
   state.check_names(kLoad, this->state());
   for (const auto& [name, value] : rule_->mark().values) {
     if (state.text(name) == value) continue;
-    state.refuse(kLoad, "the state must be that of ", name_,
-                 ", got one of a different algorithm: ", name, " must be ", value, ", got ",
-                 printable(state.text(name)));
+    state.refuse(kLoad, name, " must be ", value, " for ", name_, ", got ",
+                 printable(state.text(name)), "; load the state of the same algorithm");
   }
   for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
     const std::string wrong = wrong_number({{name, state.number(name), Range::kAtLeast0}});

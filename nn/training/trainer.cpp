@@ -86,7 +86,8 @@ void Trainer::check_examples() const {
   require(train_.loss && (!has_held_out || held_out_.loss), kTrainerOp,
           "all examples must have a loss function, got an empty one");
   require(has_held_out || (options_.patience == 0 && options_.evaluate_every == 0), kTrainerOp,
-          "patience and evaluate_every need held-out examples, got none");
+          "patience and evaluate_every must be 0 without held-out examples, got ",
+          options_.patience, " and ", options_.evaluate_every);
 }
 
 void Trainer::check_optimizer() const {
@@ -100,8 +101,9 @@ void Trainer::check_optimizer() const {
     }
   }
   for (const auto& [name, tensor] : model_.parameters) {
-    require(held.contains(tensor.grad_slot()), kTrainerOp, "the optimiser does not hold ", name,
-            "; call set_requires_grad(part, false) if it must not learn");
+    require(held.contains(tensor.grad_slot()), kTrainerOp,
+            "the optimiser must hold all variables of the model, got none for ", name,
+            "; freeze it with set_requires_grad(part, false)");
   }
 }
 
@@ -341,7 +343,7 @@ void Trainer::take_over(const Checkpoint& state) {
   if (place.seed != options_.seed || place.stream != made / batches ||
       place.position != made % batches) {
     constexpr const char* kRule =
-        "the checkpoint does not match this run: different seed, batch size or data; got step ";
+        "the checkpoint must match the seed, batch size and data of this run, got step ";
     state.refuse("load_state", kRule, steps, " at batch ", place.position, " of epoch ",
                  place.stream, " with seed ", place.seed);
   }

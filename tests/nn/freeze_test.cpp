@@ -385,7 +385,7 @@ TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
   freeze(layer);
   thaw(layer);
   EXPECT_FALSE(layer.weight->requires_grad());
-  EXPECT_TRUE(throws("SGD", {"weight was converted or frozen"}, [&] { optimizer.step(); }));
+  EXPECT_TRUE(throws("SGD", {"weight must not be converted or frozen"}, [&] { optimizer.step(); }));
 }
 
 TEST(Freeze, AWeightStaysForItsReadersWhenAnotherIsAssigned) {

@@ -86,7 +86,8 @@ TEST(OptimizerState, OneThatDoesNotFitChangesNothing) {
   EXPECT_TRUE(fails({"w.exp_avg must have shape (3,), got none"},
                     [](State& s) { s.tensors["w.exp_avg"] = Tensor(); }));
   EXPECT_TRUE(fails({"missing: decoupled"}, [](State& s) { s.values.erase("decoupled"); }));
-  EXPECT_TRUE(fails({"a different algorithm", "AdamW"}, with("decoupled", "0")));
+  EXPECT_TRUE(fails({"decoupled must be 1 for AdamW, got '0'", "the same algorithm"},
+                    with("decoupled", "0")));
   EXPECT_TRUE(fails({"w.step", "2.5"}, with("w.step", "2.5")));
   EXPECT_TRUE(fails({"beta1", "[0, 1)"}, with("beta1", "1")));
   EXPECT_TRUE(fails({"eps", "nan"}, with("eps", "nan")));

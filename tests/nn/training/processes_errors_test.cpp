@@ -126,11 +126,12 @@ TEST(ProcessesErrors, AnOptimizerOfChunksTrainsNothingAlone) {
 }
 
 TEST(ProcessesErrors, AModelThatWasConvertedLearnsNothing) {
-  expect_error(2, {"rank 0: AdamW: first.weight was converted"}, [](Communicator& processes) {
-    Trial run(sharded(&processes));
-    convert(run.net, kFloat64);
-    run.trainer.run();
-  });
+  expect_error(2, {"rank 0: AdamW: first.weight must not be converted"},
+               [](Communicator& processes) {
+                 Trial run(sharded(&processes));
+                 convert(run.net, kFloat64);
+                 run.trainer.run();
+               });
 }
 
 /// How rank 1 differs, before or after its trainer is made.

@@ -8,7 +8,7 @@ namespace tessera::test {
 namespace {
 
 TEST(TrainerErrors, OptionsOutOfRange) {
-  const auto refuses = [](const char* word, const auto& change) {
+  const auto refuses = [](const std::string& word, const auto& change) {
     nn::TrainerOptions options = Trial::options();
     change(options);
     return throws("Trainer", {word}, [&] { Trial run(options); });
@@ -31,8 +31,9 @@ TEST(TrainerErrors, OptionsOutOfRange) {
                       [](O& o) { o.decay = static_cast<nn::Schedule::Decay>(3); }));
   EXPECT_TRUE(refuses("best_by must be one of its enum's values, got 2",
                       [](O& o) { o.best_by = static_cast<nn::BestBy>(2); }));
-  EXPECT_TRUE(refuses("need held-out", [](O& o) { o.patience = 1; }));
-  EXPECT_TRUE(refuses("need held-out", [](O& o) { o.evaluate_every = 1; }));
+  const std::string rule = "must be 0 without held-out examples, got ";
+  EXPECT_TRUE(refuses(rule + "1 and 0", [](O& o) { o.patience = 1; }));
+  EXPECT_TRUE(refuses(rule + "0 and 1", [](O& o) { o.evaluate_every = 1; }));
 }
 
 TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
@@ -44,7 +45,7 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
                      [&] { nn::Trainer(run.net, foreign, examples); }));
   nn::AdamW partial(run.net.first);
   EXPECT_TRUE(throws("Trainer",
-                     {"does not hold second.weight; call set_requires_grad(part, false)"},
+                     {"got none for second.weight; freeze it with set_requires_grad(part, false)"},
                      [&] { nn::Trainer(run.net, partial, examples); }));
   EXPECT_TRUE(throws("Trainer", {"must have a loss function"}, [&] {
     nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});
@@ -187,8 +188,8 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
   refuses("average" + rule + "0, got 1", [](O& o) { o.average = 0.5; });
   state.values["scheduler.step"] = "10";
   refuses(
-      "the checkpoint does not match this run: different seed, batch size or data; got step 10 at "
-      "batch 2 of epoch 1 with seed 5",
+      "the checkpoint must match the seed, batch size and data of this run, got step 10 at batch 2 "
+      "of epoch 1 with seed 5",
       [](O&) {});
   state.values["scheduler.step"] = "9";
   state.values.erase("trainer.loss");
