@@ -370,13 +370,11 @@ int main(int argc, char** argv) {
            {0, 1})
       .kept();
   program
-      .add("--fixed", o.fixed, "part of the model that does not learn",
-           {"nothing", "embeddings", "encoder"})
+      .add("--fixed", o.fixed, "part of the model to freeze", {"nothing", "embeddings", "encoder"})
       .kept();
   program
       .add("--fixed-layers", o.fixed_layers,
-           "layers that do not learn, counted from the input, with the embeddings",
-           {0, examples::kMany})
+           "layers to freeze with the embeddings, counted from the input", {0, examples::kMany})
       .kept();
   program
       .add("--max-length", o.max_length, "tokens per text; 0: the limit of the model",

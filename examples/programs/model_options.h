@@ -34,7 +34,7 @@ struct ModelOptions {
 
 inline void add_weights_option(Command& command, std::string& weights) {
   command.add("--weights", weights,
-              "format of the weights in memory; bfloat16 takes half of it, int8 a quarter",
+              "format of the weights in memory: full, half or a quarter of the size",
               {"float32", "bfloat16", "int8"});
 }
 
