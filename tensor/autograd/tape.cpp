@@ -15,26 +15,26 @@ std::uint64_t next_recording() {
   return ++last;
 }
 
-thread_local detail::RecordingScope* newest_scope = nullptr;
+thread_local detail::TapeScope* newest_scope = nullptr;
 
 }  // namespace
 
 namespace detail {
 
-RecordingScope::RecordingScope(Recorder* recorder)
+TapeScope::TapeScope(Recorder* recorder)
     : recorder_(recorder), before_(active_recorder), older_(newest_scope) {
   newest_scope = this;
   active_recorder = recorder;
 }
 
-RecordingScope::~RecordingScope() {
+TapeScope::~TapeScope() {
   if (newest_scope == this) {
     newest_scope = older_;
     active_recorder = before_;
     return;
   }
   // Too early: the next newer one must not restore what this one leaves behind.
-  for (RecordingScope* newer = newest_scope; newer != nullptr; newer = newer->older_) {
+  for (TapeScope* newer = newest_scope; newer != nullptr; newer = newer->older_) {
     newer->has_outlived_ = true;
     if (newer->older_ != this) continue;
     newer->older_ = older_;

@@ -25,14 +25,15 @@ using LeafHook = std::function<void(GradSlot& leaf)>;
 
 namespace detail {
 
-/// One of the thread's tapes and pauses, which form a stack: the newest sets the active recorder.
-class RecordingScope {
+/// The scope of a tape or of a pause. Those of a thread form a stack, and the newest sets the active
+/// recorder.
+class TapeScope {
  public:
   /// Makes `recorder` the active one; null: nothing is recorded.
-  explicit RecordingScope(Recorder* recorder);
-  ~RecordingScope();
-  RecordingScope(const RecordingScope&) = delete;
-  RecordingScope& operator=(const RecordingScope&) = delete;
+  explicit TapeScope(Recorder* recorder);
+  ~TapeScope();
+  TapeScope(const TapeScope&) = delete;
+  TapeScope& operator=(const TapeScope&) = delete;
 
   /// Whether an older one has ended, though this one has not.
   bool has_outlived() const { return has_outlived_; }
@@ -40,7 +41,7 @@ class RecordingScope {
  private:
   Recorder* recorder_;
   Recorder* before_;  // the active one before this
-  RecordingScope* older_;
+  TapeScope* older_;
   bool has_outlived_ = false;
 };
 
@@ -110,14 +111,14 @@ class Tape final : private Recorder {
 
   std::vector<Entry> entries_;
   std::uint64_t recording_;  // a number of which no other tape, and no earlier backward, had
-  detail::RecordingScope scope_;
+  detail::TapeScope scope_;
 };
 
 /// Nothing is recorded on this thread while one of these is in scope.
 /// **Source**: torch.no_grad.
 class NoGrad {
  private:
-  detail::RecordingScope scope_{nullptr};
+  detail::TapeScope scope_{nullptr};
 };
 
 }  // namespace tessera

@@ -121,17 +121,18 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
 /// `kind` of what the operands promote to.
 Tensor promoted(const char* op, BinaryOp kind, const Operand& a, const Operand& b) {
   const DType dtype = working_dtype(kind, promote(op, a, b));
-  Recording scope(op, {a.tensor(), b.tensor()});
+  Recording recording(op, {a.tensor(), b.tensor()});
   const Tensor left = a.to(dtype);
   const Tensor right = b.to(dtype);
-  return scope.finish(binary(op, kind, left, right), [&] {
+  return recording.finish(binary(op, kind, left, right), [&] {
     const bool linear = kind == BinaryOp::kAdd || kind == BinaryOp::kSub;
     const bool bilinear = kind == BinaryOp::kMul;
-    const bool reads_a = bilinear || kind == BinaryOp::kDiv ? scope.wanted(1) : !linear;
-    const bool reads_b = bilinear ? scope.wanted(0) : !linear;
-    return
-        [kind, a = reads_a ? scope.save(left) : Saved(), b = reads_b ? scope.save(right) : Saved()](
-            const Tensor& dy, Gradients& dx) { backward(kind, a, b, dy, dx); };
+    const bool reads_a = bilinear || kind == BinaryOp::kDiv ? recording.wanted(1) : !linear;
+    const bool reads_b = bilinear ? recording.wanted(0) : !linear;
+    return [kind, a = reads_a ? recording.save(left) : Saved(),
+            b = reads_b ? recording.save(right) : Saved()](const Tensor& dy, Gradients& dx) {
+      backward(kind, a, b, dy, dx);
+    };
   });
 }
 

@@ -227,9 +227,9 @@ Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a,
 
 Tensor select(const char* op, const Tensor& condition, const Operand& a, const Operand& b,
               DType dtype) {
-  Recording scope(op, {a.tensor(), b.tensor()});
-  return scope.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
-    return [condition = scope.save(condition)](const Tensor& dy, Gradients& dx) {
+  Recording recording(op, {a.tensor(), b.tensor()});
+  return recording.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
+    return [condition = recording.save(condition)](const Tensor& dy, Gradients& dx) {
       if (dx.wanted(0)) dx.add(0, where(condition, dy, 0));
       if (dx.wanted(1)) dx.add(1, where(condition, 0, dy));
     };

@@ -20,10 +20,10 @@ using detail::Lookup;
 /// shape, but not its strides.
 template <class LookupIn>
 Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
-  Recording scope(op, {&x});
-  return scope.finish(detail::take(x, lookup_in(x.strides())), [&] {
+  Recording recording(op, {&x});
+  return recording.finish(detail::take(x, lookup_in(x.strides())), [&] {
     const Lookup into = lookup_in(row_major_strides(x.shape()));
-    return [strides = into.strides, id_stride = into.id_stride, index = scope.save(into.index)](
+    return [strides = into.strides, id_stride = into.id_stride, index = recording.save(into.index)](
                const Tensor& dy, Gradients& dx) {
       const Lookup lookup = {strides, id_stride, index};  // before the leaf's gradient is touched
       detail::put(dy, lookup, dx.buffer(0));

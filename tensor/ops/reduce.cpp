@@ -55,10 +55,10 @@ Tensor spread(const Tensor& y, const Shape& shape, const Axes& axes) {
 
 /// The largest or smallest element; equals share its gradient.
 Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes, bool keepdim) {
-  Recording scope(op, {&x});
+  Recording recording(op, {&x});
   const Tensor y = reduce_floating(kind, x, axes, keepdim);
-  return scope.finish(y, [&] {
-    return [x = scope.save(x), y = scope.save(y), axes](const Tensor& dy, Gradients& dx) {
+  return recording.finish(y, [&] {
+    return [x = recording.save(x), y = recording.save(y), axes](const Tensor& dy, Gradients& dx) {
       const Shape& shape = x.get().shape();
       const Tensor chosen = eq(x, spread(y, shape, axes)).to(dy.dtype());
       const Tensor share = spread(dy, shape, axes) / sum(chosen, axes, true);

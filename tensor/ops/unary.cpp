@@ -26,7 +26,7 @@ constexpr index_t kCostly = 8;
 
 Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   detail::require_defined(op, x);
-  Recording scope(op, {&x});
+  Recording recording(op, {&x});
   const Tensor y = visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().unary;
@@ -35,8 +35,8 @@ Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
       kernel(kind, n, in.first, in.step, out);
     });
   });
-  return scope.finish(y, [&] {
-    return [kind, s = scope.save(kernels::gradient_reads_x(kind) ? x : y)](
+  return recording.finish(y, [&] {
+    return [kind, s = recording.save(kernels::gradient_reads_x(kind) ? x : y)](
                const Tensor& dy, Gradients& dx) { dx.add(0, detail::unary_gradient(kind, s, dy)); };
   });
 }
@@ -57,7 +57,7 @@ index_t identity(index_t v) {
 Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t cost,
                   const Tensor& x) {
   const Tensor input = x.to(floating(x.dtype()));
-  Recording scope(op, {&input});
+  Recording recording(op, {&input});
   const Tensor y = visit_floating(input.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto kernel = kernels::table().of<T>().parametric;
@@ -65,8 +65,8 @@ Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t
       kernel(kind, static_cast<T>(p), static_cast<T>(q), n, in.first, in.step, out);
     });
   });
-  return scope.finish(y, [&] {
-    return [=, saved = scope.save(input)](const Tensor& dy, Gradients& dx) {
+  return recording.finish(y, [&] {
+    return [=, saved = recording.save(input)](const Tensor& dy, Gradients& dx) {
       const Tensor s = saved;
       dx.add(0, visit_floating(s.dtype(), [&](auto t) {
                using T = decltype(t);
