@@ -1,6 +1,8 @@
 // The names of the functions that elementwise kernels compute: see table.h for the kernels.
 #pragma once
 
+#include "tensor/kernels/types.h"
+
 namespace tessera::kernels {
 
 enum class UnaryOp {
@@ -28,6 +30,23 @@ enum class UnaryOp {
   kGelu,      // x (1 + erf(x / sqrt 2)) / 2
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 };
+
+/// The function that an activation is; kNone is none.
+constexpr UnaryOp function_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return UnaryOp::kRelu;
+    case Activation::kGelu:
+      return UnaryOp::kGelu;
+    case Activation::kGeluTanh:
+      return UnaryOp::kGeluTanh;
+    case Activation::kSilu:
+      return UnaryOp::kSilu;
+  }
+  __builtin_unreachable();
+}
 
 /// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
 constexpr bool gradient_reads_x(UnaryOp op) {

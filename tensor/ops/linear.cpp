@@ -113,23 +113,6 @@ struct ProductSaved {
   }
 };
 
-/// The function that an activation is.
-kernels::UnaryOp function_of(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      break;
-    case Activation::kRelu:
-      return kernels::UnaryOp::kRelu;
-    case Activation::kGelu:
-      return kernels::UnaryOp::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::UnaryOp::kGeluTanh;
-    case Activation::kSilu:
-      return kernels::UnaryOp::kSilu;
-  }
-  __builtin_unreachable();
-}
-
 /// The gradient by both halves, (rows, 2F), from that of the output.
 Tensor halves_gradient(const Tensor& halves, Activation activation, const Tensor& dy) {
   constexpr index_t kCost = 20;  // an activation and its slope, in elementary operations
@@ -179,12 +162,12 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
   }
   return op.finish(out, [&] {
     const Saved read = is_active ? op.save(reads_result ? out : argument) : Saved();
-    return [saved = ProductSaved(op, x, weight), activation, read](const Tensor& dy,
-                                                                   Gradients& dx) {
+    return [saved = ProductSaved(op, x, weight), activation, is_active, read](const Tensor& dy,
+                                                                              Gradients& dx) {
       dx.add(3, dy);
       if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
-      const bool has_slope = activation != Activation::kNone;
-      const Tensor dz = has_slope ? detail::unary_gradient(function_of(activation), read, dy) : dy;
+      const Tensor dz =
+          is_active ? detail::unary_gradient(kernels::function_of(activation), read, dy) : dy;
       saved.add_gradients(dy, dz, dx);
     };
   });

@@ -7,21 +7,13 @@
 namespace tessera::test {
 namespace {
 
-using kernels::UnaryOp;
+using kernels::function_of;
 
 class GatedKernelsTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, GatedKernelsTest, each_isa(), isa_name);
 
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
                                        Activation::kGeluTanh, Activation::kSilu};
-
-/// What the activation is called where it stands alone.
-UnaryOp function_of(Activation activation) {
-  return activation == Activation::kRelu       ? UnaryOp::kRelu
-         : activation == Activation::kGelu     ? UnaryOp::kGelu
-         : activation == Activation::kGeluTanh ? UnaryOp::kGeluTanh
-                                               : UnaryOp::kSilu;
-}
 
 /// C (m, n) of A (m, k) and B (k, 2n), which lies as a weight (2n, k) does or, `by_rows`, row by row.
 template <class T>

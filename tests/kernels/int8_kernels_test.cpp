@@ -425,13 +425,9 @@ constexpr Activation kInt8Activations[] = {Activation::kNone, Activation::kRelu,
                                            Activation::kGeluTanh, Activation::kSilu};
 
 void activate_all(Activation activation, std::vector<float>& z) {
-  using kernels::UnaryOp;
   if (activation == Activation::kNone) return;
-  const UnaryOp op = activation == Activation::kRelu       ? UnaryOp::kRelu
-                     : activation == Activation::kGelu     ? UnaryOp::kGelu
-                     : activation == Activation::kGeluTanh ? UnaryOp::kGeluTanh
-                                                           : UnaryOp::kSilu;
-  table<float>().unary(op, static_cast<index_t>(z.size()), z.data(), 1, z.data());
+  table<float>().unary(kernels::function_of(activation), static_cast<index_t>(z.size()), z.data(),
+                       1, z.data());
 }
 
 TEST_P(Int8KernelsTest, ActivationAndResidualHaveTheBitsOfTheSeparateKernels) {
