@@ -52,21 +52,17 @@ class Trie {
   /// The longest string, not an empty one, that begins `text` when read on from `node`.
   Match longest(Node node, std::string_view text) const {
     Match match;
-    std::size_t at = 0;
-    while (at < text.size()) {
-      node = step(node, text[at++]);
-      if (node == kNone) break;
-      if (value(node) != kNoValue) match = {at, value(node)};
-    }
-    match.steps = at;
+    match.steps = each_prefix(node, text, [&](std::size_t size, index_t number) {
+      match.size = size;
+      match.value = number;
+    });
     return match;
   }
 
-  /// Calls use(bytes, value) for every string that begins `text`, the shortest first. Returns how
-  /// many bytes of the text were read.
+  /// Calls use(bytes, value) for every string that begins `text` when read on from `node`, the
+  /// shortest first. Returns how many bytes of the text were read.
   template <class Use>
-  std::size_t each_prefix(std::string_view text, const Use& use) const {
-    Node node = kRoot;
+  std::size_t each_prefix(Node node, std::string_view text, const Use& use) const {
     std::size_t at = 0;
     while (at < text.size()) {
       node = step(node, text[at++]);

@@ -62,10 +62,11 @@ std::vector<Unigram::Way> Unigram::best_path(std::string_view word, Effort& effo
     const std::string_view rest = word.substr(at);
     const std::size_t character = std::max<std::size_t>(detail::code_point_size(rest), 1);
     bool known = false;
-    const std::size_t steps = trie_.each_prefix(rest, [&](std::size_t size, index_t id) {
-      offer(size, scores_[static_cast<std::size_t>(id)], id);
-      known = known || size == character;
-    });
+    const std::size_t steps =
+        trie_.each_prefix(Trie::kRoot, rest, [&](std::size_t size, index_t id) {
+          offer(size, scores_[static_cast<std::size_t>(id)], id);
+          known = known || size == character;
+        });
     effort.spend(static_cast<index_t>(steps));
     if (!known) offer(character, unknown_score_, unknown_);
     at += character;

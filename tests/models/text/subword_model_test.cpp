@@ -270,7 +270,7 @@ TEST(Trie, FindsWhatAMapFinds) {
     }
     EXPECT_EQ(trie.longest(Trie::kRoot, more).size, longest.size);
     EXPECT_EQ(trie.longest(Trie::kRoot, more).value, longest.value);
-    trie.each_prefix(more, [&](std::size_t, index_t) { --shorter; });
+    trie.each_prefix(Trie::kRoot, more, [&](std::size_t, index_t) { --shorter; });
     EXPECT_EQ(shorter, 0u);
   }
   EXPECT_EQ(Trie(TokenList()).find("a"), Trie::kNoValue);
