@@ -115,7 +115,7 @@ pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& token
     if (i == 0) check_size(tokens);
     bytes += pages::attention_bytes(tokens, maps_);
     if (i > 0 && bytes > pages::kAttentionBytes) break;
-    text.weights = weights_of(i, request_);
+    for (const Tensor& layer : weights_of(i, request_)) text.weights.push_back(layer.select(0, 0));
     view.texts.push_back(std::move(text));
   }
   view.left_out = count - std::ssize(view.texts);
@@ -159,11 +159,7 @@ std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadTe
   models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
   const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
   if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
-  std::vector<Tensor> weights;
-  for (const Tensor& layer : encoder.with_weights(tokens, request).weights) {
-    weights.push_back(layer.select(0, 0));
-  }
-  return weights;
+  return encoder.with_weights(tokens, request).weights;
 }
 
 }  // namespace tessera::examples

@@ -65,7 +65,7 @@ class AttentionFile {
   explicit operator bool() const { return !file_.empty(); }
   const std::string& name() const { return file_; }
 
-  /// Texts without their weights, and a text's weights: of each layer (H, T, T).
+  /// Texts without their weights, and the weights of one text as a batch: of each layer (1, H, T, T).
   using TokensOf = std::function<std::vector<std::string>(index_t text)>;
   using WeightsOf =
       std::function<std::vector<Tensor>(index_t text, const AttentionRequest& request)>;
@@ -90,7 +90,7 @@ class AttentionFile {
   index_t maps_ = 0;  // of a text
 };
 
-/// The attention weights of one text, of each layer that is requested (H, T, T).
+/// The attention weights of one text, of each layer that is requested (1, H, T, T).
 std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
                                const AttentionRequest& request);
 

@@ -294,12 +294,7 @@ void write_attention(const examples::AttentionFile& file, const models::Encoder&
     return names;
   };
   file.write(x.size(0), places, [&](index_t i, const AttentionRequest& request) {
-    const models::EncoderInputs inputs = {x.slice(0, i, i + 1), masks.part(i, i + 1)};
-    std::vector<Tensor> weights;
-    for (const Tensor& layer : encoder.with_weights(inputs, request).weights) {
-      weights.push_back(layer.select(0, 0));
-    }
-    return weights;
+    return encoder.with_weights({x.slice(0, i, i + 1), masks.part(i, i + 1)}, request).weights;
   });
 }
 
