@@ -47,15 +47,26 @@ std::vector<WeightFormat> formats_of(const FoundWeights& found, const FreezeOpti
   return formats;
 }
 
+/// Checks each weight, once if it has several names.
+void check_weights(const FoundWeights& found, const std::vector<WeightFormat>& formats) {
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const auto& named = found.weights[i];
+    const auto is_checked = [&](const auto& earlier) {
+      return earlier.second->is_same(*named.second) &&
+             earlier.second->is_table() == named.second->is_table();
+    };
+    const auto begin = found.weights.begin();
+    if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), is_checked)) continue;
+    named.second->check_freezable(named.first, formats[i]);
+  }
+}
+
 }  // namespace
 
 void freeze(const FoundWeights& found, const FreezeOptions& options) {
   require_enum("freeze", "format", options.format, kLastWeightFormat);
   const std::vector<WeightFormat> formats = formats_of(found, options);
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    const auto& [name, weight] = found.weights[i];
-    if (!weight->is_table()) weight->check_freezable(name, formats[i]);
-  }
+  check_weights(found, formats);
   for (std::size_t i = 0; i < formats.size(); ++i) {
     Weight* const weight = found.weights[i].second;
     const WeightFormat format = formats[i];

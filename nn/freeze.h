@@ -63,8 +63,8 @@ void thaw(const FoundWeights& found);
 /// To train one copy and freeze another, freeze clone(module). No other thread may use the module
 /// while it freezes.
 /// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
-/// with an odd number of rows; with kInt8, inf or NaN in a weight to round. After an error the
-/// module is unchanged.
+/// with an odd number of rows; with kInt8, inf or NaN in a weight or table to round. After an error
+/// the module is unchanged.
 template <class M>
 void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);

@@ -115,6 +115,10 @@ inline Int8Range range_of(index_t n, const float* x, index_t stride) {
           !any_lane<float>(spoiled[0] != Vec<float>{})};
 }
 
+inline bool is_finite(index_t n, const float* x, index_t stride) noexcept {
+  return range_of(n, x, stride).finite;
+}
+
 /// The words that k codes of A fill.
 inline index_t int8_words(index_t k, bool dots) noexcept {
   return ceil_div(k, kInt8Group) * (dots ? 1 : 2);

@@ -362,6 +362,8 @@ struct FloatKernels {
 
 /// Products of int8: see int8.h.
 struct Int8Kernels {
+  /// Whether no element of x is inf or NaN.
+  bool (*is_finite)(index_t n, const float* x, index_t stride) noexcept;
   /// The words of a row of k codes of A, in the order that `dots` chooses: those of the rows of
   /// Int8Rows follow each other.
   index_t (*row_size)(index_t k, bool dots) noexcept;

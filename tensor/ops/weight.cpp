@@ -4,13 +4,12 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <mutex>
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
+#include "tensor/ops/detail/int8_panels.h"
 #include "tensor/ops/detail/weight_panels.h"
-#include "tensor/ops/reduce.h"
 
 namespace tessera {
 
@@ -139,7 +138,7 @@ Weight Weight::in_format(WeightFormat format) const {
 }
 
 Weight Weight::frozen(WeightFormat format) const {
-  check_freezable("weight", format);
+  check_matrix("weight");
   format = detail::fitting_format(format, dtype(), shape());
   if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
   Weight result = *this;
@@ -154,18 +153,19 @@ Weight Weight::frozen(WeightFormat format) const {
   return result;
 }
 
-void Weight::check_freezable(const std::string& name, WeightFormat format) const {
+void Weight::check_matrix(const std::string& name) const {
   require(defined() && rank() == 2 && dtype() == kFloat32, "freeze", name,
           " must be a float32 matrix, got ", dtype(), ' ', shape());
   require(order() == PanelOrder::kPlain || size(0) % 2 == 0, "freeze", name,
           " must have an even number of rows for gated_linear, got shape ", shape());
+}
+
+void Weight::check_freezable(const std::string& name, WeightFormat format) const {
+  if (!is_table()) check_matrix(name);
   const bool is_rounded = detail::fitting_format(format, dtype(), shape()) == WeightFormat::kInt8;
-  if (!is_rounded || (is_frozen() && this->format() == format) || count() == 0) return;
-  constexpr float kLargest = std::numeric_limits<float>::max();
+  if (!is_rounded || (is_frozen() && this->format() == format)) return;
   const Weight exact = thawed();  // panels of another format may hold inf too
-  const Tensor elements = exact->detach();
-  require(min(elements).item<float>() >= -kLargest && max(elements).item<float>() <= kLargest,
-          "freeze", name, " must be finite for int8, got inf or NaN");
+  require(detail::is_finite(*exact), "freeze", name, " must be finite for int8, got inf or NaN");
 }
 
 Weight Weight::thawed() const {

@@ -116,11 +116,11 @@ class Weight {
   bool is_same(const Weight& other) const;
 
   /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
-  /// from its elements as the old one rounded them. **Errors**: as check_freezable.
+  /// from its elements as the old one rounded them. **Errors**: those of check_freezable.
   Weight frozen(WeightFormat format) const;
-  /// Throws an error that calls the weight `name`, unless the weight is a float32 matrix, has an
-  /// even number of rows if it is for gated_linear(), and has finite elements if the format is
-  /// kInt8.
+  /// Throws an error that calls the weight `name` if nn::freeze cannot give it `format`: the weight
+  /// is not a float32 matrix, has an odd number of rows for gated_linear(), or, where kInt8 would
+  /// round it, has inf or NaN. For a table only the last rule holds.
   void check_freezable(const std::string& name, WeightFormat format) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.
@@ -137,6 +137,7 @@ class Weight {
   using Dense = detail::PackedOnDemand;
   using Frozen = std::shared_ptr<const detail::WeightPanels>;
 
+  void check_matrix(const std::string& name) const;
   const Dense& dense() const { return std::get<Dense>(form_); }
   const Frozen& only_panels() const { return std::get<Frozen>(form_); }
   detail::PanelOrder order() const;

@@ -253,6 +253,28 @@ TEST(Freeze, Int8NeedsFiniteWeightsOrChangesNothing) {
   }
 }
 
+TEST(Freeze, Int8NeedsFiniteTablesOrChangesNothing) {
+  for (const bool is_tied : {true, false}) {
+    Rng rng(5);
+    TiedTable model = {Embedding(90, 40, rng),
+                       Linear({.in_features = 40, .out_features = 90}, rng)};
+    if (is_tied) model.output.weight = model.table.weight;
+    const Tensor x = random_tensor({3, 40}, kFloat32, 6);
+    model.table.weight->select(0, 89).select(0, 39).fill(kNaN);
+    const Tensor before = model.output(x);
+    EXPECT_TRUE(throws("freeze", {"table.weight must be finite for int8, got inf or NaN"},
+                       [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
+    EXPECT_FALSE(model.output.weight.is_constant() || model.table.weight.is_constant());
+    EXPECT_TRUE(same_bits(model.output(x), before));
+    const auto keep = [](const std::string& name) { return name == "table.weight"; };
+    EXPECT_NO_THROW(freeze(model, {.format = WeightFormat::kInt8, .keep = keep}));
+    EXPECT_NO_THROW(freeze(model, {WeightFormat::kBFloat16}));
+  }
+  Embedding few(63, 40);
+  few.weight->fill(kInf);
+  EXPECT_NO_THROW(freeze(few, {.format = WeightFormat::kInt8})) << "no product rounds it";
+}
+
 TEST(Freeze, Int8ServesSeveralThreads) {
   Model model(64);
   freeze(model, {.format = WeightFormat::kInt8});
@@ -262,7 +284,7 @@ TEST(Freeze, Int8ServesSeveralThreads) {
 
 TEST(Freeze, IsForTheInstructionSetInUse) {
   const std::string before = current_isa();
-  for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16}) {
+  for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kBFloat16, WeightFormat::kInt8}) {
     for (const std::string& frozen_by : available_isas()) {
       set_isa(frozen_by);
       Model model(36);

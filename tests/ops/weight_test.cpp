@@ -637,7 +637,7 @@ TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
       EXPECT_TRUE(throws("freeze", {"w must be finite for int8"},
                          [&] { Weight(weight).check_freezable("w", WeightFormat::kInt8); }));
       EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kBFloat16));
-      EXPECT_TRUE(throws("freeze", {"weight must be finite for int8", "got inf or NaN"},
+      EXPECT_TRUE(throws("weight", {"elements (70, 50) must be finite for int8", "got inf or NaN"},
                          [&] { in_int8(weight); }));
     }
   }

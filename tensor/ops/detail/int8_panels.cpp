@@ -1,5 +1,6 @@
 #include "tensor/ops/detail/int8_panels.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "tensor/error.h"
@@ -96,6 +97,20 @@ class Int8WeightPanels final : public WeightPanels {
 };
 
 }  // namespace
+
+bool is_finite(const Tensor& matrix) {
+  const float* const x = matrix.data<float>();
+  const index_t k = matrix.size(1);
+  const index_t row = matrix.strides()[0];
+  const index_t column = matrix.strides()[1];
+  std::atomic<bool> all = true;
+  kernels::parallel_for(matrix.size(0), k, [&](index_t begin, index_t end) {
+    for (index_t i = begin; i < end && all; ++i) {
+      if (!kernels::table().int8.is_finite(k, x + i * row, column)) all = false;
+    }
+  });
+  return all;
+}
 
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order) {
   const auto panels = std::make_shared<Int8WeightPanels>(weight.shape(), order);

@@ -12,6 +12,9 @@ namespace tessera::detail {
 /// are those of heads, whose outputs users read.
 inline constexpr index_t kFewestInt8Rows = 64;
 
+/// Whether no element of a float32 matrix is inf or NaN.
+bool is_finite(const Tensor& matrix);
+
 /// The panels of a float32 matrix of at most kernels::kInt8Depth columns. **Errors**: inf or NaN.
 std::shared_ptr<const WeightPanels> make_int8_panels(const Tensor& weight, PanelOrder order);
 
