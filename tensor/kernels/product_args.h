@@ -152,6 +152,10 @@ struct Int8Rows {
 ///
 /// The integers are exact, so its bits are the same on every processor.
 ///
+/// **The limit.** If scale(i) scale(j) overflows, as with elements of 1e22 in a row and in a column,
+/// the element is inf or NaN even where the float32 product is finite: one unit of the sum of
+/// integers is then more than the largest float.
+///
 /// **Shapes**: as in GemmArgs, k <= kInt8Depth.
 struct Int8Args {
   index_t m, n, k;

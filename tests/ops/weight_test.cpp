@@ -629,6 +629,29 @@ TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
   EXPECT_FALSE(same_bits(*in_int8(fits).thawed(), fits));
 }
 
+/// The row has one huge element, and the column another: the float32 product is finite.
+TEST_P(Int8WeightTest, ScalesWhoseProductOverflowsGiveInfOrNaN) {
+  Tensor x = random_tensor({3, 50}, kFloat32, 3);
+  x.select(0, 1).fill(0);
+  x.select(0, 1).slice(0, 7, 8).fill(3e38);
+  Tensor weight = random_tensor({70, 50}, kFloat32, 2);
+  weight.select(0, 4).fill(0);
+  weight.select(0, 4).slice(0, 9, 10).fill(1e38);
+  EXPECT_EQ(linear(x, weight).item_at<float>({1, 4}), 0);
+  for (const bool dots : {true, false}) {
+    set_dot_products(dots);
+    Tensor got = linear(x, in_int8(weight));
+    EXPECT_TRUE(std::isnan(got.item_at<float>({1, 4}))) << "0 times inf";
+    got.select(0, 1).slice(0, 4, 5).fill(0);
+    Tensor want = naive_int8_product(x, weight);
+    want.select(0, 1).slice(0, 4, 5).fill(0);
+    EXPECT_TRUE(same_bits(got, want));
+    x.select(0, 1).slice(0, 9, 10).fill(3e37);
+    EXPECT_EQ(linear(x, in_int8(weight)).item_at<float>({1, 4}), kInf);
+    x.select(0, 1).slice(0, 9, 10).fill(0);
+  }
+}
+
 TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
   for (const double bad : {kInf, -kInf, kNaN}) {
     for (const index_t column : {0, 49}) {
