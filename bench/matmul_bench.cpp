@@ -1,4 +1,4 @@
-// matmul, with its operands as they lie or turned, one product or a batch.
+// matmul with plain or transposed operands, one product or a batch.
 #include <array>
 
 #include "bench/case.h"
@@ -12,10 +12,10 @@ namespace tessera::bench {
 
 namespace {
 
-/// C (B, M, N) = A (B, M, K) B (B, K, N); a turned operand lies as its transpose.
+/// C (B, M, N) = A (B, M, K) B (B, K, N); a transposed operand is a view of its transpose.
 struct BatchedProduct {
   index_t batch, m, n, k;
-  bool turn_a, turn_b;
+  bool transpose_a, transpose_b;
   DType dtype;
 
   Cost cost() const {
@@ -27,28 +27,25 @@ struct BatchedProduct {
             .bytes = bytes_of(products * (of(m, k) + of(k, n) + of(m, n)), dtype),
             .dtype = dtype};
   }
-  Tensor operand(index_t rows, index_t columns, bool turned) const {
-    Shape shape = turned ? Shape{columns, rows} : Shape{rows, columns};
+  Tensor operand(index_t rows, index_t columns, bool transposed) const {
+    Shape shape = transposed ? Shape{columns, rows} : Shape{rows, columns};
     if (batch > 1) shape.insert(0, batch);
     const Tensor x = uniform(shape, -1, 1, dtype);
-    return turned ? x.transpose(-1, -2) : x;
+    return transposed ? x.transpose(-1, -2) : x;
   }
 };
 
 Case matmul_case(const BatchedProduct& p) {
-  const Tensor a = p.operand(p.m, p.k, p.turn_a);
-  const Tensor b = p.operand(p.k, p.n, p.turn_b);
+  const Tensor a = p.operand(p.m, p.k, p.transpose_a);
+  const Tensor b = p.operand(p.k, p.n, p.transpose_b);
   return {[=] { return matmul(a, b); }, [=](const Tensor& c) { return product_error(a, b, c); }};
 }
 
-Kind matmul_kind(const std::string& name, const std::string& what, bool turn_a, bool turn_b) {
+Kind matmul_kind(const std::string& name, const std::string& what, bool transpose_a,
+                 bool transpose_b) {
   const auto work = [=](Parameters& parameters) {
-    const BatchedProduct p = {parameters.size("B", 1),
-                              parameters.size("M"),
-                              parameters.size("N"),
-                              parameters.size("K"),
-                              turn_a,
-                              turn_b,
+    const BatchedProduct p = {parameters.size("B", 1), parameters.size("M"), parameters.size("N"),
+                              parameters.size("K"),    transpose_a,          transpose_b,
                               parameters.dtype()};
     return Work{p.cost(), [p] { return matmul_case(p); }};
   };

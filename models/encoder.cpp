@@ -38,9 +38,9 @@ EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<Encod
   EncoderInputs result = inputs;
   result.packed = packing_of(lengths, x.size(1));
   result.x = result.packed.pack(x);
-  const bool turns = std::ranges::any_of(
+  const bool has_rotary = std::ranges::any_of(
       layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
-  if (turns) result.positions = pack_positions(result.packed, inputs.positions);
+  if (has_rotary) result.positions = pack_positions(result.packed, inputs.positions);
   return result;
 }
 

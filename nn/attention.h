@@ -41,7 +41,7 @@ struct MultiHeadAttentionOptions {
   std::optional<index_t> vdim = {};          // width of the values' input, embed_dim if absent
   bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
   std::optional<double> scale = {};          // of the scores, 1 / sqrt(D / H) if absent
-  std::optional<RotaryOptions> rotary = {};  // queries and keys turn by their positions
+  std::optional<RotaryOptions> rotary = {};  // rotates queries and keys by their positions
 };
 
 /// The inputs of MultiHeadAttention: `{.query = x}` is self-attention.

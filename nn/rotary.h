@@ -8,7 +8,7 @@ namespace tessera::nn {
 
 struct RotaryOptions {
   double base = 10000;
-  index_t width = 0;         // the first columns of a head that turn, an even number; 0: all
+  index_t width = 0;         // number of first columns of a head that are rotated, even; 0: all
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else halves
   index_t max_tokens = 512;  // positions in the table
   double divisor = 1;        // of all frequencies: a longer range of positions
@@ -16,18 +16,18 @@ struct RotaryOptions {
   friend bool operator==(const RotaryOptions&, const RotaryOptions&) = default;
 };
 
-/// The angles of rotary positions for heads of one width, to turn queries and keys with.
+/// The angles of rotary positions for heads of one width, which rotate queries and keys.
 ///
 /// Layers with equal options can share one. Copies share the table. The linear layer that makes
-/// queries and keys can turn them without another pass over memory:
+/// queries and keys can rotate them without another pass over memory:
 ///
 ///     rotary_linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
-/// turns the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
+/// rotates the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
 /// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base or a
 /// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
-  Buffer table;  // (max_tokens, columns that turn)
+  Buffer table;  // (max_tokens, rotated columns)
   index_t head_width;
   bool interleaved;
 
@@ -38,7 +38,7 @@ struct Rotary {
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
   /// The same for the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
-  /// Turns heads that are already computed.
+  /// Rotates heads that are already computed.
   ///
   /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: another width, positions beyond
   /// max_tokens.

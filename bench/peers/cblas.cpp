@@ -23,8 +23,8 @@ constexpr int kRowMajor = 101;
 constexpr int kNoTranspose = 111;
 
 template <class T>
-using Gemm = void (*)(int order, int turn_a, int turn_b, int m, int n, int k, T alpha, const T* a,
-                      int lda, const T* b, int ldb, T beta, T* c, int ldc);
+using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, T alpha,
+                      const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
 
 struct Library {
   std::string name;

@@ -42,8 +42,8 @@ double gelu(double x) {
   return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
 }
 
-/// y = act(x w + b); `w` is (K, N), or with `turned` the weight (N, K) of a layer, packed by oneDNN
-/// in the form that it prefers. Without bias: w as it lies.
+/// y = act(x w + b); `w` is (K, N), or with `transposed` the weight (N, K) of a layer, packed by
+/// oneDNN in its preferred form. Without bias: w as it lies.
 struct Layer {
   index_t m, n, k;
   bool with_bias, with_gelu;

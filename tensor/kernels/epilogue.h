@@ -63,11 +63,11 @@ inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, in
   }
 }
 
-/// Turns, in C's rows [i, i + m), the heads whose last column is in [j, j + columns), while the
+/// Rotates, in C's rows [i, i + m), the heads whose last column is in [j, j + columns), while the
 /// caches still hold them. No thread has a part of a head (column_unit).
 template <class T>
-[[gnu::noinline]] void turn_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
-                                           index_t i, index_t m, index_t j, index_t columns) {
+[[gnu::noinline]] void rotate_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
+                                             index_t i, index_t m, index_t j, index_t columns) {
   const index_t width = rotation.width;
   const index_t first = j / width;
   const index_t end = at_most((j + columns) / width, rotation.heads);

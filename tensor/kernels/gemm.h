@@ -142,7 +142,7 @@ inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, inde
   if (is_last && epilogue.kind == Epilogue<T>::Kind::kRotated) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       if (row + rows != m) return;
-      turn_complete_heads(epilogue.rotated, args.c, i, m, j + column, columns);
+      rotate_complete_heads(epilogue.rotated, args.c, i, m, j + column, columns);
     };
     multiply_block(m, k, a, b, out, finish);
   } else if (is_last && changes_sums(epilogue.activated)) {

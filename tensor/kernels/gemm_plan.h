@@ -29,8 +29,8 @@ inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsOfCollidingRows = 4;
-inline constexpr index_t kReadsWorthTurning = 2;
-inline constexpr index_t kLinesWorthTurning = 256;
+inline constexpr index_t kReadsWorthTransposing = 2;
+inline constexpr index_t kLinesWorthTransposing = 256;
 
 // A B in place is read once for each tile of rows, packing it costs about as much as so many reads.
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
@@ -108,9 +108,9 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
 
-/// The columns of C that must not be parted: a panel, and where heads are turned also a head, whose
-/// pairs one thread turns as soon as it has them. Their least common multiple, a panel being a power
-/// of two.
+/// The columns of C that one thread must compute together: a panel, and if heads are rotated also a
+/// head, whose pairs the thread rotates as soon as they are complete. The least common multiple of
+/// both; a panel is a power of two.
 template <class T>
 inline index_t column_unit(const GemmArgs<T>& args) {
   if (args.epilogue.kind != Epilogue<T>::Kind::kRotated) return kPanel<T>;
@@ -173,7 +173,7 @@ inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
     if (misses) return reads >= kReadsOfCollidingRows;
     return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
   }
-  return args.a.row == 1 && reads >= kReadsWorthTurning && args.k >= kLinesWorthTurning;
+  return args.a.row == 1 && reads >= kReadsWorthTransposing && args.k >= kLinesWorthTransposing;
 }
 
 /// The plan of a product that is not empty.

@@ -45,15 +45,15 @@ struct SecondFactor {
 /// The rotation of heads that lie side by side by the angles of their positions. The formula is in
 /// tensor/kernels/rotary.h.
 ///
-/// **Shapes**: heads (rows, heads, width); table (positions, turned), the cosines of the pairs, then
-/// their sines. The first `turned` columns of a head, an even number, are turned.
+/// **Shapes**: heads (rows, heads, width); table (positions, rotated), the cosines of the pairs, then
+/// their sines. The first `rotated` columns of a head, an even number, are rotated.
 template <class T>
 struct HeadRotation {
-  index_t heads, width, turned;
+  index_t heads, width, rotated;
   const T* table;
   const index_t* positions = nullptr;  // of each row; null: row i is at i % tokens
   index_t tokens = 1;
-  bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + turned / 2
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + rotated / 2
 };
 
 /// C = function(z) (+ residual).

@@ -1,9 +1,9 @@
-// Rotary positions: pairs of a head's columns turned by angles that grow with the position.
+// Rotary positions: pairs of a head's columns rotated by angles that grow with the position.
 //
 //     a' = a cos - b sin        b' = b cos + a sin
 //
 // A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 where pairs are interleaved, of the r that
-// are turned. Lanes run along the pairs. The products with the sine are rounded by themselves, so
+// are rotated. Lanes run along the pairs. The products with the sine are rounded by themselves, so
 // that there is one way to fuse the others (README.md, rule 3).
 //
 // **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
@@ -16,27 +16,27 @@
 namespace tessera::kernels::TESSERA_ISA {
 
 template <class V>
-[[gnu::always_inline]] inline void turn(V& a, V& b, V cosine, V sine) {
+[[gnu::always_inline]] inline void rotate(V& a, V& b, V cosine, V sine) {
   const V a_sine = rounded(a * sine);
   const V b_sine = rounded(b * sine);
   a = a * cosine - b_sine;
   b = b * cosine + a_sine;
 }
 
-/// Pairs from two rows of columns, which turn in place or into two others.
+/// Pairs from two rows of columns, which are rotated in place or into two others.
 template <class T>
-inline void turn_halves(index_t pairs, const T* a, const T* b, const T* cosine, const T* sine,
-                        T* to_a, T* to_b) {
+inline void rotate_halves(index_t pairs, const T* a, const T* b, const T* cosine, const T* sine,
+                          T* to_a, T* to_b) {
   for_each_vector<T>(pairs, [=](index_t k, index_t count) {
     Vec<T> first = load_some(a + k, count);
     Vec<T> second = load_some(b + k, count);
-    turn(first, second, load_some(cosine + k, count), load_some(sine + k, count));
+    rotate(first, second, load_some(cosine + k, count), load_some(sine + k, count));
     store_some(to_a + k, first, count);
     store_some(to_b + k, second, count);
   });
 }
 
-/// Elements 0, 2, ... of a and b, or elements 1, 3, ...: the inverse of dealing them out in turns.
+/// De-interleaves a and b: their elements 0, 2, 4, ... (kFirst = 0) or 1, 3, 5, ... (kFirst = 1).
 template <int kFirst, class V, int... kIndex>
 [[gnu::always_inline]] inline V every_second(V a, V b, Indices<kIndex...>) {
   return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
@@ -44,7 +44,7 @@ template <int kFirst, class V, int... kIndex>
 
 /// Pairs of adjacent columns. Back is by the opposite angles: a and b exchanged.
 template <bool kBack, class T>
-inline void turn_interleaved(index_t pairs, const T* x, const T* cosine, const T* sine, T* y) {
+inline void rotate_interleaved(index_t pairs, const T* x, const T* cosine, const T* sine, T* y) {
   using Lanes = typename IndicesBelow<static_cast<int>(kLanes<T>)>::type;
   for_each_vector<T>(pairs, [=](index_t k, index_t count) {
     const index_t in_low = at_most(2 * count, kLanes<T>);
@@ -56,9 +56,9 @@ inline void turn_interleaved(index_t pairs, const T* x, const T* cosine, const T
     const Vec<T> c = load_some(cosine + k, count);
     const Vec<T> s = load_some(sine + k, count);
     if constexpr (kBack) {
-      turn(b, a, c, s);
+      rotate(b, a, c, s);
     } else {
-      turn(a, b, c, s);
+      rotate(a, b, c, s);
     }
     low = interleave_first(a, b, Lanes{});
     high = interleave_second(a, b, Lanes{});
@@ -69,23 +69,23 @@ inline void turn_interleaved(index_t pairs, const T* x, const T* cosine, const T
 
 /// One head of one token.
 template <class T>
-inline void turn_head(const HeadRotation<T>& rotation, bool back, const T* cosine, const T* x,
-                      T* y) {
-  const index_t turned = rotation.turned;
-  const index_t pairs = turned / 2;
+inline void rotate_head(const HeadRotation<T>& rotation, bool back, const T* cosine, const T* x,
+                        T* y) {
+  const index_t rotated = rotation.rotated;
+  const index_t pairs = rotated / 2;
   const T* const sine = cosine + pairs;
   if (rotation.interleaved) {
-    back ? turn_interleaved<true>(pairs, x, cosine, sine, y)
-         : turn_interleaved<false>(pairs, x, cosine, sine, y);
+    back ? rotate_interleaved<true>(pairs, x, cosine, sine, y)
+         : rotate_interleaved<false>(pairs, x, cosine, sine, y);
   } else {
     // As above, back is with a and b exchanged.
     const index_t a = back ? pairs : 0;
     const index_t b = back ? 0 : pairs;
-    turn_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);
+    rotate_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);
   }
   if (x == y) return;
-  for_each_vector<T>(rotation.width - turned, [=](index_t k, index_t count) {
-    store_some(y + turned + k, load_some(x + turned + k, count), count);
+  for_each_vector<T>(rotation.width - rotated, [=](index_t k, index_t count) {
+    store_some(y + rotated + k, load_some(x + rotated + k, count), count);
   });
 }
 
@@ -99,8 +99,8 @@ void rotary(const RotaryArgs<T>& args) noexcept {
     const T* const x = args.x.data + sequence * args.x.batch + token * args.x.token;
     T* const y = args.y.data + sequence * args.y.batch + token * args.y.token;
     for (index_t h = 0; h < how.heads; ++h) {
-      turn_head(how, args.back, how.table + position * how.turned, x + h * args.x.head,
-                y + h * args.y.head);
+      rotate_head(how, args.back, how.table + position * how.rotated, x + h * args.x.head,
+                  y + h * args.y.head);
     }
     if (++token == how.tokens) {
       token = 0;

@@ -17,14 +17,14 @@ struct Heads {
   index_t batch = 0, head = 0, token = 0;
 };
 
-/// Heads turned as `rotation` says. Row r of the batch is token r % rotation.tokens of sequence
-/// r / rotation.tokens; columns that do not turn are copied.
+/// Heads rotated by `rotation`. Row r of the batch is token r % rotation.tokens of sequence r /
+/// rotation.tokens; columns that are not rotated are copied.
 template <class T>
 struct RotaryArgs {
   HeadRotation<T> rotation;
   Heads<const T> x;
   Heads<T> y;                   // may be x
-  index_t first_row = 0, rows;  // the rows of the batch that turn
+  index_t first_row = 0, rows;  // the rows of the batch to rotate
   bool back = false;            // by the opposite angles, for gradients
 };
 

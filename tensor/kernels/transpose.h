@@ -1,4 +1,4 @@
-// Turning square blocks of a matrix in registers.
+// Transposing square blocks of a matrix in registers.
 #pragma once
 
 #include "tensor/kernels/simd.h"
@@ -14,7 +14,7 @@ struct IndicesBelow<0, kIndex...> {
   using type = Indices<kIndex...>;
 };
 
-/// a and b in turns, element by element: the first half of each, or the second.
+/// Interleaves the elements of a and b: the first half of each, or the second.
 template <class V, int... kIndex>
 [[gnu::always_inline]] inline V interleave_first(V a, V b, Indices<kIndex...>) {
   constexpr int kCount = sizeof...(kIndex);
@@ -27,8 +27,8 @@ template <class V, int... kIndex>
   return __builtin_shufflevector(a, b, (kCount / 2 + kIndex / 2 + kIndex % 2 * kCount)...);
 }
 
-/// Rows to columns. Dealing the rows' elements out in turns, as one shuffles two halves of a pack
-/// of cards, turns the block after log2(rows) rounds.
+/// Transposes a block. Each round interleaves the first half of the rows with the second half (a
+/// perfect shuffle); log2(rows) rounds transpose the block.
 template <class T>
 [[gnu::always_inline]] inline void transpose(Vec<T> (&rows)[kLanes<T>]) {
   constexpr int kCount = static_cast<int>(kLanes<T>);
@@ -46,8 +46,9 @@ template <class T>
   }
 }
 
-/// A block of a matrix turned: element (i, j) of what lies at `from`, whose rows are `stride` apart, is
-/// lane i of block[j]. Zeros stand for what is not there; there are at most kLanes rows and columns.
+/// A block of a matrix transposed: element (i, j) of what lies at `from`, whose rows are `stride`
+/// apart, is lane i of block[j]. Zeros stand for what is not there; there are at most kLanes rows
+/// and columns.
 template <class T>
 [[gnu::always_inline]] inline void load_transposed(const T* from, index_t stride, index_t rows,
                                                    index_t columns, Vec<T> (&block)[kLanes<T>]) {

@@ -1,4 +1,4 @@
-// Positions: the sinusoidal table, which is added to embeddings; and rotary positions, which turn
+// Positions: the sinusoidal table, which is added to embeddings; and rotary positions, which rotate
 // heads of queries and keys so that their products depend on distances.
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
@@ -33,14 +33,14 @@ Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFlo
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
                     double divisor = 1);
 
-/// The angles by which heads turn, and which of their columns are pairs.
+/// The angles by which heads are rotated, and which of their columns are pairs.
 struct Rotation {
-  Tensor table;              // (max_tokens, r), by rotary_table: the first r columns of a head turn
+  Tensor table;              // (max_tokens, r), by rotary_table; the first r columns rotate
   Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
 };
 
-/// Turns each pair (a, b) of columns by the angle of its token's position:
+/// Rotates each pair (a, b) of columns by the angle of its token's position:
 /// `a cos - b sin, b cos + a sin`. Columns from r on stay as they are.
 ///
 /// **Shapes**: x (..., T, H, d) -> the same, contiguous.

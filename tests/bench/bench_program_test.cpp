@@ -26,7 +26,7 @@ class BenchProgram : public Programs {
 constexpr const char* kSmallCases = R"(# sizes of one's own
 matmul/M:10/N:33/K:7
 matmul/N:9/M:5/K:1/B:3/dtype:float64
-matmul_nt/M:10/N:33/K:17/B:2     # the second operand turned
+matmul_nt/M:10/N:33/K:17/B:2     # the second operand transposed
   matmul_tn/M:1/N:33/K:17/dtype:float64
 
 linear/M:3/K:17/N:9/gelu:1

@@ -95,18 +95,18 @@ def angles(positions, width, base):
     return torch.as_tensor(positions).float()[..., None] * (1.0 / torch.tensor(powers))
 
 
-def turn(x, positions, width, base, interleaved):
+def rotate(x, positions, width, base, interleaved):
     """x (B, T, H, d): the code of ModernBERT (rotate_half) and GPT-J (rotate_every_two)."""
     a = angles(positions, width, base).to(x.dtype)
-    turned, rest = x[..., :width], x[..., width:]
+    rotated, rest = x[..., :width], x[..., width:]
     if interleaved:
         a = a.repeat_interleave(2, dim=-1)
-        other = torch.stack((-turned[..., 1::2], turned[..., ::2]), dim=-1).flatten(-2)
+        other = torch.stack((-rotated[..., 1::2], rotated[..., ::2]), dim=-1).flatten(-2)
     else:
         a = torch.cat((a, a), dim=-1)
-        other = torch.cat((-turned[..., width // 2:], turned[..., :width // 2]), dim=-1)
+        other = torch.cat((-rotated[..., width // 2:], rotated[..., :width // 2]), dim=-1)
     a = a[..., None, :]
-    return torch.cat((turned * a.cos() + other * a.sin(), rest), dim=-1)
+    return torch.cat((rotated * a.cos() + other * a.sin(), rest), dim=-1)
 
 
 def rotary(name):
@@ -115,7 +115,7 @@ def rotary(name):
 
     def add(case, heads, positions, **options):
         x = normal(rng, 2, np.shape(positions)[-1], *heads)
-        with_gradients(entries, case, lambda x: turn(x, positions, **options), x=x)
+        with_gradients(entries, case, lambda x: rotate(x, positions, **options), x=x)
         for key, value in {"positions": positions, **options}.items():
             entries[f"{case}.{key}"] = np.asarray(value)
 

@@ -482,13 +482,16 @@ TEST_P(Int8KernelsTest, AGateHasTheBitsOfTheSeparateKernels) {
 }
 
 TEST_P(Int8KernelsTest, ARotationHasTheBitsOfTheSeparateKernel) {
-  const index_t width = 24, heads = 3, turned = 16, tokens = 5;
+  const index_t width = 24, heads = 3, rotated = 16, tokens = 5;
   for (const index_t m : {1, 5, 130}) {
     Int8Product product{.m = m, .n = width * heads + 10, .k = 45};
     Guarded<float> want{product.values()};
-    const std::vector<float> angles = random_values<float>(tokens * turned, 5);
-    const kernels::HeadRotation<float> rotation = {
-        .heads = heads, .width = width, .turned = turned, .table = angles.data(), .tokens = tokens};
+    const std::vector<float> angles = random_values<float>(tokens * rotated, 5);
+    const kernels::HeadRotation<float> rotation = {.heads = heads,
+                                                   .width = width,
+                                                   .rotated = rotated,
+                                                   .table = angles.data(),
+                                                   .tokens = tokens};
     const kernels::Heads<float> place = {want.data(), tokens * product.n, width, product.n};
     table<float>().rotary({.rotation = rotation,
                            .x = {place.data, place.batch, place.head, place.token},

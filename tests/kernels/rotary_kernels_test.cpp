@@ -12,17 +12,17 @@ INSTANTIATE_TEST_SUITE_P(Isa, RotaryKernelsTest, each_isa(), isa_name);
 constexpr index_t kPositions = 9;
 
 struct RotaryCase {
-  index_t width, turned;
+  index_t width, rotated;
   bool interleaved, back;
 };
 
 std::vector<RotaryCase> cases() {
   std::vector<RotaryCase> all;
-  for (const index_t turned : {0, 2, 4, 6, 10, 16, 30, 32, 34, 64, 66}) {
+  for (const index_t rotated : {0, 2, 4, 6, 10, 16, 30, 32, 34, 64, 66}) {
     for (const index_t rest : {0, 1, 5, 16}) {
       for (const bool interleaved : {false, true}) {
         for (const bool back : {false, true})
-          all.push_back({turned + rest, turned, interleaved, back});
+          all.push_back({rotated + rest, rotated, interleaved, back});
       }
     }
   }
@@ -30,7 +30,7 @@ std::vector<RotaryCase> cases() {
 }
 
 std::string name(const RotaryCase& c) {
-  return "width " + std::to_string(c.width) + ", turned " + std::to_string(c.turned) +
+  return "width " + std::to_string(c.width) + ", rotated " + std::to_string(c.rotated) +
          (c.interleaved ? ", interleaved" : "") + (c.back ? ", back" : "");
 }
 
@@ -38,7 +38,7 @@ std::string name(const RotaryCase& c) {
 template <class T>
 std::vector<Wide<T>> naive_head(const RotaryCase& c, const T* x, const T* angles) {
   std::vector<Wide<T>> y(x, x + c.width);
-  const index_t pairs = c.turned / 2;
+  const index_t pairs = c.rotated / 2;
   for (index_t k = 0; k < pairs; ++k) {
     const index_t i = c.interleaved ? 2 * k : k;
     const index_t j = c.interleaved ? 2 * k + 1 : k + pairs;
@@ -55,7 +55,7 @@ RotaryArgs<T> args_of(const RotaryCase& c, const T* table) {
   RotaryArgs<T> args = {};
   args.rotation = {.heads = 0,
                    .width = c.width,
-                   .turned = c.turned,
+                   .rotated = c.rotated,
                    .table = table,
                    .interleaved = c.interleaved};
   args.back = c.back;
@@ -67,7 +67,7 @@ void expect_definition(const RotaryCase& c) {
   constexpr index_t kFirst = 1, kEnd = 6, kHeads = 3, kTokens = 4;
   const index_t x_head = c.width + 2, x_row = kHeads * x_head + 3, y_row = kHeads * c.width;
   const auto x = random_values<T>(kEnd * x_row, 1);
-  const auto table = random_values<T>(kPositions * c.turned, 2);
+  const auto table = random_values<T>(kPositions * c.rotated, 2);
   const std::vector<index_t> positions = {3, 0, 8, 8, 1, 5};
   RotaryArgs<T> args = args_of(c, table.data());
   args.rotation.heads = kHeads;
@@ -91,7 +91,7 @@ void expect_definition(const RotaryCase& c) {
       const index_t position = given ? positions[static_cast<std::size_t>(i)] : i % kTokens;
       for (index_t h = 0; h < kHeads; ++h) {
         const T* from = x.data() + i * x_row + h * x_head;
-        const auto want = naive_head(c, from, table.data() + position * c.turned);
+        const auto want = naive_head(c, from, table.data() + position * c.rotated);
         const T* got = out.data() + i * y_row + h * c.width;
         const T* replaced = same.data() + i * x_row + h * x_head;
         const std::vector<T> head(got, got + c.width);
@@ -117,7 +117,7 @@ void expect_same_in_any_place(bool interleaved) {
   constexpr index_t kPairs = 37;
   const std::vector<T> numbers = random_values<T>(4, 3);
   const T a = numbers[0], b = numbers[1], angles[] = {numbers[2], numbers[3]};
-  const auto turned = [&](index_t pairs) {
+  const auto rotated = [&](index_t pairs) {
     std::vector<T> x, table;
     for (index_t k = 0; k < 2 * pairs; ++k) {
       x.push_back((interleaved ? k % 2 == 0 : k < pairs) ? a : b);
@@ -131,7 +131,7 @@ void expect_same_in_any_place(bool interleaved) {
     kernels::table().of<T>().rotary(args);
     return x;
   };
-  const std::vector<T> one = turned(1), many = turned(kPairs);
+  const std::vector<T> one = rotated(1), many = rotated(kPairs);
   for (index_t k = 0; k < 2 * kPairs; ++k) {
     const bool first = interleaved ? k % 2 == 0 : k < kPairs;
     ASSERT_TRUE(same_bits<T>({many[static_cast<std::size_t>(k)]}, {one[first ? 0 : 1]}));
@@ -160,7 +160,7 @@ struct Product : Sizes {
         bias(random_values<T>(n, 7)) {}
 };
 
-/// C by gemm, with its heads turned in the product or after it.
+/// C by gemm, with its heads rotated in the product or after it.
 template <class T>
 std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rotation, bool fused,
                         bool packed, index_t workers) {
@@ -198,7 +198,7 @@ std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rot
 template <class T>
 void expect_fused_bits(const Sizes& sizes) {
   const Product<T> p(sizes);
-  const auto table = random_values<T>(kPositions * p.head.turned, 8);
+  const auto table = random_values<T>(kPositions * p.head.rotated, 8);
   kernels::HeadRotation<T> rotation = args_of(p.head, table.data()).rotation;
   rotation.heads = p.heads;
   rotation.tokens = kPositions;

@@ -108,10 +108,10 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   const Tensor scale = random_tensor({kWidth}, dtype, 13);
   const Tensor shift = random_tensor({kWidth}, dtype, 14);
   const Tensor projection = random_tensor({3 * kWidth, kWidth}, dtype, 15, -0.5, 0.5);
-  nn::Rotary turn({}, kWidth / kHeads);
+  nn::Rotary rotary({}, kWidth / kHeads);
   Rng rng(4);
   nn::RelativePositionBias relative({.num_heads = kHeads}, rng);
-  nn::convert(turn, dtype);
+  nn::convert(rotary, dtype);
   nn::convert(relative, dtype);
   std::vector<Subject> all = {
       {"matmul",
@@ -138,7 +138,7 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
        true},
       {"rotary, biased attention",
        [=](const Tensor& x, const AttentionMask& mask) {
-         const Tensor qkv = rotary_linear(x, projection, {}, turn.columns(2 * kHeads, dtype));
+         const Tensor qkv = rotary_linear(x, projection, {}, rotary.columns(2 * kHeads, dtype));
          const auto heads = [&](index_t part) {
            return nn::split_heads(qkv.slice(2, part * kWidth, (part + 1) * kWidth), kHeads);
          };

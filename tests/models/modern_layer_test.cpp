@@ -262,7 +262,7 @@ TEST(ModernEncoder, LayersShareOneBias) {
   EXPECT_EQ(trace.weights[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
 }
 
-// What turns knows distances alone: other places far on in the text change nothing but roundings.
+// Rotary scores depend only on distances: positions farther on in the text change only roundings.
 TEST(ModernEncoder, TokensPassTheirPositionsOn) {
   EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
   layer.attention.rotary = nn::RotaryOptions{};

@@ -29,10 +29,10 @@ std::vector<Subject> subjects(double dropout, bool checkpoint = false) {
                                      .dim_feedforward = 20,
                                      .dropout = dropout,
                                      .gradient_checkpoint = checkpoint};
-  EncoderLayerOptions turned = plain;
-  turned.norm_first = true;
-  turned.attention = {.window = 9, .rotary = {{.base = 100}}};
-  turned.feed_forward.gated = true;
+  EncoderLayerOptions rotary = plain;
+  rotary.norm_first = true;
+  rotary.attention = {.window = 9, .rotary = {{.base = 100}}};
+  rotary.feed_forward.gated = true;
   EncoderLayerOptions biased = plain;
   biased.attention.relative_position = {.buckets = 8, .max_distance = 20};
   EncoderLayerOptions sloped = plain;
@@ -48,7 +48,7 @@ std::vector<Subject> subjects(double dropout, bool checkpoint = false) {
   TokenEncoderOptions counted = made(plain, Positions::kLearned);
   counted.padding_id = 1;
   counted.token_types = 2;
-  TokenEncoderOptions narrow = made(turned, Positions::kNone);
+  TokenEncoderOptions narrow = made(rotary, Positions::kNone);
   narrow.embedding_width = 10;
   TokenEncoderOptions shared = made(sloped, Positions::kNone);
   shared.encoder.relative_position = {.buckets = 8, .max_distance = 20};
@@ -219,12 +219,12 @@ TEST(Padding, TokensFirstHaveTheSameBits) {
   Encoder stack(options, rng);
   for (EncoderLayerOptions& layer : options.layers) layer.batch_first = false;
   Rng again(3);
-  Encoder turned(options, again);
+  Encoder time_first(options, again);
   nn::eval(stack);
-  nn::eval(turned);
+  nn::eval(time_first);
   const std::vector<index_t> lengths = {5, 1, 3, 4, 2};
   const Tensor x = random_tensor({5, 5, kWidth}, kFloat32, 3);
-  const Tensor y = turned(x.transpose(0, 1), length_mask(lengths)).transpose(0, 1);
+  const Tensor y = time_first(x.transpose(0, 1), length_mask(lengths)).transpose(0, 1);
   EXPECT_TRUE(same_bits(without_padding(y, lengths), stack(x, length_mask(lengths))));
 }
 

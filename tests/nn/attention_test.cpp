@@ -74,7 +74,7 @@ TEST_P(MultiHeadAttentionTest, CrossAttentionWithItsOwnWidths) {
   }
 }
 
-TEST_P(MultiHeadAttentionTest, TurnsQueriesAndKeysByTheirPositions) {
+TEST_P(MultiHeadAttentionTest, RotatesQueriesAndKeysByTheirPositions) {
   const Tensor x = random_tensor({2, 5, 12}, kFloat64, 3);
   const Tensor memory = random_tensor({2, 7, 12}, kFloat64, 4);
   const Tensor at = tensor({{0, 1, 2, 3, 4}, {9, 4, 4, 0, 7}});

@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-TEST(RotaryModule, TurnsByItsTable) {
+TEST(RotaryModule, RotatesByItsTable) {
   const Tensor x = random_tensor({2, 7, 3, 8}, kFloat32, 1);
   const Tensor positions = random_tensor({2, 7}, kInt64, 2, 0, 20);
   const Rotary all({.base = 500, .max_tokens = 20}, 8);
@@ -20,27 +20,27 @@ TEST(RotaryModule, TurnsByItsTable) {
   EXPECT_TRUE(same_bits(part(x).slice(-1, 4), x.slice(-1, 4)));
 }
 
-TEST(RotaryModule, TurnsQueriesAndKeysOfAPackedProjection) {
+TEST(RotaryModule, RotatesQueriesAndKeysOfAPackedProjection) {
   const index_t heads = 3, d = 8, width = heads * d;
   const Tensor x = random_tensor({2, 7, width}, kFloat32, 1);
   const Tensor weight = random_tensor({3 * width, width}, kFloat32, 2);
-  const Rotary turn({.max_tokens = 7}, d);
+  const Rotary rotate({.max_tokens = 7}, d);
   const Tensor plain = linear(x, weight);
-  const Tensor turned = rotary_linear(x, weight, {}, turn.columns(2 * heads, x.dtype()));
+  const Tensor rotated = rotary_linear(x, weight, {}, rotate.columns(2 * heads, x.dtype()));
   for (index_t part = 0; part < 3; ++part) {
     const Tensor want = plain.slice(2, part * width, (part + 1) * width).unflatten(2, {heads, d});
-    const Tensor got = turned.slice(2, part * width, (part + 1) * width).unflatten(2, {heads, d});
-    EXPECT_TRUE(same_bits(got.contiguous(), part < 2 ? turn(want) : want.contiguous()));
+    const Tensor got = rotated.slice(2, part * width, (part + 1) * width).unflatten(2, {heads, d});
+    EXPECT_TRUE(same_bits(got.contiguous(), part < 2 ? rotate(want) : want.contiguous()));
   }
 }
 
 TEST(RotaryModule, ScoresDependOnDistances) {
-  const Rotary turn({.max_tokens = 100}, 8);
+  const Rotary rotate({.max_tokens = 100}, 8);
   const Tensor q = random_tensor({1, 4, 2, 8}, kFloat64, 1),
                k = random_tensor({1, 4, 2, 8}, kFloat64, 2);
   const auto scores = [&](double from) {
     const Tensor positions = arange(from, from + 4);
-    return matmul(turn(q, positions).transpose(1, 2), turn(k, positions).permute({0, 2, 3, 1}));
+    return matmul(rotate(q, positions).transpose(1, 2), rotate(k, positions).permute({0, 2, 3, 1}));
   };
   // Angles are rounded to float32.
   EXPECT_TRUE(near(scores(90), array(scores(0)), 0, 1e-4));
@@ -48,14 +48,14 @@ TEST(RotaryModule, ScoresDependOnDistances) {
 }
 
 TEST(RotaryModule, TheTableIsABuffer) {
-  Rotary turn({.max_tokens = 9}, 8);
-  const Rotary copy = turn;
-  EXPECT_TRUE(copy.table.value().storage() == turn.table.value().storage());
+  Rotary rotate({.max_tokens = 9}, 8);
+  const Rotary copy = rotate;
+  EXPECT_TRUE(copy.table.value().storage() == rotate.table.value().storage());
   // In another dtype from the exact table, whether the module is converted or not.
   const Tensor x = random_tensor({1, 9, 2, 8}, kFloat64, 1);
-  const Tensor before = turn(x);
-  convert(turn, kFloat64);
-  EXPECT_TRUE(same_bits(turn(x), before));
+  const Tensor before = rotate(x);
+  convert(rotate, kFloat64);
+  EXPECT_TRUE(same_bits(rotate(x), before));
   EXPECT_TRUE(same_bits(before, rotary(x, {.table = rotary_table(9, 8, 10000, kFloat64)})));
 }
 
@@ -71,11 +71,11 @@ TEST(RotaryModule, Errors) {
   EXPECT_TRUE(throws("Rotary", {"width 7", "even"}, [] { Rotary({}, 7); }));
   EXPECT_TRUE(throws("Rotary", {"width 8", "got 10"}, [] { Rotary({.width = 10}, 8); }));
   EXPECT_TRUE(throws("Rotary", {"width must be", "got -2"}, [] { Rotary({.width = -2}, 8); }));
-  const Rotary turn({.max_tokens = 9}, 8);
-  EXPECT_TRUE(throws("Rotary", {"width 8", "(1, 9, 2, 6)"}, [&] { turn(zeros({1, 9, 2, 6})); }));
-  EXPECT_TRUE(throws("Rotary", {"int64"}, [&] { turn(zeros({1, 9, 2, 8}, kInt64)); }));
-  EXPECT_TRUE(throws("Rotary", {"undefined"}, [&] { turn(Tensor()); }));
-  EXPECT_TRUE(throws("rotary", {"10", "9"}, [&] { turn(zeros({1, 10, 2, 8})); }));
+  const Rotary rotate({.max_tokens = 9}, 8);
+  EXPECT_TRUE(throws("Rotary", {"width 8", "(1, 9, 2, 6)"}, [&] { rotate(zeros({1, 9, 2, 6})); }));
+  EXPECT_TRUE(throws("Rotary", {"int64"}, [&] { rotate(zeros({1, 9, 2, 8}, kInt64)); }));
+  EXPECT_TRUE(throws("Rotary", {"undefined"}, [&] { rotate(Tensor()); }));
+  EXPECT_TRUE(throws("rotary", {"10", "9"}, [&] { rotate(zeros({1, 10, 2, 8})); }));
 }
 
 }  // namespace

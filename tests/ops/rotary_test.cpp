@@ -16,14 +16,14 @@ INSTANTIATE_TEST_SUITE_P(Isa, RotaryTest, each_isa(), isa_name);
 
 /// The definition, of x (B, T, H, d) at positions (B, T).
 Array naive_rotary(const Array& x, const Array& table, const Array& positions, bool interleaved) {
-  const index_t turned = table.shape[1];
-  const index_t pairs = turned / 2;
+  const index_t rotated = table.shape[1];
+  const index_t pairs = rotated / 2;
   return build(x.shape, [&](const Dims& at) {
     const index_t column = at[3];
-    if (column >= turned) return x.at(at);
+    if (column >= rotated) return x.at(at);
     const index_t k = interleaved ? column / 2 : column % pairs;
     const bool is_first = interleaved ? column % 2 == 0 : column < pairs;
-    const index_t partner = interleaved ? column ^ 1 : (column + pairs) % turned;
+    const index_t partner = interleaved ? column ^ 1 : (column + pairs) % rotated;
     const auto p = static_cast<index_t>(positions.at({at[0], at[1]}));
     const double cosine = table.at({p, k});
     const double sine = table.at({p, pairs + k});
@@ -72,11 +72,11 @@ TEST(RotaryTable, Errors) {
 TEST_P(RotaryTest, IsTheDefinitionInEachLayout) {
   const Tensor positions = from_vector(std::vector<index_t>{3, 0, 9, 9, 1, 4, 4, 2}, {2, 4});
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const index_t turned : {2, 6, 10}) {
-      const Tensor table = rotary_table(10, turned, 100, dtype);
+    for (const index_t rotated : {2, 6, 10}) {
+      const Tensor table = rotary_table(10, rotated, 100, dtype);
       for (const Layout& x : random_layouts({2, 4, 3, 10}, dtype, 1)) {
         for (const bool interleaved : {false, true}) {
-          SCOPED_TRACE(str_cat(x.name, ", turned ", turned, ", interleaved ", interleaved));
+          SCOPED_TRACE(str_cat(x.name, ", rotated ", rotated, ", interleaved ", interleaved));
           const Tensor got = rotary(x.tensor, {table, positions, interleaved});
           EXPECT_EQ(got.dtype(), dtype);
           EXPECT_TRUE(got.is_contiguous());
@@ -190,9 +190,9 @@ TEST(RotaryGradients, OfHeads) {
   }
 }
 
-/// x W^T + b with heads turned: in the product, or after it by ops.
-Tensor turned_after(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const RotaryColumns& columns) {
+/// x W^T + b with heads rotated: in the product, or after it by ops.
+Tensor rotated_after(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     const RotaryColumns& columns) {
   const Tensor y = linear(x, weight, bias);
   const index_t n = columns.heads * columns.width;
   const Tensor heads = y.slice(-1, 0, n).unflatten(-1, {columns.heads, columns.width});
@@ -233,7 +233,7 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
           Tensor in = x.tensor.clone(), w = weight.clone(), b = bias.clone();
           for (Tensor* each : {&in, &w, &b}) each->set_requires_grad();
           Tape tape;
-          y[fused] = fused == 0 ? turned_after(in, w, b, columns)
+          y[fused] = fused == 0 ? rotated_after(in, w, b, columns)
                                 : rotary_linear(in, Weight(w), b, columns);
           EXPECT_TRUE(same_bits(y[fused].detach(), rotary_linear(x.tensor, weight, bias, columns)));
           tape.backward(y[fused], dy.expand(y[fused].shape()));
@@ -249,7 +249,7 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
   }
 }
 
-// The gradient that arrives is turned where it lies if nobody else has it, and not otherwise.
+// The gradient that arrives is rotated where it lies if nobody else has it, and not otherwise.
 TEST(RotaryGradients, LeaveASharedGradientAlone) {
   const RotaryColumns columns = {{.table = rotary_table(4, 4)}, 2, 4};
   Tensor x = random_tensor({4, 6}, kFloat32, 1);

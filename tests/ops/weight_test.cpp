@@ -509,7 +509,7 @@ TEST_P(Int8WeightTest, ProductsHaveTheBitsOfTheDefinition) {
 }
 
 TEST_P(Int8WeightTest, GatedAndRotaryProductsHaveTheBitsOfTheDefinition) {
-  nn::Rotary turn({}, 24);
+  nn::Rotary rotary({}, 24);
   for (const bool dots : {true, false}) {
     set_dot_products(dots);
     for (const auto& [k, n] :
@@ -522,13 +522,13 @@ TEST_P(Int8WeightTest, GatedAndRotaryProductsHaveTheBitsOfTheDefinition) {
       EXPECT_TRUE(same_bits(
           gated_linear(x, in_int8(Weight::gated(weight)), bias, Activation::kSilu),
           nn::activate(Activation::kSilu, sums.slice(1, 0, n / 2)) * sums.slice(1, n / 2)));
-      const RotaryColumns columns = turn.columns(2, kFloat32);
-      const Tensor turned = rotary_linear(x, in_int8(weight), bias, columns);
-      EXPECT_TRUE(same_bits(turned.slice(1, 48), sums.slice(1, 48)));
+      const RotaryColumns columns = rotary.columns(2, kFloat32);
+      const Tensor rotated = rotary_linear(x, in_int8(weight), bias, columns);
+      EXPECT_TRUE(same_bits(rotated.slice(1, 48), sums.slice(1, 48)));
       for (const index_t head : {0, 1}) {
         const auto part = [&](const Tensor& y) { return y.slice(1, 24 * head, 24 * head + 24); };
         EXPECT_TRUE(
-            same_bits(part(turned), turn(part(sums).reshape({19, 1, 24})).reshape({19, 24})))
+            same_bits(part(rotated), rotary(part(sums).reshape({19, 1, 24})).reshape({19, 24})))
             << head;
       }
     }

@@ -12,9 +12,9 @@
 
 namespace tessera::test {
 
-/// Heads (B, H, T, d) turned by their positions, with float32 angles, as in trained models.
-inline Tensor naive_turn(const Tensor& heads, const nn::RotaryOptions& options,
-                         const std::vector<index_t>& positions) {
+/// Heads (B, H, T, d) rotated by their positions, with float32 angles, as in trained models.
+inline Tensor naive_rotation(const Tensor& heads, const nn::RotaryOptions& options,
+                             const std::vector<index_t>& positions) {
   const Array x = array(heads);
   const index_t width = options.width == 0 ? heads.size(3) : options.width;
   return wide(build(heads.shape(), [&](const Dims& at) {
@@ -74,13 +74,13 @@ inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::
   if (options.attention.relative_position || options.attention.alibi) {
     mask.bias = naive_bias(options, get("relative_attention_bias.weight"), x.size(1));
   }
-  const auto turned = [&](const Tensor& heads) {
-    return options.attention.rotary ? naive_turn(heads, *options.attention.rotary, positions)
+  const auto rotated = [&](const Tensor& heads) {
+    return options.attention.rotary ? naive_rotation(heads, *options.attention.rotary, positions)
                                     : heads;
   };
   const auto attend = [&](const Tensor& y) {
     return naive_multi_head(state, prefix + "self_attn.", options.nhead, y, y, y, mask,
-                            options.attention.scale, turned)
+                            options.attention.scale, rotated)
         .output;
   };
   const auto feed_forward = [&](const Tensor& y) {

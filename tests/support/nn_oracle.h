@@ -122,12 +122,12 @@ struct NaiveHeads {
 };
 
 /// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
-/// behind `prefix`; `turned` is applied to the heads of queries and keys.
+/// behind `prefix`; `rotated` is applied to the heads of queries and keys.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const MaskParts& mask,
                                    std::optional<double> score_scale = {},
-                                   const std::function<Tensor(const Tensor&)>& turned = {}) {
+                                   const std::function<Tensor(const Tensor&)>& rotated = {}) {
   const auto get = [&](const std::string& name) {
     const auto found = state.find(prefix + name);
     return found == state.end() ? Tensor() : found->second;
@@ -143,7 +143,7 @@ inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string
         packed.defined() ? rows(packed, part) : get(separate[static_cast<std::size_t>(part)]);
     const Tensor split =
         naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
-    return turned && part < 2 ? turned(split) : split;
+    return rotated && part < 2 ? rotated(split) : split;
   };
   const double scale = score_scale.value_or(1 / std::sqrt(static_cast<double>(e / heads)));
   const NaiveAttention attended =

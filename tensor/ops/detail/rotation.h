@@ -21,7 +21,7 @@ struct HeadRotation {
   kernels::HeadRotation<T> for_kernel() const {
     return {.heads = heads,
             .width = width,
-            .turned = table.size(1),
+            .rotated = table.size(1),
             .table = table.data<T>(),
             .positions = positions.defined() ? positions.data<index_t>() : nullptr,
             .tokens = tokens,

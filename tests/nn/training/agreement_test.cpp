@@ -42,8 +42,8 @@ TEST(Agreement, DescriptionsChangeWithEachElement) {
     }
   }
   EXPECT_EQ(digests.size(), 2 * (1 + 15 * 2));
-  const Tensor turned = arange(6).to(kFloat32).reshape({2, 3}).transpose(0, 1);
-  EXPECT_EQ(describe(turned).text("digest"), describe(turned.clone()).text("digest"));
+  const Tensor transposed = arange(6).to(kFloat32).reshape({2, 3}).transpose(0, 1);
+  EXPECT_EQ(describe(transposed).text("digest"), describe(transposed.clone()).text("digest"));
 }
 
 using AgreementTest = test::IsaTest;
