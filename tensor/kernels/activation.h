@@ -1,5 +1,5 @@
-// The activations of linear layers and their gradients, on vectors: the bits of the elementwise
-// kernels, which compute the same functions.
+// The activations of linear layers and their gradients, on vectors, with the bits of the
+// elementwise kernels of the same functions.
 #pragma once
 
 #include "tensor/kernels/gelu.h"
@@ -37,7 +37,7 @@ template <class T, int kCount>
   switch (activation) {
     case Activation::kNone:
       break;
-    case Activation::kRelu:  // passes a NaN on
+    case Activation::kRelu:  // propagates NaN
       return each([](V v, V d) { return v <= T{0} ? V{} : d; }, x, dy);
     case Activation::kGelu:
       return each(times, gelu_erf_slope(x), dy);

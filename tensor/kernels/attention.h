@@ -1,23 +1,24 @@
 // Fused attention: softmax(Q K^T scale + masks) V without the T x T matrix in memory.
 //
-// For a block of queries the keys go by in tiles, and both products of a tile are made of tile.h's
-// register tiles:
+// For a block of queries, the keys are processed tile by tile; both products of a tile use the
+// register tiles of tile.h:
 //
 //   S^T (keys x queries)  = K tile . Q^T      Q^T packed once, scaled
 //   P^T                   = 2^(S^T - m)       attention_softmax.h: lanes are queries
 //   O  (queries x width) += P . V tile        P read from P^T by strides, V packed
 //
-// Heads usually lie side by side, so that the rows of one are far apart, a page or so each. What is
-// used more than once is therefore copied: a worker takes a span of query blocks, copies a tile of
-// K and V once for all of them, and prefetches the next one's rows while it computes.
+// Heads are usually adjacent in memory, so the rows of one head are far apart, about a page each.
+// Rows that are used more than once are therefore copied: a worker takes a span of query blocks,
+// copies a tile of K and V once for all these blocks, and prefetches the rows of the next tile
+// while it computes.
 //
-// **The same bits.** A query's result depends only on its own row of scores: tiles have a constant
-// size and are counted from key 0, so neighbours, threads and vector width do not matter. A masked
-// key has weight exactly 0 and leaves m, l and O as they are. So masked keys at either end may be
-// skipped: a block goes through the keys [begin, stop) that its queries see, which may begin and stop
-// in the middle of a tile.
+// **The same bits.** The result of a query depends only on its own row of scores: tiles have a
+// constant size and are counted from key 0, so other queries, threads and vector width make no
+// difference. A masked key has a weight of exactly 0 and does not change m, l and O. So masked keys
+// at both ends are skipped: a block processes the keys [begin, stop) that its queries see, which
+// may begin and stop in the middle of a tile.
 //
-// **Dropout** makes weights 0 between the sum l, which counts them, and the product with V.
+// **Dropout** sets weights to 0 after they are added to l and before the product with V.
 //
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
@@ -31,7 +32,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// `count` rows as columns of panels, padded with zeros, times `scale`.
+/// Packs `count` rows, times `scale`, as columns of panels, padded with zeros.
 template <class T>
 inline void pack_transposed(const T* first, index_t stride, index_t count, index_t width, T scale,
                             T* panels) {
@@ -47,7 +48,7 @@ inline void pack_transposed(const T* first, index_t stride, index_t count, index
   }
 }
 
-/// Q^T, scaled, so that scores come out in units of log2(e).
+/// Packs Q^T times scale log2(e), so that a score s gives the weight 2^s instead of exp(s).
 template <class T>
 inline void pack_queries(const QueryBlock<T>& span, T* queries) {
   const T scale =
@@ -55,7 +56,7 @@ inline void pack_queries(const QueryBlock<T>& span, T* queries) {
   pack_transposed(span.q(), span.args.q.token, span.count, span.args.width, scale, queries);
 }
 
-/// Copies rows so that they follow each other.
+/// Copies rows into contiguous memory.
 template <class T>
 inline void copy_rows(const T* first, index_t stride, index_t rows, index_t width, T* to) {
   for (index_t i = 0; i < rows; ++i) {
@@ -76,8 +77,9 @@ template <Fetch kFetch, class T>
   }
 }
 
-/// Prefetches the values of `rows` keys from `key` on, and the keys that the next tile has in their
-/// place. A few rows at a time, between other work: a burst would fill the queues.
+/// Prefetches the values of `rows` keys from `key` on, and the keys at the same positions of the
+/// next tile. Called for a few rows at a time, between other work: a burst would fill the memory
+/// queues.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_tile_rows(const QueryBlock<T>& block, index_t key,
                                                       index_t rows) {
@@ -88,15 +90,15 @@ template <class T>
                                args.width);
 }
 
-/// A tile of keys and values as a span's blocks share it, without keys that none of them sees.
+/// A tile of keys and values that the blocks of a span share, without keys that no block sees.
 template <class T>
 struct KeyTile {
   index_t first, count;
-  bool copied;  // no: there are too few queries to pay for copies
-  bool fresh;   // no block has used it yet: its values are still to be packed
+  bool copied;  // false: too few queries to pay for copies
+  bool fresh;   // no block has used the tile yet, so its values must be packed
 };
 
-/// S^T of one block and some of the tile's keys.
+/// Computes S^T for one block and some keys of the tile.
 template <class T>
 inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index_t key,
                        index_t keys, const AttentionScratch<T>& scratch) {
@@ -117,7 +119,7 @@ inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index
   }
 }
 
-/// The same chains for a few queries, which would leave most lanes of a panel empty: lanes are
+/// The same sums for a few queries, which would leave most lanes of a panel empty: here lanes are
 /// keys.
 template <class T>
 inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
@@ -140,7 +142,7 @@ inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
   }
 }
 
-/// Scales what was summed relative to an older maximum.
+/// Scales O, which is relative to an older maximum, to the new maximum.
 template <class T>
 inline void rescale_sums(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   const index_t width = whole_panels<T>(block.args.v_width);
@@ -151,23 +153,23 @@ inline void rescale_sums(const QueryBlock<T>& block, const AttentionScratch<T>& 
   }
 }
 
-/// Writes O / l to the output; returns the lanes in which O was not finite. Adding 0 turns -0 into
-/// 0: a masked key, whose weight of 0 is added to a sum of -0, would change its sign otherwise.
+/// Writes O / l to the output; returns the lanes in which O was not finite. Adding 0 changes -0 to
+/// 0: otherwise masked keys, which add 0 to a sum of -0, would change the sign of the output.
 template <class T>
 inline Mask<T> write_output(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   const index_t width = block.args.v_width;
-  Mask<T> spoiled = {};
+  Mask<T> not_finite = {};
   for (index_t i = 0; i < block.count; ++i) {
     T* const out = block.out() + i * block.args.out.token;
     const T* const sums = scratch.out + i * whole_panels<T>(width);
     for (index_t c = 0; c < width; c += kLanes<T>) {
       const index_t columns = at_most(width - c, kLanes<T>);
       const Vec<T> sum = load_some(sums + c, columns);
-      spoiled = spoiled | (sum - sum != Vec<T>{});
+      not_finite = not_finite | (sum - sum != Vec<T>{});
       store_some(out + c, sum * scratch.scale[i] + T{0}, columns);
     }
   }
-  return spoiled;
+  return not_finite;
 }
 
 /// O (+)= P V for one block and some of the tile's keys.
@@ -177,7 +179,7 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
   const AttentionArgs<T>& args = block.args;
   const index_t row = whole_panels<T>(args.v_width);
   const MatrixRef<T> values = {block.v(tile.first), args.v.token, 1};
-  // Unless copied, all but the last, narrow panel is read in place.
+  // If V is not copied, all panels except a narrow last one are read in place.
   const index_t in_place = tile.copied ? 0 : args.v_width / kPanel<T> * kPanel<T>;
   if (tile.fresh) {
     pack_panels(values.at(0, in_place), tile.count, args.v_width - in_place, scratch.values);
@@ -192,7 +194,7 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
       TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, key > block.keys.begin});
 }
 
-/// The same chain of additions, but terms of weight 0 are left out instead of adding 0 * NaN.
+/// The same chain of additions, but without terms of weight 0, which may be 0 * NaN.
 template <class T>
 inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key, index_t keys,
                                         const AttentionScratch<T>& scratch) {
@@ -210,7 +212,7 @@ inline void weigh_values_skipping_zeros(const QueryBlock<T>& block, index_t key,
   }
 }
 
-/// What the backward needs to know of a span's or a block's queries.
+/// Stores the statistics of a block's queries for the backward pass.
 template <class T>
 inline void keep_statistics(const QueryBlock<T>& block, const T* maximum, const T* scale) {
   const AttentionArgs<T>& args = block.args;
@@ -223,7 +225,7 @@ inline void keep_statistics(const QueryBlock<T>& block, const T* maximum, const 
   }
 }
 
-/// Divides by l, once no key is left. Returns the lanes in which the sums were not finite.
+/// Divides by l after the last key. Returns the lanes in which the sums were not finite.
 template <class T>
 inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   for (index_t i = 0; i < block.count; ++i) {
@@ -235,7 +237,7 @@ inline Mask<T> finish_block(const QueryBlock<T>& block, const AttentionScratch<T
   return write_output(block, scratch);
 }
 
-/// The keys of one tile that one block sees.
+/// Processes the keys of one tile that one block sees.
 template <class T>
 inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool skip_zeros,
                         const AttentionScratch<T>& scratch) {
@@ -264,7 +266,7 @@ inline void attend_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, bool
   }
 }
 
-/// No key seen yet.
+/// The state before the first key.
 template <class T>
 inline void start_span(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
   for (index_t i = 0; i < span.padded(); ++i) {
@@ -274,7 +276,7 @@ inline void start_span(const QueryBlock<T>& span, const AttentionScratch<T>& scr
   }
 }
 
-/// Zeros for the blocks whose queries see no key.
+/// Writes zeros for the blocks whose queries see no key.
 template <class T>
 inline void finish_without_keys(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
   for (index_t i = 0; i < span.count; i += kQueryBlock) {
@@ -286,14 +288,14 @@ inline void finish_without_keys(const QueryBlock<T>& span, const AttentionScratc
   }
 }
 
-/// All tiles for all blocks of a span. Returns whether the output is finite.
+/// Processes all tiles for all blocks of a span. Returns whether the output is finite.
 template <class T>
 inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
                         const AttentionScratch<T>& scratch) {
   const AttentionArgs<T>& args = span.args;
   start_span(span, scratch);
   finish_without_keys(span, scratch);
-  Mask<T> spoiled = {};
+  Mask<T> not_finite = {};
   index_t next = span.keys.begin / kKeyTile * kKeyTile;
   for (; next < span.keys.stop; next += kKeyTile) {
     const Range keys = span.keys_in(next, next + kKeyTile);
@@ -306,22 +308,23 @@ inline bool attend_span(const QueryBlock<T>& span, bool skip_zeros,
       const QueryBlock<T> block = span.block(i);
       const AttentionScratch<T> own = scratch.from(args, i);
       attend_tile(block, tile, skip_zeros, own);
-      if (block.keys.stop <= keys.stop) spoiled = spoiled | finish_block(block, own);
+      if (block.keys.stop <= keys.stop) not_finite = not_finite | finish_block(block, own);
       tile.fresh = false;
     }
   }
-  return !any_lane<T>(spoiled);
+  return !any_lane<T>(not_finite);
 }
 
 template <class T>
 inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch) {
   if (span.keys.begin < span.keys.stop) pack_queries(span, scratch.queries);
-  // A masked value may be NaN or infinite, and 0 * NaN is NaN: then again, skipping weights of 0.
+  // A masked value may be NaN or infinite, and 0 * NaN is NaN: repeat without the weights of 0.
   if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
 }
 
-/// The queries of a span, in whole blocks: as many as kSpanBytes hold, but, unless whole heads are
-/// fair shares, not so many that there are too few spans to keep all workers busy to the end.
+/// The number of queries in a span, in whole blocks: as many as fit kSpanBytes. If the heads cannot
+/// be divided evenly among the workers, spans are short enough for 4 per worker, so that all
+/// workers stay busy to the end.
 template <class T>
 inline index_t span_queries(const AttentionArgs<T>& args) {
   const index_t row_bytes =

@@ -1,24 +1,26 @@
 // The backward of fused attention, without a T x T matrix in memory.
 //
-// The weights are computed again, tile by tile, from Q, K and the two numbers per query that the
-// forward leaves, m and 1 / l. For a tile of keys and a block of queries there are five products, all
-// of tile.h's register tiles; lanes are queries in the first two, columns in the others:
+// The weights are recomputed tile by tile from Q, K and two numbers per query that the forward pass
+// stores, m and 1 / l. A tile of keys and a block of queries take five products, all by the
+// register tiles of tile.h; lanes are queries in the first two, columns in the others:
 //
 //   S^T  (keys x queries)   = K . Q^T
 //   dP^T (keys x queries)   = V . dO^T
 //   P^T = 2^(S^T - m) / l     dS^T = P^T o (dP^T - D)      D = sum over columns of dO o O
-//   (with dropout, dP^T here and P^T from here on are those of survivors, scaled, or 0)
+//   (with dropout, this dP^T and all P^T below are scaled for kept weights, 0 for dropped ones)
 //   dV   (keys x width)    += P^T . dO
 //   dK   (keys x width)    += dS^T . Q
 //   dQ   (queries x width) += dS . K
 //
-// **The same bits.** An element of dV or dK is one chain over the queries in their order, one of dQ
-// a chain over the keys, and sums pass from tile to tile through memory unchanged. So work may be cut
-// anywhere: where there are heads enough a worker takes one as a whole; else the keys and the
-// queries are cut into parts, each of which computes the weights that it needs.
+// **The same bits.** An element of dV or dK is one chain over the queries in their order, an
+// element of dQ one chain over the keys, and sums pass from tile to tile through memory unchanged.
+// So work may be divided anywhere: if there are enough heads, a worker takes whole heads; otherwise
+// the keys and the queries are divided into parts, each of which recomputes the weights that it
+// needs.
 //
-// **Masked keys** have weight 0, and so dS = 0 whatever dP is. Packed copies hold 0 in place of what is
-// not finite, so that a weight of 0 hides it. A weight above 0 does not: S or D is then NaN.
+// **Masked keys** have weight 0, and so dS = 0 whatever dP is. Packed copies hold 0 in place of
+// infinities and NaN, so that a weight of 0 hides them. A weight above 0 does not hide them,
+// because S or D is then NaN.
 //
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 4.
 #pragma once
@@ -28,7 +30,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// (keys x queries) = rows of K or V times the queries' columns.
+/// out (keys x queries) = `rows` of K or V times `columns` of Q^T or dO^T.
 template <class T>
 inline void multiply_columns(const QueryBlock<T>& block, index_t keys, index_t width, const T* rows,
                              const T* columns, T* out, RowsAhead<T>& ahead) {
@@ -48,8 +50,8 @@ inline void add_product(index_t rows, index_t width, index_t depth, MatrixRef<T>
                  TileTarget<T>{sums, whole, whole, true});
 }
 
-/// Sums relative to the scores, times what scores were scaled by, to where they belong. Adding 0
-/// turns -0 into 0: a masked key that adds 0 to a sum of -0 would change its sign otherwise.
+/// Writes sums times `scale`, the factor of the scores, to a gradient. Adding 0 changes -0 to 0:
+/// otherwise a masked key, which adds 0 to a sum of -0, would change the sign of the gradient.
 template <class T>
 inline void write_sums(const T* sums, index_t rows, index_t width, T scale, T* to, index_t stride) {
   for (index_t i = 0; i < rows; ++i) {
@@ -60,8 +62,8 @@ inline void write_sums(const T* sums, index_t rows, index_t width, T scale, T* t
   }
 }
 
-/// Adds a tile's dS to the bias's gradient. A bias that is the same for all keys changes no weight:
-/// its gradient is 0.
+/// Adds the dS of a tile to the gradient of the bias. A bias that is the same for all keys changes
+/// no weight, so its gradient is 0.
 template <class T>
 inline void add_bias_gradient(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                               index_t key, index_t keys, const T* d_scores) {
@@ -75,13 +77,13 @@ inline void add_bias_gradient(const AttentionBackwardArgs<T>& args, const QueryB
   }
 }
 
-/// What a part of the work is to find.
+/// The gradients that a part of the work computes.
 struct Wanted {
   bool of_queries;  // dq
   bool of_keys;     // dk, dv and the bias's gradient
 };
 
-/// `keys` keys of a tile of `tile_keys` for one block of queries.
+/// Processes `keys` keys of a tile of `tile_keys` for one block of queries.
 template <class T>
 inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                           index_t key, index_t keys, index_t tile_keys, const Wanted& wanted,
@@ -107,7 +109,7 @@ inline void backward_tile(const AttentionBackwardArgs<T>& args, const QueryBlock
   }
 }
 
-/// Some queries of a head, and the keys [first, end), of which they see those in [start, stop).
+/// Some queries of a head and the keys [first, end); the queries see keys [start, stop) of these.
 template <class T>
 struct BackwardPart {
   const AttentionBackwardArgs<T>& args;
@@ -120,7 +122,7 @@ struct BackwardPart {
   T* dv(index_t j) const { return queries.at(args.dv, j); }
   index_t start() const { return at_least(first, queries.keys.begin); }
   index_t stop() const { return at_most(end, queries.keys.stop); }
-  /// Whether a block meets its first key in the tile at `key`.
+  /// Whether the first key that a block sees is in the tile at `key`.
   bool begins_at(index_t key, const QueryBlock<T>& block) const {
     return at_least(first, block.keys.begin) >= key;
   }
@@ -146,9 +148,9 @@ inline void add_keys(const BackwardPart<T>& part, index_t key, RowsAhead<T>& ahe
   ahead.template add<Fetch::kForL1>(head.v(key), forward.v.token, rows, forward.v_width);
 }
 
-/// What is needed after the tile at `key` and the block at `i` of `blocks`: the next queries if they
-/// meet their first key here, the next keys if this is the first block, and the places of what
-/// will be complete.
+/// The rows to prefetch during the tile at `key` and the block at `i` of `blocks`: the next
+/// queries, if this tile has their first key; the next keys, if this is the first block; and the
+/// gradients that will be complete.
 template <class T>
 inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const Range& blocks, index_t i,
                                index_t key, index_t keys) {
@@ -173,7 +175,7 @@ inline RowsAhead<T> rows_ahead(const BackwardPart<T>& part, const Range& blocks,
   return ahead;
 }
 
-/// One tile of keys for all blocks of queries that see it.
+/// Processes one tile of keys for all blocks of queries that see it.
 template <class T>
 inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t keys,
                            const BackwardScratch<T>& scratch) {
@@ -194,8 +196,8 @@ inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t key
   }
 }
 
-/// The gradients that belong to the queries of a part or to its keys. Keys that none of its queries
-/// uses, and queries that use none, get zeros.
+/// Computes the gradients of the queries of a part, of its keys, or of both. Keys that no query
+/// uses, and queries that use no key, get zeros.
 template <class T>
 inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>& scratch) {
   const AttentionBackwardArgs<T>& args = part.args;
@@ -224,10 +226,10 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   }
 }
 
-/// How the work is cut. Heads that share a part of the bias's gradient are a group, which one
-/// worker goes through in order.
+/// How the work is divided. Heads that share elements of the bias's gradient are a group, which one
+/// worker processes in order.
 struct BackwardSplit {
-  index_t batch_step, head_step;  // a group's
+  index_t batch_step, head_step;  // the size of a group
   bool whole_heads;
 };
 
@@ -237,18 +239,18 @@ inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
   const bool has_bias = args.d_bias.data != nullptr;
   const index_t batch_step = has_bias && args.d_bias.batch == 0 ? forward.batch : 1;
   const index_t head_step = has_bias && args.d_bias.head == 0 ? forward.heads : 1;
-  // Whole heads take five products, parts seven in all, but share them evenly.
+  // Whole heads take five products; parts take seven, but divide evenly among the workers.
   const index_t heads = forward.batch * forward.heads;
   const index_t rounds = ceil_div(heads, forward.workers);
-  const bool alone = batch_step == 1 && head_step == 1;
+  const bool independent = batch_step == 1 && head_step == 1;
   return {batch_step, head_step,
-          forward.workers == 1 || (alone && 7 * heads >= 5 * rounds * forward.workers)};
+          forward.workers == 1 || (independent && 7 * heads >= 5 * rounds * forward.workers)};
 }
 
 inline constexpr index_t kPartKeys = 2 * kBackwardKeys;
 inline constexpr index_t kPartQueries = 2 * kQueryBlock;
 
-/// The tasks by their numbers.
+/// Runs a part of the work by its number.
 template <class T>
 class BackwardTasks {
  public:
@@ -293,7 +295,7 @@ class BackwardTasks {
             wanted};
   }
 
-  /// The keys from `key` on, of each head of a group.
+  /// Processes kPartKeys keys from `key` on, for each head of a group.
   void run_keys(index_t group, index_t key, const BackwardScratch<T>& scratch) const {
     const index_t groups_of_heads = args_.heads / split_.head_step;
     const index_t batch = group / groups_of_heads * split_.batch_step;

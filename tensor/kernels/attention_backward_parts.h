@@ -1,4 +1,4 @@
-// What the backward of attention keeps of queries and of keys, and how it packs them.
+// The buffers of attention's backward pass, and how it packs queries and keys.
 #pragma once
 
 #include "tensor/kernels/attention.h"
@@ -12,7 +12,7 @@ inline constexpr index_t kBackwardKeys = 64;
 /// One worker's buffers.
 template <class T>
 struct BackwardScratch {
-  // For all queries of a part; those of a block follow each other:
+  // For all queries of a part, block after block:
   T* q_columns;      // Q^T, scaled: panels of (width, kPanel)
   T* d_out_columns;  // dO^T: panels of (v_width, kPanel)
   T* q;              // Q: panels of (a block's queries, kPanel)
@@ -38,7 +38,7 @@ struct BackwardScratch {
     return BackwardScratch(nullptr, args, 0).place(nullptr, args, queries);
   }
 
-  /// The same, for the queries from `i` on, a multiple of kQueryBlock.
+  /// The buffers for the queries from `i` on, a multiple of kQueryBlock.
   BackwardScratch from(const AttentionArgs<T>& args, index_t i) const {
     BackwardScratch rest = *this;
     rest.q_columns += i * args.width;
@@ -52,7 +52,7 @@ struct BackwardScratch {
     return rest;
   }
 
-  /// The same, for the tile's keys from `j` on.
+  /// The buffers for the tile's keys from `j` on.
   BackwardScratch from_key(const AttentionArgs<T>& args, index_t j) const {
     BackwardScratch rest = *this;
     rest.k += j * args.width;
@@ -86,8 +86,8 @@ struct BackwardScratch {
   }
 };
 
-/// Rows that will be needed, of several matrices at once. Each call prefetches one row of each, so
-/// that they come while something else is computed.
+/// Rows of several matrices to prefetch. Each call prefetches one row of each matrix, so that the
+/// rows arrive during other work.
 template <class T>
 class RowsAhead {
  public:
@@ -121,8 +121,8 @@ class RowsAhead {
   index_t next_ = 0;
 };
 
-/// Rows as panels, the last padded with zeros, and without what is not finite: it is multiplied by
-/// weights that may be 0, and shows in those that are not.
+/// Packs rows into panels, the last padded with zeros, with 0 in place of infinities and NaN, which
+/// a weight of 0 must hide; a weight above 0 is NaN itself then.
 template <class T>
 inline void pack_finite(const T* first, index_t stride, index_t rows, index_t width, T* panels) {
   for (index_t i = 0; i < rows; ++i) {
@@ -136,8 +136,8 @@ inline void pack_finite(const T* first, index_t stride, index_t rows, index_t wi
   }
 }
 
-/// D per query: the sum of dO o O over its columns, in their order. Where dO is not finite, `scale`
-/// becomes NaN, and with it every weight and what follows from it.
+/// Computes D for each query: the sum of dO o O over its columns, in their order. If dO is not
+/// finite, `scale` becomes NaN, and with it all weights of the query and all that depends on them.
 template <class T>
 inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& scratch) {
   const index_t width = block.args.v_width;
@@ -166,7 +166,7 @@ inline void find_deltas(const QueryBlock<T>& block, const BackwardScratch<T>& sc
   }
 }
 
-/// All that the products need of a block's queries.
+/// Packs all that the products need of a block of queries.
 template <class T>
 inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>& block,
                        const BackwardScratch<T>& scratch) {
@@ -181,7 +181,7 @@ inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>
   const index_t first = (block.batch * forward.heads + block.head) * forward.queries + block.first;
   for (index_t i = 0; i < block.padded(); ++i) {
     const bool exists = i < block.count;
-    // A query without a key: -inf - -inf would be NaN.
+    // If the query sees no key, its maximum is -inf, and -inf - -inf would be NaN.
     const bool sees = exists && kept.maxima[first + i] != -kInfinity<T>;
     scratch.maximum[i] = sees ? kept.maxima[first + i] : T{0};
     scratch.scale[i] = exists ? kept.scales[first + i] : T{0};
@@ -195,7 +195,7 @@ inline void start_tile(const AttentionArgs<T>& args, const BackwardScratch<T>& s
   fill_zeros(scratch.dv, kBackwardKeys * whole_panels<T>(args.v_width));
 }
 
-/// All that the products need of a tile of keys.
+/// Packs all that the products need of a tile of keys.
 template <class T>
 inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
                       const BackwardScratch<T>& scratch) {

@@ -1,4 +1,4 @@
-// What the parts of attention share: the sizes of its blocks, and a worker's buffers.
+// Shared by the parts of attention: the sizes of blocks, a worker's buffers, and ranges of keys.
 #pragma once
 
 #include "tensor/kernels/table.h"
@@ -6,17 +6,17 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// 48 queries by 128 keys are 24 KiB of float32 scores, which an L1 of 32 KiB holds with a
-// panel of values; 48 KiB, as machines with AVX-512 have, hold 64 queries. The key tile is part of
-// the result's definition; the query block and the span are not.
+// 48 queries by 128 keys are 24 KiB of float32 scores, which fit an L1 of 32 KiB together with a
+// panel of values; an L1 of 48 KiB, as on processors with AVX-512, fits 64 queries. The size of the
+// key tile changes bits of the result; the sizes of the query block and the span do not.
 inline constexpr index_t kQueryBlock = kVectorBytes == 64 ? 64 : 48;  // a multiple of every kPanel
 inline constexpr index_t kKeyTile = 128;
 
-inline constexpr index_t kFewQueries = 4;  // fewer than would fill the lanes of a panel
+inline constexpr index_t kFewQueries = 4;  // too few to fill the lanes of a panel
 
-// A worker's task is a span of query blocks: they share the copies of a tile of keys and values.
-// Its queries and outputs, 2 MiB at most, a share of L3, go by in order, once for each tile, while
-// L2 keeps the tile.
+// A task is a span of query blocks, which share the copies of a tile of keys and values. The
+// queries and outputs of a span, at most 2 MiB, a worker's share of L3, are read in order once per
+// tile, while the tile stays in L2.
 inline constexpr index_t kSpanBytes = index_t{2} << 20;
 
 template <class T>
@@ -24,15 +24,15 @@ inline index_t whole_panels(index_t n) {
   return round_up(n, kPanel<T>);
 }
 
-/// A pointer to be set, and the elements that its buffer needs.
+/// A pointer to set, and the number of elements of its buffer.
 template <class T>
 struct Buffer {
   T*& place;
   index_t elements;
 };
 
-/// Places buffers in `memory`, one after the other, and returns the number of all their elements.
-/// If `memory` is null it only counts.
+/// Places buffers in `memory`, one after the other, and returns the total number of their elements.
+/// If `memory` is null, only counts.
 template <class T, int kCount>
 inline index_t carve(T* memory, const Buffer<T> (&buffers)[kCount]) {
   index_t taken = 0;
@@ -51,10 +51,10 @@ struct AttentionScratch {
   T* out;      // O, not yet divided by l: rows of whole_panels(v_width)
   T* maximum;  // m per query
   T* sum;      // l per query
-  T* scale;    // per query, what a tile's new maximum scales older sums by; at last 1 / l
+  T* scale;    // per query: the factor of older sums under a new maximum; finally 1 / l
   // For one tile of keys:
   T* keys;    // (kKeyTile, width)
-  T* values;  // panels: of all columns, or of the last, narrow one
+  T* values;  // panels of all columns, or only the narrow last one
   // For one tile of keys and one block of queries:
   T* scores;  // S^T, then P^T: (kKeyTile, kQueryBlock)
   T* few;     // S of a few queries: (kFewQueries, kKeyTile)
@@ -66,7 +66,7 @@ struct AttentionScratch {
     return AttentionScratch(nullptr, args, 0).place(nullptr, args, span);
   }
 
-  /// The same, for the span's queries from `i` on.
+  /// The buffers for the span's queries from `i` on.
   AttentionScratch from(const AttentionArgs<T>& args, index_t i) const {
     AttentionScratch rest = *this;
     rest.queries += i * args.width;
@@ -97,34 +97,35 @@ inline void fill_zeros(T* to, index_t count) {
   for (index_t i = 0; i < count; ++i) to[i] = T{0};
 }
 
-/// Positions [begin, stop); none where stop <= begin.
+/// Positions [begin, stop); empty if stop <= begin.
 struct Range {
   index_t begin, stop;
 };
 
-/// Where the tokens of a sequence begin and stop along the axes of queries and keys; `all` is what
-/// each sequence has unless they are packed.
+/// The range of a sequence's tokens along the axes of queries and keys: [0, all), unless sequences
+/// are packed.
 template <class T>
 inline Range rows_of(const AttentionArgs<T>& args, index_t batch, index_t all) {
   if (args.offsets == nullptr) return {0, all};
   return {args.offsets[batch], args.offsets[batch + 1]};
 }
 
-/// How many queries a sequence has.
+/// The number of queries of a sequence.
 template <class T>
 inline index_t query_count(const AttentionArgs<T>& args, index_t batch) {
   const Range rows = rows_of(args, batch, args.queries);
   return rows.stop - rows.begin;
 }
 
-/// How many keys a sequence has, masked or not.
+/// The number of keys of a sequence, masked or not.
 template <class T>
 inline index_t key_count(const AttentionArgs<T>& args, index_t batch) {
   const Range rows = rows_of(args, batch, args.keys);
   return rows.stop - rows.begin;
 }
 
-/// The keys that some of the queries [first, first + count) see, by the masks that are ranges.
+/// The range of keys that at least one of the queries [first, first + count) sees, by the causal,
+/// window and length masks.
 template <class T>
 inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_t first,
                              index_t count) {
@@ -135,7 +136,8 @@ inline Range keys_of_queries(const AttentionArgs<T>& args, index_t batch, index_
   return {at_least(first - masks.window, 0), at_most(length, first + count + ahead)};
 }
 
-/// The queries, of `queries`, that see some of the keys [begin, stop), all of them below the length.
+/// The range of queries in [0, queries) that see at least one of the keys [begin, stop); these keys
+/// are all below the sequence's length.
 template <class T>
 inline Range queries_of_keys(const AttentionMasks<T>& masks, index_t queries, index_t begin,
                              index_t stop) {
@@ -150,8 +152,8 @@ struct QueryBlock {
   index_t batch, head;
   index_t first;                                            // the first query
   index_t count;                                            // queries
-  Range keys = keys_of_queries(args, batch, first, count);  // none of them sees another
-  index_t row = rows_of(args, batch, 0).begin;              // the sequence's first
+  Range keys = keys_of_queries(args, batch, first, count);  // all that they see
+  index_t row = rows_of(args, batch, 0).begin;              // the sequence's first row
 
   const T* q() const { return at(args.q, first); }
   const T* k(index_t j) const { return at(args.k, j); }
@@ -163,26 +165,27 @@ struct QueryBlock {
     const index_t sequence = args.offsets == nullptr ? batch * x.batch : 0;
     return x.data + sequence + head * x.head + (row + t) * x.token;
   }
-  /// The element of the first query and of `key`.
+  /// The element of the first query and key `key`.
   template <class U>
   U* at(const PerScore<U>& x, index_t key) const {
     return x.data + batch * x.batch + head * x.head + first * x.query + key * x.key;
   }
 
-  /// `count` in whole panels; what follows `count` in the last panel is zeros.
+  /// `count` rounded up to whole panels; the rest of the last panel is zeros.
   index_t padded() const { return whole_panels<T>(count); }
 
-  /// The block from the span's query `i` on, a multiple of kQueryBlock.
+  /// The block that begins at query `i` of the span, a multiple of kQueryBlock.
   QueryBlock block(index_t i) const {
     return {args, batch, head, first + i, at_most(count - i, kQueryBlock)};
   }
-  /// Where the blocks that see some of the keys [begin, stop), a part of `keys`, begin and stop.
+  /// The range of queries whose blocks see at least one of the keys [begin, stop), a part of
+  /// `keys`.
   Range blocks(index_t begin, index_t stop) const {
     const Range queries = queries_of_keys(args.masks, first + count, begin, stop);
     return {at_least(queries.begin - first, 0) / kQueryBlock * kQueryBlock,
             at_most(queries.stop - first, count)};
   }
-  /// Those of `keys` that lie in [begin, stop).
+  /// The part of `keys` in [begin, stop).
   Range keys_in(index_t begin, index_t stop) const {
     return {at_least(begin, keys.begin), at_most(stop, keys.stop)};
   }

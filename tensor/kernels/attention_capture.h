@@ -1,14 +1,15 @@
-// The weights of chosen heads and queries, kept while attention uses them.
+// Stores the weights of selected heads and queries as attention computes them.
 //
-// A captured row goes through what the sums go through: it is scaled when they are, and divided by
-// l at the end. So it holds, bit for bit, what the output of those weights would be for V = I.
+// A captured row is scaled whenever O is scaled, and divided by l at the end. So it has exactly the
+// bits that the output would have for V = I.
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Calls `visit(place, number)` for the picked numbers in [begin, end).
+/// Calls `visit(place, number)` for each picked number in [begin, end), the one at `place` in the
+/// list.
 template <class Visit>
 inline void visit_picked(const Picked& picked, index_t begin, index_t end, const Visit& visit) {
   if (picked.numbers == nullptr) {
@@ -21,7 +22,7 @@ inline void visit_picked(const Picked& picked, index_t begin, index_t end, const
   }
 }
 
-/// Calls `visit(row, i)` for each row of weights that is kept, i being its query in the block.
+/// Calls `visit(row, i)` for each captured row of weights, that of query i of the block.
 template <class T, class Visit>
 inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
   const WeightCapture<T>& weights = block.args.weights;
@@ -35,7 +36,7 @@ inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
   });
 }
 
-/// Keeps a tile's weights, and scales older ones where the tile raised the maximum.
+/// Stores the weights of a tile, and scales older weights if the tile raised the maximum.
 template <class T>
 inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t keys, bool rescale,
                             const AttentionScratch<T>& scratch) {
@@ -46,15 +47,15 @@ inline void capture_weights(const QueryBlock<T>& block, index_t key, index_t key
   });
 }
 
-/// Divides by l, once `scale` holds 1 / l. Keys that no query of the block sees get 0 like other
-/// masked ones, or NaN where the row is NaN: how queries are cut into blocks must not show.
+/// Divides by l; `scale` must hold 1 / l. Keys that no query of the block sees get 0 like other
+/// masked keys, or NaN if the row is NaN: the division into blocks must not change the result.
 template <class T>
 inline void finish_weights(const QueryBlock<T>& block, const AttentionScratch<T>& scratch) {
   visit_captured(block, [&](T* row, index_t i) {
     const T scale = scratch.scale[i];
     for (index_t j = 0; j < block.args.keys; ++j) {
-      const bool met = block.keys.begin <= j && j < block.keys.stop;
-      row[j] = (met ? row[j] : T{0}) * scale;
+      const bool seen = block.keys.begin <= j && j < block.keys.stop;
+      row[j] = (seen ? row[j] : T{0}) * scale;
     }
   });
 }

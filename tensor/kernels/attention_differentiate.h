@@ -1,14 +1,14 @@
 // The softmax inside attention's backward: a tile of scores and of dP becomes P and dS.
 //
-// Lanes are queries. With dropout, what the products with dO and V meet are the survivors of P and dP;
-// D, made from the output, counts them already.
+// Lanes are queries. Dropout applies to P in dV = P^T dO and to dP = dO V^T, but not to D: D is
+// computed from the output, which already includes dropout.
 #pragma once
 
 #include "tensor/kernels/attention_backward_parts.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// kKeys rows of S^T and dP^T from `key` on, two vectors of queries in each, become P^T and dS^T.
+/// Replaces kKeys rows of S^T and dP^T from `key` on, two vectors of queries each, by P^T and dS^T.
 template <int kKeys, class T, class Drops>
 [[gnu::always_inline]] inline void differentiate(index_t key, const Drops& drops, T* weights,
                                                  T* d_scores, const Vec<T> (&maximum)[kTileVectors],
@@ -22,19 +22,19 @@ template <int kKeys, class T, class Drops>
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + offset(i)) - maximum[i % kTileVectors];
   p = exp2_of_negatives(p);
-  const auto survivor = drops.template fates<kKeys>(key);
+  const auto drop = drops.template mask<kKeys>(key);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     const Mask<T> used = p.at[i] != Vec<T>{};
     const Vec<T> weight = p.at[i] * scale[i % kTileVectors];
-    const Vec<T> d_weight = survivor(i, load(d_scores + offset(i)));
+    const Vec<T> d_weight = drop(i, load(d_scores + offset(i)));
     const Vec<T> d_score = weight * (d_weight - delta[i % kTileVectors]);
-    store(weights + offset(i), used ? survivor(i, weight) : Vec<T>{});
+    store(weights + offset(i), used ? drop(i, weight) : Vec<T>{});
     store(d_scores + offset(i), used ? d_score : Vec<T>{});
   }
 }
 
-/// S^T and dP^T of a panel of queries, number i of the block's on, become P^T and dS^T.
+/// Replaces S^T and dP^T by P^T and dS^T for a panel of queries, from query i of the block on.
 template <class T, class Drops>
 inline void differentiate_panel(index_t i, index_t key, index_t keys, const Drops& drops,
                                 const BackwardScratch<T>& scratch) {
@@ -60,20 +60,20 @@ inline void differentiate_panel(index_t i, index_t key, index_t keys, const Drop
   }
 }
 
-/// S^T and dP^T of `keys` keys from `key` on become P^T and dS^T.
+/// Replaces S^T and dP^T by P^T and dS^T for `keys` keys from `key` on.
 template <class T>
 inline void differentiate_tile(const QueryBlock<T>& block, index_t key, index_t keys,
                                const BackwardScratch<T>& scratch) {
   const Dropout& dropout = block.args.dropout;
   if (dropout.threshold == 0) {
     for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
-      differentiate_panel(i, key, keys, NothingDropped<T>{}, scratch);
+      differentiate_panel(i, key, keys, NoDropout<T>{}, scratch);
     }
     return;
   }
   const Survivors<T> survivors(block, key, keys);
   for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
-    const SomeDropped<T> drops = {{survivors, i}, survivor_scale<T>(dropout)};
+    const PanelDropout<T> drops = {{survivors, i}, survivor_scale<T>(dropout)};
     differentiate_panel(i, key, keys, drops, scratch);
   }
 }

@@ -1,8 +1,9 @@
-// Dropout of attention's weights: which of a tile survive.
+// Dropout of attention's weights.
 //
-// The table of places of dropout_bits.h is a head's, its rows are queries, its columns pairs of keys.
-// So a weight's fate depends on the key and on (batch, head, query, key) alone: not on how the work is
-// cut, and forward and backward agree without a mask in memory.
+// Each head has one table of random words (dropout_bits.h): rows are queries, columns are pairs of
+// keys. So whether a weight is dropped depends only on the dropout's key and on (batch, head,
+// query, key), not on how the work is divided, and forward and backward agree without a mask in
+// memory.
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
@@ -10,7 +11,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Which of the weights of a block's queries and of up to kKeyTile keys from `key` on survive.
+/// The dropout mask of a block of queries and up to kKeyTile keys from `key` on.
 template <class T>
 class Survivors {
  public:
@@ -25,7 +26,7 @@ class Survivors {
     }
   }
 
-  /// Those of the panel of queries from the block's query i on.
+  /// The mask of the panel of queries from query i of the block on.
   class Panel {
    public:
     Panel(const Survivors& all, index_t i) : all_(all) {
@@ -33,11 +34,11 @@ class Survivors {
         rows_[v] = place_words<T>(all.keys_.row, all.query_ + i + v * kLanes<T>);
       }
     }
-    /// The words of keys 2 `pair` and 2 `pair` + 1 for vector v of the queries.
+    /// The random words of keys 2 `pair` and 2 `pair` + 1 for vector v of the queries.
     BitsVec<T> word(index_t pair, int v) const {
       return scramble_lanes<T>(rows_[v] ^ broadcast(all_.columns_[pair - all_.first_pair_]));
     }
-    /// Of these words, which let key 2 `pair` + `element` through.
+    /// The lanes of `word` in which the weight of key 2 `pair` + `element` is kept.
     Mask<T> survives(BitsVec<T> word, int element) const {
       return kernels::TESSERA_ISA::survives<T>(word, element, all_.last_dropped_);
     }
@@ -55,7 +56,7 @@ class Survivors {
   Bits<T> columns_[(kPairs + kLanes<T> - 1) / kLanes<T> * kLanes<T>];
 };
 
-/// Weights that are dropped become 0. What survives is scaled as the sums are, by scale_survivors.
+/// Sets dropped weights to 0. Kept weights are scaled together with the sums, by scale_survivors.
 template <class T>
 inline void drop_weights(const QueryBlock<T>& block, index_t key, index_t keys, T* weights) {
   if (block.args.dropout.threshold == 0) return;
@@ -77,7 +78,7 @@ inline void drop_weights(const QueryBlock<T>& block, index_t key, index_t keys, 
   }
 }
 
-/// Each query's factor 1 / l times that of survivors.
+/// Multiplies the factor 1 / l of each query by the scale of kept weights.
 template <class T>
 inline void scale_survivors(const QueryBlock<T>& block, T* scales) {
   if (block.args.dropout.threshold == 0) return;
@@ -85,35 +86,34 @@ inline void scale_survivors(const QueryBlock<T>& block, T* scales) {
   for (index_t i = 0; i < block.count; ++i) scales[i] *= scale;
 }
 
-/// For the backward: what becomes of a panel's weights, and of their gradients, where nothing is
-/// dropped.
+/// For the backward pass without dropout: leaves weights and their gradients unchanged.
 template <class T>
-struct NothingDropped {
-  struct Fates {
+struct NoDropout {
+  struct KeyMask {
     Vec<T> operator()(int, Vec<T> x) const { return x; }
   };
   template <int kKeys>
-  Fates fates(index_t) const {
+  KeyMask mask(index_t) const {
     return {};
   }
 };
 
-/// The same with dropout.
+/// For the backward pass: dropout of the weights of a panel of queries, and of their gradients.
 template <class T>
-struct SomeDropped {
+struct PanelDropout {
   typename Survivors<T>::Panel panel;
   T scale;
 
-  struct Fates {
+  struct KeyMask {
     Mask<T> survives[2 * kTileVectors];
     T scale;
-    /// x as vector i of the keys': kTileVectors for each.
+    /// Dropout of x, vector i of the keys: each key has kTileVectors vectors.
     Vec<T> operator()(int i, Vec<T> x) const { return survives[i] ? rounded(x * scale) : Vec<T>{}; }
   };
-  /// For key `key`, or for it, which is even, and the next.
+  /// The mask of key `key`, or with kKeys = 2 of keys `key`, which is even, and `key` + 1.
   template <int kKeys>
-  [[gnu::always_inline]] Fates fates(index_t key) const {
-    Fates result;
+  [[gnu::always_inline]] KeyMask mask(index_t key) const {
+    KeyMask result;
     result.scale = scale;
     for (int v = 0; v < kTileVectors; ++v) {
       const BitsVec<T> word = panel.word(key / 2, v);

@@ -40,8 +40,8 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
         if (b == -kInfinity<T> || score == -kInfinity<T>) {
           score = -kInfinity<T>;  // not score + b: a masked score, or bias, may be NaN
         } else {
-          // A bias near the end of the range, often used as a mask, must not turn into infinity
-          // here. +inf itself stays, and makes the row NaN.
+          // A bias near the largest number, often used as a mask, must not become infinite here. A
+          // bias of +inf stays, and makes the row NaN.
           const T scaled = b * static_cast<T>(MathConstants<double>::kLog2E);
           score += scaled < -kLargest<T>                       ? -kLargest<T>
                    : scaled > kLargest<T> && b != kInfinity<T> ? kLargest<T>

@@ -1,8 +1,8 @@
 // The softmax inside attention: a tile of scores, in units of log2(e), becomes weights.
 //
-// Lanes are queries, so a running maximum and a running sum are plain vector operations. Weights
-// are 2^(score - m), m being the query's largest score so far: when a tile raises it, what was
-// summed before is scaled by 2^(m_old - m_new).
+// Lanes are queries, so the running maximum and the running sum need no horizontal operations.
+// Weights are 2^(score - m) with m the largest score of the query so far: when a tile raises m,
+// older sums are scaled by 2^(m_old - m_new).
 //
 // **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 #pragma once
@@ -29,15 +29,15 @@ struct PowerOfTwo<double> {
       0.2402265069591013,     0.6931471805599453,    1};
 };
 
-/// 2^x for x <= 0. Within 2.03 (double: 0.95) units in the last place; what is below 2^-126.5
-/// (double: 2^-1022.5) is 0; NaN gives NaN.
+/// 2^x for x <= 0, with an error of at most 2.03 (double: 0.95) units in the last place. Results
+/// below 2^-126.5 (double: 2^-1022.5) are 0; NaN gives NaN.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> exp2_of_negatives(const Vectors<T, kCount>& x) {
   using C = MathConstants<T>;
   using V = Vec<T>;
-  // x + kRound has in its last bits the integer n nearest to x, and the exponent's bias with it.
+  // The last bits of x + kRound are the integer n nearest to x, plus the bias of the exponent.
   constexpr T kRound = C::kRoundToInteger + C::kExponentBias;
-  const V lowest = rounded(broadcast(T{-C::kExponentBias}));  // n of 2^n = 0
+  const V lowest = rounded(broadcast(T{-C::kExponentBias}));  // 2^n is 0 for this n
   const auto clamped = each([&](V v) { return max(lowest, v); }, x);
   const auto shifted = each([](V v) { return v + kRound; }, clamped);
   const auto r = each([](V v, V s) { return v - (s - kRound); }, clamped, shifted);
@@ -48,8 +48,8 @@ template <class T, int kCount>
   return each(scale, horner(r, PowerOfTwo<T>::kTerms), shifted);
 }
 
-/// kKeys rows of scores, two vectors of queries in each: weights relative to `shift`, added to
-/// `sum`.
+/// Replaces kKeys rows of scores, two vectors of queries each, by weights relative to `shift`, and
+/// adds the weights to `sum`.
 template <class T, int kKeys>
 [[gnu::always_inline]] inline void exponentiate(T* scores, const Vec<T> (&shift)[kTileVectors],
                                                 Vec<T> (&sum)[kTileVectors]) {
@@ -68,7 +68,7 @@ template <class T, int kKeys>
   }
 }
 
-/// One panel of queries of exponentiate_tile.
+/// exponentiate_tile for one panel of queries.
 template <class T>
 inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, T* scales) {
   Vec<T> largest[kTileVectors], shift[kTileVectors], sum[kTileVectors];
@@ -84,7 +84,7 @@ inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, 
     const Vec<T> before = load(maximum + i);
     const Vec<T> now = max(largest[v], before);
     store(maximum + i, now);
-    // A query that has seen no key yet: -inf - -inf would be NaN.
+    // If the query has seen no key, m is -inf, and -inf - -inf would be NaN.
     shift[v] = now == broadcast(-kInfinity<T>) ? Vec<T>{} : now;
     const Vec<T> scale = exp2_of_negatives(Vectors<T, 1>{{before - shift[v]}}).at[0];
     store(scales + i, scale);
@@ -101,8 +101,8 @@ inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, 
   return rescale;
 }
 
-/// Scores to weights relative to each query's maximum, which the tile may raise. Returns whether
-/// any query's older sums must be scaled.
+/// Replaces scores by weights relative to the maximum of each query, which the tile may raise.
+/// Returns whether older sums of any query must be scaled.
 template <class T>
 inline bool exponentiate_tile(const QueryBlock<T>& block, index_t keys,
                               const AttentionScratch<T>& scratch) {

@@ -1,14 +1,15 @@
-// Panels of bfloat16: half of float32's bytes, for products whose pace memory sets.
+// Panels of bfloat16: half the bytes of float32, for products that are limited by memory bandwidth.
 //
 // A bfloat16 is the upper half of a float32, so appending sixteen zero bits widens it exactly: a
-// product of such panels has the bits of a float32 product with the rounded B. The two vectors of
-// a panel's row share the words of one:
+// product of such panels has the bits of the float32 product with the rounded B. A row of a panel
+// is two vectors of elements, stored in one vector of 32-bit words:
 //
 //     word i of row p   | element of column kLanes + i | element of column i |
 //                        31                          16 15                  0
 //
-// A load, a shift and a mask give both vectors, in the register tile and each time anew: beside a
-// tile's multiply-adds that costs little, and panels of half the size stay in the caches.
+// A load, a shift and a mask give both vectors. The register tile repeats them whenever it reads
+// the row: compared with the multiply-adds of a tile they cost little, and panels of half the size
+// stay in the caches.
 #pragma once
 
 #include "tensor/kernels/lockstep.h"
@@ -18,17 +19,18 @@ namespace tessera::kernels::TESSERA_ISA {
 
 static_assert(kTileVectors == 2, "a word holds an element of each of a panel's vectors");
 
-/// Both vectors of a panel's row.
+/// The two vectors of a panel's row, from its words.
 inline Vectors<float, kTileVectors> widen(BitsVec<float> words) {
   constexpr std::uint32_t kUpper = 0xffff0000U;
   return {reinterpret_cast<Vec<float>>(words << 16),
           reinterpret_cast<Vec<float>>(words & broadcast(kUpper))};
 }
 
-/// Panels `panel_step` words apart: of a whole product, or next to a tile. They multiply strips of A
-/// only, whose broadcasts leave the most instructions to widening.
+/// Panels that begin `panel_step` words apart: those of a product, or those that a tile reads. A
+/// must be in strips, whose broadcasts take the fewest instructions and so leave the most for
+/// widening.
 struct BFloat16Panels {
-  static constexpr bool kNarrowLast = false;  // zeros fill it
+  static constexpr bool kNarrowLast = false;  // padded with zeros
 
   const std::uint32_t* data;
   index_t panel_step;
@@ -36,16 +38,16 @@ struct BFloat16Panels {
   void take_share(index_t, index_t, index_t) {}  // prefetched by multiply_source
 };
 
-/// As of Panels.
+/// The same as for Panels.
 inline BFloat16Panels source_of(const BFloat16Panels& b, index_t j, index_t) {
   return {b.data + j / kPanel<float> * b.panel_step, b.panel_step};
 }
 
-/// A step reads one line of a panel, too slowly for the hardware to fetch far ahead: so many lines
-/// further on are prefetched.
+/// The prefetch distance in cache lines. A step of k reads one line of a panel, too slowly for the
+/// hardware prefetcher to run far ahead.
 inline constexpr index_t kLinesAhead = 32;
 
-/// As of TileSource.
+/// The same as for TileSource.
 template <int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_source(index_t k, const Strip<float>& a,
                                                    const BFloat16Panels& source,
@@ -73,7 +75,7 @@ template <int kRows, int kVectors>
   }
 }
 
-/// compute_rows, compiled once for all kinds of multiply_block: copies in each of them are slower.
+/// compute_rows, compiled once for all instances of multiply_block: inlined into each it is slower.
 [[gnu::noinline]] inline void compute_rows(index_t rows, bool wide, index_t k,
                                            const Strip<float>& a, const BFloat16Panels& source,
                                            const TileTarget<float>& out) {

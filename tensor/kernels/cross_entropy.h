@@ -1,7 +1,8 @@
-// Cross-entropy over rows of scores, with its gradient: a row is read for its maximum and for its
-// sum of exponentials, which stay in the cache for the third pass that makes them the gradient.
+// Cross-entropy over rows of scores, with its gradient, in three passes over a row: its maximum;
+// its exponentials and their sum; the gradient, from the exponentials, which are still in the
+// cache.
 //
-// With p = softmax(x), target y, class weights w (of sum W), smoothing s and C classes:
+// With p = softmax(x), target y, class weights w (with sum W), smoothing s and C classes:
 //
 //     a = (1 - s) w_y,  b = s / C
 //     loss = a (log sum exp(x) - x_y) + b sum_c w_c (log sum exp(x) - x_c)
@@ -12,7 +13,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The sum of w_c (log sum exp(x) - x_c): what smoothing adds.
+/// The sum of w_c (log sum exp(x) - x_c), the term of label smoothing.
 template <class T>
 inline T smooth_loss(index_t n, const T* x, const T* weight, T largest, T log_sum) {
   return reduce_blocks<T>(n, T{0}, Plus(), [=](index_t begin, index_t) {
@@ -24,7 +25,7 @@ inline T smooth_loss(index_t n, const T* x, const T* weight, T largest, T log_su
   });
 }
 
-/// Makes the exponentials in `dx`, of sum `sum`, the gradient.
+/// Replaces the exponentials in `dx`, whose sum is `sum`, by the gradient.
 template <class T>
 inline void finish_gradient(const CrossEntropyArgs<T>& args, index_t target, T a, T sum, T* dx) {
   const T scale = args.gradient_scale;

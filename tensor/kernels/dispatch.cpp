@@ -33,11 +33,11 @@ namespace {
 struct Isa {
   const char* name;
   const KernelTable& (*table)() noexcept;
-  bool has_dots = false;  // dot products of bytes, in vectors of its width
+  bool has_dots = false;  // dot products of bytes (VNNI) at its vector width
 };
 
 #if defined(__x86_64__)
-/// AVX-VNNI, which not all compilers know by name.
+/// Whether the processor has AVX-VNNI; not all compilers have a name for it.
 bool has_avx_vnni() {
   constexpr unsigned kBit = 1U << 4;
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -45,8 +45,8 @@ bool has_avx_vnni() {
 }
 #endif
 
-// __builtin_cpu_supports asks the operating system too: a processor whose wide registers the kernel
-// does not save is reported without them.
+// __builtin_cpu_supports also checks that the operating system saves the wide registers; if it does
+// not, the instruction set counts as missing.
 std::vector<Isa> detect() {
   std::vector<Isa> isas = {{"baseline", baseline::table}};
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Which instruction set's kernels run.
+// The choice of the instruction set.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace tessera {
 
-/// The instruction sets this build has and this processor can run, narrowest first:
-/// "baseline", then on x86-64 "avx2" and, unless TESSERA_AVX512 was off, "avx512".
+/// The instruction sets that this build contains and this processor supports, narrowest first:
+/// "baseline", then on x86-64 "avx2" and, unless the build had TESSERA_AVX512=OFF, "avx512".
 std::vector<std::string> available_isas();
 
-/// The instruction set in use: the last of available_isas, or what the environment variable
-/// TESSERA_ISA names; an empty one names none. Errors (thrown by the first use): a TESSERA_ISA that
-/// is not available.
+/// The instruction set in use: the one that the environment variable TESSERA_ISA names, or the last
+/// of available_isas if the variable is unset or empty. Errors (thrown by the first use): a
+/// TESSERA_ISA that is not available.
 std::string current_isa();
 
 /// Whether products of int8 use the processor's dot products of bytes (VNNI), which take a third of

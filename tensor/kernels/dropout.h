@@ -5,18 +5,18 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// `count` elements, all of a vector's or fewer, of those that `kept` lets through.
+/// Dropout of `count` elements, at most one vector; `kept` is the mask of kept elements.
 template <class T>
 [[gnu::always_inline]] inline void drop_some(const DropoutArgs<T>& args, index_t at, index_t count,
                                              Mask<T> kept, T scale) {
   const Vec<T> x = load_some(args.x + at, count);
-  Vec<T> y = kept ? rounded(x * scale) : Vec<T>{};  // not a product: a NaN that is dropped is gone
+  Vec<T> y = kept ? rounded(x * scale) : Vec<T>{};  // no product: a dropped NaN becomes 0
   if (args.residual != nullptr) y = y + load_some(args.residual + at, count);
   store_some(args.y + at, y, count);
 }
 
-/// Elements 32 g to 32 g + 31 are row g of the table of places: the first sixteen have the low bits
-/// of its words, the others the high bits.
+/// Elements 32 g to 32 g + 31 are row g of the table of random words: the first 16 elements use the
+/// low bits of the row's words, the other 16 the high bits.
 template <class T>
 void dropout(const DropoutArgs<T>& args) noexcept {
   const DropoutKeys keys = dropout_keys(args.mask.key, 0, 0);

@@ -1,13 +1,13 @@
-// The random bits of dropout: a pure function of a key and of an element's place, so that a backward
-// draws them again instead of keeping a mask.
+// The random bits of dropout: a pure function of a key and of an element's position, so that the
+// backward pass recomputes them instead of storing a mask.
 //
-// Places form a table. Each row and each column gets a random word of 32 bits, by a keyed
-// permutation of its number; where they meet
+// Positions form a table. Each row and each column has a random word of 32 bits, a keyed
+// permutation of its number, and each entry the word
 //
 //   word(row, column) = scramble(row word ^ column word)        16 bits for each of two elements
 //
-// costs 9 vector operations for two vectors of elements. The words of rows and columns cost twice as
-// many, but there are few of them.
+// which costs 9 vector operations for two vectors of elements. The words of rows and columns cost
+// twice as many, but there are few of them.
 //
 // **Source**: the constants of `scramble` are Wellons', "Prospecting for hash functions", 2018,
 // lowbias32; counter-based generators: Salmon et al., 2011, "Parallel random numbers: as easy as
@@ -27,7 +27,7 @@ inline std::uint32_t scramble(std::uint32_t x) {
   return x ^ x >> 16;
 }
 
-/// scramble of each lane; lanes of 64 bits hold a word each.
+/// scramble of each lane; a lane of 64 bits holds one word of 32 bits.
 template <class T>
 [[gnu::always_inline]] inline BitsVec<T> scramble_lanes(BitsVec<T> x) {
   const BitsVec<T> word = broadcast(Bits<T>{0xFFFFFFFFU});
@@ -36,12 +36,12 @@ template <class T>
   return x ^ x >> 16;
 }
 
-/// The words that number the rows and the columns of one table of places.
+/// The keys of the permutations of row numbers and of column numbers in one table.
 struct DropoutKeys {
   std::uint32_t row[2], column[2];
 };
 
-/// The keys of table (batch, head). Numbers count modulo 2^32.
+/// The keys of table (batch, head); batch and head are taken modulo 2^32.
 inline DropoutKeys dropout_keys(std::uint64_t key, index_t batch, index_t head) {
   const auto derive = [&](std::uint32_t salt) {
     std::uint32_t x = scramble(static_cast<std::uint32_t>(key) ^ salt);
@@ -49,11 +49,11 @@ inline DropoutKeys dropout_keys(std::uint64_t key, index_t batch, index_t head) 
     x = scramble(x + static_cast<std::uint32_t>(batch));
     return scramble(x + static_cast<std::uint32_t>(head));
   };
-  // The fractional digits of pi.
+  // The constants are the fractional digits of pi.
   return {{derive(0x243F6A88U), derive(0x85A308D3U)}, {derive(0x13198A2EU), derive(0x03707344U)}};
 }
 
-/// The word of row or column number `number`.
+/// The word of row or column `number`.
 inline std::uint32_t place_word(const std::uint32_t (&keys)[2], index_t number) {
   return scramble(scramble(static_cast<std::uint32_t>(number) ^ keys[0]) + keys[1]);
 }
@@ -69,21 +69,21 @@ inline BitsVec<T> place_words(const std::uint32_t (&keys)[2], index_t first) {
   return scramble_lanes<T>((once + broadcast(Bits<T>{keys[1]})) & word);
 }
 
-/// Which elements survive that have the low 16 bits of `word` (element 0 of two) or the high ones.
+/// The mask of kept elements: element 0 uses the low 16 bits of `word`, element 1 the high 16 bits.
 template <class T>
 [[gnu::always_inline]] inline Mask<T> survives(BitsVec<T> word, int element, Mask<T> last_dropped) {
   const BitsVec<T> draw = element == 0 ? word & broadcast(Bits<T>{0xFFFF}) : word >> 16;
   return bit_cast<Mask<T>>(draw) > last_dropped;
 }
 
-/// The largest draw that drops, for `survives`.
+/// The largest random number that drops an element, for `survives`.
 template <class T>
 inline Mask<T> last_dropped(const Dropout& dropout) {
   using Integer = typename IntegersOf<T>::mask;
   return broadcast(static_cast<Integer>(dropout.threshold - 1));
 }
 
-/// What survivors are multiplied by: the reciprocal of the share that is kept, 0 if none is.
+/// The scale of kept elements: the reciprocal of the share that is kept, or 0 if none is.
 template <class T>
 inline T survivor_scale(const Dropout& dropout) {
   const index_t kept = kDropoutSteps - dropout.threshold;

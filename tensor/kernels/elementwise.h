@@ -1,8 +1,8 @@
 // Operations on each element of a row.
 //
-// A row comes with any stride. What is not contiguous is first copied to a small buffer, block by
-// block, and the same vector code runs on that; the last, partial vector runs it too. So an
-// element's bits depend neither on the layout nor on its place in the row.
+// A row may have any stride. Elements that are not contiguous are first gathered into a small
+// buffer, block by block, and the same vector code runs on the buffer and on the tail of a row. So
+// the bits of an element depend neither on the layout nor on its position in the row.
 #pragma once
 
 #include "tensor/kernels/gelu.h"
@@ -47,8 +47,8 @@ inline void for_each_block(index_t n, const Body& body) {
   }
 }
 
-/// out = f(in...), blocks of `count` adjacent elements. f takes Vectors, kCount of them while there
-/// are so many, then one; an element's bits must not depend on which.
+/// out = f(in...) for `count` adjacent elements. f takes kCount Vectors while that many are left,
+/// then one; the bits of an element must not depend on which.
 template <int kCount, class T, class F, class... In>
 inline void map_block(index_t count, T* out, const F& f, const In*... in) {
   const auto one = [&](const auto&... v) { return f(Vectors<T, 1>{{v}}...).at[0]; };
@@ -68,7 +68,7 @@ inline void map_vectors(index_t n, T* y, const F& f, Rows&... x) {
   });
 }
 
-/// The same for an f of one vector of each row.
+/// The same for an f that takes one vector of each row.
 template <class T, class F, class... Rows>
 inline void map_each(index_t n, T* y, const F& f, Rows&... x) {
   map_vectors<1>(
@@ -162,7 +162,7 @@ void binary(BinaryOp op, index_t n, const T* a, index_t a_stride, const T* b, in
   }
 }
 
-// Nothing is rounded in the two below, so plain loops do, which the compiler turns into vectors.
+// The next two functions round nothing, so plain loops are enough, which the compiler vectorizes.
 
 template <class T>
 void compare(CompareOp op, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
@@ -193,8 +193,8 @@ void compare(CompareOp op, index_t n, const T* a, index_t a_stride, const T* b, 
   }
 }
 
-/// True where the next kLanes of `p` are. Left to the compiler, a random mask becomes a branch for
-/// each element, of which every second one is mispredicted.
+/// The next kLanes of `p` as a mask. Compilers would write a branch for each element, and with a
+/// random mask every second branch is mispredicted.
 template <class T>
 inline Mask<T> load_mask(const bool* p) {
   typedef unsigned char Bytes __attribute__((vector_size(kLanes<T>)));

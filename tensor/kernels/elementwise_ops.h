@@ -8,7 +8,7 @@ namespace tessera::kernels {
 enum class UnaryOp {
   kNeg,
   kAbs,
-  kSign,  // -1, 0 or 1; NaN of NaN
+  kSign,  // -1, 0 or 1; NaN for NaN
   kSquare,
   kSqrt,
   kRsqrt,  // 1 / sqrt(x)
@@ -24,8 +24,8 @@ enum class UnaryOp {
   kErf,
   kFloor,
   kCeil,
-  kRound,     // of two equally near numbers the even one
-  kRelu,      // NaN of NaN
+  kRound,     // to the nearest integer, ties to even
+  kRelu,      // NaN for NaN
   kSilu,      // x / (1 + exp(-x))
   kGelu,      // x (1 + erf(x / sqrt 2)) / 2
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
@@ -48,7 +48,7 @@ constexpr UnaryOp function_of(Activation activation) {
   __builtin_unreachable();
 }
 
-/// Whether the gradient of `op` is computed from its argument; from its result elsewhere.
+/// Whether the gradient of `op` is computed from its argument x, and not from its result y.
 constexpr bool gradient_reads_x(UnaryOp op) {
   switch (op) {
     case UnaryOp::kAbs:
@@ -80,11 +80,11 @@ constexpr bool gradient_reads_x(UnaryOp op) {
   return false;
 }
 
-/// Functions of an element x and two numbers, p and q, that are the same for all.
+/// Functions of an element x and two parameters, p and q, which are the same for all elements.
 enum class ParametricOp {
-  kLeakyRelu,  // x where x > 0, else p x
-  kSoftplus,   // log(1 + exp(p x)) / p, but x where p x > q
-  kClamp,      // min(max(x, p), q): NaN of NaN, and q where p > q
+  kLeakyRelu,  // x if x > 0, else p x
+  kSoftplus,   // log(1 + exp(p x)) / p, but x if p x > q
+  kClamp,      // min(max(x, p), q): NaN for NaN, and q if p > q
 };
 
 enum class BinaryOp {
@@ -92,8 +92,8 @@ enum class BinaryOp {
   kSub,
   kMul,
   kDiv,
-  kPow,      // C's rules: 1 where a is 1 or b is 0, NaN or not
-  kMaximum,  // of NaN and anything: NaN
+  kPow,      // as in C: 1 if a is 1 or b is 0, even if the other is NaN
+  kMaximum,  // NaN if one is NaN
   kMinimum,
 };
 

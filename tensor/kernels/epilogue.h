@@ -1,7 +1,7 @@
-// What a product does with finished sums, while the caches hold them: activation and residual, tile
-// by tile, and the rotation of complete heads. A gate has panels of its own: gated.h.
+// The epilogue of a product, which runs while C is in the caches: activation and residual tile by
+// tile, and the rotation of complete heads. The epilogue of gated products is in gated.h.
 //
-// These functions do not depend on how the sums were made. The sums are in C, bias included.
+// The sums are in C, with the bias added; how they were computed makes no difference.
 #pragma once
 
 #include "tensor/kernels/activation.h"
@@ -10,7 +10,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Whether C is not simply z.
+/// Whether C differs from z.
 template <class T>
 inline bool changes_sums(const Activated<T>& end) {
   return end.function != Activation::kNone || end.residual.data != nullptr;
@@ -63,8 +63,8 @@ inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, in
   }
 }
 
-/// Rotates, in C's rows [i, i + m), the heads whose last column is in [j, j + columns), while the
-/// caches still hold them. No thread has a part of a head (column_unit).
+/// Rotates, in rows [i, i + m) of C, the heads whose last column is in [j, j + columns), while they
+/// are still in the caches. No head is divided between threads (column_unit).
 template <class T>
 [[gnu::noinline]] void rotate_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
                                              index_t i, index_t m, index_t j, index_t columns) {

@@ -1,16 +1,16 @@
 // A gated product: C = activation(A B1 + b1) o (A B2 + b2), B = [B1 | B2], bias = [b1 | b2].
 //
-// The columns of B that meet in one element of C are multiplied in one register tile: a panel's
-// first vector holds columns of B1, its second the same columns of B2.
+// One register tile computes both sums of an element of C: the first vector of a panel holds
+// columns of B1, the second the same columns of B2.
 //
 //        a panel of B, packed
 //      k | b1 b1 b1 b1 | b2 b2 b2 b2 |
 //        +-------------+-------------+
 //   a -> |  u  u  u  u |  g  g  g  g |   ->   C's columns: activation(u) g
 //
-// A finished tile stays in a few cache lines of L1; from there it goes, activated and multiplied, to
-// C. The product of twice C's width is never in memory, unless the backward pass needs it. A tile's
-// sums must be complete, so k is not cut into blocks.
+// A tile is stored in a buffer of a few cache lines, which stay in L1; activation and elementwise
+// product read this buffer and write C. So A B, twice as wide as C, is never in memory, unless the
+// backward pass needs it. The sums of a tile must be complete, so k is not divided into blocks.
 //
 // **Source**: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017; Shazeer,
 // "GLU Variants Improve Transformer", 2020, section 2.
@@ -23,7 +23,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The columns that n columns of C need of B in gated panels.
+/// The number of columns of B in gated panels for n columns of C.
 template <class T>
 index_t gated_columns(index_t n) noexcept {
   return kTileVectors * round_up(n, kLanes<T>);
@@ -41,14 +41,14 @@ inline void pack_gated_panels(MatrixRef<T> b, index_t gate, index_t k, index_t j
   }
 }
 
-/// Where a tile waits to be finished: always in the same place, in rows of the tile's width.
+/// The buffer of an unfinished tile, the same for all tiles; its rows are as wide as the tile.
 template <class T>
 struct TileScratch {
   T* tile;
   index_t columns;  // of the whole product, in whole panels
 };
 
-/// The elements of the largest tile.
+/// The number of elements of the largest tile.
 template <class T>
 inline constexpr index_t kTileElements = kTileRows* kPanel<T>;
 static_assert(kTileRows >= tile_panels(1) && kTileRows >= 3 * tile_panels(3));
@@ -58,8 +58,8 @@ inline TileTarget<T> tile_of(const TileScratch<T>& out, index_t, index_t, index_
   return {out.tile, columns, columns, false};
 }
 
-/// Panels of a finished tile, below or next to each other: where the first one goes, and the steps
-/// from one to the next.
+/// The panels of a tile, below or next to each other: where the first one is stored, and the
+/// strides between them.
 template <class T>
 struct GatedPanels {
   const T* tile;  // one panel follows the other
@@ -70,7 +70,8 @@ struct GatedPanels {
   index_t column, column_step;  // of C
 };
 
-/// Finishes kCount panels, from number `first` on, of a product whose C has n columns.
+/// Applies the epilogue to kCount panels, from panel `first` on, of a product whose C has n
+/// columns.
 template <int kCount, class T>
 [[gnu::always_inline]] inline void finish_panels(const Epilogue<T>& epilogue, index_t n,
                                                  const GatedPanels<T>& panels, index_t first) {
@@ -116,8 +117,8 @@ inline void finish_panels(const Epilogue<T>& epilogue, index_t n, const GatedPan
   if (done < count) finish_panels<1>(epilogue, n, panels, done);
 }
 
-/// Finishes a tile of `rows` rows and `columns` columns of the product, at row i and column j of C,
-/// which has n columns.
+/// Applies the epilogue to a tile of `rows` rows and `columns` columns of A B, for row i and column
+/// j of C, which has n columns.
 template <class T>
 [[gnu::noinline]] void finish_gated_tile(const Epilogue<T>& epilogue, const Rows<T>& c, index_t n,
                                          const T* tile, index_t i, index_t j, index_t rows,
@@ -128,7 +129,7 @@ template <class T>
   if (columns == kPanel<T>) {
     return finish_panels(epilogue, n, {tile, to, c.row, halves, 2 * n, j, 0}, rows);
   }
-  for (index_t r = 0; r < rows; ++r) {  // few rows, of panels side by side
+  for (index_t r = 0; r < rows; ++r) {  // few rows of several panels
     T* const kept = halves == nullptr ? nullptr : halves + 2 * r * n;
     const GatedPanels<T> panels = {
         tile + r * columns, to + r * c.row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
@@ -136,7 +137,7 @@ template <class T>
   }
 }
 
-/// One row's gradient dz = [du | dg] of y = activation(u) g at z = [u | g]:
+/// The gradient dz = [du | dg] for one row y = activation(u) g at z = [u | g]:
 ///
 ///     du = dy g activation'(u)        dg = dy activation(u)
 template <class T>

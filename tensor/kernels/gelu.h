@@ -6,21 +6,21 @@
 //     x Phi(x)      = max(x, 0) - a exp(-a^2 / 2) Q(a)
 //     d/dx x Phi(x) = exp(-a^2 / 2) (Q(a) - a / sqrt(2 pi)) for x < 0, and 1 minus that for x > 0
 //
-// One formula for all x takes the same time for all, and far below 0 it keeps its digits, which
-// (1 + erf(x / sqrt 2)) / 2 loses. For x >= -3, x Phi(x) stays within 10 units in the last place,
-// the form with tanh within 24; below, the errors follow the rounding of the exponent, and with it
-// x^2.
+// One formula for all x takes the same time for all x, and keeps its digits far below 0, where
+// (1 + erf(x / sqrt 2)) / 2 loses them. For x >= -3 the error of x Phi(x) is at most 10 units in
+// the last place, that of the form with tanh at most 24. Below -3 the errors come from rounding the
+// exponent, and grow as x^2.
 #pragma once
 
 #include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Both GELUs and their slopes are 0 below this, and above its negative x and 1.
+/// Below kGeluLowest, both GELUs and their slopes are 0; above -kGeluLowest, x and 1.
 template <class T>
 inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
 
-/// |x| as far as the tail is not 0; NaN of NaN.
+/// |x|, limited to where the tail is not 0; NaN for NaN.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> tail_argument(const Vectors<T, kCount>& x) {
   using V = Vec<T>;
@@ -28,14 +28,14 @@ template <class T, int kCount>
   return each([&](V v) { return min(farthest, abs(v)); }, x);
 }
 
-/// t = 1 / (1 + kNormalScale a), in powers of which Q(a) / t is a polynomial.
+/// t = 1 / (1 + kNormalScale a); Q(a) / t is a polynomial in t.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> quotient_argument(const Vectors<T, kCount>& a) {
   using C = MathConstants<T>;
   return each([](Vec<T> v) { return broadcast(T{1}) / (v * C::kNormalScale + T{1}); }, a);
 }
 
-/// Q(a), of t = quotient_argument(a).
+/// Q(a), from t = quotient_argument(a).
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> normal_quotient(const Vectors<T, kCount>& t) {
   using V = Vec<T>;
@@ -43,7 +43,7 @@ template <class T, int kCount>
   return each([](V v, V p) { return rounded(v * p); }, t, polynomial);
 }
 
-/// exp(-a^2 / 4), a normal number where its square is not.
+/// exp(-a^2 / 4), a normal number even if its square is not.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> normal_root(const Vectors<T, kCount>& a) {
   using V = Vec<T>;
@@ -68,14 +68,14 @@ template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> gelu_erf(const Vectors<T, kCount>& x) {
   using V = Vec<T>;
   const auto a = tail_argument(x);
-  const auto t = quotient_argument(a);  // early: a division takes its time
+  const auto t = quotient_argument(a);  // early: a division has a long latency
   const auto root = normal_root(a);
   const auto tail = times_square(normal_quotient(t), root);
   // max(0, NaN) is NaN, and max(0, -0) is -0.
   return each([](V v, V b, V p) { return rounded(max(V{}, v) - b * p); }, x, a, tail);
 }
 
-/// Its slope, Phi(x) + x phi(x) with the normal density phi.
+/// The slope of gelu_erf: Phi(x) + x phi(x) with the normal density phi.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> gelu_erf_slope(const Vectors<T, kCount>& x) {
   using V = Vec<T>;
@@ -87,8 +87,8 @@ template <class T, int kCount>
   return each([](V v, V p) { return v < T{0} ? p : T{1} - p; }, x, times_square(rest, root));
 }
 
-// By tanh: x (1 + tanh(v / 2)) / 2 = x sigmoid(v) with v = x (kGeluLinear + kGeluCubic x^2), that is
-// 2 sqrt(2 / pi) (x + 0.044715 x^3).
+// By tanh: x (1 + tanh(v / 2)) / 2 = x sigmoid(v) with v = x (kGeluLinear + kGeluCubic x^2), which
+// is 2 sqrt(2 / pi) (x + 0.044715 x^3).
 template <class T>
 inline constexpr T kGeluLinear = static_cast<T>(1.5957691216057308);
 template <class T>
@@ -102,7 +102,7 @@ template <class V, class T = Element<V>>
   return rounded(x * sigmoid(x * cubic));
 }
 
-/// Its slope, sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx.
+/// The slope of gelu_tanh: sigmoid(v) + x sigmoid(v) sigmoid(-v) dv/dx.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V gelu_tanh_slope(V input) {
   const V above = input < kGeluLowest<T> ? broadcast(kGeluLowest<T>) : input;
@@ -113,7 +113,7 @@ template <class V, class T = Element<V>>
   const V e = exp_of_negative(-abs(v));
   const V one_more = e + T{1};
   const V sigmoid = (v < T{0} ? e : broadcast(T{1})) / one_more;
-  // Of sigmoid(v) and sigmoid(-v), no digit lost.
+  // sigmoid(v) sigmoid(-v), without losing digits.
   const V product = e / rounded(one_more * one_more);
   return rounded(rounded(x * slope) * product + sigmoid);
 }

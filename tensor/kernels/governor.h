@@ -1,14 +1,15 @@
-// Whether threads pay at the moment. A region waits for all its threads: where other programs hold
-// their processors, a piece of 50 microseconds can take a time slice of milliseconds, and two
-// programs with two threads each on two cores run several times slower than with one thread each.
+// Decides whether threads save time at the moment. A parallel region waits for all its threads: if
+// other programs occupy the cores, a task of 50 microseconds can take a time slice of milliseconds,
+// and two programs with two threads each on two cores run several times slower than with one thread
+// each.
 //
-// The governor keeps accounts of regions. What threads have gained is credit, what they have lost
-// is taken off it; once more is lost than there was credit for, the caller computes alone for a
-// while, and then tries again. A pause is 4 times as long as what was lost, and while tries fail 16
-// and then 64 times. So failing tries cost a few percent, and a single hiccup of a quiet machine a
-// few times itself.
+// The governor keeps a balance over all regions: it adds the time that threads saved and subtracts
+// the time that they lost. When the balance becomes negative, the caller computes on one thread for
+// a pause, and then tries threads again. A pause is 4 times as long as the loss, and 16 and then 64
+// times if the next tries fail too. So failed tries cost a few percent of the time, and a single
+// disturbance of a quiet machine costs a few times its own length.
 //
-// It reads no clock: the times are given, in nanoseconds from any beginning.
+// The governor reads no clock: callers pass times, in nanoseconds since any fixed point.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -17,36 +18,37 @@ namespace tessera::kernels {
 
 class Governor {
  public:
-  /// Whether a region at this time should use the calling thread alone.
-  bool alone(index_t now) const { return now < resume_; }
+  /// Whether a region that starts at `now` should use only the calling thread.
+  bool is_pausing(index_t now) const { return now < resume_; }
 
-  /// A region has ended at `now` after `took`, which would have taken about `alone` on one thread.
-  void account(index_t now, index_t took, index_t alone) {
-    balance_ += alone - took;
+  /// Records a region that ended at `now` and took `took`; one thread would have taken about
+  /// `serial`.
+  void account(index_t now, index_t took, index_t serial) {
+    balance_ += serial - took;
     if (balance_ > kMostCredit) balance_ = kMostCredit;
     if (balance_ < 0) pause(now, -balance_);
   }
 
  private:
-  // Less than a scheduler's time slice: one lost slice ends the try, whatever was gained before.
+  // Less than a scheduler's time slice: one lost slice ends the try, whatever was saved before.
   static constexpr index_t kMostCredit = 1'000'000;
-  static constexpr index_t kMostLoss = 100'000'000;  // a process that was stopped has lost more
-  static constexpr index_t kShortestPause = 4;       // in units of what was lost
+  static constexpr index_t kMostLoss = 100'000'000;  // a process that was stopped would lose more
+  static constexpr index_t kShortestPause = 4;       // in units of the loss
   static constexpr index_t kLongestPause = 64;
   static constexpr index_t kGrowth = 4;
 
   void pause(index_t now, index_t lost) {
     if (lost > kMostLoss) lost = kMostLoss;
-    const bool was_hiccup = now - resume_ > kLongestPause * lost;  // after a long good time
-    factor_ = was_hiccup || factor_ == 0 ? kShortestPause : kGrowth * factor_;
+    const bool is_isolated = now - resume_ > kLongestPause * lost;  // the last pause was long ago
+    factor_ = is_isolated || factor_ == 0 ? kShortestPause : kGrowth * factor_;
     if (factor_ > kLongestPause) factor_ = kLongestPause;
     resume_ = now + factor_ * lost;
     balance_ = 0;
   }
 
-  index_t balance_ = 0;  // gained less lost, since the last pause
-  index_t factor_ = 0;   // of the last pause; 0: there was none
-  index_t resume_ = 0;   // its end
+  index_t balance_ = 0;  // time saved minus time lost, since the last pause
+  index_t factor_ = 0;   // of the last pause; 0: no pause yet
+  index_t resume_ = 0;   // the end of the last pause
 };
 
 }  // namespace tessera::kernels

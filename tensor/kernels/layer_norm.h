@@ -2,20 +2,21 @@
 //
 //     y = (s - mean(s)) / sqrt(variance(s) + eps) * weight + bias
 //
-// The mean is that of s - s[0], plus s[0], and kept in two parts: the nearest number, `centre`, and
-// what it is beyond that, `rest`. A mean of 1e6 with a deviation of 1 costs no digits, a constant
-// row gives exactly the bias, and a deviation is one subtraction:
+// The mean is computed as that of s - s[0], plus s[0], and kept in two parts: the nearest number,
+// `centre`, and the remainder, `rest`. So a mean of 1e6 with a deviation of 1 loses no digits, a
+// constant row gives exactly the bias, and a deviation takes one subtraction:
 //
 //     variance = mean((s - centre)^2) - rest^2
 //     y = ((s - centre) * rstd - rest * rstd) * weight + bias
 //
-// RMS norm is the same with a mean that is 0, and so one pass less:
+// RMS norm is the same with a mean of 0, which saves a pass:
 //
 //     y = s / sqrt(mean(s^2) + eps) * weight
 //
-// Four rows are normalised side by side: their chains of additions together keep the processor
-// busy. Where y is far larger than the caches, memory sets the pace: y is written past them, and of
-// long rows only two are read in turn, because the hardware's prefetcher follows few places.
+// Four rows are normalised at a time: their independent chains of additions hide the latency. If y
+// is far larger than the caches, memory bandwidth is the limit: y is written by non-temporal
+// stores, and long rows are read only two at a time, because the hardware prefetcher follows few
+// streams.
 //
 // **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3; Zhang and Sennrich, "Root
 // Mean Square Layer Normalization", 2019, section 4.
@@ -25,7 +26,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// R rows, and what is known of them. The mean is 0 until it is found.
+/// R rows and their statistics. The mean is 0 until find_mean.
 template <index_t R, class T>
 struct NormRows {
   const T* s[R];
@@ -53,7 +54,7 @@ template <index_t R, class T>
   }
 }
 
-/// Meanwhile fetches `next`, the R rows that follow.
+/// Computes rstd, and prefetches `next`, the R rows that follow.
 template <index_t R, class T>
 [[gnu::always_inline]] inline void find_rstd(index_t n, T eps, const T* next,
                                              NormRows<R, T>& rows) {
@@ -64,8 +65,8 @@ template <index_t R, class T>
       if (r % kPerLine == 0) prefetch(next, R * (begin + i) + r * kLanes<T>);
       const Vec<T> deviation = load_some(rows.s[r] + begin + i, count) - rows.centre[r];
       const Vec<T> kept = keep_first<T>(deviation, count, T{0});
-      // Rounded, or Clang merges the ends of the unrolled loop and moves the addition past that
-      // branch, away from its product (README.md, rule 3).
+      // Rounded, because otherwise Clang merges the tails of the unrolled loop and moves the
+      // addition past that branch, away from its product (README.md, rule 3).
       return rounded(kept * kept + lane);
     };
   };
@@ -98,7 +99,8 @@ template <bool kStream, index_t R, class T>
   });
 }
 
-/// As many groups of R rows as there are, from row `begin` on; returns the first row that is left.
+/// Normalises groups of R rows from row `begin` on; returns the first of the fewer than R rows
+/// left.
 template <index_t R, bool kStream, class T>
 inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
   for (; begin + R <= args.rows; begin += R) {
@@ -116,7 +118,8 @@ inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
   return begin;
 }
 
-/// Whether y is to be written past the caches: it is large, can be, and is not read just before.
+/// Whether y is written by non-temporal stores: it is large and aligned, and is not x, which the
+/// caches hold.
 template <class T>
 inline bool streams(const LayerNormArgs<T>& args) {
   constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));

@@ -6,15 +6,15 @@
 //
 // For RMS norm the mean and mean(dh) are 0.
 //
-// A row is read twice: for its two means, then, from the first cache, for everything else. What
-// goes into the sums over the rows is not written down in between.
+// A row is read twice: for its two means, and then, from L1, for everything else. The terms of the
+// sums over the rows are not stored in between.
 #pragma once
 
 #include "tensor/kernels/layer_norm.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// R rows from row `begin` on, and what is known of them.
+/// R rows from row `begin` on, and their statistics.
 template <index_t R, class T>
 class NormGradientRows {
  public:
@@ -42,12 +42,12 @@ class NormGradientRows {
   /// mean(dh) and mean(dh h).
   [[gnu::always_inline]] void find_means(index_t length) {
     T sum[2 * R];
-    Vec<T> dh, h_row;  // of the row whose two sums take them next
+    Vec<T> dh, h_row;  // of the row whose two sums use them next
     const auto block_step = [&](index_t begin, index_t) {
       return [&, begin](Vec<T> lane, index_t which, index_t i, index_t count) {
         if (which % 2 != 0) return rounded(dh * h_row + lane);
         dh = rounded(dy(which / 2, begin + i, count) * weight(begin + i, count));
-        // After the row's end stands 0 - mean, which times rstd may be infinite.
+        // Lanes after the end of the row have (0 - mean) rstd, which may be infinite.
         h_row = keep_first<T>(h(which / 2, begin + i, count), count, T{0});
         return dh + lane;
       };
@@ -71,10 +71,10 @@ class NormGradientRows {
   const T* weight_;
   bool centres_;
   T mean_[R], rstd_[R], shift_[R];
-  T mean_dh_[R] = {}, mean_dh_h_[R] = {};  // zeros if no ds is wanted
+  T mean_dh_[R] = {}, mean_dh_h_[R] = {};  // zeros if ds is null
 };
 
-/// As many groups of R rows as there are, from row `begin` on; returns the first row that is left.
+/// Processes groups of R rows from row `begin` on; returns the first of the fewer than R rows left.
 template <index_t R, class T>
 inline index_t differentiate_groups(const LayerNormGradientArgs<T>& args, index_t begin) {
   for (; begin + R <= args.rows; begin += R) {

@@ -1,14 +1,16 @@
-// Functions of several vectors at once, in lockstep: each operation on all of them, then the next.
+// Functions of several vectors in lockstep: each operation runs on all vectors, then the next one.
 //
-// The operations of a function wait for each other, and a processor looks only so many instructions
-// ahead for some that need not wait: taken one after the other, vectors leave its units half idle.
+// The operations of a function are a dependency chain, and a processor looks only a limited number
+// of instructions ahead for independent ones: one vector after the other would leave its units half
+// idle.
 #pragma once
 
 #include "tensor/kernels/simd.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The vectors that loops take in lockstep: fewer wait for each other, six spill AVX2's registers.
+/// The number of vectors in lockstep: fewer do not hide the latency, six spill the registers of
+/// AVX2.
 inline constexpr int kInLockstep = 4;
 
 /// kCount vectors that are computed in lockstep.
@@ -17,8 +19,9 @@ struct Vectors {
   Vec<T> at[kCount];
 };
 
-/// f of each vector, or of each of x and those beside it. Within f a vector's operations follow
-/// each other: what is to run in lockstep is cut into several calls, of a few operations each.
+/// f of each vector of x, with the vectors at the same index of `more`. f runs to its end for one
+/// vector before the next, so a long function must be several calls of few operations to run in
+/// lockstep.
 template <class F, class T, int kCount, class... More>
 [[gnu::always_inline]] inline Vectors<T, kCount> each(const F& f, const Vectors<T, kCount>& x,
                                                       const More&... more) {
@@ -28,7 +31,7 @@ template <class F, class T, int kCount, class... More>
   return y;
 }
 
-/// The kCount vectors from p on.
+/// Loads the kCount vectors from p on.
 template <int kCount, class T>
 [[gnu::always_inline]] inline Vectors<T, kCount> load_vectors(const T* p) {
   Vectors<T, kCount> x;

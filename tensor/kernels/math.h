@@ -1,28 +1,30 @@
 // Elementary functions on vectors.
 //
-// Each is right over the whole range of its argument: NaN gives NaN, infinities give the limits,
-// results below the smallest normal number lose bits only as they must (gradual underflow).
+// Each function is accurate over the whole range of its argument: NaN gives NaN, infinities give
+// the limits, results below the smallest normal number lose only the bits of gradual underflow.
 // Largest errors in units in the last place, the larger of with and without fused multiply-add;
-// float over all floats, double over 2^27 values of all sizes, denser where a function bends:
+// float over all floats, double over 2^27 values of all sizes, denser where a function is strongly
+// curved:
 //
 //                exp    log   tanh    erf   sigmoid
 //     float     1.05   0.93   1.51   1.44   2.41
 //     double    0.98   1.32   1.51   1.87   2.44
 //
-// and over every seventh of all floats, and 2^25 doubles:
+// and over every seventh float and 2^25 doubles:
 //
 //              expm1  log1p  softplus
 //     float     1.70   1.66   1.99
 //     double    1.93   1.68   1.95
 //
-// silu stays within 3 where exp(x) is a normal number; below, exp(x) has lost digits, and x times the
-// smallest number bounds the error. round and floor are exact.
+// The error of silu is at most 3 if exp(x) is a normal number; below that, exp(x) has lost digits,
+// and the error is at most x times the smallest number. round and floor are exact.
 //
-// **The same bits.** Sums of products are written `sum * x + c`, one product each, so that every
-// compiler fuses the same ones; a product that a caller might add to something is `rounded` first.
+// **The same bits.** Sums of products are written `sum * x + c`, with one product each, so that
+// every compiler fuses the same products; a product that a caller might add to something is
+// `rounded` first.
 //
-// **Source**: the reductions of the arguments are the customary ones (J.-M. Muller, "Elementary
-// Functions", 3rd edition, ch. 11); the coefficients are minimax fits (Remez) made for these forms.
+// **Source**: the argument reductions are the usual ones (J.-M. Muller, "Elementary Functions", 3rd
+// edition, ch. 11); the coefficients are minimax fits (Remez) made for these forms.
 #pragma once
 
 #include "tensor/kernels/lockstep.h"
@@ -37,15 +39,15 @@ template <>
 struct MathConstants<float> {
   static constexpr int kFractionBits = 23;
   static constexpr int kExponentBias = 127;
-  static constexpr float kRoundToInteger = 12582912.0F;  // 1.5 * 2^23: the sum's last bit is 1
+  static constexpr float kRoundToInteger = 12582912.0F;  // 1.5 * 2^23: its last bit is worth 1
   static constexpr float kLog2E = 1.44269504F;
-  static constexpr float kLn2High = 0.693145752F;  // 16 bits: its multiples by exponents are exact
+  static constexpr float kLn2High = 0.693145752F;  // 16 bits: its products with exponents are exact
   static constexpr float kLn2Low = 1.42860677e-6F;
   static constexpr float kLn2 = 0.693147181F;
-  static constexpr float kExpHighest = 89.0F;      // exp of more is inf
-  static constexpr float kExpLowest = -104.0F;     // exp of less is 0
-  static constexpr float kExpNormal = -87.33654F;  // exp of less is below the normal numbers
-  static constexpr float kExpm1Lowest = -20.0F;    // exp of less is nothing beside 1
+  static constexpr float kExpHighest = 89.0F;      // above, exp is inf
+  static constexpr float kExpLowest = -104.0F;     // below, exp is 0
+  static constexpr float kExpNormal = -87.33654F;  // below, exp is not a normal number
+  static constexpr float kExpm1Lowest = -20.0F;    // below, exp - 1 rounds to -1
   static constexpr float kTanhIsOne = 10.0F;
   static constexpr float kSmallestNormal = 0x1p-126F;
   static constexpr float kSqrtHalf = 0.707106781F;
@@ -145,14 +147,14 @@ template <class T, int N>
   return horner(Vectors<T, 1>{{x}}, c).at[0];
 }
 
-/// The sign of `sign` on `magnitude`, which is not negative.
+/// `magnitude`, which must not be negative, with the sign of `sign`.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V with_sign(V magnitude, V sign) {
   constexpr Bits<T> kSign = Bits<T>{1} << (8 * sizeof(T) - 1);
   return bit_cast<V>(bit_cast<BitsVec<T>>(magnitude) | (bit_cast<BitsVec<T>>(sign) & kSign));
 }
 
-/// 2^n for the integer n in the last bits of kRoundToInteger + n, in the range of normal numbers.
+/// 2^n for the integer n in the last bits of kRoundToInteger + n; 2^n must be a normal number.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> power_of_two(BitsVec<T> n) {
   using C = MathConstants<T>;
@@ -165,7 +167,8 @@ template <class V, class T = Element<V>>
   return (r * r) * horner(r, MathConstants<T>::kExp) + r;
 }
 
-/// Adds the integer nearest to x log2(e) to kRoundToInteger, and leaves in r what is beyond it.
+/// Argument reduction: x = n log(2) + r, n the integer nearest to x log2(e). Returns
+/// kRoundToInteger + n.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V reduce_exp(V x, V& r) {
   using C = MathConstants<T>;
@@ -176,8 +179,8 @@ template <class V, class T = Element<V>>
   return shifted;
 }
 
-/// 2^n exp(r), n as in reduce_exp. By two factors of about 2^(n/2), for results that are not
-/// normal.
+/// 2^n exp(r), n as in reduce_exp. Two factors of about 2^(n/2) allow results that are not normal
+/// numbers.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V scaled_exp(V shifted, V r) {
   using C = MathConstants<T>;
@@ -188,7 +191,7 @@ template <class V, class T = Element<V>>
   return rounded((expm1_reduced(r) * first + first) * second);
 }
 
-/// 2^n exp(r), n as in reduce_exp, where that is a normal number.
+/// 2^n exp(r), n as in reduce_exp; the result must be a normal number.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V scaled_normal_exp(V shifted, V r) {
   const V scale = power_of_two<T>(bit_cast<BitsVec<T>>(shifted));
@@ -199,7 +202,8 @@ template <class V, class T = Element<V>>
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V exp(V x) {
   using C = MathConstants<T>;
-  // What underflows to 0 is computed as exp(0): on many processors underflow is slow.
+  // If the result underflows to 0, exp(0) is computed instead: on many processors underflow is
+  // slow.
   const Mask<T> is_zero = x < C::kExpLowest;
   V r;
   const V shifted = reduce_exp(is_zero ? V{} : x, r);
@@ -207,7 +211,7 @@ template <class V, class T = Element<V>>
   return is_zero ? V{} : result;
 }
 
-/// e^x for x <= 0, which softmax needs most: what is below the smallest normal number is 0.
+/// e^x for x <= 0, as softmax needs it: results below the smallest normal number are 0.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V exp_of_negative(V x) {
   V r;
@@ -216,7 +220,7 @@ template <class V, class T = Element<V>>
   return x < MathConstants<T>::kExpNormal ? V{} : result;
 }
 
-/// e^x - 1, by exp(r) - 1 near 0; -1 wherever e^x is too small to change that.
+/// e^x - 1, by exp(r) - 1 near 0; -1 if e^x is too small to change it.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V expm1(V x) {
   using C = MathConstants<T>;
@@ -242,8 +246,8 @@ template <class V, class T = Element<V>>
   const V one = zero + T{1};
   const V sqrt_half = zero + C::kSqrtHalf;
   const Mask<T> is_subnormal = x < C::kSmallestNormal;
-  // The difference of the bits of 1 and sqrt(1/2), added to x's, carries into the exponent exactly
-  // where x's fraction is sqrt(1/2)'s or more.
+  // The difference of the bits of 1 and sqrt(1/2), added to the bits of x, carries into the
+  // exponent exactly if the fraction of x is at least that of sqrt(1/2).
   const BitsVec<T> bits = bit_cast<BitsVec<T>>(is_subnormal ? x * kScale : x);
   const BitsVec<T> one_bits = bit_cast<BitsVec<T>>(one);
   const BitsVec<T> carried = bits + (one_bits - bit_cast<BitsVec<T>>(sqrt_half));
@@ -255,7 +259,7 @@ template <class V, class T = Element<V>>
                            : zero + T{C::kExponentBias});
 }
 
-/// The natural logarithm: -inf of 0, NaN of negative numbers.
+/// The natural logarithm: -inf for 0, NaN for negative numbers.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V log(V x) {
   using C = MathConstants<T>;
@@ -271,7 +275,7 @@ template <class V, class T = Element<V>>
   return x < kInfinity<T> ? sum : x;
 }
 
-/// log(1 + x): the logarithm of u = 1 + x as rounded, and what the rounding took.
+/// log(1 + x): the logarithm of u = 1 + x, rounded, plus a correction for the rounding error of u.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V log1p(V x) {
   const V u = x + T{1};
@@ -297,14 +301,14 @@ template <class V, class T = Element<V>>
   return with_sign(a < T{0.5625} ? near : far, x);
 }
 
-/// 1 / (1 + exp(-x)), below 0 as exp(x) / (1 + exp(x)).
+/// 1 / (1 + exp(-x)), for x < 0 as exp(x) / (1 + exp(x)).
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V sigmoid(V x) {
   const V e = exp(-abs(x));
   return (x < T{0} ? e : broadcast(T{1})) / (e + T{1});
 }
 
-/// |x| as far as exp(-|x|) is not 0, with the sign of x; NaN of NaN.
+/// x, limited to where exp(-|x|) is not 0; NaN for NaN.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V sigmoid_argument(V x) {
   using C = MathConstants<T>;
@@ -312,20 +316,20 @@ template <class V, class T = Element<V>>
   return x > -C::kExpLowest ? broadcast(-C::kExpLowest) : above;
 }
 
-/// x sigmoid(x); 0 of -inf.
+/// x sigmoid(x); 0 for -inf.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V silu(V x) {
   using C = MathConstants<T>;
   return rounded((x < C::kExpLowest ? broadcast(C::kExpLowest) : x) * sigmoid(x));
 }
 
-/// Its slope, sigmoid(x) + x sigmoid(x) sigmoid(-x).
+/// The slope of silu: sigmoid(x) + x sigmoid(x) sigmoid(-x).
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V silu_slope(V x) {
   const V v = sigmoid_argument(x);
   const V e = exp(-abs(v));
   const V one_more = e + T{1};
-  const V product = e / rounded(one_more * one_more);  // of both sigmoids, no digit lost
+  const V product = e / rounded(one_more * one_more);  // of both sigmoids, without losing digits
   return rounded(v * product + (v < T{0} ? e : broadcast(T{1})) / one_more);
 }
 
@@ -356,7 +360,7 @@ template <class V, class T = Element<V>>
   return a < T{1} ? erf_near(x) : with_sign(T{1} - erfc_far(a), x);
 }
 
-/// The nearest whole number; of two, the even one. The sign stays where that is 0.
+/// The nearest integer, ties to even; a result of 0 has the sign of x.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V round(V x) {
   constexpr T kAllWhole = static_cast<T>(index_t{1} << MathConstants<T>::kFractionBits);
@@ -364,14 +368,14 @@ template <class V, class T = Element<V>>
   return a < kAllWhole ? with_sign((a + kAllWhole) - kAllWhole, x) : x;
 }
 
-/// The largest whole number that is not above x.
+/// The largest integer that is at most x.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V floor(V x) {
   const V nearest = round(x);
   return nearest > x ? nearest - T{1} : nearest;
 }
 
-/// max(x, 0), NaN of NaN.
+/// max(x, 0), NaN for NaN.
 template <class V>
 [[gnu::always_inline]] inline V relu(V x) {
   return x <= Element<V>{0} ? V{} : x;

@@ -1,9 +1,9 @@
-// The steps of the optimisers, each one pass over the weights and what is kept beside them.
+// The steps of the optimisers, each in one pass over the weights and the optimiser's state.
 //
-// Operations and their order are PyTorch's, so that float32 weights agree to the last bit where the
-// machine has a fused multiply-add, but for one thing: a moment below the smallest normal number
-// becomes 0. Where a gradient stays away, as that of a rare word's embedding, a moment would shrink
-// to such numbers and stay there, and on many processors each step would trip over them.
+// Operations and their order are those of PyTorch, so that float32 weights agree to the last bit on
+// processors with fused multiply-add, with one exception: a moment below the smallest normal number
+// becomes 0. While a gradient is 0, as that of a rare word's embedding, a moment would shrink to
+// such numbers and stay there, and each step would be slow on many processors.
 //
 // **Source**: torch.optim.SGD, Adam and AdamW, the versions for one tensor at a time; Kingma and
 // Ba, "Adam" (2015), algorithm 1; Loshchilov and Hutter, "Decoupled weight decay" (2019).
@@ -15,16 +15,16 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// Everything is loaded before anything is computed: a load of a partial vector is a branch, which a
-// compiler may put between a product and its sum.
+// All loads come before the computation: the load of a partial vector is a branch, which a compiler
+// may put between a product and its sum (README.md, rule 3).
 
-/// x, or 0 for what is below the smallest normal number.
+/// x, or 0 if |x| is below the smallest normal number.
 template <class T>
 inline Vec<T> flushed(Vec<T> x) {
   return abs(x) < MathConstants<T>::kSmallestNormal ? Vec<T>{} : x;
 }
 
-/// What the n elements move along, without and with the momentum's buffer b:
+/// SGD without and with momentum, whose buffer is b:
 ///
 ///     g += weight_decay w
 ///     b = momentum b + gain g        (b = g at the first step)

@@ -22,7 +22,7 @@ namespace tessera {
 
 namespace {
 
-/// The CPUs the cgroup may use, rounded up; a large number where there is no quota.
+/// The number of CPUs that the cgroup may use, rounded up; a large number if there is no quota.
 int cgroup_quota() {
   long long quota = -1;
   long long period = 0;
@@ -52,20 +52,20 @@ int affinity_count() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// OMP_NUM_THREADS may be a list, one number per nesting level; the first one is ours.
+/// OMP_NUM_THREADS may be a list, one number per nesting level; the first one counts here.
 int default_thread_count() {
-  const char* asked = std::getenv("OMP_NUM_THREADS");
-  const int wanted = asked != nullptr ? std::atoi(asked) : 0;
-  return std::min(wanted > 0 ? wanted : affinity_count(), cgroup_quota());
+  const char* value = std::getenv("OMP_NUM_THREADS");
+  const int number = value != nullptr ? std::atoi(value) : 0;
+  return std::min(number > 0 ? number : affinity_count(), cgroup_quota());
 }
 
-/// More than any machine has, and few enough for a region's claims.
+/// More than any machine has, and few enough for a region's arrays.
 constexpr int kMostThreads = 1024;
 
 thread_local int chosen_thread_count = 0;
 
-/// Set in a child of fork(): it has none of the threads that its parent's OpenMP may count on,
-/// whoever started them, and would wait for them for ever.
+/// Set in a child of fork(): fork() does not copy threads, and the parent's OpenMP may have some,
+/// started by this library or by others; the child would hang waiting for them.
 std::atomic<bool> is_forked = false;
 
 #if defined(_OPENMP)
@@ -100,13 +100,14 @@ index_t now() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-/// Tasks that each go to one thread. A thread's own task comes first, so that it finds in its
-/// caches what the same call left there before; then it takes those of threads that have not come.
+/// At most one task per thread. A thread runs its own task first, because the previous call of the
+/// same kind left data for this task in its caches; then it takes the tasks of threads that have
+/// not started.
 class OwnTasks {
  public:
   explicit OwnTasks(index_t tasks) : tasks_(tasks) {}
 
-  /// The next task of thread `me`, or -1.
+  /// The next task of thread `me`, or -1 if none is left.
   index_t next(index_t me) {
     for (index_t step = 0; step < tasks_; ++step) {
       const index_t task = (me + step) % tasks_;
@@ -123,7 +124,7 @@ class OwnTasks {
   std::atomic<std::uint64_t> taken_[kMostThreads / 64] = {};
 };
 
-/// More tasks than threads: each takes the next one when it is free.
+/// More tasks than threads: a free thread takes the next task.
 class SharedTasks {
  public:
   explicit SharedTasks(index_t tasks) : tasks_(tasks) {}
@@ -140,13 +141,14 @@ class SharedTasks {
 
 thread_local Governor governor;
 
-/// Whether the calling thread should take all tasks now. A number given to set_thread_count is used
-/// as it is.
-bool should_go_alone(index_t time) {
-  return chosen_thread_count == 0 && governor.alone(time);
+/// Whether the calling thread should run all tasks now. A number from set_thread_count is always
+/// used.
+bool should_use_one_thread(index_t time) {
+  return chosen_thread_count == 0 && governor.is_pausing(time);
 }
 
-/// LLVM's threads turn for 200 ms after a region unless somebody sets another time; GNU's for a few.
+/// Threads of LLVM's OpenMP spin for 200 ms after a region unless another time is set, those of
+/// GNU's for a few ms.
 void wait_briefly() {
 #if defined(KMP_VERSION_MAJOR)
   thread_local const bool is_set = [] {
@@ -160,12 +162,12 @@ void wait_briefly() {
 #endif
 }
 
-/// What each thread of a team needed for a task, on average.
+/// The average time of a task, for each thread of a team.
 struct TaskTimes {
-  index_t of[kMostThreads];  // -1: it came too late for one
+  index_t of[kMostThreads];  // -1: the thread got no task
 
-  /// The median, the lower one of two: the slower threads may have lost their processor in between,
-  /// and the fastest may have had a last, small task.
+  /// The median, the lower one of two: slower threads may have been preempted, and the fastest
+  /// thread may have had a small last task.
   index_t typical(index_t threads) {
     index_t* const end = std::remove(of, of + threads, -1);
     if (end == of) return 0;
@@ -175,7 +177,7 @@ struct TaskTimes {
   }
 };
 
-/// Runs the tasks on a team, and lets the governor know what it gained.
+/// Runs the tasks on a team of threads, and reports the time that this saved to the governor.
 template <class Tasks>
 void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
               void* context) noexcept {
@@ -209,7 +211,7 @@ void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
 #if defined(_OPENMP)
   if (tasks > 1 && workers > 1 && thread_count() > 1) {
     const index_t start = now();
-    if (!should_go_alone(start)) {
+    if (!should_use_one_thread(start)) {
       workers = std::min<index_t>(workers, kMostThreads);
       if (tasks <= workers) return run_team<OwnTasks>(start, tasks, tasks, body, context);
       return run_team<SharedTasks>(start, tasks, workers, body, context);

@@ -1,41 +1,42 @@
-// Threads. Everything that runs in parallel in this library goes through parallel_for and
-// parallel_tasks; run_tasks is their half that is not a template. Threads claim what they do: one
-// that is late finds that others have done its part, though OpenMP still waits until it has seen so.
-// governor.h says when one thread computes alone for that reason.
+// Threads. All parallel work of the library goes through parallel_for and parallel_tasks; run_tasks
+// is the part of both that is not a template. Threads claim tasks: if a thread starts late, others
+// do its tasks, but OpenMP still waits for the late thread. Therefore governor.h decides when to
+// use one thread.
 //
-// Free of the standard library, so that files compiled for one instruction set may include it; the
+// Without the standard library, so that files compiled for one instruction set may include it; the
 // templates are static (internal linkage) for the same reason.
 //
-// Bodies are noexcept in spirit: an exception must not leave a parallel region. How work is cut
-// never changes a result, because no body sums across a cut.
+// Bodies must not throw: an exception must not leave a parallel region. The division into tasks
+// never changes a result, because no sum spans two tasks.
 #pragma once
 
 #include "tensor/kernels/types.h"
 
 namespace tessera {
 
-/// The number of threads a parallel region uses: set_thread_count's value, else OMP_NUM_THREADS or
-/// the CPUs this process may run on, whichever is given, but never more than the cgroup's CPU
-/// quota. 1 without OpenMP, inside someone else's parallel region, and in a child of fork().
+/// The number of threads of a parallel region: that of set_thread_count, else OMP_NUM_THREADS, else
+/// the number of CPUs that this process may use; the last two are limited to the CPU quota of the
+/// cgroup. 1 without OpenMP, inside the caller's own parallel region, and in a child of fork().
 int thread_count() noexcept;
 
-/// Sets thread_count for the calling thread. Such a number is used as it is; by default the library
-/// computes alone while other programs use the processors. 0 returns to the default.
+/// Sets thread_count for the calling thread, which then always uses this number; by default the
+/// library uses one thread while other programs occupy the processors. 0 restores the default.
 void set_thread_count(int threads) noexcept;
 
 namespace kernels {
 
 /// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered
-/// from 0; each takes the next task when it is free. With one worker, or where threads do not pay
-/// at the moment, in order in the caller as worker 0.
+/// from 0; a free thread takes the next task. With one worker, or if threads would save no time at
+/// the moment, the caller runs the tasks in order as worker 0.
 void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
                void* context) noexcept;
 
-/// Work below this many elementary operations stays in the calling thread: entering a region costs
-/// some microseconds.
+/// Work below this many elementary operations stays in the calling thread: entering a parallel
+/// region costs a few microseconds.
 inline constexpr index_t kParallelGrain = 32768;
 
-/// Products of matrices do this many floating point operations in the time of one elementary one.
+/// The number of floating-point operations of a matrix product in the time of one elementary
+/// operation.
 inline constexpr index_t kFlopsPerOperation = 16;
 
 /// Calls `body(task, worker)` for each of `tasks` on `workers` threads.
@@ -67,8 +68,7 @@ static void parallel_for(index_t count, index_t cost, const Body& body) {
   parallel_tasks(pieces, pieces, piece);
 }
 
-/// How many threads `tasks` pieces of work are worth that cost `total_cost` elementary operations
-/// together.
+/// The number of threads for `tasks` tasks that cost `total_cost` elementary operations together.
 static inline index_t worker_count(index_t tasks, index_t total_cost) noexcept {
   if (tasks <= 1 || total_cost < 2 * kParallelGrain) return 1;
   const index_t threads = thread_count();

@@ -1,4 +1,4 @@
-// Functions of one element and two numbers, p and q, with their gradients: see ParametricOp.
+// Functions of one element and two parameters, p and q, with their gradients (ParametricOp).
 #pragma once
 
 #include "tensor/kernels/elementwise.h"

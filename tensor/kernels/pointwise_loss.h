@@ -19,9 +19,9 @@ inline LossAndGradient<T> squared_error(Vec<T> x, Vec<T> target) {
   return {rounded(difference * difference), difference + difference};
 }
 
-/// log(1 + e) for e in [0, 1], with all its digits where e is small: log(u) e / (u - 1) with
-/// u = 1 + e, whose rounding cancels. **Source**: Kahan; see D. Goldberg, "What every computer
-/// scientist should know about floating-point arithmetic", theorem 4.
+/// log(1 + e) for e in [0, 1], accurate also for small e: log(u) e / (u - 1) with u = 1 + e, whose
+/// rounding error cancels. **Source**: Kahan; see D. Goldberg, "What every computer scientist
+/// should know about floating-point arithmetic", theorem 4.
 template <class T>
 inline Vec<T> log1p_of_fraction(Vec<T> e) {
   const Vec<T> u = e + T{1};
@@ -34,7 +34,7 @@ inline Vec<T> log1p_of_fraction(Vec<T> e) {
 ///     loss = (1 - t) softplus(x) + p t softplus(-x)
 ///     dloss / dx = (1 - t) sigmoid(x) - p t sigmoid(-x)
 ///
-/// No term cancels another where t is 0 or 1.
+/// No term cancels another if t is 0 or 1.
 template <class T>
 inline LossAndGradient<T> bce_with_logits(Vec<T> x, Vec<T> target, Vec<T> positive_weight) {
   const Vec<T> e = exp(-abs(x));
@@ -51,12 +51,12 @@ inline LossAndGradient<T> bce_with_logits(Vec<T> x, Vec<T> target, Vec<T> positi
   return {loss, dx_of_negative - dx_of_positive};
 }
 
-/// The squared error for |d| < beta, the absolute one beyond, which meet with one slope; d = x - t:
+/// Squared error for |d| < beta, absolute error beyond, with equal slopes at beta; d = x - t:
 ///
-///     loss = d^2 / (2 beta),    dloss / dx = d / beta      where |d| < beta
-///     loss = |d| - beta / 2,    dloss / dx = sign(d)       elsewhere
+///     loss = d^2 / (2 beta),    dloss / dx = d / beta      if |d| < beta
+///     loss = |d| - beta / 2,    dloss / dx = sign(d)       otherwise
 ///
-/// A difference that is NaN is not beyond, so both are NaN.
+/// If d is NaN, the first case applies, so both results are NaN.
 template <class T>
 inline LossAndGradient<T> smooth_l1(Vec<T> x, Vec<T> target, Vec<T> beta) {
   const Vec<T> zero = {};

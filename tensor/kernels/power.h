@@ -1,12 +1,12 @@
 // x^y on vectors: exp(y log(x)), where any error of the logarithm is multiplied by y.
 //
-// Floats are computed in double precision, which has digits to spare. Doubles need a logarithm of
-// two parts: with s = (m - 1) / (m + 1) for x = 2^e m,
+// Floats are computed in double precision, which has more digits than needed. Doubles need a
+// logarithm in two parts: with s = (m - 1) / (m + 1) for x = 2^e m,
 //
 //     log(x) = e log(2) + 2 s + (2/3) s^3 + s^5 P(s^2)
 //
-// all but the last term as a `Pair`. Largest errors over 2^24 pairs, in units in the last place:
-// float 0.501, double 0.75.
+// with all terms except the last as a `Pair`. Largest errors over 2^24 pairs, in units in the last
+// place: float 0.501, double 0.75.
 //
 // **Source**: the special cases are those of C, Annex F.10.4.4; exact products by T. Dekker, "A
 // floating-point technique for extending the available precision", Numer. Math. 18, 1971.
@@ -16,13 +16,13 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// high + low, where low is too small to change high.
+/// The sum high + low, where low is too small to change high.
 struct Pair {
   Vec<double> high, low;
 };
 
-/// a b with no error, from halves of 26 and 27 bits. The last product alone may be rounded, where
-/// it is not fused; each statement has one product, so all compilers fuse the same.
+/// a b without error, from halves of 26 and 27 bits; only the last product may be rounded, if it is
+/// not fused. Each statement has one product, so all compilers fuse the same products.
 [[gnu::always_inline]] inline Pair exact_product(Vec<double> a, Vec<double> b) {
   using V = Vec<double>;
   constexpr Bits<double> kUpperHalf = ~((Bits<double>{1} << 27) - 1);
@@ -70,7 +70,7 @@ struct Pair {
   const V fifth = rounded(cube.high * square.high);
   const V fifth_low = cube.high * square_low + rounded(cube_low * square.high);
 
-  // From the largest part to the smallest, what each sum loses gathers in `low`.
+  // Adds from the largest part to the smallest; `low` collects the rounding error of each sum.
   const V exponent = rounded(e * C::kLn2High);  // exact
   const V first = exponent + (s + s);
   const V second = first + third.high;
@@ -83,7 +83,7 @@ struct Pair {
   return {high, low - (high - second)};
 }
 
-/// exp(t) of two parts: 1 + r + (r^2 P(r) + what r lost), times 2^n.
+/// exp(t) of two parts: 1 + r + (r^2 P(r) + the rounding error of r), times 2^n.
 [[gnu::always_inline]] inline Vec<double> exp_pair(const Pair& t) {
   using V = Vec<double>;
   using C = MathConstants<double>;
@@ -103,7 +103,7 @@ struct Pair {
   return rounded(power * first * second);
 }
 
-/// a^y for a >= 0, but for the cases where that is 1 whatever the other is.
+/// a^y for a >= 0, except the cases in which the result is 1 whatever the other operand is.
 [[gnu::always_inline]] inline Vec<double> power_of_size(Vec<double> a, Vec<double> y) {
   using V = Vec<double>;
   using C = MathConstants<double>;
@@ -131,7 +131,7 @@ struct Pair {
   return narrow(exp(rounded(y1 * log(a1))), exp(rounded(y2 * log(a2))));
 }
 
-/// x^y. Not inlined: it is long, and a call is nothing beside it.
+/// x^y. Not inlined: the function is long, and the cost of a call is small in comparison.
 template <class V, class T = Element<V>>
 [[gnu::noinline]] inline V pow(V x, V y) {
   const V a = abs(x);

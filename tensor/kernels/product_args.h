@@ -17,14 +17,14 @@ struct MatrixRef {
   }
 };
 
-/// A matrix with contiguous columns.
+/// A matrix whose rows are contiguous and `row` elements apart.
 template <class T>
 struct Rows {
   T* data = nullptr;
   index_t row = 0;
 };
 
-/// B of a product: a matrix, or panels that pack_b made (pack_gated_b for a gated product).
+/// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
 template <class T>
 struct SecondFactor {
   enum class Kind { kMatrix, kPanels, kBFloat16 };
@@ -32,7 +32,7 @@ struct SecondFactor {
   union {
     MatrixRef<T> matrix;
     const T* panels;
-    // The panels in bfloat16, as bfloat16.h has them: for float, and an A whose rows or columns are
+    // Panels of bfloat16 (bfloat16.h), for T = float; the rows or the columns of A must be
     // contiguous.
     const std::uint32_t* bfloat16_panels;
   };
@@ -42,16 +42,16 @@ struct SecondFactor {
   explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kBFloat16), bfloat16_panels(b) {}
 };
 
-/// The rotation of heads that lie side by side by the angles of their positions. The formula is in
-/// tensor/kernels/rotary.h.
+/// Rotary embedding: the rotation of adjacent heads by the angles of their positions. The formula
+/// is in tensor/kernels/rotary.h.
 ///
-/// **Shapes**: heads (rows, heads, width); table (positions, rotated), the cosines of the pairs, then
-/// their sines. The first `rotated` columns of a head, an even number, are rotated.
+/// **Shapes**: heads (rows, heads, width); table (positions, rotated): the cosines of the pairs,
+/// then their sines. The first `rotated` columns of a head are rotated; `rotated` is even.
 template <class T>
 struct HeadRotation {
   index_t heads, width, rotated;
   const T* table;
-  const index_t* positions = nullptr;  // of each row; null: row i is at i % tokens
+  const index_t* positions = nullptr;  // one per row; null: row i has position i % tokens
   index_t tokens = 1;
   bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + rotated / 2
 };
@@ -64,16 +64,15 @@ struct Activated {
   T* argument = nullptr;  // optional: receives z, laid out as C
 };
 
-/// C = function(z1) o z2, where z = [z1 | z2] is twice as wide as C.
+/// C = function(z1) o z2, where z = [z1 | z2] is twice as wide as C; o is the elementwise product.
 template <class T>
 struct Gated {
   Activation function = Activation::kNone;
   T* halves = nullptr;  // optional: receives z, (m, 2n), contiguous
 };
 
-/// The steps from the sums A B to C: the bias is added, z = A B (+ bias), then one of three kinds
-/// follows: an activation and a residual, a gate, or the rotation of the first heads * width
-/// columns.
+/// The steps from the product A B to C: z = A B (+ bias), then one of three kinds: an activation
+/// and a residual, a gate, or the rotation of the first heads * width columns.
 template <class T>
 struct Epilogue {
   enum class Kind { kActivated, kGated, kRotated };
@@ -97,9 +96,9 @@ struct Epilogue {
 /// C = epilogue(A B).
 ///
 /// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n).
-/// Each sum of A B adds its products in the order of k into one chain of fused multiply-adds, and the
-/// epilogue begins once the chain is complete: no stride, size, thread count or vector width
-/// changes a bit, and fusing gives the bits of the separate ops.
+/// Each element of A B is one chain of fused multiply-adds in the order of k, and the epilogue
+/// begins when the chain is complete. So no stride, size, thread count or vector width changes a
+/// bit, and a fused epilogue gives the bits of separate ops.
 template <class T>
 struct GemmArgs {
   index_t m, n, k;
@@ -107,28 +106,28 @@ struct GemmArgs {
   SecondFactor<T> b;
   Rows<T> c;
   Epilogue<T> epilogue = Epilogue<T>();
-  index_t workers = 1;     // threads at most
+  index_t workers = 1;     // the largest number of threads
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
-/// Products of int8 sum at most this number of products, so that no sum exceeds 32 bits.
+/// The largest k of a product of int8: no sum of this number of products exceeds 32 bits.
 inline constexpr index_t kInt8Depth = 65536;
 
-/// Codes that one word of a product of int8 holds: those of neighbouring k.
+/// The number of codes in one 32-bit word of a product of int8: those of consecutive k.
 inline constexpr index_t kInt8Group = 4;
 
-/// B (k, n) of a product of int8: whole numbers from -127 to 127 in panels, as int8.h has them, and
-/// a scale for each column: b(p, j) is about code(p, j) scale(j).
+/// B (k, n) of a product of int8: integers from -127 to 127, the codes, in panels (int8.h), and a
+/// scale for each column: b(p, j) is about code(p, j) scale(j).
 ///
-/// **Shapes**: codes, round_up(k, 4) bytes a column; scales, sums: one a column. Columns are n, or
-/// twice n of a gated product, rounded up to whole panels (Int8Kernels::columns).
+/// **Shapes**: codes, round_up(k, 4) bytes per column; scales, sums, one per column. There are n
+/// columns, or 2 n for a gated product, rounded up to whole panels (Int8Kernels::columns).
 struct Int8Panels {
   const std::int8_t* codes;
   const float* scales;
-  const std::int32_t* sums;  // of each column's codes
+  const std::int32_t* sums;  // the sum of each column's codes
 };
 
-/// Where code (p, j) lies, j being a column of the panels, which are `width` columns wide each.
+/// The index of code (p, j) in panels of `width` columns; j counts the columns of all panels.
 [[gnu::always_inline]] inline index_t int8_place(index_t k, index_t width, index_t p, index_t j) {
   const index_t groups = (k + kInt8Group - 1) / kInt8Group;
   const index_t word = (j / width * groups + p / kInt8Group) * width + j % width;
@@ -146,11 +145,11 @@ struct Int8Rows {
   std::int32_t* zeros;
 };
 
-/// C = epilogue(A B) of int8. With s the sum of code(i, p) code(p, j) over p, an element of A B is
+/// C = epilogue(A B) for int8. With s the sum of code(i, p) code(p, j) over p, A B has the elements
 ///
 ///     float(s - zero(i) sum(j)) (scale(i) scale(j))
 ///
-/// The integers are exact, so its bits are the same on every processor.
+/// The integers are exact, so C has the same bits on every processor.
 ///
 /// **The limit.** If scale(i) scale(j) overflows, as with elements of 1e22 in a row and in a column,
 /// the element is inf or NaN even where the float32 product is finite: one unit of the sum of
@@ -163,7 +162,7 @@ struct Int8Args {
   Int8Panels b;
   Rows<float> c;
   Epilogue<float> epilogue = Epilogue<float>();
-  index_t workers = 1;  // threads at most
+  index_t workers = 1;  // the largest number of threads
 };
 
 }  // namespace tessera::kernels

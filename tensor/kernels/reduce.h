@@ -1,15 +1,15 @@
 // Reductions along a row, and down the columns of a matrix.
 //
-// Element k belongs to virtual lane k mod 16. A lane sums the elements of a block of the row (32 of
-// its own), then the blocks' sums: a long row loses no more digits than a short one. At the end the
-// sixteen lanes fold into one: 8 pairs of lanes (i, i + 8), then 4, 2 and 1.
+// Element k belongs to virtual lane k mod 16. A lane sums its 32 elements of a block of the row,
+// then the sums of the blocks, so that a long row loses no more digits than a short one. At the end
+// a horizontal reduction folds the 16 lanes into one: 8 pairs of lanes (i, i + 8), then 4, 2 and 1.
 //
 //     x[0] x[16] x[32] ..  -> lane 0  \ .
 //     x[1] x[17] x[33] ..  -> lane 1   |  0+8 1+9 ..  ->  0+4 ..  ->  0+2 1+3  ->  0+1
 //     ..                               |
 //     x[15] x[31] ..       -> lane 15 /
 //
-// That order is the same for every width of vectors, for rows of any stride, and for columns.
+// This order is the same for every vector width, for rows of any stride, and for columns.
 #pragma once
 
 #include "tensor/kernels/elementwise.h"
@@ -42,7 +42,7 @@ struct Minimum {
     return minimum(a, b);
   }
 };
-/// Keeps what is not NaN.
+/// The larger number; ignores NaN.
 struct MaxNumber {
   template <class V>
   V operator()(V a, V b) const {
@@ -58,7 +58,7 @@ inline Lanes<T> all_lanes(T x) {
   return lanes;
 }
 
-/// N values in a vector folded into one: lanes (i, i + N/2), and again.
+/// Folds the N lanes of a vector into one: pairs of lanes (i, i + N/2), repeatedly.
 template <class T, int N>
 struct FoldVector {
   typedef T Half __attribute__((vector_size(sizeof(T) * N / 2)));
@@ -95,9 +95,9 @@ inline T fold(Lanes<T> lanes, const Op& op) {
   return FoldVector<T, static_cast<int>(kLanes<T>)>::fold(lanes.part[0], op);
 }
 
-/// Takes the elements i < length of R rows into `lanes`, the rows side by side:
-/// `step(lane, r, i, count)` is `lane` with elements [i, i + count) of row r. It must leave the
-/// lanes after `count` as they are.
+/// Accumulates the elements i < length of R rows in `lanes`, all rows at the same time:
+/// `step(lane, r, i, count)` returns `lane` combined with elements [i, i + count) of row r, and
+/// must not change the lanes after `count`.
 template <index_t R, class T, class Step>
 [[gnu::always_inline]] inline void take_in(Lanes<T> (&lanes)[R], index_t length, const Step& step) {
   index_t i = 0;
@@ -119,8 +119,9 @@ template <index_t R, class T, class Step>
   }
 }
 
-/// Folds R rows of n side by side, block by block: `block_step(begin, length)` is the step of
-/// `take_in` for the block there. A row's additions wait for each other; another row's do not.
+/// Reduces R rows of n elements at the same time, block by block: `block_step(begin, length)`
+/// returns the step of `take_in` for a block. The additions of one row are a dependency chain;
+/// those of different rows are independent.
 template <index_t R, class T, class Op, class BlockStep>
 [[gnu::always_inline]] inline void reduce_side_by_side(index_t n, T none, const Op& op,
                                                        const BlockStep& block_step,
@@ -145,8 +146,9 @@ template <index_t R, class T, class Op, class BlockStep>
   for (index_t r = 0; r < R; ++r) result[r] = fold(total[r], op);
 }
 
-/// Folds a row of n, block by block: `block_term(begin, length)` gives the term of the block there,
-/// and that `term(i, count)` the vector for its elements [i, i + count), `none` after them.
+/// Reduces a row of n elements block by block: `block_term(begin, length)` returns a function
+/// `term` for a block, and `term(i, count)` returns the vector of its elements [i, i + count), with
+/// `none` after them.
 template <class T, class Op, class BlockTerm>
 [[gnu::always_inline]] inline T reduce_blocks(index_t n, T none, const Op& op,
                                               const BlockTerm& block_term) {
@@ -167,7 +169,7 @@ template <class T>
   return count == kLanes<T> ? v : (first_lanes<T>(count) ? v : broadcast(none));
 }
 
-/// The f(x) of a row of any stride, folded by op.
+/// Reduces f(x) by op over a row of any stride.
 template <class T, class Op, class F>
 [[gnu::always_inline]] inline T reduce_row(index_t n, const T* x, index_t stride, T none,
                                            const Op& op, const F& f) {
@@ -180,8 +182,8 @@ template <class T, class Op, class F>
   });
 }
 
-// The mean and the deviations are those of x - x[0]: constant rows deviate by exactly 0, and a mean
-// far from 0 costs no digits.
+// The mean and the deviations are those of x - x[0]: the deviations of constant rows are exactly 0,
+// and a mean far from 0 loses no digits.
 
 /// The mean of x - x[0]; n >= 1.
 template <class T>
@@ -191,7 +193,7 @@ inline T shifted_mean(index_t n, const T* x, index_t stride) {
   return sum / static_cast<T>(n);
 }
 
-/// The sum of (x - x[0] - mean)^2, mean being shifted_mean's.
+/// The sum of (x - x[0] - mean)^2, with the mean of shifted_mean.
 template <class T>
 inline T squared_deviations(index_t n, const T* x, index_t stride, T mean) {
   const T first = x[0];
@@ -229,11 +231,11 @@ index_t argmax(index_t n, const T* x, index_t stride) noexcept {
   return i;
 }
 
-/// Columns that are reduced together: their sixteen lanes, twice, stay in L1.
+/// The number of columns that are reduced together: two arrays of their sixteen lanes stay in L1.
 template <class T>
 inline constexpr index_t kStrip = 256 / static_cast<index_t>(sizeof(T));
 
-/// Calls `body(j, count)` for the vectors of a strip of columns.
+/// Calls `body(j, count)` for each vector of a row of `columns` elements.
 template <class T, class Body>
 [[gnu::always_inline]] inline void for_each_vector(index_t columns, const Body& body) {
   index_t j = 0;

@@ -1,10 +1,10 @@
-// Rotary positions: pairs of a head's columns rotated by angles that grow with the position.
+// Rotary embedding: pairs of columns of a head are rotated by angles that grow with the position.
 //
 //     a' = a cos - b sin        b' = b cos + a sin
 //
-// A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 where pairs are interleaved, of the r that
-// are rotated. Lanes run along the pairs. The products with the sine are rounded by themselves, so
-// that there is one way to fuse the others (README.md, rule 3).
+// A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 if pairs are interleaved; the first r
+// columns are rotated. Lanes are pairs. The products with the sine are rounded separately, so that
+// only the products with the cosine can be fused (README.md, rule 3).
 //
 // **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 #pragma once
@@ -23,7 +23,7 @@ template <class V>
   b = b * cosine + a_sine;
 }
 
-/// Pairs from two rows of columns, which are rotated in place or into two others.
+/// Rotates pairs (a[k], b[k]) into (to_a[k], to_b[k]), which may be the same memory.
 template <class T>
 inline void rotate_halves(index_t pairs, const T* a, const T* b, const T* cosine, const T* sine,
                           T* to_a, T* to_b) {
@@ -42,7 +42,7 @@ template <int kFirst, class V, int... kIndex>
   return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
 }
 
-/// Pairs of adjacent columns. Back is by the opposite angles: a and b exchanged.
+/// Rotates pairs of adjacent columns; with kBack by the opposite angles, which exchanges a and b.
 template <bool kBack, class T>
 inline void rotate_interleaved(index_t pairs, const T* x, const T* cosine, const T* sine, T* y) {
   using Lanes = typename IndicesBelow<static_cast<int>(kLanes<T>)>::type;
@@ -67,7 +67,7 @@ inline void rotate_interleaved(index_t pairs, const T* x, const T* cosine, const
   });
 }
 
-/// One head of one token.
+/// Rotates one head of one token.
 template <class T>
 inline void rotate_head(const HeadRotation<T>& rotation, bool back, const T* cosine, const T* x,
                         T* y) {
@@ -78,7 +78,7 @@ inline void rotate_head(const HeadRotation<T>& rotation, bool back, const T* cos
     back ? rotate_interleaved<true>(pairs, x, cosine, sine, y)
          : rotate_interleaved<false>(pairs, x, cosine, sine, y);
   } else {
-    // As above, back is with a and b exchanged.
+    // As above, the opposite angles exchange a and b.
     const index_t a = back ? pairs : 0;
     const index_t b = back ? 0 : pairs;
     rotate_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);

@@ -1,10 +1,11 @@
 // The vector type and the functions on it, written once for every instruction set.
 //
-// Vec<T> is the compiler's own vector (GCC's and Clang's vector_size), of the width of the
-// instruction set that this file is compiled for: + - * / and comparisons work on it, and
-// `mask ? a : b` selects. `acc += a * b` becomes one fused multiply-add where the machine has one.
+// Vec<T> is the compiler's vector type (`vector_size` of GCC and Clang), as wide as the registers
+// of the instruction set that this file is compiled for. + - * / and comparisons work lane by lane,
+// and `mask ? a : b` selects lanes. `acc += a * b` becomes one fused multiply-add if the processor
+// has that instruction.
 //
-// Compiled once per file in isa/, each time inside that instruction set's own namespace.
+// Compiled once for each file in isa/, in the namespace of that instruction set.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -34,8 +35,8 @@ inline constexpr int kVectorRegisters = 16;
 #endif
 #endif
 
-// The integers of T's size. Unsigned for a float's bits, so that sums may wrap; signed for masks,
-// which comparisons of Vec<T> give: 0 or -1 in each lane.
+// The integers as wide as T: unsigned for the bits of a number, so that sums may wrap around;
+// signed for masks, the results of comparisons, with 0 or -1 in each lane.
 template <class T>
 struct IntegersOf;
 template <>
@@ -62,7 +63,7 @@ using BitsVec = Vec<Bits<T>>;
 template <class T>
 using Mask = Vec<typename IntegersOf<T>::mask>;
 
-/// T of a Vec<T>.
+/// The element type T of Vec<T>.
 template <class V>
 struct ElementOf;
 template <>
@@ -79,7 +80,7 @@ using Element = typename ElementOf<V>::type;
 template <class T>
 inline constexpr index_t kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
-/// Vectors that make up the sixteen virtual lanes of a row reduction.
+/// The number of vectors that hold the sixteen virtual lanes of a row reduction.
 template <class T>
 inline constexpr index_t kParts = kVirtualLanes / kLanes<T>;
 
@@ -89,9 +90,10 @@ template <class T>
 inline constexpr T kLargest = sizeof(T) == sizeof(float) ? static_cast<T>(__FLT_MAX__)
                                                          : static_cast<T>(__DBL_MAX__);
 
+/// x in every lane.
 template <class T>
 inline Vec<T> broadcast(T x) {
-  return x - Vec<T>{};  // unlike x + 0, which turns -0 into 0, this is x itself: one instruction
+  return x - Vec<T>{};  // one instruction, because x - 0 is x; x + 0 would change -0 to 0
 }
 
 template <class T>
@@ -106,11 +108,12 @@ inline void store(T* p, Vec<T> v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
-/// What a cache line is prefetched for: to be read from L1, or from L2, or to be written.
+/// The purpose of a prefetch: to read the cache line from L1 or from L2, or to write it.
 enum class Fetch { kForL1, kForL2, kForWriting };
 
-/// Prefetches the cache line at p[offset], which need not exist. Always inlined, as whatever
-/// only calls it must be: GCC takes such a function for one without effect, and drops its calls.
+/// Prefetches the cache line of p[offset], which may be outside the array. Always inlined, as all
+/// functions must be that only prefetch: GCC takes such a function for one without side effects and
+/// drops its calls.
 template <Fetch kFetch = Fetch::kForL1, class T>
 [[gnu::always_inline]] inline void prefetch(const T* p, index_t offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
@@ -119,7 +122,7 @@ template <Fetch kFetch = Fetch::kForL1, class T>
       kFetch == Fetch::kForWriting, kFetch == Fetch::kForL2 ? 2 : 3);
 }
 
-/// True in the first n lanes.
+/// A mask that is true in the first n lanes.
 template <class T>
 inline Mask<T> first_lanes(index_t n) {
   using Integer = typename IntegersOf<T>::mask;
@@ -128,8 +131,8 @@ inline Mask<T> first_lanes(index_t n) {
   return lane < broadcast(static_cast<Integer>(n));
 }
 
-// load_partial(p, n, fill): the first n lanes from p, n in [0, kLanes]; the rest are `fill`.
-// store_partial(p, v, n): the first n lanes to p. Neither touches anything after them.
+// load_partial(p, n, fill) loads the first n lanes from p, n in [0, kLanes]; the others are `fill`.
+// store_partial(p, v, n) stores the first n lanes to p. Neither accesses memory after them.
 #if defined(__AVX512F__)
 
 inline Vec<float> load_partial(const float* p, index_t n, float fill = 0) {
@@ -184,7 +187,7 @@ inline void store_partial(T* p, Vec<T> v, index_t n) {
 
 #endif
 
-/// load or load_partial; with a constant n the compiler makes the choice.
+/// load or load_partial; if n is a constant, the compiler chooses.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_some(const T* p, index_t n, T fill = T{}) {
   return n == kLanes<T> ? load(p) : load_partial(p, n, fill);
@@ -199,8 +202,8 @@ template <class T>
   }
 }
 
-/// store that leaves the caches to others, for p aligned to the vector. Once all such stores are
-/// done, `finish_streams` must follow.
+/// A non-temporal store, which does not keep the line in the caches; p must be aligned to the
+/// vector. After the last such store, `finish_streams` must be called.
 template <class T>
 inline void stream(T* p, Vec<T> v) {
 #if defined(__AVX512F__)
@@ -218,7 +221,7 @@ inline void finish_streams() {
 #endif
 }
 
-/// Whether a lane of a mask is set.
+/// Whether any lane of a mask is true.
 template <class T>
 inline bool any_lane(Mask<T> mask) {
 #if defined(__AVX512F__)
@@ -233,7 +236,8 @@ inline bool any_lane(Mask<T> mask) {
 #endif
 }
 
-/// The larger of each pair. Where either is NaN, b: write `max(x, m)` to keep the running m.
+/// The larger of a and b in each lane, and b if either is NaN: `max(x, m)` keeps a running maximum
+/// m.
 template <class V>
 inline V max(V a, V b) {
   return a > b ? a : b;
@@ -244,7 +248,7 @@ inline V min(V a, V b) {
   return a < b ? a : b;
 }
 
-/// The larger of each pair, NaN where either is.
+/// The larger of a and b in each lane, and NaN if either is NaN.
 template <class V>
 inline V maximum(V a, V b) {
   const V larger = a > b ? a : b;
@@ -271,7 +275,7 @@ inline V abs(V v) {
   return bit_cast<Vec<T>>(bit_cast<BitsVec<T>>(v) & kAllButSign);
 }
 
-/// The first and the second half of v, each element as a double.
+/// Converts floats to doubles: the lower half of the lanes to `first`, the upper half to `second`.
 inline void widen(Vec<float> v, Vec<double>& first, Vec<double>& second) {
   typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
   Half halves[2];
@@ -280,7 +284,7 @@ inline void widen(Vec<float> v, Vec<double>& first, Vec<double>& second) {
   second = __builtin_convertvector(halves[1], Vec<double>);
 }
 
-/// The opposite: each element rounded to a float.
+/// The inverse of widen: rounds each double to a float.
 inline Vec<float> narrow(Vec<double> first, Vec<double> second) {
   typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
   const Half halves[2] = {__builtin_convertvector(first, Half),
@@ -290,8 +294,9 @@ inline Vec<float> narrow(Vec<double> first, Vec<double> second) {
   return v;
 }
 
-/// v, which the compiler may no longer merge into a following sum. Products that leave a function
-/// pass through here, so that they are rounded, and the same, wherever it is inlined.
+/// Returns v, and prevents the compiler from fusing a product in v with a later addition. Products
+/// that leave a function pass through here, so that they are rounded to the same bits wherever the
+/// function is inlined.
 template <class V>
 inline V rounded(V v) {
 #if defined(__AVX512F__)
@@ -304,13 +309,16 @@ inline V rounded(V v) {
   return v;
 }
 
-/// Words of 32 bits, whose sums may wrap. They hold integers of 8, 16 or 32 bits.
+/// Lanes of 32 bits, whose sums wrap around. A lane holds one integer of 32 bits, two of 16 or four
+/// of 8.
 using Words = BitsVec<float>;
 
-/// sum + a0 b0 + a1 b1 in each word, the signed halves of a and b being a0, a1, b0 and b1.
+/// sum + a0 b0 + a1 b1 in each 32-bit lane: the dot product of two signed 16-bit integers is added
+/// to a 32-bit integer (vpmaddwd, vpaddd). a0 and a1 are the lower and the upper half of the lane
+/// of a, b0 and b1 those of b.
 ///
-/// In assembly with AVX2: compilers would add one product to the next before they add both to a sum,
-/// which leaves no registers for the sums of a tile.
+/// In assembly for AVX2 and AVX-512: compilers would add several dot products to each other before
+/// they add them to `sum`, which leaves no registers for the sums of a tile.
 inline Words add_pairs(Words sum, Words a, Words b) {
 #if defined(__AVX512F__)
   Words product;
@@ -335,9 +343,12 @@ inline Words add_pairs(Words sum, Words a, Words b) {
 #if defined(__AVX2__)
 inline constexpr bool kMayHaveDots = true;
 
-/// sum + a0 b0 + ... + a3 b3 in each word, the bytes of a being unsigned and those of b signed. Only
-/// if dot_products(): the compiler is not told of the instruction (VNNI), so that the objects of
-/// AVX2 and AVX-512 run on processors without it.
+/// sum + a0 b0 + a1 b1 + a2 b2 + a3 b3 in each 32-bit lane: the dot product of four 8-bit integers
+/// is added to a 32-bit integer (vpdpbusd). a0 to a3 are the bytes of the lane of a, unsigned; b0
+/// to b3 those of b, signed.
+///
+/// Must be called only if dot_products(): the objects for AVX2 and AVX-512 are compiled without
+/// this extension (VNNI), so that they run on processors that lack it.
 inline Words add_dots(Words sum, Words a, Words b) {
 #if defined(__AVX512F__)
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

@@ -4,7 +4,7 @@
 //
 //     softmax(x)_i = exp(x_i - m) / sum_j exp(x_j - m),    m = max_j x_j
 //
-// The maximum may overlook a NaN; the sum does not. An exponential below the smallest normal number
+// The maximum may ignore a NaN; the sum does not. An exponential below the smallest normal number
 // counts as 0.
 //
 // Their gradients need only the results y: with dy the gradient of y,
@@ -17,7 +17,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The largest number of a contiguous row, whatever NaN stands between.
+/// The largest number of a contiguous row; ignores NaN.
 template <class T>
 inline T max_number(index_t n, const T* x) {
   return reduce_blocks<T>(n, -kInfinity<T>, MaxNumber(), [=](index_t begin, index_t) {
@@ -25,8 +25,8 @@ inline T max_number(index_t n, const T* x) {
   });
 }
 
-/// The sum of exp(x - largest); calls `visit(i, exp, count)` with each vector of them. Meanwhile
-/// fetches the row that most often is next.
+/// The sum of exp(x - largest); calls `visit(i, exp, count)` with each vector of exponentials. Also
+/// prefetches the memory after the row, usually the next row.
 template <class T, class Visit>
 inline T sum_exp(index_t n, const T* x, T largest, const Visit& visit) {
   return reduce_blocks<T>(n, T{0}, Plus(), [=, &visit](index_t begin, index_t) {
@@ -39,7 +39,7 @@ inline T sum_exp(index_t n, const T* x, T largest, const Visit& visit) {
   });
 }
 
-/// The logarithm of that sum.
+/// The logarithm of sum_exp.
 template <class T>
 inline T log_sum_exp(index_t n, const T* x, T largest) {
   return log(broadcast(sum_exp(n, x, largest, [](index_t, Vec<T>, index_t) {})))[0];
@@ -103,7 +103,7 @@ void logsumexp(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcep
   for (index_t row = 0; row < rows; ++row, x += x_row) {
     const T largest = max_number(n, x);
     const bool is_finite = largest - largest == T{0};
-    // An infinity is the answer, unless there is a NaN.
+    // An infinite maximum is the result, unless there is a NaN.
     y[row] = is_finite ? largest + log_sum_exp(n, x, largest) : reduce(ReduceOp::kMax, n, x, 1);
   }
 }

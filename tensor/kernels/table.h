@@ -1,6 +1,7 @@
-// The kernels' interface: one table of function pointers per instruction set, all with the same
-// meaning. Raw pointers, extents and strides (in elements); no allocation, no exceptions. `x_row` is
-// the stride from one row of x to the next, `x_col` that from one column to the next.
+// The interface of the kernels: one table of function pointers per instruction set, with the same
+// functions in each table. Kernels take raw pointers, extents and strides (in elements); they
+// allocate nothing and throw nothing. `x_row` is the stride between the rows of x, `x_col` that
+// between its columns.
 #pragma once
 
 #include "tensor/kernels/elementwise_ops.h"
@@ -17,53 +18,52 @@ struct Heads {
   index_t batch = 0, head = 0, token = 0;
 };
 
-/// Heads rotated by `rotation`. Row r of the batch is token r % rotation.tokens of sequence r /
-/// rotation.tokens; columns that are not rotated are copied.
+/// y is x with its heads rotated by `rotation`. Row r of the batch is token r % rotation.tokens of
+/// sequence r / rotation.tokens; columns that are not rotated are copied.
 template <class T>
 struct RotaryArgs {
   HeadRotation<T> rotation;
   Heads<const T> x;
   Heads<T> y;                   // may be x
   index_t first_row = 0, rows;  // the rows of the batch to rotate
-  bool back = false;            // by the opposite angles, for gradients
+  bool back = false;            // true: by the opposite angles, for gradients
 };
 
-/// Positions chosen from an axis: `count` numbers in any order, or all if `numbers` is null.
+/// Indices selected along an axis: `count` numbers in any order, or all if `numbers` is null.
 struct Picked {
   const index_t* numbers = nullptr;
   index_t count = 0;
 };
 
-/// A window that hides no key: no sum of it and a position overflows.
+/// A window that hides no key; adding a position to it does not overflow.
 inline constexpr index_t kNoWindow = index_t{1} << 62;
 
-/// A dropout draws numbers of 16 bits.
+/// Dropout draws a random number of 16 bits for each element.
 inline constexpr index_t kDropoutSteps = 65536;
 
-/// Which elements a dropout drops: those that draw less than `threshold` of kDropoutSteps, by a key.
-/// dropout_bits.h says how. Survivors are multiplied by kDropoutSteps / (kDropoutSteps - threshold),
-/// or by 0 where there are none.
+/// A dropout: drops the elements whose random number, a function of `key` (dropout_bits.h), is less
+/// than `threshold`. Kept elements are multiplied by kDropoutSteps / (kDropoutSteps - threshold);
+/// if all are dropped, this scale is 0.
 struct Dropout {
   std::uint64_t key = 0;
   index_t threshold = 0;
 };
 
-/// The number of neighbouring elements of a tensor that draw together.
+/// The number of consecutive elements of a tensor whose random numbers are computed together.
 inline constexpr index_t kDropoutGroup = 32;
 
-/// y[i] = x[i] times the survivors' scale, or 0 if it is dropped (+ residual[i]).
+/// y[i] = x[i] times the scale of kept elements, or 0 if element i is dropped (+ residual[i]).
 template <class T>
 struct DropoutArgs {
   index_t n;
-  index_t first = 0;  // number of element 0 in its tensor: a multiple of kDropoutGroup
+  index_t first = 0;  // index of x[0] in its tensor, a multiple of kDropoutGroup
   const T* x;
   const T* residual = nullptr;
   T* y;  // may be x or residual
   Dropout mask;
 };
 
-/// A number for each score (batch, heads, queries, keys), by strides that are 0 along broadcast
-/// axes.
+/// One number per score (batch, heads, queries, keys); strides are 0 along broadcast axes.
 template <class T>
 struct PerScore {
   T* data = nullptr;
@@ -89,20 +89,20 @@ struct WeightCapture {
   Picked queries = {};
 };
 
-/// What attention_backward needs to compute the weights again, for each (batch, head, query).
+/// Two numbers per (batch, head, query), from which attention_backward recomputes the weights.
 template <class T>
 struct AttentionStatistics {
   T* maxima = nullptr;  // the largest score, in units of ln 2
   T* scales = nullptr;  // 1 / the sum of 2^(score - largest); 0 where all keys are masked
 };
 
-/// out = dropout(softmax(q k^T scale + masks)) v, per batch and head, without the matrix of scores in
-/// memory.
+/// out = dropout(softmax(q k^T scale + masks)) v, for each batch and head, without the matrix of
+/// scores in memory.
 ///
 /// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
 /// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width).
-/// Masked keys get weight exactly 0 and their values are never used, NaN or not; a query whose keys
-/// are all masked gives zeros. `out` must not overlap the inputs.
+/// Masked keys get a weight of exactly 0, and their values have no effect, even NaN; a query whose
+/// keys are all masked gives zeros. `out` must not overlap the inputs.
 template <class T>
 struct AttentionArgs {
   index_t batch, heads, queries, keys, width, v_width;
@@ -110,15 +110,15 @@ struct AttentionArgs {
   Heads<T> out;
   T scale;
   AttentionMasks<T> masks = {};
-  Dropout dropout = {};  // of the weights: the value of a dropped one is not used, NaN or not
-  // (batch + 1), for sequences packed one after the other: tokens offsets[b] .. offsets[b + 1] of
-  // q, k, v, out and their gradients are sequence b's, and no stride along the batch is read.
-  // `queries` and `keys` are then equal, and no sequence is longer. Masks, weights, dropout and
-  // statistics still have axes of `batch`, `queries` and `keys`.
+  Dropout dropout = {};  // of the weights; the value of a dropped weight has no effect, even NaN
+  // (batch + 1), for sequences packed one after the other: sequence b is tokens [offsets[b],
+  // offsets[b + 1]) of q, k, v, out and their gradients, and strides along the batch are not read.
+  // `queries` and `keys` are then equal, and at least the length of the longest sequence. Masks,
+  // weights, dropout and statistics still have axes of `batch`, `queries` and `keys`.
   const index_t* offsets = nullptr;
   WeightCapture<T> weights = {};           // optional
   AttentionStatistics<T> statistics = {};  // optional
-  index_t workers = 1;                     // threads at most
+  index_t workers = 1;                     // the largest number of threads
   T* workspace = nullptr;                  // attention_workspace(args) elements
 };
 
@@ -128,16 +128,16 @@ struct AttentionArgs {
 ///     dP = dout v^T      dS = P o (dP - D)
 ///     dv = P^T dout      dq = scale dS k      dk = scale dS^T q      dbias = dS
 ///
-/// With dropout, P in dv and dP are dropped and scaled as the weights were.
-/// **Shapes**: as in AttentionArgs; each gradient has the shape of what it belongs to, and strides of
-/// its own.
-/// Each element is one chain of fused multiply-adds, over the queries or the keys in their order,
-/// however the work is cut. A key that no query uses, and a query whose keys are all masked, get
-/// zeros. What a mask hides never shows, NaN or not; an infinite or NaN element of dout shows as NaN
-/// in all that depends on its query.
+/// With dropout, the P in dv and dP are dropped and scaled like the weights of the forward pass.
+/// **Shapes**: as in AttentionArgs; each gradient has the shape of its input, and separate strides.
+/// Each element is one chain of fused multiply-adds in the order of the queries or of the keys,
+/// however the work is divided. A key that no query uses, and a query whose keys are all masked,
+/// get zeros. Masked elements have no effect, even NaN; an infinite or NaN element of dout makes
+/// all gradients NaN that depend on its query.
 template <class T>
 struct AttentionBackwardArgs {
-  // With out and statistics as the forward left them; workers and workspace are the backward's.
+  // `out` and `statistics` are results of the forward pass; `workers` and `workspace` are for the
+  // backward.
   AttentionArgs<T> forward;
   Heads<const T> d_out;
   Heads<T> dq, dk, dv;
@@ -145,42 +145,42 @@ struct AttentionBackwardArgs {
 };
 
 enum class ReduceOp {
-  kSum,                // of none: 0
-  kMax,                // NaN where one is NaN; of none: -inf
-  kMin,                // NaN where one is NaN; of none: inf
+  kSum,                // of no elements: 0
+  kMax,                // NaN if one is NaN; of no elements: -inf
+  kMin,                // NaN if one is NaN; of no elements: inf
   kSquaredDeviations,  // sum of (x - mean of x)^2, in two passes
 };
 
 /// y = h weight + bias, h = (x - mean) / sqrt(variance + eps), for each row of x.
 ///
 /// **Shapes**: x, y (rows, n), rows contiguous; weight, bias (n); mean, rstd, shift (rows).
-/// The variance is the biased one, in two passes: a mean far from 0 costs no digits. RMS norm, which
-/// does not centre, takes the mean for 0: the variance is then the mean of x^2.
+/// The variance is the biased one, computed in two passes, so that a mean far from 0 loses no
+/// digits. RMS norm takes 0 as the mean, so its variance is the mean of x^2.
 template <class T>
 struct LayerNormArgs {
   index_t rows, n;
   bool centres = true;  // false: RMS norm
   const T* x;
   index_t x_row;
-  const T* weight = nullptr;  // none: 1
-  const T* bias = nullptr;    // none: 0
+  const T* weight = nullptr;  // null: 1
+  const T* bias = nullptr;    // null: 0
   T eps = 0;
   T* y = nullptr;  // may be x
   index_t y_row = 0;
   T* mean = nullptr;   // optional
   T* rstd = nullptr;   // optional: 1 / sqrt(variance + eps)
-  T* shift = nullptr;  // optional: h = (x - mean) rstd + shift, the mean being rounded
+  T* shift = nullptr;  // optional: h = (x - mean) rstd + shift, with the rounded mean
 };
 
-/// The gradients of layer norm's x, here called s, its weight and bias, dy being that of y:
+/// The gradients of layer norm's input, here s, of its weight and of its bias, from dy:
 ///
 ///     ds = rstd (dh - mean(dh) - h mean(dh h)) (+ added),    dh = dy weight
 ///     dweight = sum over the rows of dy h,  dbias = sum over the rows of dy
 ///
-/// with h the normalised row, y = h weight + bias. For RMS norm without mean(dh).
+/// with the normalised row h, y = h weight + bias. RMS norm omits mean(dh).
 ///
-/// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), as layer_norm
-/// gave them; weight, dweight, dbias (n). The sums run over the rows in their order, each in one chain.
+/// **Shapes**: s, dy, added, ds (rows, n), rows contiguous; mean, rstd, shift (rows), results of
+/// layer_norm; weight, dweight, dbias (n). Each sum over the rows is one chain in their order.
 template <class T>
 struct LayerNormGradientArgs {
   index_t rows, n;
@@ -189,11 +189,11 @@ struct LayerNormGradientArgs {
   index_t s_row;
   const T* dy;
   index_t dy_row;
-  const T* weight = nullptr;  // none: 1
+  const T* weight = nullptr;  // null: 1
   const T* mean = nullptr;
   const T* rstd = nullptr;
   const T* shift = nullptr;
-  const T* added = nullptr;  // a gradient that reached s past the norm
+  const T* added = nullptr;  // a gradient of s that bypasses the norm, as of a residual
   index_t added_row = 0;
   T* ds = nullptr;  // optional; may be dy or added
   index_t ds_row = 0;
@@ -205,7 +205,8 @@ struct LayerNormGradientArgs {
 /// in cross_entropy.h.
 ///
 /// **Shapes**: x (rows, classes), rows contiguous; targets, loss (rows); dx (rows, classes),
-/// contiguous; weight (classes). A target is in [0, classes), or `ignored`: loss and gradient are 0.
+/// contiguous; weight (classes). A target is in [0, classes), or it is `ignored`, and loss and
+/// gradient are 0.
 template <class T>
 struct CrossEntropyArgs {
   index_t rows, classes;
@@ -214,8 +215,8 @@ struct CrossEntropyArgs {
   const index_t* targets;
   index_t ignored;
   T smoothing = 0;            // in [0, 1]
-  const T* weight = nullptr;  // none: 1
-  T weight_sum = 0;           // of `weight`
+  const T* weight = nullptr;  // null: 1
+  T weight_sum = 0;           // the sum of `weight`
   T* loss = nullptr;
   T* dx = nullptr;       // optional
   T gradient_scale = 1;  // multiplies dx
@@ -224,7 +225,7 @@ struct CrossEntropyArgs {
 enum class PointwiseLoss {
   kSquaredError,   // (x - t)^2
   kBceWithLogits,  // -log sigmoid(x) t p - log(1 - sigmoid(x)) (1 - t), p: positive_weight
-  kSmoothL1,       // d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = x - t
+  kSmoothL1,       // d^2 / (2 beta) if |d| < beta, else |d| - beta / 2, with d = x - t
 };
 
 /// loss[i] = the loss of x[i] at target t[i], times weight[i]; all contiguous; `loss` and `dx` do
@@ -234,22 +235,22 @@ struct PointwiseLossArgs {
   index_t n;
   const T* x;
   const T* target;
-  const T* weight = nullptr;           // none: 1
-  const T* positive_weight = nullptr;  // none: 1
+  const T* weight = nullptr;           // null: 1
+  const T* positive_weight = nullptr;  // null: 1
   T* loss = nullptr;
   T* dx = nullptr;       // optional
   T gradient_scale = 1;  // multiplies dx
-  T beta = 1;            // of kSmoothL1: finite, not negative
+  T beta = 1;            // for kSmoothL1: finite, not negative
 };
 
-/// One step of stochastic gradient descent on n elements, in place, as optimizer.h says.
+/// One step of stochastic gradient descent on n elements, in place (optimizer.h).
 template <class T>
 struct SgdArgs {
   index_t n;
   T* w;
   const T* gradient;
-  T* buffer = nullptr;  // of the momentum; none: no momentum
-  bool first = false;   // the buffer is not read, and becomes the gradient
+  T* buffer = nullptr;  // of the momentum; null: no momentum
+  bool first = false;   // sets the buffer to the gradient without reading it
   bool nesterov = false;
   T rate;
   T weight_decay = 0;
@@ -257,7 +258,7 @@ struct SgdArgs {
   T gain = 1;  // 1 - dampening
 };
 
-/// One step of Adam or AdamW on n elements, in place, as optimizer.h says.
+/// One step of Adam or AdamW on n elements, in place (optimizer.h).
 template <class T>
 struct AdamArgs {
   index_t n;
@@ -274,10 +275,10 @@ struct AdamArgs {
   T eps;
 };
 
-/// gemm, pack_b, pack_gated_b, attention and attention_backward share their work among threads; every
-/// other kernel runs in the calling thread, and ops cut rows into pieces. A stride is in elements and
-/// may be anything; 1 and 0 are fast. Neither strides nor a row's place in memory change a bit.
-/// Outputs are contiguous and, unless said otherwise, do not overlap the inputs.
+/// gemm, pack_b, pack_gated_b, attention and attention_backward divide their work among threads;
+/// all other kernels run in the calling thread, and ops divide rows among threads. A stride counts
+/// elements and may have any value; 1 and 0 are fast. Neither strides nor the address of a row
+/// change a bit. Outputs are contiguous and, unless stated otherwise, do not overlap the inputs.
 template <class T>
 struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
@@ -286,10 +287,10 @@ struct FloatKernels {
   /// B (k, n) in the layout that gemm reads: packed_size(k, n) elements.
   void (*pack_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
   index_t (*packed_size)(index_t k, index_t n) noexcept;
-  /// The same of B (k, 2n) for a gated product: packed_size(k, gated_columns(n)) elements.
+  /// The same for B (k, 2n) of a gated product: packed_size(k, gated_columns(n)) elements.
   void (*pack_gated_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
   index_t (*gated_columns)(index_t n) noexcept;
-  /// dz (2n) of one row y = activation(u) g, z = [u | g] (2n) and dy (n); all contiguous.
+  /// dz (2n) for one row y = activation(u) g, from z = [u | g] (2n) and dy (n); all contiguous.
   void (*gated_gradient)(Activation, index_t n, const T* z, const T* dy, T* dz) noexcept;
   void (*attention)(const AttentionArgs<T>&) noexcept;
   /// The number of elements that attention needs as workspace.
@@ -297,23 +298,23 @@ struct FloatKernels {
   void (*attention_backward)(const AttentionBackwardArgs<T>&) noexcept;
   index_t (*attention_backward_workspace)(const AttentionBackwardArgs<T>&) noexcept;
 
-  /// y[i] = op(x[i]) for i < n. y may be x where the stride is 1.
+  /// y[i] = op(x[i]) for i < n. y may be x if the stride is 1.
   void (*unary)(UnaryOp, index_t n, const T* x, index_t x_stride, T* y) noexcept;
-  /// dx[i] = dy[i] times the derivative of op, which is computed from op's x or y: see
-  /// gradient_reads_x. dx may be an operand whose stride is 1.
+  /// dx[i] = dy[i] times the derivative of op, which is computed from x or from y
+  /// (gradient_reads_x). dx may be an operand whose stride is 1.
   void (*unary_gradient)(UnaryOp, index_t n, const T* x_or_y, index_t stride, const T* dy,
                          index_t dy_stride, T* dx) noexcept;
-  /// y[i] = op(x[i]; p, q). y may be x where the stride is 1.
+  /// y[i] = op(x[i]; p, q). y may be x if the stride is 1.
   void (*parametric)(ParametricOp, T p, T q, index_t n, const T* x, index_t x_stride,
                      T* y) noexcept;
-  /// dx[i] = dy[i] times the derivative of op at x[i]; what clamp cut off has none. dx may be an
-  /// operand whose stride is 1.
+  /// dx[i] = dy[i] times the derivative of op at x[i], which is 0 outside the bounds of clamp. dx
+  /// may be an operand whose stride is 1.
   void (*parametric_gradient)(ParametricOp, T p, T q, index_t n, const T* x, index_t x_stride,
                               const T* dy, index_t dy_stride, T* dx) noexcept;
   /// y[i] = a[i] op b[i]. y may be an operand whose stride is 1.
   void (*binary)(BinaryOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
                  T* y) noexcept;
-  /// y[i] = whether a[i] op b[i]; NaN is unequal to everything, itself too.
+  /// y[i] = whether a[i] op b[i]; NaN is unequal to everything, including NaN.
   void (*compare)(CompareOp, index_t n, const T* a, index_t a_stride, const T* b, index_t b_stride,
                   bool* y) noexcept;
   /// y[i] = mask[i] ? a[i] : b[i]. y may be an operand whose stride is 1.
@@ -322,26 +323,26 @@ struct FloatKernels {
 
   /// The reduction of x[0], ..., x[n - 1].
   T (*reduce)(ReduceOp, index_t n, const T* x, index_t x_stride) noexcept;
-  /// y[j] = the reduction of column j of x (rows, columns), its columns contiguous: the bits that
-  /// `reduce` gives for that column.
+  /// y[j] = the reduction of column j of x (rows, columns), rows contiguous, with the bits that
+  /// `reduce` gives for the column.
   void (*reduce_columns)(ReduceOp, index_t rows, index_t columns, const T* x, index_t x_row,
                          T* y) noexcept;
-  /// The first index of the largest x[i], or of the first NaN; n >= 1.
+  /// The first index of the largest x[i], or that of the first NaN; n >= 1.
   index_t (*argmax)(index_t n, const T* x, index_t x_stride) noexcept;
 
-  /// y = exp(x) / sum of exp(x), over each row of x (rows, n); rows contiguous, y may be x. NaN
-  /// throughout a row that holds NaN or +inf, or nothing but -inf.
+  /// y = exp(x) / sum of exp(x), over each row of x (rows, n); rows contiguous, y may be x. A row
+  /// with NaN or +inf, or with only -inf, gives only NaN.
   void (*softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y, index_t y_row) noexcept;
-  /// y = x - log(sum of exp(x)), as softmax.
+  /// y = x - log(sum of exp(x)), otherwise as softmax.
   void (*log_softmax)(index_t rows, index_t n, const T* x, index_t x_row, T* y,
                       index_t y_row) noexcept;
   /// The gradients dx (rows, n) of softmax and log_softmax, from their results y and dy; dx may be
-  /// dy, where its rows are n apart.
+  /// dy if the rows of dy are n apart.
   void (*softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
                            index_t dy_row, T* dx) noexcept;
   void (*log_softmax_gradient)(index_t rows, index_t n, const T* y, index_t y_row, const T* dy,
                                index_t dy_row, T* dx) noexcept;
-  /// y[i] = log(sum of exp(x)) over row i; -inf for a row of none or of nothing but -inf.
+  /// y[i] = log(sum of exp(x)) over row i; -inf for a row without elements or with only -inf.
   void (*logsumexp)(index_t rows, index_t n, const T* x, index_t x_row, T* y) noexcept;
 
   void (*layer_norm)(const LayerNormArgs<T>&) noexcept;
@@ -371,11 +372,11 @@ struct Int8Kernels {
   /// `to.dots`.
   void (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
                         const Int8Rows& to) noexcept;
-  /// The columns of B's panels, for C of n columns; the bytes of their codes are k, rounded up to
-  /// whole groups, times that.
+  /// The number of columns in the panels of B, for C of n columns; each has k bytes of codes,
+  /// rounded up to whole groups.
   index_t (*columns)(index_t n, bool gated) noexcept;
-  /// Finds the scale, the codes and their sum for each column of B (k, n), or (k, 2n) if it is
-  /// gated; returns whether all elements were finite.
+  /// Computes the scale, the codes and their sum for each column of B (k, n), or (k, 2n) if it is
+  /// gated; returns whether all elements are finite.
   bool (*pack)(index_t k, index_t n, bool gated, const MatrixRef<float>& b, std::int8_t* codes,
                float* scales, std::int32_t* sums) noexcept;
   void (*gemm)(const Int8Args&) noexcept;

@@ -35,20 +35,20 @@ template <class T>
   using Lanes = typename IndicesBelow<kCount>::type;
 #pragma GCC unroll 4
   for (int round = 1; round < kCount; round *= 2) {
-    Vec<T> dealt[kCount];
+    Vec<T> shuffled[kCount];
 #pragma GCC unroll 8
     for (int i = 0; i < kCount / 2; ++i) {
-      dealt[2 * i] = interleave_first(rows[i], rows[i + kCount / 2], Lanes{});
-      dealt[2 * i + 1] = interleave_second(rows[i], rows[i + kCount / 2], Lanes{});
+      shuffled[2 * i] = interleave_first(rows[i], rows[i + kCount / 2], Lanes{});
+      shuffled[2 * i + 1] = interleave_second(rows[i], rows[i + kCount / 2], Lanes{});
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) rows[i] = dealt[i];
+    for (int i = 0; i < kCount; ++i) rows[i] = shuffled[i];
   }
 }
 
-/// A block of a matrix transposed: element (i, j) of what lies at `from`, whose rows are `stride`
-/// apart, is lane i of block[j]. Zeros stand for what is not there; there are at most kLanes rows
-/// and columns.
+/// Loads a block of a matrix, transposed: element (i, j) of the matrix at `from`, whose rows are
+/// `stride` apart, becomes lane i of block[j]. Missing elements are 0; there are at most kLanes
+/// rows and columns.
 template <class T>
 [[gnu::always_inline]] inline void load_transposed(const T* from, index_t stride, index_t rows,
                                                    index_t columns, Vec<T> (&block)[kLanes<T>]) {
@@ -58,8 +58,8 @@ template <class T>
   transpose<T>(block);
 }
 
-/// to[j * to_stride + i] = from[i * stride + j] for i < rows, j < columns. Rows are read in full
-/// before the next ones: where they are pages apart, caches keep few of them.
+/// to[j * to_stride + i] = from[i * stride + j] for i < rows, j < columns. kLanes rows are read to
+/// their end before the next ones: if rows are pages apart, caches keep few of them.
 template <class T>
 inline void copy_transposed(const T* from, index_t stride, index_t rows, index_t columns, T* to,
                             index_t to_stride) {

@@ -1,13 +1,13 @@
 // Sine and cosine on vectors.
 //
 // x = n pi/2 + r with the integer n nearest to x / (pi/2). Sine and cosine of r, |r| <= pi/4, are
-// polynomials, and the last two bits of n say which of them is meant, and with which sign.
+// polynomials; the last two bits of n select one of them and its sign.
 //
-// r must be right to the last digit, however near x is to a multiple of pi/2. Up to kNear, pi/2 is
-// subtracted in parts whose multiples by n are exact, for floats in double precision. Beyond, where
-// x has no digits below pi/2 to spare, `reduce_far` multiplies by the digits of 2/pi that matter for
-// that x, lane by lane in whole numbers: slower, and as exact. Which way a number goes depends on it
-// alone.
+// r must be accurate to the last digit, however near x is to a multiple of pi/2. Up to kNear, pi/2
+// is subtracted in parts whose products with n are exact; for floats in double precision. Larger
+// numbers have too few digits below pi/2 for this: `reduce_far` multiplies them by the digits of
+// 2/pi that matter for x, lane by lane in integers, which is slower and equally exact. The choice
+// depends only on the number.
 //
 // Largest errors in units in the last place, float over every seventh of all floats, double over
 // 2^25 values of all sizes, with and without fused multiply-add:
@@ -40,12 +40,12 @@ struct TrigonometryConstants<float> {
 template <>
 struct TrigonometryConstants<double> {
   static constexpr double kNear = 0x1p20;
-  static constexpr double kSuspect = 0x1p-30;  // so small an r has lost digits of pi/2
+  static constexpr double kSuspect = 0x1p-30;  // a smaller r has lost digits of pi/2
   static constexpr double kTwoOverPi = 0.6366197723675814;
-  // pi/2: two parts of 33 bits, so that multiples below 2^20 are exact, and what remains.
+  // pi/2: two parts of 33 bits, whose products with n < 2^20 are exact, and the remainder.
   static constexpr double kPiHalf[] = {1.5707963267341256, 6.077100506303966e-11,
                                        2.0222662487959506e-21};
-  static constexpr double kPiHalfTail = 6.077100506506192e-11;  // all but the first part
+  static constexpr double kPiHalfTail = 6.077100506506192e-11;  // all except the first part
   static constexpr double kSin[] = {1.5896227149403673e-10, -2.505074771372333e-08,
                                     2.7557313621092594e-06, -0.0001984126982958877,
                                     0.008333333333322118,   -0.1666666666666663};
@@ -68,9 +68,9 @@ inline constexpr std::uint64_t kTwoOverPiBits[] = {
 
 /// x = n pi/2 + r for |x| >= 1. Returns n modulo 4.
 ///
-/// With x = m 2^e and f the bits of 2/pi, m f 2^e is needed modulo 4: those bits of f that are
-/// worth 2^(2 - e) or more give multiples of 4, and of the next 192 the product with m has at least
-/// 60 right ones after the leading zeros of the nearest multiple of pi/2.
+/// With x = m 2^e and f the bits of 2/pi, m f 2^e is needed modulo 4. Bits of f that are worth
+/// 2^(2 - e) or more give multiples of 4 and are skipped. The product of m and the next 192 bits
+/// has at least 60 correct bits after the leading zeros that an x near a multiple of pi/2 gives.
 inline std::uint64_t reduce_far(double x, double& r) {
   __extension__ typedef unsigned __int128 Wide;
   constexpr int kBits = 64;
@@ -93,7 +93,7 @@ inline std::uint64_t reduce_far(double x, double& r) {
   const std::uint64_t top = m * window(0) + static_cast<std::uint64_t>(middle >> kBits);
   const auto second = static_cast<std::uint64_t>(middle);
   std::uint64_t n = top >> 62;
-  // The fraction, 128 bits; from 1/2 on it is counted from the next integer down.
+  // The fraction, 128 bits; if it is 1/2 or more, its distance to the next integer.
   std::uint64_t high = top << 2 | second >> 62;
   std::uint64_t low = second << 2 | static_cast<std::uint64_t>(last) >> 62;
   const bool above_half = high >> 63 != 0;
@@ -118,7 +118,7 @@ inline std::uint64_t reduce_far(double x, double& r) {
   return x < 0 ? 0 - n : n;
 }
 
-/// Reduces the lanes of x where `is_far`. Not inlined: it is rarely called.
+/// Reduces the lanes of x in which `is_far` is true. Not inlined: it is rarely called.
 template <class T>
 [[gnu::noinline]] inline void reduce_far_lanes(const Mask<T>& is_far, const Vec<T>& x,
                                                BitsVec<T>& n, Vec<T>& r) {
@@ -150,7 +150,7 @@ template <class T>
   constexpr double kRoundToInteger = MathConstants<double>::kRoundToInteger;
   const Vec<double> shifted = x * C::kTwoOverPi + kRoundToInteger;
   const Vec<double> n = shifted - kRoundToInteger;
-  // Both products are exact, and so is the first difference; of the second, `lost` is the error.
+  // Both products are exact, and so is the first difference; `lost` is the error of the second one.
   const Vec<double> first = n * -C::kPiHalf[0] + x;
   const Vec<double> part = rounded(n * -C::kPiHalf[1]);
   const Vec<double> sum = first + part;
@@ -160,7 +160,7 @@ template <class T>
   return shifted;
 }
 
-/// x = n pi/2 + r. Returns n in the last bits.
+/// x = n pi/2 + r. Returns a word whose last bits are n.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline BitsVec<T> reduce_by_pi_half(V x, V& r) {
   using C = TrigonometryConstants<T>;
@@ -183,7 +183,7 @@ template <class V, class T = Element<V>>
   return bit_cast<V>(bit_cast<BitsVec<T>>(size) ^ ((n & Bits<T>{2}) << kToSign));
 }
 
-/// The sine of x in radians: NaN of infinities.
+/// The sine of x in radians: NaN for infinities.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V sin(V x) {
   V r;
@@ -192,7 +192,7 @@ template <class V, class T = Element<V>>
   return x == T{0} ? x : y;
 }
 
-/// The cosine of x in radians: NaN of infinities.
+/// The cosine of x in radians: NaN for infinities.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V cos(V x) {
   V r;

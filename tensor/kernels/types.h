@@ -1,5 +1,5 @@
-// What every layer shares. Free of the standard library's inline code, so that a file
-// compiled for one instruction set may include it (see kernels/README.md, "One definition").
+// Types that all layers share. Without inline code of the standard library, so that a file compiled
+// for one instruction set may include it (see kernels/README.md, "One definition").
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace tessera {
 using index_t = std::int64_t;
 
 /// Reductions along a row keep this many partial sums on every instruction set: element k goes into
-/// partial sum k mod 16, and the sixteen are added by one fixed tree. So the width of the
-/// machine's vectors never changes a bit.
+/// partial sum k mod 16, and the sixteen are added by one fixed tree. So the vector width never
+/// changes a bit.
 inline constexpr index_t kVirtualLanes = 16;
 
 /// The nonlinearity after a linear layer.

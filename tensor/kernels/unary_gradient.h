@@ -1,5 +1,5 @@
-// The gradients of the functions of one element: dx = dy f'(x), with f' computed from x or, where
-// that is cheaper, from y = f(x).
+// The gradients of the functions of one element: dx = dy f'(x), with f' computed from x or, if that
+// is cheaper, from y = f(x).
 #pragma once
 
 #include "tensor/kernels/elementwise.h"
@@ -50,7 +50,7 @@ void unary_gradient(UnaryOp op, index_t n, const T* x_or_y, index_t stride, cons
       return map([](V y, V d) { return d * (y * (T{1} - y)); });
     case UnaryOp::kErf:
       return map([](V x, V d) { return d * (exp_of_negative(rounded(x * -x)) * kTwoOverSqrtPi); });
-    case UnaryOp::kRelu:  // passes a NaN on
+    case UnaryOp::kRelu:  // propagates NaN
       return map([](V y, V d) { return y <= T{0} ? V{} : d; });
     case UnaryOp::kSilu:
       return map([](V x, V d) { return d * silu_slope(x); });

@@ -14,7 +14,7 @@ class Machine {
   /// One call of the library: a region, unless the governor says that one thread should do it.
   void call(index_t took) {
     constexpr index_t kWork = 100 * kMicrosecond;
-    if (governor_.alone(now_)) {
+    if (governor_.is_pausing(now_)) {
       now_ += kWork;
       ++alone_;
     } else {

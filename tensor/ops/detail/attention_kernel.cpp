@@ -44,13 +44,14 @@ kernels::Heads<T> heads_to(Tensor& x) {
   return heads_at(x.mutable_data<T>(), x);
 }
 
-/// Scores at `data`, which lie as x (B, H, Tq, Tk) does.
+/// Scores at `data`, with the strides of x (B, H, Tq, Tk).
 template <class T>
 kernels::PerScore<T> per_score(T* data, const Tensor& x) {
   return {data, x.strides()[0], x.strides()[1], x.strides()[2], x.strides()[3]};
 }
 
-/// Of the forward's two products; the backward's five are two and a half times as many.
+/// Floating-point operations of the two products of the forward pass; the five of the backward take
+/// 2.5 times as many.
 index_t flops_of(const Operands& x) {
   const index_t keys = x.scores()[3];
   const index_t window = x.mask.window().value_or(keys);
@@ -58,7 +59,7 @@ index_t flops_of(const Operands& x) {
   return 2 * x.q.size(0) * x.q.size(1) * x.q.size(2) * seen * (x.q.size(3) + x.v.size(3));
 }
 
-/// One length per sequence, of which none is larger than the number of keys.
+/// Checks that there is one length per sequence, at most the number of keys.
 void check_lengths(const Tensor& lengths, index_t batch, index_t keys) {
   require(lengths.size(0) == batch, kAttentionOp, "length_mask must have ", batch,
           " lengths, one per sequence, got ", lengths.size(0));
@@ -134,7 +135,7 @@ void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
   kernel.attention(args);
 }
 
-/// Flash attention's backward: weights are computed again, tile by tile.
+/// The backward pass of flash attention: weights are recomputed tile by tile.
 template <class T>
 void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Gradients& dx) {
   Tensor dq = empty_heads(x.q, x.q.size(3));

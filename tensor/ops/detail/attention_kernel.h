@@ -37,18 +37,18 @@ struct AttentionOutputs {
   Tensor out, weights, statistics;
 };
 
-/// (B, T, H, width) in memory, seen as (B, H, T, width): merging the heads is a view.
+/// A new tensor (B, H, T, width), in memory (B, T, H, width), so that merging the heads is a view.
 Tensor empty_heads(const Tensor& x, index_t width);
 
-/// Computes what `y` has room for.
+/// Computes those members of `y` that are defined.
 void run_attention(const AttentionOperands& x, const AttentionRequest& request,
                    AttentionOutputs& y);
 
-/// Where the op's inputs are among its gradients.
+/// The positions of the op's inputs among its gradients.
 enum AttentionInput : std::size_t { kQ, kK, kV, kBias };
 
-/// Flash attention's backward: weights are computed again, tile by tile. The last axis of d_out is
-/// contiguous.
+/// The backward pass of flash attention: weights are recomputed tile by tile. The last axis of
+/// d_out must be contiguous.
 void run_attention_backward(const AttentionOperands& x, const AttentionOutputs& y,
                             const Tensor& d_out, Gradients& dx);
 

@@ -4,8 +4,8 @@ namespace tessera::detail {
 
 namespace {
 
-/// As the panels of float32, with elements of half the size, two to a word, as kernels/bfloat16.h has
-/// them.
+/// The panels of float32 with elements of half the size, two per word, in the layout of
+/// kernels/bfloat16.h.
 class BFloat16Panels final : public WeightPanels {
  public:
   BFloat16Panels(const Tensor& weight, PanelOrder order)

@@ -9,8 +9,8 @@
 
 namespace tessera::detail {
 
-/// The nearest bfloat16, of two equally near ones the even one. NaN stays NaN, and is quiet; what is
-/// nearer to 2^128 than to the largest number becomes infinite.
+/// The nearest bfloat16, ties to even. NaN becomes a quiet NaN; numbers nearer to 2^128 than to the
+/// largest bfloat16 become infinite.
 inline std::uint16_t to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   constexpr std::uint32_t kQuiet = 0x00400000U;

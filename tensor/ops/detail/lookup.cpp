@@ -74,7 +74,7 @@ Tensor take(const Tensor& x, const Lookup& lookup) {
 
 namespace {
 
-/// a + b as `add` has it: int64 wraps around, of bools it is "or".
+/// a + b with the rules of `add`: int64 wraps around, bools give a || b.
 template <class T>
 T sum_of(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -94,16 +94,17 @@ void add_row(index_t n, const T* part, index_t part_step, T* sum) {
 
 /// Both plans step through `from`, `to` and the ids.
 template <class T>
-void put_elements(const LoopPlan<3>& own, const LoopPlan<3>& met, index_t id_stride,
+void put_elements(const LoopPlan<3>& outer, const LoopPlan<3>& indexed, index_t id_stride,
                   const Tensor& source, const Tensor& index, Tensor& target) {
   const T* const from = source.data<T>();
   T* const to = target.mutable_data<T>();
   const index_t* const ids = index.data<index_t>();
-  const index_t met_rows = met.row_count();
-  const index_t met_length = met.row_length();
-  const index_t from_step = own.strides[0].back();
-  // Whole rows of neighbours at a time, which share their id; else one place after the other.
-  const bool by_rows = own.strides[1].back() == 1 && own.strides[2].back() == 0;
+  const index_t indexed_rows = indexed.row_count();
+  const index_t indexed_length = indexed.row_length();
+  const index_t from_step = outer.strides[0].back();
+  // Rows of adjacent elements with the same id are added as a whole, otherwise one element at a
+  // time.
+  const bool by_rows = outer.strides[1].back() == 1 && outer.strides[2].back() == 0;
   const auto add = [&] {
     if constexpr (std::is_floating_point_v<T>) {
       return [kernel = kernels::table().of<T>().binary](index_t n, const T* part, index_t step,
@@ -114,26 +115,27 @@ void put_elements(const LoopPlan<3>& own, const LoopPlan<3>& met, index_t id_str
       return add_row<T>;
     }
   }();
-  for_each_row(own, 2 * met_rows * met_length, [&](const std::array<index_t, 3>& at, index_t n) {
-    const index_t length = by_rows ? n : 1;
-    for (index_t i = 0; i < n; i += length) {
-      const T* in = from + at[0] + i * from_step;
-      T* out = to + at[1] + i * own.strides[1].back();
-      const index_t* id = ids + at[2] + i * own.strides[2].back();
-      for (index_t row = 0; row < met_rows; ++row) {
-        const auto offsets = row_offsets(met, row);
-        for (index_t j = 0; j < met_length; ++j) {
-          const T* part = in + offsets[0] + j * met.strides[0].back();
-          T* sum = out + id[offsets[2] + j * met.strides[2].back()] * id_stride;
-          if (by_rows) {
-            add(n, part, from_step, sum);
-          } else {
-            *sum = sum_of(*sum, *part);
-          }
-        }
-      }
-    }
-  });
+  for_each_row(outer, 2 * indexed_rows * indexed_length,
+               [&](const std::array<index_t, 3>& at, index_t n) {
+                 const index_t length = by_rows ? n : 1;
+                 for (index_t i = 0; i < n; i += length) {
+                   const T* in = from + at[0] + i * from_step;
+                   T* out = to + at[1] + i * outer.strides[1].back();
+                   const index_t* id = ids + at[2] + i * outer.strides[2].back();
+                   for (index_t row = 0; row < indexed_rows; ++row) {
+                     const auto offsets = row_offsets(indexed, row);
+                     for (index_t j = 0; j < indexed_length; ++j) {
+                       const T* part = in + offsets[0] + j * indexed.strides[0].back();
+                       T* sum = out + id[offsets[2] + j * indexed.strides[2].back()] * id_stride;
+                       if (by_rows) {
+                         add(n, part, from_step, sum);
+                       } else {
+                         *sum = sum_of(*sum, *part);
+                       }
+                     }
+                   }
+                 }
+               });
 }
 
 }  // namespace
@@ -141,20 +143,20 @@ void put_elements(const LoopPlan<3>& own, const LoopPlan<3>& met, index_t id_str
 void put(const Tensor& from, const Lookup& lookup, Tensor to) {
   if (from.count() == 0) return;
   const Tensor& index = lookup.index;
-  Shape own_shape, met_shape;
-  std::array<Strides, 3> own, met;  // of `from`, `to` and the ids
+  Shape outer_shape, indexed_shape;
+  std::array<Strides, 3> outer, indexed;  // of `from`, `to` and the ids
   for (index_t axis = 0; axis < from.rank(); ++axis) {
-    const bool meets = lookup.strides[axis] == 0;
-    (meets ? met_shape : own_shape).push_back(from.shape()[axis]);
-    auto& strides = meets ? met : own;
+    const bool is_indexed = lookup.strides[axis] == 0;
+    (is_indexed ? indexed_shape : outer_shape).push_back(from.shape()[axis]);
+    auto& strides = is_indexed ? indexed : outer;
     strides[0].push_back(from.strides()[axis]);
     strides[1].push_back(lookup.strides[axis]);
     strides[2].push_back(index.strides()[axis]);
   }
-  const auto own_plan = plan_loop<3>(own_shape, own);
-  const auto met_plan = plan_loop<3>(met_shape, met);
+  const auto outer_plan = plan_loop<3>(outer_shape, outer);
+  const auto indexed_plan = plan_loop<3>(indexed_shape, indexed);
   visit_dtype(to.dtype(), [&](auto kind) {
-    put_elements<decltype(kind)>(own_plan, met_plan, lookup.id_stride, from, index, to);
+    put_elements<decltype(kind)>(outer_plan, indexed_plan, lookup.id_stride, from, index, to);
   });
 }
 

@@ -49,7 +49,7 @@ Tensor map_rows(const Shape& shape, const std::array<Tensor, sizeof...(In)>& inp
   return result;
 }
 
-/// map_rows with `f` of one element of each input.
+/// map_rows with an `f` that takes one element of each input.
 template <class Out, class... In, class F>
 Tensor map_elements(const Shape& shape, const std::array<Tensor, sizeof...(In)>& inputs,
                     index_t cost, const F& f) {

@@ -12,14 +12,14 @@
 
 namespace tessera::detail {
 
-/// x as a matrix whose rows are its last axis: a view if one stride leads from row to row.
+/// x as a matrix whose rows are its last axis: a view if the rows are evenly spaced.
 inline Tensor as_matrix(const Tensor& x) {
   index_t rows = 1;
   for (index_t i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
   return x.reshape({rows, x.size(-1)});
 }
 
-/// x as the kernels read it; if x has more than two axes, its first matrix.
+/// x in the form that kernels read; if x has more than two axes, its first matrix.
 template <class T>
 kernels::MatrixRef<T> matrix_ref(const Tensor& x) {
   return {x.data<T>(), x.strides()[x.rank() - 2], x.strides().back()};

@@ -29,7 +29,7 @@ struct HeadRotation {
   }
 };
 
-/// A rotation as a backward keeps it.
+/// A rotation that is saved for a backward pass.
 class SavedRotation {
  public:
   SavedRotation(const Recording& op, const HeadRotation& rotation)
