@@ -146,7 +146,7 @@ void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
 template <class M, class F>
 void for_each_parameter(M& module, const F& f) {
   for_each_parameter(module, f, [](const std::string& name, const Weight& weight) {
-    fail(name.c_str(), "elements must be there, got a frozen weight of shape ", weight.shape(),
+    fail(name.c_str(), "elements must be readable, got a frozen weight of shape ", weight.shape(),
          "; call nn::thaw(model) first");
   });
 }

@@ -123,9 +123,8 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
     require(watch.has_recorded(y), kCheckpointOp,
-            "f must return a tensor that it computed or got, got a variable computed outside of f; "
-            "give it to "
-            "f as an input, or detach() it");
+            "f must return a tensor that it computed or one of its inputs, got a variable computed "
+            "outside of f; pass it to f as an input, or detach() it");
     y = y.detach();
     leaves = leaves_of(watch, arguments, inputs);
   }

@@ -55,7 +55,7 @@ Tape::~Tape() {
 void Tape::check_order(const char* op) const {
   require(
       !scope_.has_outlived(), op,
-      "tapes must be destroyed in the reverse order of their making, got an older one destroyed "
+      "tapes must be destroyed in the reverse order of their creation, got an older one destroyed "
       "first; destroy the newer tape first");
 }
 
@@ -80,7 +80,8 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
       loss.requires_grad(), kOp,
       "loss must be recorded, got a constant: no input required a gradient, or no tape was active");
   require(has_recorded(loss), kOp,
-          "loss must be recorded by this tape and not be used up by an earlier backward");
+          "loss must be recorded by this tape since its last backward, got one of another tape or "
+          "an earlier recording");
   if (seed.defined()) {
     require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp,
             "seed must be floating of the loss's shape ", loss.shape(), ", got ", seed.dtype(), ' ',

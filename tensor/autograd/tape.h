@@ -49,9 +49,9 @@ class TapeScope {
 
 /// Records the ops of its thread from construction to destruction. A tape made while another
 /// records takes over until it ends; the variables of one are not for the other. Tapes and pauses
-/// end in the reverse order of their making, as scopes do, on the thread that made them. If a tape
-/// ends too early, the tapes made after it can no longer record or run backward. Several threads may
-/// record at once, but not gather gradients in the same leaves.
+/// end in the reverse order of their creation, as scopes do, on the thread that made them. If a
+/// tape ends too early, the tapes made after it can no longer record or run backward. Several
+/// threads may record at once, but not gather gradients in the same leaves.
 class Tape final : private Recorder {
  public:
   Tape();

@@ -87,7 +87,7 @@ std::shared_ptr<std::byte> InputFile::map(index_t offset, index_t bytes) const {
 
 void FileRegion::read(index_t offset, void* to, index_t bytes) const {
   if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset) {
-    fail_file(name, "byte ", offset, ": must have ", bytes, " bytes, got a part of ", size);
+    fail_file(name, "byte ", offset, ": must have ", bytes, " bytes, got a region of ", size);
   }
   file.read(begin + offset, to, bytes);
 }
@@ -213,7 +213,7 @@ void check_writable(const std::filesystem::path& path) {
   if (error == 0 && S_ISDIR(status.st_mode))
     fail_file(path.string(), "must be a file, got a folder");
   if (error != 0 && error != ENOENT) {
-    fail_file(path.string(), "cannot create it: ", system_message(error));
+    fail_file(path.string(), "cannot create: ", system_message(error));
   }
   const TemporaryFile file(path);
 }

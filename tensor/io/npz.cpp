@@ -24,8 +24,7 @@ class Record {
       : offset_(offset) {
     const auto end = static_cast<std::uint64_t>(file.size());
     if (offset > end || size > end - offset) {
-      fail_file(file.name(), "byte ", offset, ": must have all of ", what,
-                ", got the end of the file");
+      fail_file(file.name(), "byte ", offset, ": must be ", what, ", got the end of the file");
     }
     bytes_.resize(size);
     file.read(static_cast<index_t>(offset), bytes_.data(), static_cast<index_t>(size));
@@ -77,7 +76,7 @@ std::uint64_t find_end(const InputFile& file) {
         return tail.offset() + at;
     }
   }
-  fail_file(file.name(), "must be a .npz file, got no zip archive, or one without its end");
+  fail_file(file.name(), "must be a .npz file, got a file that is no zip archive or is truncated");
 }
 
 Directory read_directory(const InputFile& file) {
@@ -239,7 +238,7 @@ std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
     const std::string label = str_cat(file.name(), ": entry ", printable(entry.name));
     if (!entry.name.ends_with(kSuffix)) fail_file(label, "name must end in .npy");
     if (entry.stored_size > left)
-      fail_file(label, "entries must not be larger than the file together");
+      fail_file(label, "entries together must not be larger than the file");
     left -= entry.stored_size;
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (arrays.contains(name)) fail_file(label, "names must be different, got this one twice");

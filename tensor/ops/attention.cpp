@@ -55,7 +55,7 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
   const Shapes shapes = {q, k, v};
   require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(),
           detail::kAttentionOp,
-          "q, k and v must have shapes (..., T, d) of the same 2 to 4 axes, got ", shapes);
+          "q, k and v must have shapes (..., T, d) of equal rank, 2 to 4 axes, got ", shapes);
   bool leading_match = true;
   for (index_t i = 0; i + 2 < q.rank(); ++i) {
     leading_match = leading_match && q.size(i) == k.size(i) && q.size(i) == v.size(i);

@@ -104,8 +104,8 @@ Labels output_labels(const std::string& text, const Spec& spec, const std::vecto
   }
   const Labels output = expand_ellipsis(text, spec.output, ellipsis);
   for (char c : output) {
-    require(contains(all, c), "einsum", "output labels must be in an operand, got '", c, "' in \"",
-            text, "\"");
+    require(contains(all, c), "einsum", "output labels must appear in an operand, got '", c,
+            "' in \"", text, "\"");
     require(std::count(output.begin(), output.end(), c) == 1, "einsum",
             "output labels must be different, got '", c, "' twice in \"", text, "\"");
   }

@@ -100,8 +100,8 @@ DType Weight::dtype() const {
 }
 
 const Tensor& Weight::operator*() const {
-  require(!is_frozen(), "weight", "elements must be there, got a frozen weight of shape ", shape(),
-          "; call thaw() first");
+  require(!is_frozen(), "weight", "elements must be readable, got a frozen weight of shape ",
+          shape(), "; call thaw() first");
   return dense().elements;
 }
 

@@ -32,7 +32,7 @@ TEST(TapeOrder, ATapeThatOutlivesAnOlderOneNeitherRecordsNorRunsBackward) {
   auto newer = std::make_unique<Tape>();
   const Tensor loss = sum(w * 2);
   older.reset();
-  EXPECT_TRUE(throws("mul", {"tapes must be destroyed in the reverse order of their making"},
+  EXPECT_TRUE(throws("mul", {"tapes must be destroyed in the reverse order of their creation"},
                      [&] { w * 2; }));
   EXPECT_TRUE(throws("backward", {"destroy the newer tape first"}, [&] { newer->backward(loss); }));
   EXPECT_FALSE(w.grad().defined());

@@ -196,7 +196,8 @@ TEST(LoadNpy, HeaderErrors) {
       {"{'fortran_order': 0}", "header, character 18: must be True or False"},
       {"{,}", "header, character 1: must be a key in quotes"},
       {"{'descr': '<f4' 'shape': ()}", "header, character 16: must be '}'"},
-      {dict("<f4", "()") + "x", "header, character 55: must be the end, got text after the dict"},
+      {dict("<f4", "()") + "x",
+       "header, character 55: must be the end of the header, got text after the dict"},
   };
   for (const auto& [text, error] : cases) EXPECT_EQ(header_error(text), error) << text;
 }

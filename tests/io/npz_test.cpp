@@ -154,7 +154,7 @@ TEST(LoadNpz, EntriesMustNotShareBytes) {
   const std::size_t first = bytes.find("PK\1\2");
   const std::size_t second = bytes.find("PK\1\2", first + 1);
   bytes.replace(second + 16, 12, bytes, first + 16, 12);
-  EXPECT_EQ(npz_error(bytes), "entry 'b.npy': entries must not be larger than the file together");
+  EXPECT_EQ(npz_error(bytes), "entry 'b.npy': entries together must not be larger than the file");
 }
 
 TEST(LoadNpz, EscapesNamesThatCannotBePrinted) {
@@ -164,7 +164,8 @@ TEST(LoadNpz, EscapesNamesThatCannotBePrinted) {
 }
 
 TEST(LoadNpz, NotAnArchive) {
-  const std::string missing = "must be a .npz file, got no zip archive, or one without its end";
+  const std::string missing =
+      "must be a .npz file, got a file that is no zip archive or is truncated";
   EXPECT_EQ(npz_error(""), missing);
   EXPECT_EQ(npz_error(npy_bytes(tensor({1.0}))), missing);
   EXPECT_EQ(npz_error(std::string(100000, 'P')), missing);

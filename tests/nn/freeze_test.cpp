@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-const std::vector<std::string> kGivenUp = {"elements must be there",
+const std::vector<std::string> kGivenUp = {"elements must be readable",
                                            "frozen weight of shape (4, 8)"};
 
 /// One of everything that multiplies by a weight.

@@ -162,7 +162,7 @@ TEST(Einsum, NamesWhatIsWrong) {
   };
   EXPECT_TRUE(error("ij,jk->ik", {a, a}, {"'j'", "3", "2", "\"ij,jk->ik\""}));
   EXPECT_TRUE(error("ii", {a}, {"'i'", "2", "3"}));
-  EXPECT_TRUE(error("ij->ik", {a}, {"'k'", "must be in an operand"}));
+  EXPECT_TRUE(error("ij->ik", {a}, {"'k'", "must appear in an operand"}));
   EXPECT_TRUE(error("ij->ii", {a}, {"'i'", "twice"}));
   EXPECT_TRUE(error("ijk", {a}, {"\"ijk\"", "(2, 3)"}));
   EXPECT_TRUE(error("i", {a}, {"\"i\"", "(2, 3)"}));

@@ -26,7 +26,7 @@ class Parser {
       break;
     }
     skip_space();
-    if (next_ < text_.size()) fail_here("must be the end, got text after the dict");
+    if (next_ < text_.size()) fail_here("must be the end of the header, got text after the dict");
     for (std::size_t i = 0; i < 3; ++i) {
       if (!seen_[i]) fail_file(file_, "header: must have the key '", kKeys[i], "'");
     }
