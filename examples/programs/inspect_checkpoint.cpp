@@ -1,9 +1,11 @@
 // The contents of .safetensors files: names, dtypes, shapes, bytes and metadata.
 //
 //   inspect_checkpoint model.safetensors
+//   inspect_checkpoint --int8 model.safetensors      what `--weights int8` would round
 //
-// All checks of the loader are made, but no tensor is read: a listed file can be loaded.
+// All checks of the loader are made, but only --int8 reads tensors: a listed file can be loaded.
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <string>
@@ -14,6 +16,9 @@
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/weight.h"
 
 namespace {
 
@@ -23,7 +28,50 @@ std::string shape_text(const Shape& shape) {
   return str_cat(shape);
 }
 
-void print_table(const std::string& file, const SafetensorsFile& opened) {
+/// A tensor's rounding errors in int8, or why the tensor stays float32.
+struct Int8Errors {
+  std::string kept = {};  // the reason; empty: products in int8 round it
+  double all = 0;         // the root mean square of the errors over that of the elements
+  double worst_row = 0;   // the largest such quotient of a row
+};
+
+/// Whether the tensor is part of a layer: one part of its name is the layer's number, as in
+/// encoder.layer.0.output.dense.weight. Heads, poolers and embeddings have no such part.
+bool is_in_layer(const std::string& name) {
+  std::istringstream parts(name);
+  for (std::string part; std::getline(parts, part, '.');) {
+    if (part.find_first_not_of("0123456789") == std::string::npos) return true;
+  }
+  return false;
+}
+
+double root_of_quotient(const Tensor& errors, const Tensor& elements) {
+  return std::sqrt(max(errors / maximum(elements, 1e-300)).item<double>());
+}
+
+/// Freezes the tensor as models::freeze does, but on its own: a model may join several tensors.
+Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened) {
+  if (stored.shape.size() != 2) return {"not a matrix"};
+  if (!is_in_layer(stored.name)) return {"not in a layer"};
+  const Weight weight = opened.read(stored.name);
+  if (weight.dtype() != kFloat32) return {str_cat(weight.dtype())};
+  if (!weight.in_format(WeightFormat::kInt8).is_constant()) {
+    return {"fewer than 64 rows or more than 65,536 columns"};
+  }
+  const Tensor elements = weight->to(kFloat64);
+  const Tensor squares = sum(elements * elements, {1});
+  if (!std::isfinite(sum(squares).item<double>())) return {"inf or NaN, which int8 refuses"};
+  const Tensor errors = weight.frozen(WeightFormat::kInt8).thawed()->to(kFloat64) - elements;
+  const Tensor error_squares = sum(errors * errors, {1});
+  return {.all = root_of_quotient(sum(error_squares), sum(squares)),
+          .worst_row = root_of_quotient(error_squares, squares)};
+}
+
+std::string percent(double share) {
+  return str_cat(std::fixed, std::setprecision(2), 100 * share, " %");
+}
+
+void print_table(const std::string& file, const SafetensorsFile& opened, bool int8) {
   const std::vector<StoredTensor> stored = opened.stored();
   index_t bytes = 0;
   index_t elements = 0;
@@ -41,25 +89,38 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
     std::cout << "  " << escaped(key) << ": " << printable(value) << '\n';
   }
   const auto row = [&](const std::string& name, const std::string& dtype, const std::string& shape,
-                       const std::string& size) {
+                       const std::string& size, const std::string& error,
+                       const std::string& worst_row) {
     std::cout << "  " << std::left << std::setw(static_cast<int>(name_width)) << name << "  "
               << std::setw(5) << dtype << "  " << std::setw(static_cast<int>(shape_width)) << shape
-              << "  " << std::right << std::setw(12) << size << '\n';
+              << "  " << std::right << std::setw(12) << size;
+    if (int8) std::cout << "  " << std::setw(10) << error << "  " << worst_row;
+    std::cout << '\n';
   };
-  row("name", "dtype", "shape", "bytes");
+  row("name", "dtype", "shape", "bytes", "int8 error", "worst row");
   for (const StoredTensor& tensor : stored) {
-    row(escaped(tensor.name), tensor.dtype, shape_text(tensor.shape), std::to_string(tensor.bytes));
+    const Int8Errors errors = int8 ? int8_errors(tensor, opened) : Int8Errors();
+    row(escaped(tensor.name), tensor.dtype, shape_text(tensor.shape), std::to_string(tensor.bytes),
+        errors.kept.empty() ? percent(errors.all) : "-",
+        errors.kept.empty() ? percent(errors.worst_row) : errors.kept);
   }
 }
 
-std::string json_of(const std::string& file, const SafetensorsFile& opened) {
+JsonObject json_of(const Int8Errors& errors) {
+  if (!errors.kept.empty()) return JsonObject({{"kept", errors.kept}});
+  return JsonObject({{"error", errors.all}, {"worst_row", errors.worst_row}});
+}
+
+std::string json_of(const std::string& file, const SafetensorsFile& opened, bool int8) {
   JsonObject metadata;
   for (const auto& [key, value] : opened.metadata()) metadata.add(key, value);
-  const auto one = [](const StoredTensor& tensor) {
-    return JsonObject({{"name", tensor.name},
-                       {"dtype", tensor.dtype},
-                       {"shape", json_list(tensor.shape)},
-                       {"bytes", tensor.bytes}});
+  const auto one = [&](const StoredTensor& tensor) {
+    JsonObject all({{"name", tensor.name},
+                    {"dtype", tensor.dtype},
+                    {"shape", json_list(tensor.shape)},
+                    {"bytes", tensor.bytes}});
+    if (int8) all.add("int8", json_of(int8_errors(tensor, opened)));
+    return all;
   };
   return JsonObject(
              {{"file", file}, {"metadata", metadata}, {"tensors", json_list(opened.stored(), one)}})
@@ -73,16 +134,19 @@ int main(int argc, char** argv) {
       "inspect_checkpoint",
       "Lists the tensors of .safetensors files, after all checks of the loader.");
   std::vector<std::string> files;
+  bool int8 = false;
   bool json = false;
   command.add_arguments("FILE", files, ".safetensors files").required();
+  command.add("--int8", int8,
+              "relative rounding error of each weight in int8, or why it stays float32");
   command.add("--json", json, "JSON output, one object per file");
   return command.run(argc, argv, [&] {
     for (const std::string& file : files) {
       const SafetensorsFile opened(file);
       if (json) {
-        std::cout << json_of(file, opened) << '\n';
+        std::cout << json_of(file, opened, int8) << '\n';
       } else {
-        print_table(file, opened);
+        print_table(file, opened, int8);
       }
     }
   });

@@ -210,6 +210,43 @@ TEST_F(EncoderPrograms, InspectCheckpointListsWhatIsThere) {
   EXPECT_EQ(json.at("tensors").item(1).integer("bytes"), 12);
 }
 
+TEST_F(EncoderPrograms, InspectCheckpointHasTheErrorsOfInt8) {
+  // Row 0 of `plain` has the scale 1/127, and half of its elements are half a step off a code.
+  Tensor plain = zeros({64, 4});
+  plain.select(0, 0).copy_from(tensor({1.0, 0.5 / 127, 1.0, 2.5 / 127}));
+  plain.slice(0, 1).fill(0.25);
+  Tensor spoiled = ones({70, 3});
+  spoiled.select(0, 69).fill(std::nan(""));
+  save_safetensors(folder_ / "a.safetensors", {{"head.dense.weight", ones({64, 4})},
+                                               {"layer.0.a_plain.weight", plain},
+                                               {"layer.0.b_small.weight", ones({63, 4})},
+                                               {"layer.0.c_bias", ones({64})},
+                                               {"layer.0.d_spoiled.weight", spoiled},
+                                               {"layer.0.e_exact.weight", ones({64, 4})},
+                                               {"layer.0.f_ids", ones({64, 4}, kInt64)}});
+  const std::string table = output_of("inspect_checkpoint", "--int8 a.safetensors");
+  for (const char* words :
+       {"bytes  int8 error  worst row\n", "-  not in a layer\n",
+        "-  fewer than 64 rows or more than 65,536 columns\n", "-  not a matrix\n",
+        "-  inf or NaN, which int8 refuses\n", "0.00 %  0.00 %\n", "-  int64\n"}) {
+    EXPECT_TRUE(contains(table, words)) << table;
+  }
+  const std::string text = output_of("inspect_checkpoint", "--int8 --json a.safetensors");
+  const Json json = parse_json(text, "output");
+  const auto int8_of = [&](const std::string& name) {
+    const Json tensors = json.at("tensors");
+    index_t i = 0;
+    while (tensors.item(i).text("name") != name) ++i;
+    return tensors.item(i).at("int8");
+  };
+  EXPECT_EQ(int8_of("head.dense.weight").text("kept"), "not in a layer");
+  const double error = 0.5 * std::sqrt(2.0) / 127;
+  const double row = std::sqrt(2 + 6.5 / 127 / 127);
+  const Json plain_errors = int8_of("layer.0.a_plain.weight");
+  EXPECT_NEAR(plain_errors.number("worst_row"), error / row, 1e-6);
+  EXPECT_NEAR(plain_errors.number("error"), error / std::sqrt(row * row + 63 * 0.25), 1e-6);
+}
+
 TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
   save_safetensors(folder_ / "a.safetensors", {{"w", tensor({1.0, 2.0})}});
   const std::string good = contents(folder_ / "a.safetensors");
