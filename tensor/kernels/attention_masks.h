@@ -3,8 +3,83 @@
 
 #include "tensor/kernels/attention_block.h"
 #include "tensor/kernels/math.h"
+#include "tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
+
+/// The terms that `count` neighbouring elements of a mask add to scores: the bias itself, or -inf for
+/// a key that is not kept. The other lanes are 0.
+template <class T>
+inline Vec<T> load_added(const T* bias, index_t count) {
+  return load_some(bias, count);
+}
+
+template <class T>
+inline Vec<T> load_added(const bool* keep, index_t count) {
+  Mask<T> masked = {};
+  for (index_t i = 0; i < count; ++i) masked[i] = !keep[i];
+  return masked != Mask<T>{} ? broadcast(-kInfinity<T>) : Vec<T>{};
+}
+
+/// The same for at most kLanes keys and kLanes queries, which are lanes. Only strides other than 0 and
+/// 1 are slow.
+template <class T, class U>
+inline void load_added(const PerScore<U>& mask, U* from, index_t keys, index_t queries,
+                       Vec<T> (&added)[kLanes<T>]) {
+  if (mask.query == 1 || mask.query == 0) {
+    for (index_t j = 0; j < keys; ++j) {
+      U* const row = from + j * mask.key;
+      added[j] =
+          mask.query == 1 ? load_added<T>(row, queries) : broadcast(load_added<T>(row, 1)[0]);
+    }
+    return;
+  }
+  for (index_t i = 0; i < kLanes<T>; ++i) {
+    U* const column = from + i * mask.query;
+    added[i] = Vec<T>{};
+    if (i >= queries) continue;
+    if (mask.key == 1) {
+      added[i] = load_added<T>(column, keys);
+    } else {
+      for (index_t j = 0; j < keys; ++j) added[i][j] = load_added<T>(column + j * mask.key, 1)[0];
+    }
+  }
+  transpose<T>(added);
+}
+
+/// scores = f(scores, terms of the mask), for the block's queries and `keys` keys.
+template <class T, class U, class F>
+inline void change_scores(const QueryBlock<T>& block, const PerScore<U>& mask, index_t key,
+                          index_t keys, T* scores, const F& f) {
+  if (mask.data == nullptr) return;
+  U* const first = block.at(mask, key);
+  for (index_t j = 0; j < keys; j += kLanes<T>) {
+    const index_t rows = at_most(keys - j, kLanes<T>);
+    for (index_t i = 0; i < block.count; i += kLanes<T>) {
+      Vec<T> added[kLanes<T>];
+      load_added<T>(mask, first + j * mask.key + i * mask.query, rows,
+                    at_most(block.count - i, kLanes<T>), added);
+      for (index_t r = 0; r < rows; ++r) {
+        T* const to = scores + (j + r) * kQueryBlock + i;
+        store(to, f(load(to), added[r]));
+      }
+    }
+  }
+}
+
+/// score + bias, in units of log2(e).
+template <class T>
+inline Vec<T> add_bias(Vec<T> score, Vec<T> bias) {
+  const Vec<T> none = broadcast(-kInfinity<T>);
+  // A bias near the largest number, often used as a mask, must not become infinite here. A bias of
+  // +inf stays, and makes the row NaN.
+  const Vec<T> most = broadcast(kLargest<T>);
+  const Vec<T> scaled = rounded(bias * static_cast<T>(MathConstants<double>::kLog2E));
+  const Vec<T> low = scaled < -most ? -most : scaled;
+  const Vec<T> finite = (scaled > most) & (bias != broadcast(kInfinity<T>)) ? most : low;
+  // Not score + bias: a masked score, or bias, may be NaN.
+  return (bias == none) | (score == none) ? none : score + finite;
+}
 
 /// Overwrites masked scores with -inf and adds the bias.
 template <class T>
@@ -22,34 +97,9 @@ inline void mask_scores(const QueryBlock<T>& block, index_t key, index_t keys, T
       for (index_t i = to; i < block.count; ++i) row[i] = -kInfinity<T>;
     }
   }
-  if (masks.keep.data != nullptr) {
-    const bool* keep = block.at(masks.keep, key);
-    for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count; ++i) {
-        if (!keep[i * masks.keep.query + j * masks.keep.key])
-          scores[j * kQueryBlock + i] = -kInfinity<T>;
-      }
-    }
-  }
-  if (masks.bias.data != nullptr) {
-    const T* bias = block.at(masks.bias, key);
-    for (index_t j = 0; j < keys; ++j) {
-      for (index_t i = 0; i < block.count; ++i) {
-        T& score = scores[j * kQueryBlock + i];
-        const T b = bias[i * masks.bias.query + j * masks.bias.key];
-        if (b == -kInfinity<T> || score == -kInfinity<T>) {
-          score = -kInfinity<T>;  // not score + b: a masked score, or bias, may be NaN
-        } else {
-          // A bias near the largest number, often used as a mask, must not become infinite here. A
-          // bias of +inf stays, and makes the row NaN.
-          const T scaled = b * static_cast<T>(MathConstants<double>::kLog2E);
-          score += scaled < -kLargest<T>                       ? -kLargest<T>
-                   : scaled > kLargest<T> && b != kInfinity<T> ? kLargest<T>
-                                                               : scaled;
-        }
-      }
-    }
-  }
+  change_scores(block, masks.keep, key, keys, scores,
+                [](Vec<T> score, Vec<T> added) { return added == Vec<T>{} ? score : added; });
+  change_scores(block, masks.bias, key, keys, scores, add_bias<T>);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

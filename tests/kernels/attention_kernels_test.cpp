@@ -97,6 +97,52 @@ TEST_P(AttentionKernelsTest, ABiasMayOverlapItself) {
   EXPECT_TRUE(same_bits(got, buffers.out.values()));
 }
 
+struct Strides {
+  index_t query, key;
+};
+
+/// The strides of a mask: rows or columns contiguous, equal rows, equal columns, one element for all,
+/// gaps, and backwards.
+std::vector<Strides> strides_of_masks(const AttentionSizes& s) {
+  return {{s.keys, 1}, {1, s.queries},  {0, 1}, {1, 0},          {0, 0},
+          {s.keys, 0}, {2 * s.keys, 2}, {3, 2}, {-1, s.queries}, {-s.keys, 1}};
+}
+
+/// That `mask`, a part of the kernel's masks, gives the same bits with any strides as a whole matrix of
+/// the same elements.
+template <class U>
+void expect_any_strides(kernels::PerScore<const U> kernels::AttentionMasks<float>::*mask,
+                        const std::function<U(index_t)>& element) {
+  const AttentionSizes s = {1, 1, 70, 140, 8, 24};
+  AttentionBuffers<float> buffers(s);
+  kernels::AttentionArgs<float> args = buffers.forward_args();
+  for (const auto& [query, key] : strides_of_masks(s)) {
+    SCOPED_TRACE(str_cat("strides ", query, ", ", key));
+    const index_t first = query < 0 ? -query * (s.queries - 1) : 0;
+    const index_t last = (query > 0 ? query * (s.queries - 1) : 0) + key * (s.keys - 1);
+    Guarded<U> elements{first + last + 1};
+    for (index_t e = 0; e <= first + last; ++e) elements[e] = element(e);
+    args.masks.*mask = {elements.data() + first, 0, 0, query, key};
+    buffers.run_forward(args);
+    const std::vector<float> got = buffers.out.values();
+    Guarded<U> whole{s.queries * s.keys};
+    for (index_t e = 0; e < s.queries * s.keys; ++e) {
+      whole[e] = elements[first + e / s.keys * query + e % s.keys * key];
+    }
+    args.masks.*mask = {whole.data(), 0, 0, s.keys, 1};
+    buffers.run_forward(args);
+    EXPECT_TRUE(same_bits(got, buffers.out.values()));
+  }
+}
+
+TEST_P(AttentionKernelsTest, AMaskMayHaveAnyStrides) {
+  const std::vector<float> numbers = random_values<float>(997, 7);
+  const auto number = [&](index_t e) { return numbers[static_cast<std::size_t>(e % 997)]; };
+  expect_any_strides<float>(&kernels::AttentionMasks<float>::bias, number);
+  expect_any_strides<bool>(&kernels::AttentionMasks<float>::keep,
+                           [&](index_t e) { return number(e) > 0; });
+}
+
 TEST_P(AttentionKernelsTest, AnyNumberOfWorkersGivesTheSameBits) {
   const AttentionSizes s = {2, 3, 130, 140, 9, 17};
   AttentionBuffers<float> buffers(s);
