@@ -45,7 +45,7 @@ inline void pack_gated_panels(MatrixRef<T> b, index_t gate, index_t k, index_t j
 template <class T>
 struct TileScratch {
   T* tile;
-  index_t columns;  // of the whole product, in whole panels
+  index_t columns;  // of the chunk, in whole panels
 };
 
 /// The number of elements of the largest tile.

@@ -68,8 +68,8 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
-/// B's rows [p, p + k) and columns [j, j + n), in the order of the panels: packed ahead, left in
-/// place but for the last, narrow panel, or packed now.
+/// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place except for the
+/// last, narrow panel, or packed now, in gated panels for a gated product.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
@@ -116,7 +116,7 @@ inline Strips<float> take_a(const GemmArgs<float>& args, const BFloat16Panels&, 
 
 /// C's rows [i, i + m) of what gated panels in columns [j, j + n) give.
 template <class T, class A, class B>
-inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i,
+inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i,
                                  index_t m, index_t j, index_t n) {
   alignas(64) T tile[kTileElements<T>];
   const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
@@ -129,7 +129,7 @@ inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b
 /// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
 /// [p, p + k), give.
 template <class T, class A, class B>
-inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
+inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {
   const Epilogue<T>& epilogue = args.epilogue;
   if (epilogue.is_gated()) {  // k is not in blocks: the plan has one of args.k

@@ -53,11 +53,12 @@ index_t packed_size(index_t k, index_t n) noexcept {
 
 /// The columns of A B: C's, or those of gated panels, which are cut and packed as such.
 template <class T>
-inline index_t product_columns(const GemmArgs<T>& args) {
+inline index_t product_columns(const ProductArgs<T>& args) {
   return args.epilogue.is_gated() ? gated_columns<T>(args.n) : args.n;
 }
 
-/// How C is cut into rectangles, one for each thread.
+/// How C is cut into rectangles, one for each thread. Columns are those of A B, here and in GemmPlan:
+/// a gated product has two for each column of C (product_columns).
 struct Split {
   index_t row_parts, column_parts;
   index_t rows, columns;  // of a rectangle; the last ones are smaller
@@ -112,7 +113,7 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
 /// head, whose pairs the thread rotates as soon as they are complete. The least common multiple of
 /// both; a panel is a power of two.
 template <class T>
-inline index_t column_unit(const GemmArgs<T>& args) {
+inline index_t column_unit(const ProductArgs<T>& args) {
   if (args.epilogue.kind != Epilogue<T>::Kind::kRotated) return kPanel<T>;
   const index_t width = args.epilogue.rotated.width;
   return width * (kPanel<T> / at_most(kPanel<T>, width & -width));
@@ -120,7 +121,7 @@ inline index_t column_unit(const GemmArgs<T>& args) {
 
 /// The split whose largest rectangle costs least per step of k, in multiply-adds.
 template <class T>
-inline Split split_work(const GemmArgs<T>& args, bool packs_b) {
+inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
   // Reading an element of A or B costs as much as 16 multiply-adds, packing one of B as much as 48:
   // measured on AVX2.
   constexpr index_t kReading = 16;

@@ -145,16 +145,9 @@ template <bool kDots>
 inline void multiply_int8(const Int8Args& args) {
   const index_t groups = ceil_div(args.k, kInt8Group);
   const index_t row_size = int8_row_size(args.k, kDots);
-  // The product as gemm.h has it: a step is a group, and of its operands only the kind is read.
-  const SecondFactor<float> panels(static_cast<const float*>(nullptr));
-  const GemmArgs<float> product = {.m = args.m,
-                                   .n = args.n,
-                                   .k = groups,
-                                   .a = {},
-                                   .b = panels,
-                                   .c = args.c,
-                                   .epilogue = args.epilogue,
-                                   .workers = args.workers};
+  // To gemm.h a group is one step: it takes as long as a step of floats.
+  ProductArgs<float> product = args;
+  product.k = groups;
   const Split split = split_work(product, false);
   const index_t columns = product_columns(product);
   const index_t parts = split.row_parts * split.column_parts;

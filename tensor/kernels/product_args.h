@@ -1,5 +1,5 @@
 // The arguments of a product: its operands and its epilogue. Each kind of operand or epilogue has
-// its own fields, so that two kinds cannot be combined by mistake.
+// its own fields, so that two kinds of one cannot be combined by mistake.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -39,7 +39,8 @@ struct SecondFactor {
 
   SecondFactor(const MatrixRef<T>& b) : kind(Kind::kMatrix), matrix(b) {}
   explicit SecondFactor(const T* b) : kind(Kind::kPanels), panels(b) {}
-  explicit SecondFactor(const std::uint32_t* b) : kind(Kind::kBFloat16), bfloat16_panels(b) {}
+  explicit SecondFactor(const std::uint32_t* b) requires(sizeof(T) == sizeof(float))
+      : kind(Kind::kBFloat16), bfloat16_panels(b) {}
 };
 
 /// Rotary embedding: the rotation of adjacent heads by the angles of their positions. The formula
@@ -93,20 +94,26 @@ struct Epilogue {
   [[gnu::always_inline]] bool is_gated() const { return kind == Kind::kGated; }
 };
 
-/// C = epilogue(A B).
+/// A product without its operands: C = epilogue(A B).
 ///
 /// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n).
+template <class T>
+struct ProductArgs {
+  index_t m, n, k;
+  Rows<T> c;
+  Epilogue<T> epilogue = Epilogue<T>();
+  index_t workers = 1;  // the largest number of threads
+};
+
+/// A product of floating-point numbers.
+///
 /// Each element of A B is one chain of fused multiply-adds in the order of k, and the epilogue
 /// begins when the chain is complete. So no stride, size, thread count or vector width changes a
 /// bit, and a fused epilogue gives the bits of separate ops.
 template <class T>
-struct GemmArgs {
-  index_t m, n, k;
+struct GemmArgs : ProductArgs<T> {
   MatrixRef<T> a;
   SecondFactor<T> b;
-  Rows<T> c;
-  Epilogue<T> epilogue = Epilogue<T>();
-  index_t workers = 1;     // the largest number of threads
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
@@ -145,7 +152,7 @@ struct Int8Rows {
   std::int32_t* zeros;
 };
 
-/// C = epilogue(A B) for int8. With s the sum of code(i, p) code(p, j) over p, A B has the elements
+/// A product of int8. With s the sum of code(i, p) code(p, j) over p, A B has the elements
 ///
 ///     float(s - zero(i) sum(j)) (scale(i) scale(j))
 ///
@@ -155,14 +162,10 @@ struct Int8Rows {
 /// the element is inf or NaN even where the float32 product is finite: one unit of the sum of
 /// integers is then more than the largest float.
 ///
-/// **Shapes**: as in GemmArgs, k <= kInt8Depth.
-struct Int8Args {
-  index_t m, n, k;
+/// k <= kInt8Depth.
+struct Int8Args : ProductArgs<float> {
   Int8Rows a;
   Int8Panels b;
-  Rows<float> c;
-  Epilogue<float> epilogue = Epilogue<float>();
-  index_t workers = 1;  // the largest number of threads
 };
 
 }  // namespace tessera::kernels

@@ -200,7 +200,8 @@ template <class T, int kRows, int kVectors>
 }
 
 // One tile of C: zeroed or loaded, multiplied, bias added, stored. `Rows` and `Source` are a
-// MatrixRef and a TileSource, or other types that have a multiply_source together.
+// MatrixRef and a TileSource, or other types that have a multiply_source together. Integers, whose
+// sums are no Vec<T>, have a compute_tile of their own.
 //
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
@@ -282,9 +283,9 @@ template <class T, class Finish>
 /// each tile that is stored, while it is still in L1.
 ///
 /// `a` is TileRows for Panels, or what another kind of panels multiplies: such a kind has
-/// kNarrowLast and a source_of, its sources a take_share and a multiply_source, and it may have a
-/// compute_rows of its own that is not inlined. `out` is a TileTarget, or another type for which
-/// tile_of tells where a tile goes.
+/// kNarrowLast and a source_of; its sources have a take_share and a multiply_source, or a
+/// compute_tile of their own, and may have a compute_rows of their own that is not inlined. `out` is
+/// a TileTarget, or another type for which tile_of tells where a tile goes.
 template <class Rows, template <class> class Target, class T, class B, class Finish>
 inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b, const Target<T>& out,
                            const Finish& finish) {

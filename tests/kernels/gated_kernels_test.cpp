@@ -43,14 +43,14 @@ struct GatedProduct {
     return {.function = activation, .halves = keeps_halves ? halves.data() : nullptr};
   }
   kernels::GemmArgs<T> args() {
-    return {.m = m,
-            .n = n,
-            .k = k,
-            .a = {a.data(), k, 1},
-            .b = b_matrix(),
-            .c = {c.data(), n + c_gap},
-            .epilogue = {addend_or_none(), gate()},
-            .workers = thread_count()};
+    return {{.m = m,
+             .n = n,
+             .k = k,
+             .c = {c.data(), n + c_gap},
+             .epilogue = {addend_or_none(), gate()},
+             .workers = thread_count()},
+            {a.data(), k, 1},
+            b_matrix()};
   }
 
   static void run(kernels::GemmArgs<T> args) {

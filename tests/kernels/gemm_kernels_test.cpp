@@ -89,14 +89,14 @@ struct Product {
 
   ::testing::AssertionResult run() {
     for (index_t i = 0; i < m * c_row(); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
-    kernels::GemmArgs<T> args = {.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .a = {a.data(), a.row, a.col},
-                                 .b = kernels::MatrixRef<T>{b.data(), b.row, b.col},
-                                 .c = {c.data(), c_row()},
-                                 .epilogue = kernels::Epilogue<T>(bias ? addend.data() : nullptr),
-                                 .workers = thread_count()};
+    kernels::GemmArgs<T> args = {{.m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .c = {c.data(), c_row()},
+                                  .epilogue = kernels::Epilogue<T>(bias ? addend.data() : nullptr),
+                                  .workers = thread_count()},
+                                 {a.data(), a.row, a.col},
+                                 kernels::MatrixRef<T>{b.data(), b.row, b.col}};
     const auto& table = kernels::table().of<T>();
     Guarded<T> workspace(table.gemm_workspace(args));
     for (index_t i = 0; i < table.gemm_workspace(args); ++i) {
@@ -422,13 +422,13 @@ void expect_row_alone_is_row_of_many() {
   for (index_t rows : {1, 2, 8, 25}) {
     for (index_t i = 0; i + rows <= product.m; i += rows) {
       Guarded<T> c(rows * product.n);
-      kernels::GemmArgs<T> args = {.m = rows,
-                                   .n = product.n,
-                                   .k = product.k,
-                                   .a = {product.a.data() + i * product.k, product.k, 1},
-                                   .b = kernels::MatrixRef<T>{product.b.data(), product.n, 1},
-                                   .c = {c.data(), product.n},
-                                   .epilogue = kernels::Epilogue<T>(product.addend.data())};
+      kernels::GemmArgs<T> args = {{.m = rows,
+                                    .n = product.n,
+                                    .k = product.k,
+                                    .c = {c.data(), product.n},
+                                    .epilogue = kernels::Epilogue<T>(product.addend.data())},
+                                   {product.a.data() + i * product.k, product.k, 1},
+                                   kernels::MatrixRef<T>{product.b.data(), product.n, 1}};
       const auto& table = kernels::table().of<T>();
       Guarded<T> workspace(table.gemm_workspace(args));
       args.workspace = workspace.data();

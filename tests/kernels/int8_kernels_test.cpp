@@ -162,14 +162,14 @@ struct Int8Product {
   }
 
   kernels::Int8Args args(RowCodes& rows, const ColumnCodes& columns) {
-    return {.m = m,
-            .n = n,
-            .k = k,
-            .a = rows.all(),
-            .b = columns.all(),
-            .c = {c.data(), n + c_gap},
-            .epilogue = kernels::Epilogue<float>(bias ? addend.data() : nullptr),
-            .workers = thread_count()};
+    return {{.m = m,
+             .n = n,
+             .k = k,
+             .c = {c.data(), n + c_gap},
+             .epilogue = kernels::Epilogue<float>(bias ? addend.data() : nullptr),
+             .workers = thread_count()},
+            rows.all(),
+            columns.all()};
   }
 
   std::vector<float> values() {

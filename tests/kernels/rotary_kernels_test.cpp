@@ -167,14 +167,14 @@ std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rot
   const auto& table = kernels::table().of<T>();
   const std::vector<T>&a = p.a, &b = p.b, &bias = p.bias;
   Guarded<T> c(p.m * p.n);
-  kernels::GemmArgs<T> args = {.m = p.m,
-                               .n = p.n,
-                               .k = p.k,
-                               .a = {a.data(), p.k, 1},
-                               .b = kernels::MatrixRef<T>{b.data(), 1, p.k},
-                               .c = {c.data(), p.n},
-                               .epilogue = kernels::Epilogue<T>(bias.data()),
-                               .workers = workers};
+  kernels::GemmArgs<T> args = {{.m = p.m,
+                                .n = p.n,
+                                .k = p.k,
+                                .c = {c.data(), p.n},
+                                .epilogue = kernels::Epilogue<T>(bias.data()),
+                                .workers = workers},
+                               {a.data(), p.k, 1},
+                               kernels::MatrixRef<T>{b.data(), 1, p.k}};
   std::vector<T> panels(static_cast<std::size_t>(table.packed_size(p.k, p.n)));
   if (packed) {
     table.pack_b(p.k, p.n, {b.data(), 1, p.k}, panels.data());

@@ -130,14 +130,14 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
                                   part_of<float>(memory, words * 4),
                                   part_of<std::int32_t>(memory, (words + m) * 4)};
   kernel.quantize_rows(m, k, {x.data<float>(), x.strides()[0], x.strides()[1]}, rows);
-  kernel.gemm({.m = m,
-               .n = out.size(1),
-               .k = k,
-               .a = rows,
-               .b = weight,
-               .c = {out.mutable_data<float>(), out.size(1)},
-               .epilogue = epilogue,
-               .workers = thread_count()});
+  kernel.gemm({{.m = m,
+                .n = out.size(1),
+                .k = k,
+                .c = {out.mutable_data<float>(), out.size(1)},
+                .epilogue = epilogue,
+                .workers = thread_count()},
+               rows,
+               weight});
 }
 
 }  // namespace tessera::detail

@@ -28,12 +28,12 @@ kernels::MatrixRef<T> matrix_ref(const Tensor& x) {
 /// The arguments of the product a b.
 template <class T>
 kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& b, Tensor& out) {
-  return {.m = out.size(-2),
-          .n = out.size(-1),
-          .k = a.size(-1),
-          .a = matrix_ref<T>(a),
-          .b = b,
-          .c = {out.mutable_data<T>(), out.size(-1)}};
+  return {{.m = out.size(-2),
+           .n = out.size(-1),
+           .k = a.size(-1),
+           .c = {out.mutable_data<T>(), out.size(-1)}},
+          matrix_ref<T>(a),
+          b};
 }
 
 /// One product, shared by all threads.
