@@ -14,7 +14,8 @@ namespace tessera::nn {
 
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
-  /// Whether the weight with this name stays kExact; by default no weight does.
+  /// Whether the weight with this name stays kExact. By default no weight does; models::freeze
+  /// keeps heads and poolers.
   std::function<bool(const std::string& name)> keep = {};
 };
 

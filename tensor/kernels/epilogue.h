@@ -10,10 +10,11 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Whether C differs from z.
+/// Whether the epilogue reads z again.
 template <class T>
-inline bool changes_sums(const Activated<T>& end) {
-  return end.function != Activation::kNone || end.residual.data != nullptr;
+inline bool reads_sums(const Activated<T>& end) {
+  return end.function != Activation::kNone || end.residual.data != nullptr ||
+         end.argument != nullptr;
 }
 
 /// finish_tile for kRows rows by one panel, of which `columns` columns exist.

@@ -141,11 +141,11 @@ inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, i
   out.large = args.m * args.n >= kElementsOfLargeC<T>;
   if (is_last && epilogue.kind == Epilogue<T>::Kind::kRotated) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
-      if (row + rows != m) return;
+      if (row + rows != m) return;  // rows of these columns are missing
       rotate_complete_heads(epilogue.rotated, args.c, i, m, j + column, columns);
     };
     multiply_block(m, k, a, b, out, finish);
-  } else if (is_last && changes_sums(epilogue.activated)) {
+  } else if (is_last && reads_sums(epilogue.activated)) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       finish_tile(epilogue.activated, args.c, i + row, j + column, rows, columns);
     };

@@ -12,13 +12,13 @@ namespace tessera::kernels::TESSERA_ISA {
 
 /// Rows of A, of a whole product or next to a tile.
 template <bool kDots>
-struct Int8Tiles {
+struct Int8TileRows {
   const std::uint32_t* codes;
   index_t row;
   const float* scales;
   const std::int32_t* zeros;
 
-  Int8Tiles tile(index_t i, index_t, index_t) const {
+  Int8TileRows tile(index_t i, index_t, index_t) const {
     return {codes + i * row, row, scales + i, zeros + i};
   }
 };
@@ -52,7 +52,7 @@ template <int kVectors>
 
 /// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8Tiles<true>& a,
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<true>& a,
                                                    const Int8Source& b,
                                                    Words (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 4
@@ -70,7 +70,7 @@ template <int kRows, int kVectors>
 
 /// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8Tiles<false>& a,
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<false>& a,
                                                    const Int8Source& b,
                                                    Words (&sum)[kRows][kVectors]) {
   using Signed = Vec<std::int16_t>;
@@ -99,7 +99,7 @@ template <int kRows, int kVectors>
 
 /// One tile of C.
 template <class T, int kRows, int kVectors, bool kDots>
-inline void compute_tile(index_t groups, const Int8Tiles<kDots>& a, const Int8Source& b,
+inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int8Source& b,
                          const TileTarget<T>& out) {
   prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
   Words sum[kRows][kVectors];
@@ -128,7 +128,7 @@ inline void compute_tile(index_t groups, const Int8Tiles<kDots>& a, const Int8So
 /// compute_rows, compiled once for all kinds of multiply_block.
 template <bool kDots>
 [[gnu::noinline]] void compute_rows(index_t rows, bool wide, index_t groups,
-                                    const Int8Tiles<kDots>& a, const Int8Source& b,
+                                    const Int8TileRows<kDots>& a, const Int8Source& b,
                                     const TileTarget<float>& out) {
   compute_rows<float, kTileRows>(rows, wide, groups, a, b, out);
 }
@@ -142,7 +142,7 @@ inline index_t int8_block_rows(index_t rows, index_t row_size) {
 }
 
 template <bool kDots>
-inline void multiply_int8(const Int8Args& args) {
+inline void multiply_codes(const Int8Args& args) {
   const index_t groups = ceil_div(args.k, kInt8Group);
   const index_t row_size = int8_row_size(args.k, kDots);
   // To gemm.h a group is one step: it takes as long as a step of floats.
@@ -152,7 +152,7 @@ inline void multiply_int8(const Int8Args& args) {
   const index_t columns = product_columns(product);
   const index_t parts = split.row_parts * split.column_parts;
   const index_t block = int8_block_rows(split.rows, row_size);
-  const Int8Tiles<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
+  const Int8TileRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
   const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
                         groups * kPanel<float>, args.b.scales, args.b.sums};
   parallel_tasks(parts, parts, [&](index_t part, index_t) {
@@ -170,9 +170,9 @@ inline void multiply_int8(const Int8Args& args) {
 inline void gemm_int8(const Int8Args& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
   if (kMayHaveDots && args.a.dots) {
-    multiply_int8<kMayHaveDots>(args);
+    multiply_codes<kMayHaveDots>(args);
   } else {
-    multiply_int8<false>(args);
+    multiply_codes<false>(args);
   }
 }
 

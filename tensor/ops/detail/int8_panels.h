@@ -8,8 +8,7 @@
 
 namespace tessera::detail {
 
-/// A weight with fewer rows stays float32: its products take little time, and most such weights
-/// are those of heads, whose outputs users read.
+/// A weight with fewer rows stays float32: its products take little time.
 inline constexpr index_t kFewestInt8Rows = 64;
 
 /// Whether no element of a float32 matrix is inf or NaN.
