@@ -124,7 +124,7 @@ Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(
 /// The inputs of the first layer.
 EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
   if (!relative_position) return inputs;
-  const index_t tokens = tokens_of("Encoder", inputs, true);
+  const index_t tokens = token_count("Encoder", inputs, true);
   EncoderInputs result = inputs;
   result.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
   return result;

@@ -72,7 +72,7 @@ nn::NormOptions norm_options(const EncoderLayerOptions& options) {
           .bias = options.norm.bias.value_or(options.bias)};
 }
 
-index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first) {
+index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first) {
   const Tensor& x = inputs.x;
   constexpr const char* kRule = "x must have shape (B, T, D) or (T, D), got ";
   require(x.defined(), op, kRule, "an undefined tensor");
@@ -136,7 +136,7 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   AttentionMask mask = inputs.mask;
   if (window) mask = mask & window_mask(*window);
   if (!relative_position && !alibi) return mask;
-  const index_t tokens = tokens_of("EncoderLayer", inputs, batch_first);
+  const index_t tokens = token_count("EncoderLayer", inputs, batch_first);
   if (relative_position) mask = mask & additive_mask((*relative_position)(tokens, tokens));
   if (alibi) mask = mask & additive_mask((*alibi)(tokens, tokens));
   return mask;

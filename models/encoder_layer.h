@@ -88,7 +88,7 @@ struct EncoderInputs {
 
 /// How many queries and keys attention has: those of packed sequences where they are.
 /// **Errors**: fewer than two axes.
-index_t tokens_of(const char* op, const EncoderInputs& inputs, bool batch_first);
+index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first);
 
 /// Self-attention and a feed-forward network, each with a residual connection and a norm:
 ///

@@ -109,7 +109,7 @@ void write_attention(const examples::AttentionFile& file, const models::Sentence
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
   const models::SentenceOptions how = line_options(model, options);
   file.write(std::ssize(lines), *model.reader.tokenizer, encoder, [&](index_t i) {
-    return examples::read_text_of(model.tokens_of(lines[static_cast<std::size_t>(i)], how),
+    return examples::read_text_of(model.encoding_of(lines[static_cast<std::size_t>(i)], how),
                                   model.reader.feeds_types);
   });
 }

@@ -179,8 +179,8 @@ SentenceOptions SentenceEncoder::for_documents(const SentenceOptions& options) c
   return with_prompt(settings, options, {"document", "passage", "corpus"});
 }
 
-text::Encoding SentenceEncoder::tokens_of(const std::string& text,
-                                          const SentenceOptions& options) const {
+text::Encoding SentenceEncoder::encoding_of(const std::string& text,
+                                            const SentenceOptions& options) const {
   return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
                                   reader.encode_options(options.task));
 }

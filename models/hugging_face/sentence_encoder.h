@@ -81,7 +81,7 @@ struct SentenceEncoder {
   /// The options with which encode_documents encodes.
   SentenceOptions for_documents(const SentenceOptions& options) const;
   /// The tokens that encode reads of a text, those of the prompt among them. **Errors**: as encode.
-  text::Encoding tokens_of(const std::string& text, const SentenceOptions& options = {}) const;
+  text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
 
   /// How alike embeddings are, as the folder has it. **Shapes**: (N, D), (M, D) -> (N, M).
   Tensor similarity(const Tensor& a, const Tensor& b) const {

@@ -80,7 +80,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
       0);
   const NoGrad not_recorded;
   const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
-  const text::Encoding read = model.tokens_of("the cat sat");
+  const text::Encoding read = model.encoding_of("the cat sat");
   pages::AttentionText text;
   for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
   const auto& encoder = std::get<models::TokenEncoder>(model.words);

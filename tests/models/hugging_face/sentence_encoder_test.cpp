@@ -99,7 +99,7 @@ TEST_F(SentenceEncoderTest, EmbedsTokensForTraining) {
               R"({"word_embedding_dimension": 12, "include_prompt": false})");
   SentenceEncoder model = load_sentence_encoder(scratch.path());
   const SentenceOptions query = {.prompt = "the old "};
-  const std::vector<index_t> ids = model.tokens_of("cat sat", query).ids;
+  const std::vector<index_t> ids = model.encoding_of("cat sat", query).ids;
   const Tokens tokens = {.ids = from_vector(ids, {1, std::ssize(ids)})};
   constexpr index_t kPrompt = 3;  // [CLS] the old
   const Tensor expected = model.encode({"cat sat"}, query);
