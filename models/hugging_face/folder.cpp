@@ -50,7 +50,7 @@ ModelFolder::ModelFolder(const fs::path& folder)
     : path(folder),
       config(checked_config(folder)),
       family(&family_of(config)),
-      encoder(family->options(config)),
+      options(family->options(config)),
       files_(std::make_shared<const WeightFiles>(folder)),
       group_size_(family->group_size != nullptr ? family->group_size(config) : 1) {
   for (const std::string& name : files_->names()) {
@@ -144,7 +144,7 @@ void ModelFolder::require_layers_in(const nn::StateDict& model,
                                     const std::vector<Rename>& renames) const {
   std::set<std::string> names;
   for (const auto& [name, tensor] : model) names.insert(renamed(name, renames));
-  const auto layers = std::ssize(encoder.encoder.layers);
+  const auto layers = std::ssize(options.encoder.layers);
   for (const WeightName& line : family->encoder_names) {
     if (!line.ours.starts_with("encoder.layers.")) continue;
     for (const std::string& name : our_names(line, layers + 1)) {
@@ -166,7 +166,7 @@ std::string renamed(const std::string& name, const std::vector<Rename>& renames)
 }
 
 TokenEncoder load_encoder(const ModelFolder& folder) {
-  return load_model<TokenEncoder>(folder.encoder, folder);
+  return load_model<TokenEncoder>(folder.options, folder);
 }
 
 }  // namespace tessera::models

@@ -6,7 +6,7 @@
 //
 // A model with a head is made of the folder's options, and asks the folder for its parameters:
 //
-//   const SequenceClassifierOptions options = {.tokens = folder.encoder, .classes = 2};
+//   const SequenceClassifierOptions options = {.tokens = folder.options, .classes = 2};
 //   const auto model = load_model<SequenceClassifier>(options, folder);
 #pragma once
 
@@ -49,9 +49,9 @@ class ModelFolder {
   std::filesystem::path path;
   Json config;
   const Family* family;
-  /// The encoder. Its max_tokens is what a sequence may have, special tokens included; its
-  /// token_types is 0 where the model reads none.
-  TokenEncoderOptions encoder;
+  /// The encoder's options. max_tokens is the longest sequence, special tokens included; token_types
+  /// is 0 if the model reads none.
+  TokenEncoderOptions options;
 
   /// Whether the files have what our parameter `name` is made of.
   bool has(const std::string& name) const;

@@ -180,7 +180,7 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
     const ModelFolder files(from);
     write_model(folder.path(), files, encoder_alone(files, *encoder));
     write_pooling(folder.subfolder(modules.add("Pooling")), model.pooling,
-                  files.encoder.encoder.width());
+                  files.options.encoder.width());
     return folder.path();
   }
   const fs::path path = folder.subfolder(modules.add("StaticEmbedding"));

@@ -205,7 +205,7 @@ SentenceEncoder transformer(const ModuleRow& row, SentenceFiles files) {
   const ModelFolder folder(row.folder);
   TokenEncoder words = load_encoder(folder);
   TextReader reader = load_reader(folder, files.max_length);
-  const index_t width = folder.encoder.encoder.width();
+  const index_t width = folder.options.encoder.width();
   return {std::move(reader), std::move(words), {}, {}, std::move(files.settings), width};
 }
 

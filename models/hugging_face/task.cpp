@@ -200,10 +200,10 @@ TextReader load_reader(const ModelFolder& folder, index_t max_length) {
       .folder = folder.path};
   const text::TokenizerSettings& settings = reader.tokenizer->settings();
   const index_t limit = max_length > 0 ? max_length : settings.max_length;
-  const index_t most = folder.encoder.max_tokens;
+  const index_t most = folder.options.max_tokens;
   reader.max_length = limit > 0 ? std::min(limit, most) : most;
   // A table of one row is added to every token, whatever types a tokenizer gives.
-  reader.feeds_types = settings.feeds_types && folder.encoder.token_types > 1;
+  reader.feeds_types = settings.feeds_types && folder.options.token_types > 1;
   return reader;
 }
 

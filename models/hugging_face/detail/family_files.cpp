@@ -83,7 +83,7 @@ void check_config(const ModelFolder& from, const SavedModel& model) {
     }
     return found->second;
   };
-  const nn::StateDict wanted = nn::state_dict(TokenEncoder(from.encoder, nn::Source(find)));
+  const nn::StateDict wanted = nn::state_dict(TokenEncoder(from.options, nn::Source(find)));
   for (const auto& [name, parameter] : given) {
     const bool is_of_encoder = name.starts_with("encoder.") || name.starts_with("embeddings.");
     if (is_of_encoder && !wanted.contains(name)) {

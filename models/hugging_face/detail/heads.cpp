@@ -18,7 +18,7 @@ namespace {
 /// The dropout in front of a classifier.
 double classifier_dropout(const ModelFolder& folder, std::string_view key) {
   return config::probability(folder.config, key,
-                             folder.family->heads.dropout.value_or(folder.encoder.dropout));
+                             folder.family->heads.dropout.value_or(folder.options.dropout));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
   const HeadOptions head =
       of.shared != nullptr ? of.shared(folder.config) : HeadOptions{.activation = of.sequence};
   const double dropout = classifier_dropout(folder, of.text_dropout);
-  return {.tokens = folder.encoder,
+  return {.tokens = folder.options,
           .classes = classes,
           .pooling = pooling,
           .dropout = dropout,
@@ -48,7 +48,7 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
 
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes) {
   const FamilyHeads& of = folder.family->heads;
-  TokenClassifierOptions options = {.tokens = folder.encoder, .classes = classes};
+  TokenClassifierOptions options = {.tokens = folder.options, .classes = classes};
   options.dropout = classifier_dropout(folder, of.token_dropout);
   if (of.shared != nullptr) options.head = of.shared(folder.config);
   return options;
@@ -57,7 +57,7 @@ TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index
 MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
   const FamilyHeads& of = folder.family->heads;
   const Json& config = folder.config;
-  MaskedLmOptions options = {.tokens = folder.encoder, .activation = of.masked};
+  MaskedLmOptions options = {.tokens = folder.options, .activation = of.masked};
   options.tied = config.boolean("tie_word_embeddings", true);
   if (!of.masked_key.empty() && config.has(of.masked_key)) {
     options.activation = config::activation(config, of.masked_key, "");

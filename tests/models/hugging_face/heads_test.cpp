@@ -73,7 +73,7 @@ template <class Model, class Options>
 Model with_head(const std::string& folder_name, Options options,
                 const std::function<std::string(const std::string&)>& name) {
   const models::ModelFolder folder(folders() / folder_name);
-  options.tokens = folder.encoder;
+  options.tokens = folder.options;
   Model model(options,
               nn::Source([&](const std::string& ours, const Shape& shape, const nn::Start&) {
                 return folder.weight(name(ours), shape);
