@@ -60,11 +60,11 @@ ModelFolder::ModelFolder(const fs::path& folder)
   }
 }
 
-std::vector<WeightSource> ModelFolder::forms_of(const std::string& name) const {
-  std::vector<WeightSource> all;
+std::vector<TensorNames> ModelFolder::names_of(const std::string& name) const {
+  std::vector<TensorNames> all;
   for (const auto& lines : {family->encoder_names, family->head_names}) {
     for (const WeightName& line : lines) {
-      if (auto source = source_of(line, name, group_size_)) all.push_back(std::move(*source));
+      if (auto tensors = tensor_names(line, name, group_size_)) all.push_back(std::move(*tensors));
     }
   }
   return all;
@@ -78,19 +78,19 @@ std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) c
   return {};
 }
 
-std::optional<WeightSource> ModelFolder::find(const std::string& name) const {
-  for (const WeightSource& source : forms_of(name)) {
-    WeightSource found{{}, source.halves};
-    for (const std::string& theirs : source.names) {
+std::optional<TensorNames> ModelFolder::find(const std::string& name) const {
+  for (const TensorNames& tensors : names_of(name)) {
+    TensorNames found{{}, tensors.halves};
+    for (const std::string& theirs : tensors.names) {
       if (auto spelling = spelling_of(theirs)) found.names.push_back(std::move(*spelling));
     }
-    if (found.names.size() == source.names.size()) return found;
+    if (found.names.size() == tensors.names.size()) return found;
   }
   return {};
 }
 
 void ModelFolder::fail_missing(const std::string& name) const {
-  const std::vector<WeightSource> places = forms_of(name);
+  const std::vector<TensorNames> places = names_of(name);
   if (places.empty()) {
     fail_file(path.string(), "parameter must be one of the family ", family->name, ", got ",
               printable(name));
@@ -102,7 +102,7 @@ void ModelFolder::fail_missing(const std::string& name) const {
             printable(theirs), " not found, needed for ", printable(name));
 }
 
-WeightSource ModelFolder::find_or_fail(const std::string& name) const {
+TensorNames ModelFolder::find_or_fail(const std::string& name) const {
   auto found = find(name);
   if (!found) fail_missing(name);
   return std::move(*found);
@@ -126,7 +126,7 @@ std::string ModelFolder::place(const std::string& name) const {
 }
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
-  const WeightSource found = find_or_fail(name);
+  const TensorNames found = find_or_fail(name);
   Shape part = shape;
   if (found.names.size() > 1 && !part.empty()) part[0] /= std::ssize(found.names);
   std::vector<Tensor> parts;

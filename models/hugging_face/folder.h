@@ -25,7 +25,7 @@ namespace tessera::models {
 
 struct Family;
 class WeightFiles;
-struct WeightSource;
+struct TensorNames;
 
 /// A parameter `from`.* of a model is read as if it were called `to`.*.
 struct Rename {
@@ -69,14 +69,15 @@ class ModelFolder {
   /// Throws if the files have a layer, or a part of one, that `model` lacks: without it every
   /// output would be different. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
-  /// What our parameter `name` can be made of in files of the family, whether it is there or not;
-  /// the likeliest first, by which it is saved. Empty: no model of the family has it.
-  std::vector<WeightSource> forms_of(const std::string& name) const;
+  /// The names that the tensors of our parameter `name` can have in files of the family, whether the
+  /// files have them or not; the likeliest first, by which it is saved. Empty: no model of the family
+  /// has the parameter.
+  std::vector<TensorNames> names_of(const std::string& name) const;
 
  private:
-  /// The first of the forms that the files have, with the names that its tensors have there.
-  std::optional<WeightSource> find(const std::string& name) const;
-  WeightSource find_or_fail(const std::string& name) const;
+  /// The first of names_of(name) that the files have, as the files spell them.
+  std::optional<TensorNames> find(const std::string& name) const;
+  TensorNames find_or_fail(const std::string& name) const;
   std::optional<std::string> spelling_of(const std::string& theirs) const;
   [[noreturn]] void fail_missing(const std::string& name) const;
 

@@ -53,7 +53,7 @@ void copy_code(const fs::path& to, const ModelFolder& from) {
 bool is_of_encoder(const Family& family, const std::string& theirs, const std::string& ours) {
   return theirs.starts_with("pooler.") ||
          std::ranges::any_of(family.encoder_names, [&](const WeightName& line) {
-           return source_of(line, ours, 1).has_value();
+           return tensor_names(line, ours, 1).has_value();
          });
 }
 
@@ -97,15 +97,15 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
   std::map<std::string, Tensor> tensors;
   for (const auto& [given, parameter] : model.parameters) {
     const std::string name = renamed(given, model.renames);
-    const std::vector<WeightSource> sources = from.forms_of(name);
-    require(!sources.empty(), kSaveFolderOp, "parameter must be one of the family ",
+    const std::vector<TensorNames> places = from.names_of(name);
+    require(!places.empty(), kSaveFolderOp, "parameter must be one of the family ",
             from.family->name, ", got ", printable(name));
-    const WeightSource& source = sources.front();
-    const bool inside = is_of_encoder(*from.family, source.names.front(), name);
+    const TensorNames& theirs = places.front();
+    const bool inside = is_of_encoder(*from.family, theirs.names.front(), name);
     if (inside && !name.starts_with("head.")) check_shape(from, name, parameter);
-    const std::vector<Tensor> parts = cut(source, parameter.to(kFloat32));
+    const std::vector<Tensor> parts = cut(theirs, parameter.to(kFloat32));
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      tensors.emplace(inside ? prefix + source.names[i] : source.names[i], parts[i]);
+      tensors.emplace(inside ? prefix + theirs.names[i] : theirs.names[i], parts[i]);
     }
   }
   return tensors;

@@ -62,27 +62,27 @@ std::string filled(std::string_view pattern, const Match& match, index_t group_s
 
 }  // namespace
 
-std::optional<WeightSource> source_of(const WeightName& line, const std::string& name,
-                                      index_t group_size) {
+std::optional<TensorNames> tensor_names(const WeightName& line, const std::string& name,
+                                        index_t group_size) {
   const auto found = match(line.ours, name);
   if (!found) return {};
   const std::string theirs = filled(line.theirs, *found, group_size);
   const std::size_t open = theirs.find('{');
-  if (open == std::string::npos) return WeightSource{{theirs}, line.halves};
+  if (open == std::string::npos) return TensorNames{{theirs}, line.halves};
   const std::size_t close = theirs.find('}', open);
-  WeightSource source{{}, line.halves};
+  TensorNames tensors{{}, line.halves};
   for (std::size_t begin = open + 1; begin <= close;) {
     const std::size_t end = std::min(theirs.find(',', begin), close);
-    source.names.push_back(theirs.substr(0, open) + theirs.substr(begin, end - begin) +
-                           theirs.substr(close + 1));
+    tensors.names.push_back(theirs.substr(0, open) + theirs.substr(begin, end - begin) +
+                            theirs.substr(close + 1));
     begin = end + 1;
   }
-  return source;
+  return tensors;
 }
 
 namespace {
 
-/// `x`, with its halves exchanged if the source has them so: its own inverse.
+/// `x`, with its halves exchanged if the checkpoint has them so: its own inverse.
 Tensor with_halves(Halves halves, const Tensor& x) {
   if (halves == Halves::kKept) return x;
   const index_t half = x.size(0) / 2;
@@ -91,13 +91,13 @@ Tensor with_halves(Halves halves, const Tensor& x) {
 
 }  // namespace
 
-Tensor joined(const WeightSource& source, const std::vector<Tensor>& parts) {
-  return with_halves(source.halves, parts.size() == 1 ? parts.front() : concat(parts));
+Tensor joined(const TensorNames& tensors, const std::vector<Tensor>& parts) {
+  return with_halves(tensors.halves, parts.size() == 1 ? parts.front() : concat(parts));
 }
 
-std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter) {
-  const Tensor all = with_halves(source.halves, parameter);
-  const auto count = std::ssize(source.names);
+std::vector<Tensor> cut(const TensorNames& tensors, const Tensor& parameter) {
+  const Tensor all = with_halves(tensors.halves, parameter);
+  const auto count = std::ssize(tensors.names);
   if (count == 1) return {all};
   const index_t rows = all.size(0) / count;
   std::vector<Tensor> parts;

@@ -11,21 +11,21 @@ namespace tessera::models {
 
 /// The tensors of a checkpoint that are one parameter of ours, in the order of its rows. Its halves
 /// are exchanged after the tensors are joined.
-struct WeightSource {
+struct TensorNames {
   std::vector<std::string> names;
   Halves halves = Halves::kKept;
 };
 
-/// What `line` says of our parameter `name`; nothing if it is about others.
-std::optional<WeightSource> source_of(const WeightName& line, const std::string& name,
-                                      index_t group_size);
+/// The tensors of our parameter `name` by `line`; nothing if the line is about other parameters.
+std::optional<TensorNames> tensor_names(const WeightName& line, const std::string& name,
+                                        index_t group_size);
 
-/// Our parameter, of the source's tensors in their order.
-Tensor joined(const WeightSource& source, const std::vector<Tensor>& parts);
+/// Our parameter, made of the tensors `parts`, in the order of their names.
+Tensor joined(const TensorNames& tensors, const std::vector<Tensor>& parts);
 
-/// The source's tensors, of our parameter, of which they share the elements: the inverse of joined.
-/// A parameter whose halves are exchanged is copied.
-std::vector<Tensor> cut(const WeightSource& source, const Tensor& parameter);
+/// The inverse of joined: the tensors, which share the elements of our parameter. A parameter whose
+/// halves are exchanged is copied.
+std::vector<Tensor> cut(const TensorNames& tensors, const Tensor& parameter);
 
 /// Our names in `line`, for `layers` layers.
 std::vector<std::string> our_names(const WeightName& line, index_t layers);

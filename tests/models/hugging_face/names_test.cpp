@@ -11,8 +11,8 @@ using Names = std::vector<std::string>;
 
 /// Their names of ours; "-" if the line is about others.
 Names theirs(const WeightName& line, const std::string& ours, index_t group_size = 1) {
-  const auto source = source_of(line, ours, group_size);
-  return source ? source->names : Names{"-"};
+  const auto tensors = tensor_names(line, ours, group_size);
+  return tensors ? tensors->names : Names{"-"};
 }
 
 TEST(WeightNames, FillNumberAndLastPart) {
