@@ -147,6 +147,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
       reader.tokenizer->encode_all(given, reader.encode_options(options.task));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
+  // Batches take no text without tokens, as static embeddings can have: such a text is read as token
+  // 0, and its vector is then set to 0.
   std::vector<index_t> empty;
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     if (!encodings[i].ids.empty()) continue;
@@ -161,7 +163,9 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   y = apply_modules(modules, std::move(y));
   if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
   if (options.normalize) y = Normalize{}(y);
-  with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });
+  if (!modules.empty()) {  // else pooled_texts has checked the rows
+    with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });
+  }
   return y;
 }
 
@@ -234,7 +238,7 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
     model.pooling = read_pooling(rows[1].folder, model.width);
     next = 2;
   }
-  model.reader.folder = folder;
+  model.reader.folder = folder;  // with all modules, not only the encoder's own
   if (pooling) model.pooling.modes = {*pooling};
   model.width *= std::ssize(model.pooling.modes);
   for (std::size_t i = next; i < rows.size(); ++i) {
