@@ -66,12 +66,12 @@ detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
   return detail::checked_rotation(kRotaryOp, rotation, tokens, heads, width, x.dtype());
 }
 
-/// Throws if a gradient would have to pass a weight that is frozen or rounded.
-/// Panels are made for x W^T: none can be read for dz W, the gradient of x.
-void check_frozen(const char* op, const Recording& recording, const WeightView& weight) {
+/// Throws if a gradient must pass a weight that is frozen or rounded.
+/// Panels are made for x W^T: the gradient of x, dz W, cannot read them.
+void check_passes_gradient(const char* op, const Recording& recording, const WeightView& weight) {
   const bool passes = recording.wanted(0) || recording.wanted(1);
   require(!passes || !weight.is_constant(), op, "weight ", weight.shape,
-          " must not be frozen if a gradient is required; call thaw() first");
+          " must not be frozen or rounded if a gradient is required; call thaw() first");
 }
 
 /// out = x weight^T, then `bias` and the rest of the epilogue.
@@ -143,7 +143,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
   check_operands(kLinearOp, false, x, weight, bias);
   check_epilogue(x, weight, epilogue);
   Recording op(kLinearOp, {&x, &weight.elements, &bias, &residual});
-  check_frozen(kLinearOp, op, weight);
+  check_passes_gradient(kLinearOp, op, weight);
   Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
   // The gradient of an activation reads its argument; of ReLU, its result does as well.
   const bool is_active = activation != Activation::kNone;
@@ -178,7 +178,7 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
   check_operands(kRotaryOp, false, x, weight, bias);
   const detail::HeadRotation rotation = checked_columns(x, weight, columns);
   Recording op(kRotaryOp, {&x, &weight.elements, &bias});
-  check_frozen(kRotaryOp, op, weight);
+  check_passes_gradient(kRotaryOp, op, weight);
   Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
@@ -199,7 +199,7 @@ Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bia
   check_operands(kGatedOp, true, x, weight, bias);
   require_enum(kGatedOp, "activation", activation, Activation::kSilu);
   Recording op(kGatedOp, {&x, &weight.elements, &bias});
-  check_frozen(kGatedOp, op, weight);
+  check_passes_gradient(kGatedOp, op, weight);
   Tensor out = Tensor::empty(product_shape(x, weight.shape[0] / 2), x.dtype());
   const index_t rows = as_matrix(out).size(0);
   Tensor halves = op ? Tensor::empty({rows, weight.shape[0]}, x.dtype()) : Tensor();
