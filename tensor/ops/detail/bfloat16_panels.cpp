@@ -10,7 +10,7 @@ class BFloat16Panels final : public WeightPanels {
  public:
   BFloat16Panels(const Tensor& weight, PanelOrder order)
       : WeightPanels(weight.shape(), order, WeightFormat::kBFloat16),
-        memory_(rounded(pack_elements(weight, order))) {}
+        memory_(narrowed(pack_elements(weight, order))) {}
 
   Tensor values(index_t begin, index_t end) const override {
     const std::uint32_t* const from = words();
@@ -35,7 +35,7 @@ class BFloat16Panels final : public WeightPanels {
     return reinterpret_cast<const std::uint32_t*>(memory_.data());
   }
 
-  Storage rounded(const PanelMemory& whole) const {
+  Storage narrowed(const PanelMemory& whole) const {
     const index_t bytes = whole.bytes / 2;
     const index_t lanes = this->lanes<float>();
     Storage result = Storage::allocate(bytes);
