@@ -148,8 +148,8 @@ class Weight {
   std::variant<Dense, Frozen> form_;
 };
 
-/// The second factor of a product: a tensor, whose elements it reads in place, or a weight, or rows
-/// of a weight. linear(x, weight) makes it, only for that call.
+/// The second factor of a product, by which linear() multiplies: a tensor, whose elements it reads
+/// in place, or a weight, or rows of a weight. linear(x, weight) makes it, only for that call.
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;

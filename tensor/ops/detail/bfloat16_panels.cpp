@@ -6,9 +6,9 @@ namespace {
 
 /// The panels of float32 with elements of half the size, two per word, in the layout of
 /// kernels/bfloat16.h.
-class BFloat16Panels final : public WeightPanels {
+class BFloat16WeightPanels final : public WeightPanels {
  public:
-  BFloat16Panels(const Tensor& weight, PanelOrder order)
+  BFloat16WeightPanels(const Tensor& weight, PanelOrder order)
       : WeightPanels(weight.shape(), order, WeightFormat::kBFloat16),
         memory_(narrowed(pack_elements(weight, order))) {}
 
@@ -26,7 +26,7 @@ class BFloat16Panels final : public WeightPanels {
     return x.strides()[0] == 1 || x.strides()[1] == 1 ? x : x.contiguous();
   }
 
-  PanelFactor factor(index_t first) const override {
+  PanelFactor from_row(index_t first) const override {
     return kernels::SecondFactor<float>(words() + first / 2 * shape()[1]);
   }
 
@@ -60,7 +60,7 @@ class BFloat16Panels final : public WeightPanels {
 }  // namespace
 
 std::shared_ptr<const WeightPanels> make_bfloat16_panels(const Tensor& weight, PanelOrder order) {
-  return std::make_shared<const BFloat16Panels>(weight, order);
+  return std::make_shared<const BFloat16WeightPanels>(weight, order);
 }
 
 }  // namespace tessera::detail

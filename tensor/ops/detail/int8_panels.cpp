@@ -57,7 +57,7 @@ class Int8WeightPanels final : public WeightPanels {
     return made;
   }
 
-  PanelFactor factor(index_t first) const override {
+  PanelFactor from_row(index_t first) const override {
     return kernels::Int8Panels{codes() + first * groups_ * kWord, scales() + first, sums() + first};
   }
 

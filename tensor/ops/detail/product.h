@@ -59,7 +59,7 @@ void multiply(const Tensor& x, const Factor& weight, const kernels::Epilogue<T>&
     multiply_once(args);
   };
   if (!weight.panels) return multiply_by(x, matrix_ref<T>(weight.elements.t()));
-  const PanelFactor factor = weight.panels->factor(weight.first_row);
+  const PanelFactor factor = weight.panels->from_row(weight.first_row);
   if constexpr (std::is_same_v<T, float>) {
     if (const auto* const codes = std::get_if<kernels::Int8Panels>(&factor)) {
       return multiply_int8(x, *codes, epilogue, out);

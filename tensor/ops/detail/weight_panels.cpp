@@ -38,7 +38,7 @@ class ExactPanels final : public WeightPanels {
     });
   }
 
-  PanelFactor factor(index_t first) const override {
+  PanelFactor from_row(index_t first) const override {
     return kernels::SecondFactor<T>(elements() + first * shape()[1]);
   }
 

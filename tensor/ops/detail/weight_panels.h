@@ -47,7 +47,7 @@ class WeightPanels {
   /// `x`, or a copy in a layout that products by these panels can read.
   virtual Tensor operand(const Tensor& x) const { return x; }
   /// The panels from row `first` of the weight on. A panel must begin at that row.
-  virtual PanelFactor factor(index_t first) const = 0;
+  virtual PanelFactor from_row(index_t first) const = 0;
 
  protected:
   WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format);
