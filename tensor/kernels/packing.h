@@ -10,7 +10,7 @@ namespace tessera::kernels::TESSERA_ISA {
 
 // A tile of C: kTileRows rows by one panel of kTileVectors vectors, which fill the registers.
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
-inline constexpr int kTileVectors = 2;
+inline constexpr int kTileVectors = kPanelVectors;
 template <class T>
 inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
 

@@ -24,6 +24,9 @@ struct Rows {
   index_t row = 0;
 };
 
+/// The vectors in a row of a panel of B; the register tile has as many columns of vectors.
+inline constexpr int kPanelVectors = 2;
+
 /// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
 template <class T>
 struct SecondFactor {

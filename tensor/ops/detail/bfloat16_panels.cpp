@@ -4,8 +4,8 @@ namespace tessera::detail {
 
 namespace {
 
-/// The panels of float32 with elements of half the size, two per word, in the layout of
-/// kernels/bfloat16.h.
+/// The panels of float32 with elements of half the size, in the layout of kernels/bfloat16.h: a word
+/// has one element of each of a panel's kPanelVectors vectors.
 class BFloat16WeightPanels final : public WeightPanels {
  public:
   BFloat16WeightPanels(const Tensor& weight, PanelOrder order)
@@ -27,7 +27,7 @@ class BFloat16WeightPanels final : public WeightPanels {
   }
 
   PanelFactor from_row(index_t first) const override {
-    return kernels::SecondFactor<float>(words() + first / 2 * shape()[1]);
+    return kernels::SecondFactor<float>(words() + first / kernels::kPanelVectors * shape()[1]);
   }
 
  private:
@@ -36,7 +36,7 @@ class BFloat16WeightPanels final : public WeightPanels {
   }
 
   Storage narrowed(const PanelMemory& whole) const {
-    const index_t bytes = whole.bytes / 2;
+    const index_t bytes = whole.bytes / kernels::kPanelVectors;
     const index_t lanes = this->lanes<float>();
     Storage result = Storage::allocate(bytes);
     const auto* const from = reinterpret_cast<const float*>(whole.memory.data());
@@ -45,7 +45,7 @@ class BFloat16WeightPanels final : public WeightPanels {
     kernels::parallel_for(rows, 4 * lanes, [&](index_t begin, index_t end) {
       for (index_t row = begin; row < end; ++row) {
         for (index_t i = 0; i < lanes; ++i) {
-          const float* const first = from + 2 * row * lanes + i;
+          const float* const first = from + kernels::kPanelVectors * row * lanes + i;
           to[row * lanes + i] = to_bfloat16(first[0]) | std::uint32_t{to_bfloat16(first[lanes])}
                                                             << 16;
         }

@@ -38,7 +38,7 @@ class Int8WeightPanels final : public WeightPanels {
   }
 
   Tensor values(index_t begin, index_t end) const override {
-    const index_t width = 2 * lanes<float>();
+    const index_t width = this->width<float>();
     return read<float>(begin, end, [&](const Place& place, index_t p) {
       const index_t j = column_at(place);
       return static_cast<float>(codes()[kernels::int8_place(shape()[1], width, p, j)]) *
@@ -68,12 +68,12 @@ class Int8WeightPanels final : public WeightPanels {
   /// The columns of a product.
   index_t outputs() const { return is_gated() ? shape()[0] / 2 : shape()[0]; }
   index_t column_at(const Place& place) const {
-    return (2 * place.panel + place.vector) * lanes<float>() + place.lane;
+    return (kernels::kPanelVectors * place.panel + place.vector) * lanes<float>() + place.lane;
   }
   index_t column_of(index_t row) const { return column_at(place_of(row, lanes<float>())); }
 
   void copy_row(index_t row, const Int8WeightPanels& from, index_t from_row) const {
-    const index_t width = 2 * lanes<float>();
+    const index_t width = this->width<float>();
     const index_t to_j = column_of(row);
     const index_t from_j = from.column_of(from_row);
     for (index_t p = 0; p < groups_ * kWord; p += kWord) {

@@ -34,7 +34,8 @@ class ExactPanels final : public WeightPanels {
   Tensor values(index_t begin, index_t end) const override {
     const T* const from = elements();
     return read<T>(begin, end, [&, lanes = this->lanes<T>()](const Place& place, index_t p) {
-      return from[(2 * (place.panel * shape()[1] + p) + place.vector) * lanes + place.lane];
+      return from[(kernels::kPanelVectors * (place.panel * shape()[1] + p) + place.vector) * lanes +
+                  place.lane];
     });
   }
 
@@ -59,14 +60,15 @@ bool WeightPanels::is_current() const {
 
 WeightPanels::Place WeightPanels::place_of(index_t row, index_t lanes) const {
   if (order_ == PanelOrder::kPlain) {
-    return {row / (2 * lanes), row % (2 * lanes) / lanes, row % lanes};
+    const index_t width = kernels::kPanelVectors * lanes;
+    return {row / width, row % width / lanes, row % lanes};
   }
   const index_t half = shape_[0] / 2;
   return {row % half / lanes, row / half, row % half % lanes};
 }
 
 index_t panel_width(DType dtype) {
-  return 2 * kernels::table().vector_bytes / item_size(dtype);
+  return kernels::kPanelVectors * kernels::table().vector_bytes / item_size(dtype);
 }
 
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape) {

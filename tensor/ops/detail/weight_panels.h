@@ -62,6 +62,11 @@ class WeightPanels {
   index_t lanes() const {
     return table_->vector_bytes / static_cast<index_t>(sizeof(T));
   }
+  /// The columns of a panel.
+  template <class T>
+  index_t width() const {
+    return kernels::kPanelVectors * lanes<T>();
+  }
 
   /// Rows [begin, end), of which `element(place, p)` is the one in column p.
   template <class T, class F>
