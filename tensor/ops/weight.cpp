@@ -116,7 +116,7 @@ PanelOrder Weight::order() const {
 
 WeightFormat Weight::format() const {
   if (is_frozen()) return only_panels()->format();
-  return detail::fitting_format(dense().format, dtype(), shape());
+  return detail::fitting_format(dense().wanted, dtype(), shape());
 }
 
 bool Weight::is_constant() const {
@@ -133,7 +133,7 @@ bool Weight::is_same(const Weight& other) const {
 
 Weight Weight::in_format(WeightFormat format) const {
   Weight result = *this;
-  result.form_ = Dense{.elements = **this, .format = format};
+  result.form_ = Dense{.elements = **this, .wanted = format};
   return result;
 }
 
@@ -185,10 +185,10 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
     return only_panels();
   }
   const Dense& form = dense();
-  const WeightFormat wanted = format();
+  const WeightFormat format = this->format();
   const auto current = [&]() -> std::shared_ptr<const WeightPanels> {
     const std::shared_ptr<const detail::MadePanels> last = form.made.load();
-    const bool fits = last && last->is_of(form.elements) && last->panels->format() == wanted;
+    const bool fits = last && last->is_of(form.elements) && last->panels->format() == format;
     return fits ? last->panels : nullptr;
   };
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
@@ -197,7 +197,7 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
   form.made.store(nullptr);  // gives the old panels' memory back first
   const auto now = std::make_shared<const detail::MadePanels>(
-      form.elements, detail::make_panels(form.elements, order(), wanted));
+      form.elements, detail::make_panels(form.elements, order(), format));
   form.made.store(now);
   return now->panels;
 }

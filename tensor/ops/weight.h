@@ -45,7 +45,7 @@ struct PackedOnDemand {
   };
 
   Tensor elements = {};
-  WeightFormat format = WeightFormat::kExact;  // of the panels, if the elements are float32
+  WeightFormat wanted = WeightFormat::kExact;  // for panels; fitting_format() decides
   mutable Cache made = {};
 };
 
