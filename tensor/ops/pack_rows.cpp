@@ -11,6 +11,10 @@ namespace tessera {
 
 namespace {
 
+constexpr const char* kPackOp = "pack_rows";
+constexpr const char* kUnpackOp = "unpack_rows";
+
+/// The first packed row of each sequence, then the number of all rows.
 Tensor checked_offsets(const char* op, const Tensor& lengths) {
   require(lengths.defined(), op, "lengths must be int64 of shape (B), got an undefined tensor");
   require(lengths.dtype() == kInt64 && lengths.rank() == 1, op,
@@ -28,15 +32,13 @@ Tensor checked_offsets(const char* op, const Tensor& lengths) {
   return offsets;
 }
 
-/// The offsets of sequences in a batch with `tokens` rows each.
-Tensor offsets_within(const char* op, const Tensor& lengths, index_t tokens) {
-  const Tensor offsets = checked_offsets(op, lengths);
+/// Throws unless the sequences fit a batch with `tokens` rows each.
+void check_fit(const char* op, const Tensor& offsets, index_t tokens) {
   const index_t* const offset = offsets.data<index_t>();
   for (index_t b = 0; b + 1 < offsets.count(); ++b) {
     require(offset[b + 1] - offset[b] <= tokens, op, "lengths must be at most the ", tokens,
             " rows of a sequence, got ", offset[b + 1] - offset[b]);
   }
-  return offsets;
 }
 
 /// The shape of what follows the first `axes` of x.
@@ -70,12 +72,13 @@ void for_each_run(const Tensor& offsets, index_t tokens, index_t width, const Bo
   });
 }
 
-Tensor pack(const char* op, const Tensor& x, const Tensor& offsets) {
+/// x (B, T, ...) -> (N, ...).
+Tensor packed_values(const Tensor& x, const Tensor& offsets) {
   const Tensor padded = x.contiguous();
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
   const Shape rest = rest_of(x, 2);
   Tensor result = Tensor::empty(joined({rows}, rest), x.dtype());
-  const index_t width = element_count(op, rest);
+  const index_t width = element_count(kPackOp, rest);
   visit_dtype(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const T* const from = padded.data<T>();
@@ -88,11 +91,12 @@ Tensor pack(const char* op, const Tensor& x, const Tensor& offsets) {
   return result;
 }
 
-Tensor unpack(const char* op, const Tensor& x, const Tensor& offsets, index_t tokens) {
+/// x (N, ...) -> (B, tokens, ...).
+Tensor padded_values(const Tensor& x, const Tensor& offsets, index_t tokens) {
   const Tensor packed_rows = x.contiguous();
   const Shape rest = rest_of(x, 1);
   Tensor result = Tensor::empty(joined({offsets.count() - 1, tokens}, rest), x.dtype());
-  const index_t width = element_count(op, rest);
+  const index_t width = element_count(kUnpackOp, rest);
   visit_dtype(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const T* const from = packed_rows.data<T>();
@@ -106,42 +110,49 @@ Tensor unpack(const char* op, const Tensor& x, const Tensor& offsets, index_t to
   return result;
 }
 
-}  // namespace
-
-Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
-  constexpr const char* kOp = "pack_rows";
-  require(x.defined(), kOp, "x must be defined, got an undefined tensor");
-  require(x.rank() >= 2, kOp, "x must have shape (B, T, ...), got ", x.shape());
-  const Tensor offsets = offsets_within(kOp, lengths, x.size(1));
-  require(offsets.count() - 1 == x.size(0), kOp, "number of lengths must be the batch size ",
+/// pack_rows by offsets.
+Tensor pack_by(const Tensor& offsets, const Tensor& x) {
+  require(x.defined(), kPackOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 2, kPackOp, "x must have shape (B, T, ...), got ", x.shape());
+  check_fit(kPackOp, offsets, x.size(1));
+  require(offsets.count() - 1 == x.size(0), kPackOp, "number of lengths must be the batch size ",
           x.size(0), ", got ", offsets.count() - 1);
-  Recording op(kOp, {&x});
-  return op.finish(pack(kOp, x, offsets), [&] {
+  Recording op(kPackOp, {&x});
+  return op.finish(packed_values(x, offsets), [&] {
     return [offsets, tokens = x.size(1)](const Tensor& dy, Gradients& dx) {
-      dx.add(0, unpack(kOp, dy, offsets, tokens));
+      dx.add(0, padded_values(dy, offsets, tokens));
     };
   });
 }
 
-Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
-  constexpr const char* kOp = "unpack_rows";
-  require(x.defined(), kOp, "x must be defined, got an undefined tensor");
-  require(x.rank() >= 1, kOp, "x must have shape (N, ...), got ", x.shape());
-  require(tokens >= 0, kOp, "tokens must be at least 0, got ", tokens);
-  const Tensor offsets = offsets_within(kOp, lengths, tokens);
+/// unpack_rows by offsets.
+Tensor unpack_by(const Tensor& offsets, const Tensor& x, index_t tokens) {
+  require(x.defined(), kUnpackOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 1, kUnpackOp, "x must have shape (N, ...), got ", x.shape());
+  require(tokens >= 0, kUnpackOp, "tokens must be at least 0, got ", tokens);
+  check_fit(kUnpackOp, offsets, tokens);
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
-  require(rows == x.size(0), kOp, "lengths must add up to the ", x.size(0), " rows of x, got ",
-          rows);
-  Recording op(kOp, {&x});
-  return op.finish(unpack(kOp, x, offsets, tokens), [&] {
-    return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, pack(kOp, dy, offsets)); };
+  require(rows == x.size(0), kUnpackOp, "lengths must add up to the ", x.size(0),
+          " rows of x, got ", rows);
+  Recording op(kUnpackOp, {&x});
+  return op.finish(padded_values(x, offsets, tokens), [&] {
+    return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, packed_values(dy, offsets)); };
   });
 }
 
+}  // namespace
+
+Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
+  return pack_by(checked_offsets(kPackOp, lengths), x);
+}
+
+Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
+  return unpack_by(checked_offsets(kUnpackOp, lengths), x, tokens);
+}
+
 PackedRows::PackedRows(const Tensor& lengths, std::optional<index_t> tokens) {
-  constexpr const char* kOp = "pack_rows";
-  offsets_ = tokens ? offsets_within(kOp, lengths, *tokens) : checked_offsets(kOp, lengths);
-  lengths_ = lengths.clone();
+  offsets_ = checked_offsets(kPackOp, lengths);
+  if (tokens) check_fit(kPackOp, offsets_, *tokens);
   index_t longest = 0;
   for (index_t b = 0; b < batch(); ++b) {
     longest = std::max(longest, offsets()[b + 1] - offsets()[b]);
@@ -153,11 +164,11 @@ PackedRows::PackedRows(const std::vector<index_t>& lengths, std::optional<index_
     : PackedRows(from_vector(lengths), tokens) {}
 
 Tensor PackedRows::pack(const Tensor& x) const {
-  return *this ? pack_rows(x, lengths_).unsqueeze(0) : x;
+  return *this ? pack_by(offsets_, x).unsqueeze(0) : x;
 }
 
 Tensor PackedRows::unpack(const Tensor& y) const {
-  return *this ? unpack_rows(y.squeeze(0), lengths_, tokens_) : y;
+  return *this ? unpack_by(offsets_, y.squeeze(0), tokens_) : y;
 }
 
 }  // namespace tessera

@@ -45,7 +45,7 @@ class PackedRows {
   /// Whether rows are packed.
   explicit operator bool() const { return offsets_.defined(); }
   // If rows are packed: the number of sequences, the padded rows of each, the packed rows of all.
-  index_t batch() const { return lengths_.count(); }
+  index_t batch() const { return offsets_.count() - 1; }
   index_t tokens() const { return tokens_; }
   index_t rows() const { return offsets()[batch()]; }
   /// The first packed row of each sequence, then the number of all rows: batch() + 1 numbers.
@@ -57,7 +57,7 @@ class PackedRows {
   Tensor unpack(const Tensor& y) const;
 
  private:
-  Tensor lengths_, offsets_;
+  Tensor offsets_;
   index_t tokens_ = 0;
 };
 
