@@ -24,7 +24,7 @@ Embedding::Embedding(const EmbeddingOptions& options, const Source& from) {
     if (padding_index) table.select(0, *padding_index).fill(0);
     return table;
   };
-  weight = Weight::table(from("weight", {options.num_embeddings, options.embedding_dim}, start));
+  weight = from("weight", {options.num_embeddings, options.embedding_dim}, start);
 }
 
 Tensor Embedding::operator()(const Tensor& ids) const {

@@ -23,7 +23,7 @@ struct EmbeddingOptions {
 /// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
-  Weight weight;
+  Weight weight = Weight::table();
   std::optional<index_t> padding_index;
 
   explicit Embedding(const EmbeddingOptions& options, const Source& from = default_rng());

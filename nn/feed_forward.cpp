@@ -21,7 +21,8 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
     : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
-               .bias = options.input_bias.value_or(options.bias)},
+               .bias = options.input_bias.value_or(options.bias),
+               .gated = options.gated},
               from["linear1"]),
       dropout(options.dropout),
       linear2({.in_features = options.dim_feedforward,
@@ -29,9 +30,7 @@ FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
                .bias = options.bias},
               from["linear2"]),
       activation(options.activation),
-      gated(options.gated) {
-  if (gated) linear1.weight = Weight::gated(linear1.weight);
-}
+      gated(options.gated) {}
 
 Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
   const Tensor hidden =

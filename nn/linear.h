@@ -16,6 +16,7 @@ struct LinearOptions {
   index_t in_features;
   index_t out_features;
   bool bias = true;
+  bool gated = false;  // the weight is for gated_linear(), which its owner calls
 };
 
 /// `y = x W^T + b`.

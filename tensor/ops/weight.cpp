@@ -71,7 +71,6 @@ Weight Weight::table(Tensor elements) {
 }
 
 Weight& Weight::operator=(const Weight& other) {
-  if (use_ == Use::kLinear) use_ = other.use_;
   take_form(is_table() && other.is_frozen() ? other.thawed() : other);
   return *this;
 }

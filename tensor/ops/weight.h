@@ -69,16 +69,15 @@ class Weight {
   /// For linear().
   Weight(Tensor elements) : form_(Dense{std::move(elements)}) {}
   /// For gated_linear().
-  static Weight gated(Tensor elements);
+  static Weight gated(Tensor elements = {});
   /// For linear() and for readers of rows, such as an embedding: nn::freeze keeps its elements.
-  static Weight table(Tensor elements);
+  static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// Takes the elements or panels of `other`. A weight for gated_linear() or for readers of rows
-  /// keeps its use; a weight for linear() takes over the use of `other`. A weight for readers of
-  /// rows gets elements, even from a frozen weight.
+  /// Takes the elements or panels of `other`, for the same products as before. A weight for readers
+  /// of rows gets elements, even from a frozen weight.
   Weight& operator=(const Weight& other);
-  /// Replaces elements or panels by `elements`, for the same products.
+  /// Replaces elements or panels by `elements`, for the same products as before.
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 

@@ -21,6 +21,7 @@ TEST(FeedForward, FollowsItsFormula) {
                            .bias = bias,
                            .gated = gated});
       const Tensor& weight = *network.linear1.weight;
+      EXPECT_EQ(network.linear1.weight.is_same(Weight::gated(weight)), gated);
       for (const Shape& shape : {Shape{9}, Shape{5, 9}, Shape{2, 3, 9}, Shape{2, 0, 9}}) {
         const Tensor x = random_tensor(shape, kFloat32, 3, -4, 4);
         const auto activated = [&](double value) { return naive_activation(activation, value); };

@@ -170,6 +170,12 @@ TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   EXPECT_TRUE(table.is_table());
   EXPECT_FALSE(table.is_constant());
   EXPECT_TRUE(same_bits(linear(x, table), linear(x, *table)));
+  Weight plain;
+  plain = table;
+  EXPECT_TRUE(plain.is_same(table));
+  EXPECT_FALSE(plain.is_table());
+  plain = Weight::gated(*table);
+  EXPECT_TRUE(plain.is_same(Weight(*table)));
 
   Weight frozen = Weight(random_tensor({4, 8}, kFloat32, 4)).frozen(WeightFormat::kExact);
   EXPECT_EQ(frozen.shape(), Shape({4, 8}));
