@@ -216,7 +216,8 @@ TEST(LeafHook, ItsErrorsEndTheBackward) {
   EXPECT_EQ(*t.events, "");
   EXPECT_FALSE(t["a"].grad().defined());
   EXPECT_TRUE((t["a"] * 2).requires_grad()) << "the tape no longer records";
-  EXPECT_TRUE(throws("backward", {"since its last backward"}, [&] { tape.backward(loss, {}, fail); }));
+  EXPECT_TRUE(
+      throws("backward", {"since its last backward"}, [&] { tape.backward(loss, {}, fail); }));
 }
 
 }  // namespace
