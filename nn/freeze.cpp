@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nn/module.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 
@@ -67,6 +68,7 @@ void freeze(const FoundWeights& found, const FreezeOptions& options) {
   require_enum("freeze", "format", options.format, kLastWeightFormat);
   const std::vector<WeightFormat> formats = formats_of(found, options);
   check_weights(found, formats);
+  const NoGrad not_recorded;
   for (std::size_t i = 0; i < formats.size(); ++i) {
     Weight* const weight = found.weights[i].second;
     const WeightFormat format = formats[i];

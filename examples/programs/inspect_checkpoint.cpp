@@ -3,11 +3,13 @@
 //   inspect_checkpoint model.safetensors
 //   inspect_checkpoint --int8 model.safetensors      what `--weights int8` would round
 //
-// All checks of the loader are made, but only --int8 reads tensors: a listed file can be loaded.
+// The program makes all checks of the loader, so a file that it lists can be loaded. It reads the
+// elements of tensors only with --int8.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,7 @@ struct Int8Errors {
 bool is_in_layer(const std::string& name) {
   std::istringstream parts(name);
   for (std::string part; std::getline(parts, part, '.');) {
-    if (part.find_first_not_of("0123456789") == std::string::npos) return true;
+    if (!part.empty() && part.find_first_not_of("0123456789") == std::string::npos) return true;
   }
   return false;
 }
@@ -49,13 +51,15 @@ double root_of_quotient(const Tensor& errors, const Tensor& elements) {
   return std::sqrt(max(errors / maximum(elements, 1e-300)).item<double>());
 }
 
-/// Freezes the tensor as models::freeze does, but on its own: a model may join several tensors.
+/// Rounds one tensor of the file as models::freeze rounds a weight. A model may join several tensors
+/// to one weight.
 Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened) {
   if (stored.shape.size() != 2) return {"not a matrix"};
   if (!is_in_layer(stored.name)) return {"not in a layer"};
-  const Weight weight = opened.read(stored.name);
-  if (weight.dtype() != kFloat32) return {str_cat(weight.dtype())};
-  if (!weight.in_format(WeightFormat::kInt8).is_constant()) {
+  const Tensor read = opened.read(stored.name);
+  if (!is_floating(read.dtype())) return {str_cat(read.dtype())};
+  const Weight weight = read.to(kFloat32);
+  if (!weight.in_format(WeightFormat::kInt8).is_frozen_or_rounded()) {
     return {"fewer than 64 rows or more than 65,536 columns"};
   }
   const Tensor elements = weight->to(kFloat64);

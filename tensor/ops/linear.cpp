@@ -70,7 +70,7 @@ detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
 /// Panels are made for x W^T: the gradient of x, dz W, cannot read them.
 void check_passes_gradient(const char* op, const Recording& recording, const WeightView& weight) {
   const bool passes = recording.wanted(0) || recording.wanted(1);
-  require(!passes || !weight.is_constant(), op, "weight ", weight.shape,
+  require(!passes || !weight.is_frozen_or_rounded(), op, "weight ", weight.shape,
           " must not be frozen or rounded if a gradient is required; call thaw() first");
 }
 

@@ -22,8 +22,8 @@ struct LinearEpilogue {
 /// separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
-/// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which is read
-/// in place by each call.
+/// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which each
+/// call packs anew.
 /// **Errors**: sizes or dtypes that do not fit; an unknown activation.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
@@ -49,8 +49,8 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 /// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then
 /// w3) have it. If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
 /// exchange the halves of weight and bias.
-/// `weight` is a Weight::gated, which is packed until it changes, or a Tensor, which is read in place
-/// by each call, as are weights for linear().
+/// `weight` is a Weight::gated, which is packed until it changes, or a Tensor, which each call packs
+/// anew, as are weights for linear().
 /// **Errors**: an odd number of rows, sizes or dtypes that do not fit, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,

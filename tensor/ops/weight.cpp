@@ -71,7 +71,10 @@ Weight Weight::table(Tensor elements) {
 }
 
 Weight& Weight::operator=(const Weight& other) {
-  take_form(is_table() && other.is_frozen() ? other.thawed() : other);
+  if (use_ == Use::kLinear) use_ = other.use_;
+  const PanelOrder wanted = use_ == Use::kGated ? PanelOrder::kGated : PanelOrder::kPlain;
+  const bool fits = !other.is_frozen() || (!is_table() && other.order() == wanted);
+  take_form(fits ? other : other.thawed());
   return *this;
 }
 
@@ -118,7 +121,7 @@ WeightFormat Weight::format() const {
   return detail::fitting_format(dense().wanted, dtype(), shape());
 }
 
-bool Weight::is_constant() const {
+bool Weight::is_frozen_or_rounded() const {
   return is_frozen() || format() != WeightFormat::kExact;
 }
 
@@ -164,7 +167,8 @@ void Weight::check_freezable(const std::string& name, WeightFormat format) const
   const bool is_rounded = detail::fitting_format(format, dtype(), shape()) == WeightFormat::kInt8;
   if (!is_rounded || (is_frozen() && this->format() == format)) return;
   const Weight exact = thawed();  // panels of another format may hold inf too
-  require(detail::is_finite(*exact), "freeze", name, " must be finite for int8, got inf or NaN");
+  require(detail::is_finite(exact->detach()), "freeze", name,
+          " must be finite for int8, got inf or NaN");
 }
 
 Weight Weight::thawed() const {
@@ -227,11 +231,11 @@ index_t WeightView::size(index_t axis) const {
 detail::Factor WeightView::factor(PanelOrder order) const {
   if (weight == nullptr) return {.elements = elements};
   const bool is_whole = shape[0] == weight->shape()[0];
-  const bool begins_a_panel = first_row == 0 || first_row % detail::panel_width(dtype) == 0;
+  const bool begins_a_panel = first_row % detail::panel_width(dtype) == 0;
   if (weight->order() == order && (order == PanelOrder::kPlain ? begins_a_panel : is_whole)) {
     return {.panels = weight->panels(), .first_row = first_row};
   }
-  if (!is_constant()) return {.elements = elements};
+  if (!is_frozen_or_rounded()) return {.elements = elements};
   const auto panels = weight->panels();
   const index_t end = first_row + shape[0];
   if (auto part = panels->part(first_row, end, order)) return {.panels = std::move(part)};

@@ -74,10 +74,11 @@ class Weight {
   static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// Takes the elements or panels of `other`, for the same products as before. A weight for readers
-  /// of rows gets elements, even from a frozen weight.
+  /// Makes a weight for linear() a copy of `other`. A weight for gated_linear() or for readers of rows
+  /// keeps that use: it takes the elements or panels of `other`, and elements instead of panels that
+  /// do not serve its readers.
   Weight& operator=(const Weight& other);
-  /// Replaces elements or panels by `elements`, for the same products as before.
+  /// Replaces elements or panels by `elements`, for the same readers.
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 
@@ -96,7 +97,7 @@ class Weight {
   operator const Tensor&() const { return **this; }
 
   /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
-  /// begins at row `begin` (a panel has 8 to 32 rows). Otherwise the product reads the elements; a
+  /// begins at row `begin` (a panel has 4 to 32 rows). Otherwise the product reads the elements; a
   /// frozen weight makes them, or new panels in int8, for each product. The weight must outlive
   /// the view.
   WeightView rows(index_t begin, index_t end) const;
@@ -109,17 +110,18 @@ class Weight {
   /// Whether there are only panels.
   bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
   /// Whether no gradient passes: the weight is frozen, or products read rounded elements.
-  bool is_constant() const;
+  bool is_frozen_or_rounded() const;
   /// Whether both are one weight: they have the same elements or the same frozen panels, for the
   /// same products.
   bool is_same(const Weight& other) const;
 
   /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
-  /// from its elements as the old one rounded them. **Errors**: those of check_freezable.
+  /// from its elements as the old one rounded them. **Errors**: not a float32 matrix; an odd number
+  /// of rows for gated_linear(); inf or NaN that kInt8 would round.
   Weight frozen(WeightFormat format) const;
-  /// Throws an error that calls the weight `name` if nn::freeze cannot give it `format`: the weight
-  /// is not a float32 matrix, has an odd number of rows for gated_linear(), or, where kInt8 would
-  /// round it, has inf or NaN. For a table only the last rule holds.
+  /// Throws if nn::freeze cannot give the weight `format`; the error names the weight `name`. Rules: a
+  /// float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8 would round
+  /// the weight. Only the last rule applies to a table.
   void check_freezable(const std::string& name, WeightFormat format) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.
@@ -147,8 +149,8 @@ class Weight {
   std::variant<Dense, Frozen> form_;
 };
 
-/// The second factor of a product, by which linear() multiplies: a tensor, whose elements it reads
-/// in place, or a weight, or rows of a weight. linear(x, weight) makes it, only for that call.
+/// The second factor of a product, by which linear() multiplies: a tensor, which it packs anew, or
+/// a weight, or rows of a weight. linear(x, weight) makes it, only for that call.
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;
@@ -160,7 +162,7 @@ struct WeightView {
   WeightView(const Weight& whole);
 
   bool defined() const { return elements.defined() || weight != nullptr; }
-  bool is_constant() const { return weight != nullptr && weight->is_constant(); }
+  bool is_frozen_or_rounded() const { return weight != nullptr && weight->is_frozen_or_rounded(); }
   index_t size(index_t axis) const;
 
   /// The panels or elements for a product that takes panels in this order.

@@ -224,7 +224,7 @@ TEST_P(FreezeTest, Int8OfAnOutputThatIsTiedLeavesTheTable) {
   freeze(model, {.format = WeightFormat::kInt8});
   EXPECT_TRUE(same_bits(model.table(kIds), rows));
   EXPECT_TRUE(model.output.weight->storage() == model.table.weight->storage());
-  EXPECT_TRUE(model.output.weight.is_constant());
+  EXPECT_TRUE(model.output.weight.is_frozen_or_rounded());
   const Tensor x = random_tensor({3, 40}, kFloat32, 6);
   const Weight rounded = Weight(elements).frozen(WeightFormat::kInt8);
   EXPECT_TRUE(same_bits(model.output(x), linear(x, rounded, model.output.bias)));
@@ -264,7 +264,8 @@ TEST(Freeze, Int8NeedsFiniteTablesOrChangesNothing) {
     const Tensor before = model.output(x);
     EXPECT_TRUE(throws("freeze", {"table.weight must be finite for int8, got inf or NaN"},
                        [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
-    EXPECT_FALSE(model.output.weight.is_constant() || model.table.weight.is_constant());
+    EXPECT_FALSE(model.output.weight.is_frozen_or_rounded() ||
+                 model.table.weight.is_frozen_or_rounded());
     EXPECT_TRUE(same_bits(model.output(x), before));
     const auto keep = [](const std::string& name) { return name == "table.weight"; };
     EXPECT_NO_THROW(freeze(model, {.format = WeightFormat::kInt8, .keep = keep}));
@@ -395,6 +396,25 @@ TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
   Tape tape;
   tape.backward(sum(layer(x)));
   EXPECT_TRUE(layer.weight->grad().defined());
+}
+
+TEST(Freeze, WorksWhileATapeRecords) {
+  for (const WeightFormat format :
+       {WeightFormat::kExact, WeightFormat::kBFloat16, WeightFormat::kInt8}) {
+    Model model(64);
+    set_requires_grad(model);
+    Tape tape;
+    freeze(model, {format});
+    EXPECT_TRUE(model.pair[0].weight.is_frozen());
+    EXPECT_FALSE(model.table.weight.is_frozen());
+  }
+}
+
+TEST(Freeze, ACopyOfAModuleServesTheProductsOfTheOther) {
+  FeedForward copy({.d_model = 8, .dim_feedforward = 4});
+  const FeedForward gated({.d_model = 8, .dim_feedforward = 4, .gated = true});
+  copy = gated;
+  EXPECT_TRUE(copy.linear1.weight.is_same(gated.linear1.weight));
 }
 
 TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {

@@ -117,7 +117,7 @@ TEST(Weight, PacksOnceAndWhenItIsFirstMultiplied) {
     multiply();
     return memory_stats().in_use - before;
   };
-  EXPECT_EQ(panels_of([&] { linear(x, *layer.weight); }), 0) << "a tensor is read in place";
+  EXPECT_EQ(panels_of([&] { linear(x, *layer.weight); }), 0) << "a tensor keeps no panels";
   EXPECT_GE(panels_of([&] { layer(x); }), kBytes);
   EXPECT_EQ(panels_of([&] { layer(x); }), 0);
   EXPECT_EQ(panels_of([&] {
@@ -165,17 +165,29 @@ TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   Weight table = Weight::table(random_tensor({4, 8}, kFloat32, 2));
   table = table.in_format(WeightFormat::kBFloat16);
   EXPECT_FALSE(table.is_frozen());
-  EXPECT_TRUE(table.is_constant());
+  EXPECT_TRUE(table.is_frozen_or_rounded());
   table = random_tensor({4, 8}, kFloat32, 3);
   EXPECT_TRUE(table.is_table());
-  EXPECT_FALSE(table.is_constant());
+  EXPECT_FALSE(table.is_frozen_or_rounded());
   EXPECT_TRUE(same_bits(linear(x, table), linear(x, *table)));
-  Weight plain;
-  plain = table;
-  EXPECT_TRUE(plain.is_same(table));
-  EXPECT_FALSE(plain.is_table());
-  plain = Weight::gated(*table);
-  EXPECT_TRUE(plain.is_same(Weight(*table)));
+  table = Weight(*table).frozen(WeightFormat::kExact);
+  EXPECT_TRUE(table.is_table() && !table.is_frozen());
+  const Weight plain(*table);
+  const Weight gated = Weight::gated(*table);
+  for (const Weight& from : {plain, gated}) {
+    Weight copy;
+    copy = from;
+    EXPECT_TRUE(copy.is_same(from));
+    copy = from.frozen(WeightFormat::kExact);
+    EXPECT_TRUE(copy.is_frozen());
+    Weight halves = Weight::gated();
+    halves = from;
+    EXPECT_TRUE(halves.is_same(gated));
+    halves = from.frozen(WeightFormat::kExact);
+    EXPECT_EQ(halves.is_frozen(), from.is_same(gated)) << "panels for linear() become elements";
+    EXPECT_TRUE(same_bits(gated_linear(x, halves, {}, Activation::kSilu),
+                          gated_linear(x, gated, {}, Activation::kSilu)));
+  }
 
   Weight frozen = Weight(random_tensor({4, 8}, kFloat32, 4)).frozen(WeightFormat::kExact);
   EXPECT_EQ(frozen.shape(), Shape({4, 8}));
@@ -610,7 +622,7 @@ TEST_P(Int8WeightTest, ThawedElementsAreCodesTimesScales) {
   const Tensor x = random_tensor({5, 50}, kFloat32, 6);
   for (const Weight& weight : {Weight(elements), Weight::gated(elements)}) {
     const Weight frozen = in_int8(weight);
-    EXPECT_TRUE(frozen.is_frozen() && frozen.is_constant());
+    EXPECT_TRUE(frozen.is_frozen() && frozen.is_frozen_or_rounded());
     EXPECT_TRUE(same_bits(*frozen.thawed(), want));
     EXPECT_TRUE(same_bits(linear(x, in_int8(frozen)), linear(x, frozen)));
     EXPECT_TRUE(same_bits(linear(x, frozen.frozen(WeightFormat::kExact)), linear(x, want)));

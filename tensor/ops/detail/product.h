@@ -41,10 +41,10 @@ template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
   const auto& kernel = kernels::table().of<T>();
   args.workers = thread_count();
-  Storage workspace;
+  Tensor workspace;
   if (const index_t room = kernel.gemm_workspace(args); room > 0) {
-    workspace = Storage::allocate(room * static_cast<index_t>(sizeof(T)));
-    args.workspace = reinterpret_cast<T*>(workspace.data());
+    workspace = Tensor::empty({room}, dtype_of<T>);
+    args.workspace = workspace.mutable_data<T>();
   }
   kernel.gemm(args);
 }
