@@ -85,7 +85,7 @@ constexpr Parts kTiles = {1, pack_nothing, score_in_order, soften_one_by_one, we
 // So that no tile has an edge, a tile's keys and values are copied, with zeros after them, once for
 // all blocks of queries.
 constexpr int kRows = kVectorBytes == 64 ? 8 : 4;
-constexpr int kVectors = kTileVectors;
+constexpr int kVectors = kernels::kPanelVectors;
 static_assert(kQueries % kRows == 0 && kKeys % kRows == 0 && kQueries % kPanel<float> == 0);
 
 /// A matrix: element (i, k) is data[i * row + k * column].

@@ -121,8 +121,8 @@ class RowsAhead {
   index_t next_ = 0;
 };
 
-/// Packs rows into panels, the last padded with zeros, with 0 in place of infinities and NaN, which
-/// a weight of 0 must hide; a weight above 0 is NaN itself then.
+/// Packs rows into panels and pads the last one with zeros. Infinities and NaN become 0, because
+/// 0 * NaN would be NaN although the weight is 0. If the weight is above 0, it is NaN itself.
 template <class T>
 inline void pack_finite(const T* first, index_t stride, index_t rows, index_t width, T* panels) {
   for (index_t i = 0; i < rows; ++i) {

@@ -11,24 +11,25 @@ namespace tessera::kernels::TESSERA_ISA {
 /// Replaces kKeys rows of S^T and dP^T from `key` on, two vectors of queries each, by P^T and dS^T.
 template <int kKeys, class T, class Drops>
 [[gnu::always_inline]] inline void differentiate(index_t key, const Drops& drops, T* weights,
-                                                 T* d_scores, const Vec<T> (&maximum)[kTileVectors],
-                                                 const Vec<T> (&scale)[kTileVectors],
-                                                 const Vec<T> (&delta)[kTileVectors]) {
-  constexpr int kCount = kKeys * kTileVectors;
+                                                 T* d_scores,
+                                                 const Vec<T> (&maximum)[kPanelVectors],
+                                                 const Vec<T> (&scale)[kPanelVectors],
+                                                 const Vec<T> (&delta)[kPanelVectors]) {
+  constexpr int kCount = kKeys * kPanelVectors;
   const auto offset = [](int i) {
-    return i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
+    return i / kPanelVectors * kQueryBlock + i % kPanelVectors * kLanes<T>;
   };
   Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + offset(i)) - maximum[i % kTileVectors];
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(weights + offset(i)) - maximum[i % kPanelVectors];
   p = exp2_of_negatives(p);
   const auto drop = drops.template mask<kKeys>(key);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     const Mask<T> used = p.at[i] != Vec<T>{};
-    const Vec<T> weight = p.at[i] * scale[i % kTileVectors];
+    const Vec<T> weight = p.at[i] * scale[i % kPanelVectors];
     const Vec<T> d_weight = drop(i, load(d_scores + offset(i)));
-    const Vec<T> d_score = weight * (d_weight - delta[i % kTileVectors]);
+    const Vec<T> d_score = weight * (d_weight - delta[i % kPanelVectors]);
     store(weights + offset(i), used ? drop(i, weight) : Vec<T>{});
     store(d_scores + offset(i), used ? d_score : Vec<T>{});
   }
@@ -38,8 +39,8 @@ template <int kKeys, class T, class Drops>
 template <class T, class Drops>
 inline void differentiate_panel(index_t i, index_t key, index_t keys, const Drops& drops,
                                 const BackwardScratch<T>& scratch) {
-  Vec<T> maximum[kTileVectors], scale[kTileVectors], delta[kTileVectors];
-  for (int v = 0; v < kTileVectors; ++v) {
+  Vec<T> maximum[kPanelVectors], scale[kPanelVectors], delta[kPanelVectors];
+  for (int v = 0; v < kPanelVectors; ++v) {
     maximum[v] = load(scratch.maximum + i + v * kLanes<T>);
     scale[v] = load(scratch.scale + i + v * kLanes<T>);
     delta[v] = load(scratch.delta + i + v * kLanes<T>);

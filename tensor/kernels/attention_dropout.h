@@ -30,7 +30,7 @@ class Survivors {
   class Panel {
    public:
     Panel(const Survivors& all, index_t i) : all_(all) {
-      for (int v = 0; v < kTileVectors; ++v) {
+      for (int v = 0; v < kPanelVectors; ++v) {
         rows_[v] = place_words<T>(all.keys_.row, all.query_ + i + v * kLanes<T>);
       }
     }
@@ -45,7 +45,7 @@ class Survivors {
 
    private:
     const Survivors& all_;
-    BitsVec<T> rows_[kTileVectors];
+    BitsVec<T> rows_[kPanelVectors];
   };
 
  private:
@@ -64,12 +64,12 @@ inline void drop_weights(const QueryBlock<T>& block, index_t key, index_t keys, 
   for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
     const typename Survivors<T>::Panel panel(survivors, i);
     for (index_t pair = key / 2; 2 * pair < key + keys; ++pair) {
-      BitsVec<T> words[kTileVectors];
-      for (int v = 0; v < kTileVectors; ++v) words[v] = panel.word(pair, v);
+      BitsVec<T> words[kPanelVectors];
+      for (int v = 0; v < kPanelVectors; ++v) words[v] = panel.word(pair, v);
       for (int element = 0; element < 2; ++element) {
         const index_t j = 2 * pair + element - key;
         if (j < 0 || j >= keys) continue;
-        for (int v = 0; v < kTileVectors; ++v) {
+        for (int v = 0; v < kPanelVectors; ++v) {
           T* const p = weights + j * kQueryBlock + i + v * kLanes<T>;
           store(p, panel.survives(words[v], element) ? load(p) : Vec<T>{});
         }
@@ -105,9 +105,9 @@ struct PanelDropout {
   T scale;
 
   struct KeyMask {
-    Mask<T> survives[2 * kTileVectors];
+    Mask<T> survives[2 * kPanelVectors];
     T scale;
-    /// Dropout of x, vector i of the keys: each key has kTileVectors vectors.
+    /// Dropout of x, vector i of the keys: each key has kPanelVectors vectors.
     Vec<T> operator()(int i, Vec<T> x) const { return survives[i] ? rounded(x * scale) : Vec<T>{}; }
   };
   /// The mask of key `key`, or with kKeys = 2 of keys `key`, which is even, and `key` + 1.
@@ -115,11 +115,11 @@ struct PanelDropout {
   [[gnu::always_inline]] KeyMask mask(index_t key) const {
     KeyMask result;
     result.scale = scale;
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kPanelVectors; ++v) {
       const BitsVec<T> word = panel.word(key / 2, v);
       for (int k = 0; k < kKeys; ++k) {
         const int element = kKeys == 2 ? k : static_cast<int>(key % 2);
-        result.survives[k * kTileVectors + v] = panel.survives(word, element);
+        result.survives[k * kPanelVectors + v] = panel.survives(word, element);
       }
     }
     return result;

@@ -21,8 +21,8 @@ inline Vec<T> load_added(const bool* keep, index_t count) {
   return masked != Mask<T>{} ? broadcast(-kInfinity<T>) : Vec<T>{};
 }
 
-/// The same for at most kLanes keys and kLanes queries, which are lanes. Only strides other than 0 and
-/// 1 are slow.
+/// The same for at most kLanes keys and kLanes queries, which are lanes. Slow, one element at a time,
+/// only if the query stride is neither 0 nor 1 and the key stride is not 1.
 template <class T, class U>
 inline void load_added(const PerScore<U>& mask, U* from, index_t keys, index_t queries,
                        Vec<T> (&added)[kLanes<T>]) {
@@ -35,9 +35,9 @@ inline void load_added(const PerScore<U>& mask, U* from, index_t keys, index_t q
     return;
   }
   for (index_t i = 0; i < kLanes<T>; ++i) {
-    U* const column = from + i * mask.query;
     added[i] = Vec<T>{};
     if (i >= queries) continue;
+    U* const column = from + i * mask.query;
     if (mask.key == 1) {
       added[i] = load_added<T>(column, keys);
     } else {
@@ -76,9 +76,11 @@ inline Vec<T> add_bias(Vec<T> score, Vec<T> bias) {
   const Vec<T> most = broadcast(kLargest<T>);
   const Vec<T> scaled = rounded(bias * static_cast<T>(MathConstants<double>::kLog2E));
   const Vec<T> low = scaled < -most ? -most : scaled;
-  const Vec<T> finite = (scaled > most) & (bias != broadcast(kInfinity<T>)) ? most : low;
+  const Mask<T> is_above = (scaled > most) & (bias != broadcast(kInfinity<T>));
+  const Vec<T> finite = is_above ? most : low;
   // Not score + bias: a masked score, or bias, may be NaN.
-  return (bias == none) | (score == none) ? none : score + finite;
+  const Mask<T> is_masked = (bias == none) | (score == none);
+  return is_masked ? none : score + finite;
 }
 
 /// Overwrites masked scores with -inf and adds the bias.

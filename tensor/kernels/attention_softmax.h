@@ -51,35 +51,35 @@ template <class T, int kCount>
 /// Replaces kKeys rows of scores, two vectors of queries each, by weights relative to `shift`, and
 /// adds the weights to `sum`.
 template <class T, int kKeys>
-[[gnu::always_inline]] inline void exponentiate(T* scores, const Vec<T> (&shift)[kTileVectors],
-                                                Vec<T> (&sum)[kTileVectors]) {
-  constexpr int kCount = kKeys * kTileVectors;
+[[gnu::always_inline]] inline void exponentiate(T* scores, const Vec<T> (&shift)[kPanelVectors],
+                                                Vec<T> (&sum)[kPanelVectors]) {
+  constexpr int kCount = kKeys * kPanelVectors;
   const auto address = [&](int i) {
-    return scores + i / kTileVectors * kQueryBlock + i % kTileVectors * kLanes<T>;
+    return scores + i / kPanelVectors * kQueryBlock + i % kPanelVectors * kLanes<T>;
   };
   Vectors<T, kCount> p;
 #pragma GCC unroll 8
-  for (int i = 0; i < kCount; ++i) p.at[i] = load(address(i)) - shift[i % kTileVectors];
+  for (int i = 0; i < kCount; ++i) p.at[i] = load(address(i)) - shift[i % kPanelVectors];
   p = exp2_of_negatives(p);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     store(address(i), p.at[i]);
-    sum[i % kTileVectors] = sum[i % kTileVectors] + p.at[i];
+    sum[i % kPanelVectors] = sum[i % kPanelVectors] + p.at[i];
   }
 }
 
 /// exponentiate_tile for one panel of queries.
 template <class T>
 inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, T* scales) {
-  Vec<T> largest[kTileVectors], shift[kTileVectors], sum[kTileVectors];
+  Vec<T> largest[kPanelVectors], shift[kPanelVectors], sum[kPanelVectors];
   for (Vec<T>& x : largest) x = broadcast(-kInfinity<T>);
   for (index_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kPanelVectors; ++v) {
       largest[v] = max(load(scores + j * kQueryBlock + v * kLanes<T>), largest[v]);
     }
   }
   Mask<T> rescale = {};
-  for (int v = 0; v < kTileVectors; ++v) {
+  for (int v = 0; v < kPanelVectors; ++v) {
     const index_t i = v * kLanes<T>;
     const Vec<T> before = load(maximum + i);
     const Vec<T> now = max(largest[v], before);
@@ -91,13 +91,13 @@ inline Mask<T> exponentiate_panel(index_t keys, T* scores, T* maximum, T* sums, 
     rescale = rescale | (scale != broadcast(T{1}));
     sum[v] = rounded(load(sums + i) * scale);
   }
-  constexpr int kAtOnce = kInLockstep / kTileVectors;
+  constexpr int kAtOnce = kInLockstep / kPanelVectors;
   index_t j = 0;
   for (; j + kAtOnce <= keys; j += kAtOnce) {
     exponentiate<T, kAtOnce>(scores + j * kQueryBlock, shift, sum);
   }
   if (j < keys) exponentiate<T, 1>(scores + j * kQueryBlock, shift, sum);
-  for (int v = 0; v < kTileVectors; ++v) store(sums + v * kLanes<T>, sum[v]);
+  for (int v = 0; v < kPanelVectors; ++v) store(sums + v * kLanes<T>, sum[v]);
   return rescale;
 }
 

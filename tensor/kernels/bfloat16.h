@@ -17,10 +17,10 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-static_assert(kTileVectors == 2, "a word holds an element of each of a panel's vectors");
+static_assert(kPanelVectors == 2, "a word holds an element of each of a panel's vectors");
 
 /// The two vectors of a panel's row, from its words.
-inline Vectors<float, kTileVectors> widen(BitsVec<float> words) {
+inline Vectors<float, kPanelVectors> widen(BitsVec<float> words) {
   constexpr std::uint32_t kUpper = 0xffff0000U;
   return {reinterpret_cast<Vec<float>>(words << 16),
           reinterpret_cast<Vec<float>>(words & broadcast(kUpper))};
@@ -56,13 +56,13 @@ template <int kRows, int kVectors>
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v += kTileVectors) {
-      prefetch(b, v / kTileVectors * panel_step + (p + kLinesAhead) * kLanes<float>);
+    for (int v = 0; v < kVectors; v += kPanelVectors) {
+      prefetch(b, v / kPanelVectors * panel_step + (p + kLinesAhead) * kLanes<float>);
     }
     Vec<float> bp[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v += kTileVectors) {
-      const auto row = widen(load(b + v / kTileVectors * panel_step + p * kLanes<float>));
+    for (int v = 0; v < kVectors; v += kPanelVectors) {
+      const auto row = widen(load(b + v / kPanelVectors * panel_step + p * kLanes<float>));
       bp[v] = row.at[0];
       bp[v + 1] = row.at[1];
     }

@@ -18,8 +18,8 @@ std::string current_isa();
 /// Whether products of int8 use the processor's dot products of bytes (VNNI), which take a third of
 /// the time: if the processor has them for the instruction set in use, unless the environment
 /// variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called. Results have the same
-/// bits either way. Errors: as current_isa; a TESSERA_DOT_PRODUCTS other than 0 and 1, which the
-/// first product of int8 throws too.
+/// bits either way. Errors: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0
+/// nor 1: the first int8 product reports this error too.
 bool dot_products();
 
 /// Allows or forbids these instructions for later products; for tests and comparisons. Errors: a

@@ -31,7 +31,7 @@ enum class UnaryOp {
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 };
 
-/// The function that an activation is; kNone is none.
+/// The elementwise function of an activation; `activation` must not be kNone.
 constexpr UnaryOp function_of(Activation activation) {
   switch (activation) {
     case Activation::kNone:

@@ -21,12 +21,12 @@ inline bool reads_sums(const Activated<T>& end) {
 template <int kRows, class T>
 [[gnu::always_inline]] inline void finish_rows(const Activated<T>& end, const Rows<T>& c, index_t i,
                                                index_t j, index_t columns) {
-  constexpr int kCount = kRows * kTileVectors;
+  constexpr int kCount = kRows * kPanelVectors;
   const auto width = [&](int n) {
-    return at_least(at_most(columns - n % kTileVectors * kLanes<T>, kLanes<T>), 0);
+    return at_least(at_most(columns - n % kPanelVectors * kLanes<T>, kLanes<T>), 0);
   };
   const auto address = [&](auto* matrix, index_t row_step, int n) {
-    return matrix + (i + n / kTileVectors) * row_step + j + n % kTileVectors * kLanes<T>;
+    return matrix + (i + n / kPanelVectors) * row_step + j + n % kPanelVectors * kLanes<T>;
   };
   Vectors<T, kCount> y;
 #pragma GCC unroll 8
@@ -53,7 +53,7 @@ template <int kRows, class T>
 template <class T>
 inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, index_t j,
                         index_t rows, index_t columns) {
-  constexpr int kRows = kInLockstep / kTileVectors;
+  constexpr int kRows = kInLockstep / kPanelVectors;
   for (index_t first = 0; first < columns; first += kPanel<T>) {
     const index_t left = columns - first;
     index_t r = 0;

@@ -26,7 +26,7 @@ namespace tessera::kernels::TESSERA_ISA {
 /// The number of columns of B in gated panels for n columns of C.
 template <class T>
 index_t gated_columns(index_t n) noexcept {
-  return kTileVectors * round_up(n, kLanes<T>);
+  return kPanelVectors * round_up(n, kLanes<T>);
 }
 
 /// Packs rows [0, k) of B's columns [j, j + n) and [gate + j, gate + j + n) into gated panels.
@@ -35,7 +35,7 @@ inline void pack_gated_panels(MatrixRef<T> b, index_t gate, index_t k, index_t j
                               T* panels) {
   for (index_t done = 0; done < n; done += kLanes<T>) {
     const index_t columns = at_most(n - done, kLanes<T>);
-    T* const panel = panels + kTileVectors * done * k;
+    T* const panel = panels + kPanelVectors * done * k;
     pack_columns(b.at(0, j + done), k, columns, kLanes<T>, panel);
     pack_columns(b.at(0, gate + j + done), k, columns, kLanes<T>, panel + kLanes<T>);
   }

@@ -74,7 +74,7 @@ template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
   const index_t full = n / kPanel<T> * kPanel<T>;
-  Panels<T> panels = {buffer, kPanel<T> * k, kPanel<T>, buffer + full * k, kPanel<T>};
+  Panels<T> panels = {buffer, kPanel<T> * k, kPanel<T>, buffer, kPanel<T>};
   const MatrixRef<T>& matrix = args.b.matrix;
   if (args.b.kind == SecondFactor<T>::Kind::kPanels) {
     panels.data = args.b.panels + j * args.k + p * kPanel<T>;
@@ -84,11 +84,13 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
     panels = {matrix.at(p, j).data, kPanel<T>, matrix.row, buffer, kPanel<T>};
     if (full < n) pack_panel(matrix.at(p, j + full), k, n - full, buffer);
   } else if (args.epilogue.is_gated()) {
-    const index_t first = j / kTileVectors;
-    const index_t count = at_most(n / kTileVectors, args.n - first);
+    const index_t first = j / kPanelVectors;
+    const index_t count = at_most(n / kPanelVectors, args.n - first);
     pack_gated_panels(matrix, args.n, k, first, count, buffer);
+    panels.tail = buffer + full * k;
   } else {
     pack_panels(matrix.at(p, j), k, n, buffer);
+    panels.tail = buffer + full * k;
   }
   choose_prefetching(args, plan, panels);
   return panels;
@@ -96,16 +98,16 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
 
 /// B's panels in bfloat16, from row p and column j on.
 inline BFloat16Panels take_bfloat16(const GemmArgs<float>& args, index_t p, index_t j) {
-  return {args.b.bfloat16_panels + j / kTileVectors * args.k + p * kLanes<float>,
+  return {args.b.bfloat16_panels + j / kPanelVectors * args.k + p * kLanes<float>,
           args.k * kLanes<float>};
 }
 
 /// A's rows [i, i + m) and columns [p, p + k) for Panels: in place, or as strips if there is a buffer.
 template <class T>
-inline TileRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, index_t m,
-                          index_t p, index_t k, T* buffer) {
+inline BlockRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, index_t m,
+                           index_t p, index_t k, T* buffer) {
   const MatrixRef<T> a = args.a.at(i, p);
-  return buffer == nullptr ? TileRows<T>(a) : TileRows<T>(pack_strips(a, m, k, buffer));
+  return buffer == nullptr ? BlockRows<T>(a) : BlockRows<T>(pack_strips(a, m, k, buffer));
 }
 
 /// The same for BFloat16Panels, for which the plan has a buffer.
@@ -120,14 +122,14 @@ inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B
                                  index_t m, index_t j, index_t n) {
   alignas(64) T tile[kTileElements<T>];
   const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
-    finish_gated_tile(args.epilogue, args.c, args.n, tile, i + row, (j + column) / kTileVectors,
+    finish_gated_tile(args.epilogue, args.c, args.n, tile, i + row, (j + column) / kPanelVectors,
                       rows, columns);
   };
   multiply_block(m, args.k, a, b, TileScratch<T>{tile, n}, finish);
 }
 
-/// Adds to C's rows [i, i + m) and columns [j, j + n) what `a` and `b`, A's columns and B's rows
-/// [p, p + k), give.
+/// Adds the products of A's columns and B's rows [p, p + k) to C's rows [i, i + m) and columns
+/// [j, j + n), which start at 0 if p = 0. The last k also runs the epilogue.
 template <class T, class A, class B>
 inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {

@@ -23,9 +23,10 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{1536} << 10;
 
-// A block of A is copied into strips if a chunk has at least this number of panels of B, each of
-// which reads it. Rows with adjacent elements are fast in place: they are copied only for many
-// panels, or if they are a multiple of 4 KiB apart. In A^T B each step of k reads other lines.
+// A block of A is copied into strips if at least this number of panels of B read it. Rows with
+// adjacent elements are fast in place: they are copied if there are many panels and many rows, or
+// if a tile has more than kWaysOfL1 rows, a multiple of 4 KiB apart. In A^T B every step of k reads
+// different cache lines.
 inline constexpr index_t kReadsWorthPacking = 24;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsOfCollidingRows = 4;
@@ -93,7 +94,7 @@ inline bool has_small_b(const GemmArgs<T>& args) {
 template <class T>
 inline bool rows_collide(index_t row) {
   constexpr index_t kPage = 4096;
-  return row * static_cast<index_t>(sizeof(T)) % kPage == 0;
+  return row != 0 && row * static_cast<index_t>(sizeof(T)) % kPage == 0;
 }
 
 /// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
@@ -184,8 +185,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  using B = typename SecondFactor<T>::Kind;
-  const bool packs_b = args.b.kind == B::kMatrix && !plan.b_in_place;
+  using Kind = typename SecondFactor<T>::Kind;
+  const bool packs_b = args.b.kind == Kind::kMatrix && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
   plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
   if (args.epilogue.is_gated()) plan.block_k = args.k;  // nothing keeps sums that are not complete
@@ -194,7 +195,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
   const bool packs_strips =
-      args.b.kind == B::kBFloat16 || packs_a(args, plan.split.rows, plan.chunk);
+      args.b.kind == Kind::kBFloat16 || packs_a(args, plan.split.rows, plan.chunk);
   plan.room_a = packs_strips ? strips : 0;
   const bool copies_last = plan.b_in_place && args.n % kPanel<T> != 0;
   const index_t packed = packs_b ? plan.chunk : copies_last ? kPanel<T> : 0;

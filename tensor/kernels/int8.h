@@ -1,10 +1,10 @@
 // Matrices in int8: how numbers become codes of eight bits, and how the codes lie.
 //
-// **Why integers.** A processor multiplies four bytes in the time of one float, and a quarter of the
+// **Integers are faster and exact.** A processor multiplies four bytes in the time of one float, and a quarter of the
 // bytes has to be read. Sums of integers are exact in any order, so each element of A B has the same
 // bits on every instruction set.
 //
-// **What a scale is.** A column of B keeps whole numbers from -127 to 127 and one float, its scale:
+// **A scale is the size of one unit.** A column of B keeps whole numbers from -127 to 127 and one float, its scale:
 // b = code scale, with scale = max|b| / 127. A row of A keeps whole numbers from 0 to 255, a scale
 // and a zero point, the code of the number 0:
 //
@@ -19,7 +19,7 @@
 // is a multiplication by it, rounded before it meets a sum. A row of zeros has codes 0. A row with
 // inf or NaN has the scale NaN, and so its row of A B is NaN; no other row changes.
 //
-// **What is lost.** A number moves by at most half a scale: in B by max|b| / 254 of its column, in A
+// **Rounding moves a number.** A number moves by at most half a scale: in B by max|b| / 254 of its column, in A
 // by (high - low) / 510 of its row. One outlier makes its whole row or column coarse.
 //
 // **How codes lie.** A word holds the codes of four neighbouring k, a group. A panel of B has a row
@@ -197,7 +197,7 @@ inline void quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
 
 /// The columns of B's panels for C of n columns.
 inline index_t int8_columns(index_t n, bool gated) noexcept {
-  return gated ? kTileVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
+  return gated ? kPanelVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
 }
 
 /// Column j of the panels, with the elements x; returns whether they are finite.

@@ -12,13 +12,13 @@ namespace tessera::kernels::TESSERA_ISA {
 
 /// Rows of A, of a whole product or next to a tile.
 template <bool kDots>
-struct Int8TileRows {
+struct Int8BlockRows {
   const std::uint32_t* codes;
   index_t row;
   const float* scales;
   const std::int32_t* zeros;
 
-  Int8TileRows tile(index_t i, index_t, index_t) const {
+  Int8BlockRows tile(index_t i, index_t, index_t) const {
     return {codes + i * row, row, scales + i, zeros + i};
   }
 };
@@ -45,14 +45,14 @@ template <int kVectors>
                                               Words (&words)[kVectors]) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    words[v] = load(b.codes + v / kTileVectors * b.panel_step + group * kPanel<float> +
-                    v % kTileVectors * kLanes<float>);
+    words[v] = load(b.codes + v / kPanelVectors * b.panel_step + group * kPanel<float> +
+                    v % kPanelVectors * kLanes<float>);
   }
 }
 
 /// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<true>& a,
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8BlockRows<true>& a,
                                                    const Int8Source& b,
                                                    Words (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 4
@@ -70,7 +70,7 @@ template <int kRows, int kVectors>
 
 /// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<false>& a,
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8BlockRows<false>& a,
                                                    const Int8Source& b,
                                                    Words (&sum)[kRows][kVectors]) {
   using Signed = Vec<std::int16_t>;
@@ -99,7 +99,7 @@ template <int kRows, int kVectors>
 
 /// One tile of C.
 template <class T, int kRows, int kVectors, bool kDots>
-inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int8Source& b,
+inline void compute_tile(index_t groups, const Int8BlockRows<kDots>& a, const Int8Source& b,
                          const TileTarget<T>& out) {
   prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
   Words sum[kRows][kVectors];
@@ -128,7 +128,7 @@ inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int
 /// compute_rows, compiled once for all kinds of multiply_block.
 template <bool kDots>
 [[gnu::noinline]] void compute_rows(index_t rows, bool wide, index_t groups,
-                                    const Int8TileRows<kDots>& a, const Int8Source& b,
+                                    const Int8BlockRows<kDots>& a, const Int8Source& b,
                                     const TileTarget<float>& out) {
   compute_rows<float, kTileRows>(rows, wide, groups, a, b, out);
 }
@@ -145,14 +145,14 @@ template <bool kDots>
 inline void multiply_codes(const Int8Args& args) {
   const index_t groups = ceil_div(args.k, kInt8Group);
   const index_t row_size = int8_row_size(args.k, kDots);
-  // To gemm.h a group is one step: it takes as long as a step of floats.
+  // gemm.h counts a group as one step of k, because both take the same time.
   ProductArgs<float> product = args;
   product.k = groups;
   const Split split = split_work(product, false);
   const index_t columns = product_columns(product);
   const index_t parts = split.row_parts * split.column_parts;
   const index_t block = int8_block_rows(split.rows, row_size);
-  const Int8TileRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
+  const Int8BlockRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
   const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
                         groups * kPanel<float>, args.b.scales, args.b.sums};
   parallel_tasks(parts, parts, [&](index_t part, index_t) {
@@ -169,11 +169,10 @@ inline void multiply_codes(const Int8Args& args) {
 
 inline void gemm_int8(const Int8Args& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
-  if (kMayHaveDots && args.a.dots) {
-    multiply_codes<kMayHaveDots>(args);
-  } else {
-    multiply_codes<false>(args);
+  if constexpr (kMayHaveDots) {
+    if (args.a.dots) return multiply_codes<true>(args);
   }
+  multiply_codes<false>(args);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

@@ -8,21 +8,22 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// A tile of C: kTileRows rows by one panel of kTileVectors vectors, which fill the registers.
+// A tile of C: kTileRows rows by one panel of kPanelVectors vectors, which fill the registers.
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
-inline constexpr int kTileVectors = kPanelVectors;
 template <class T>
-inline constexpr index_t kPanel = kTileVectors* kLanes<T>;
+inline constexpr index_t kPanel = kPanelVectors* kLanes<T>;
 
 /// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
-/// narrower, is a copy padded with zeros at `tail`. Rows of a panel are `row_step` apart.
+/// narrower, is at `tail`, padded with zeros. Rows of a panel are `row_step` apart.
 ///
 /// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
 /// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
 /// next to a panel share the prefetching of the next one into L2, if `fetches_next`.
 template <class T>
 struct Panels {
-  static constexpr bool kNarrowLast = true;  // whether the last panel is a case of its own
+  // Whether a narrow last panel is a case of its own: here it may lie elsewhere than the others, and
+  // one vector may be enough for it.
+  static constexpr bool kNarrowLast = true;
 
   const T* data;
   index_t panel_step, row_step;
@@ -54,9 +55,9 @@ template <int kCount, class T>
 inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
   for (index_t p = 0; p < k; ++p) {
     const T* const from = b.data + p * b.row;
-    for (int v = 0; v < kCount * kTileVectors; ++v) {
-      T* const panel = panels + v / kTileVectors * k * kPanel<T>;
-      store(panel + p * kPanel<T> + v % kTileVectors * kLanes<T>, load(from + v * kLanes<T>));
+    for (int v = 0; v < kCount * kPanelVectors; ++v) {
+      T* const panel = panels + v / kPanelVectors * k * kPanel<T>;
+      store(panel + p * kPanel<T> + v % kPanelVectors * kLanes<T>, load(from + v * kLanes<T>));
     }
   }
 }
@@ -145,16 +146,16 @@ struct Strips {
 
 /// The left side of a product: a matrix in place, or strips.
 template <class T>
-struct TileRows {
-  MatrixRef<T> matrix;
-  bool in_strips = false;
+struct BlockRows {
+  MatrixRef<T> matrix = {};
+  const T* strips = nullptr;
 
-  explicit TileRows(MatrixRef<T> in_place) : matrix(in_place) {}
-  explicit TileRows(Strips<T> strips) : matrix{strips.data, 1, 1}, in_strips(true) {}
+  explicit BlockRows(MatrixRef<T> in_place) : matrix(in_place) {}
+  explicit BlockRows(Strips<T> packed) : strips(packed.data) {}
 
   /// As of Strips.
   MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
-    return in_strips ? MatrixRef<T>{matrix.data + i * k, 1, rows} : matrix.at(i, 0);
+    return strips != nullptr ? MatrixRef<T>{strips + i * k, 1, rows} : matrix.at(i, 0);
   }
 };
 

@@ -24,7 +24,7 @@ struct Rows {
   index_t row = 0;
 };
 
-/// The vectors in a row of a panel of B; the register tile has as many columns of vectors.
+/// The vectors in a row of a panel of B.
 inline constexpr int kPanelVectors = 2;
 
 /// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
@@ -149,7 +149,9 @@ struct Int8Panels {
 ///
 /// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
-  bool dots;  // codes lie as dot products of bytes read them: only if dot_products(); else in pairs
+  // The order of the codes. true: four per word, for dot products of bytes; requires dot_products().
+  // false: pairs of 16 bits.
+  bool dots;
   std::uint32_t* codes;
   float* scales;
   std::int32_t* zeros;
@@ -161,9 +163,9 @@ struct Int8Rows {
 ///
 /// The integers are exact, so C has the same bits on every processor.
 ///
-/// **The limit.** If scale(i) scale(j) overflows, as with elements of 1e22 in a row and in a column,
-/// the element is inf or NaN even where the float32 product is finite: one unit of the sum of
-/// integers is then more than the largest float.
+/// **The limit.** If scale(i) scale(j) overflows, the element is inf or NaN, even if the float32
+/// product is finite. This happens for elements of about 1e22 in both a row and a column: one unit
+/// of the integer sum is then larger than the largest float.
 ///
 /// k <= kInt8Depth.
 struct Int8Args : ProductArgs<float> {

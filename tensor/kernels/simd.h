@@ -111,9 +111,9 @@ inline void store(T* p, Vec<T> v) {
 /// The purpose of a prefetch: to read the cache line from L1 or from L2, or to write it.
 enum class Fetch { kForL1, kForL2, kForWriting };
 
-/// Prefetches the cache line of p[offset], which may be outside the array. Always inlined, as all
-/// functions must be that only prefetch: GCC takes such a function for one without side effects and
-/// drops its calls.
+/// Prefetches the cache line of p[offset], which may be outside the array. A function that
+/// only prefetches must be always_inline: GCC assumes that it has no side effects and drops its
+/// calls.
 template <Fetch kFetch = Fetch::kForL1, class T>
 [[gnu::always_inline]] inline void prefetch(const T* p, index_t offset) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);

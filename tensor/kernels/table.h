@@ -365,8 +365,8 @@ struct FloatKernels {
 struct Int8Kernels {
   /// Whether no element of x is inf or NaN.
   bool (*is_finite)(index_t n, const float* x, index_t stride) noexcept;
-  /// The words of a row of k codes of A, in the order that `dots` chooses: those of the rows of
-  /// Int8Rows follow each other.
+  /// The number of words from one row of codes of Int8Rows to the next, for k codes in the order of
+  /// `dots`.
   index_t (*row_size)(index_t k, bool dots) noexcept;
   /// Finds the scale and the zero point of each row of A (m, k), and the codes in the order of
   /// `to.dots`.

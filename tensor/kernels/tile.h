@@ -20,7 +20,7 @@ namespace tessera::kernels::TESSERA_ISA {
 
 /// The panels a tile of `rows` rows takes side by side. One is enough where rows make at least
 /// eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
-constexpr int tile_panels(int rows) {
+constexpr index_t tile_panels(index_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
@@ -57,7 +57,7 @@ inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
 
 /// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
 /// and that A's elements are adjacent, those of a row or, as in strips, those of a column.
-enum class Layout { kAny, kRows, kColumns };
+enum class Layout { kAny, kRowMajor, kColumnMajor };
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
@@ -68,18 +68,19 @@ template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
                                                   Vec<T> (&sum)[kRows][kVectors]) {
   const auto [b, panel_step, any_row_step, ahead, next, share, share_end] = source;
   const index_t row_step = kLayout == Layout::kAny ? any_row_step : kPanel<T>;
-  if constexpr (kLayout == Layout::kRows) a.col = 1;
-  if constexpr (kLayout == Layout::kColumns) a.row = 1;
+  if constexpr (kLayout == Layout::kRowMajor) a.col = 1;
+  if constexpr (kLayout == Layout::kColumnMajor) a.row = 1;
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
-    for (int v = 0; kLooksAhead && v < kVectors; v += kTileVectors) {
-      prefetch(b, v / kTileVectors * panel_step + p * row_step + ahead);
+    for (int v = 0; kLooksAhead && v < kVectors; v += kPanelVectors) {
+      prefetch(b, v / kPanelVectors * panel_step + p * row_step + ahead);
     }
     Vec<T> bp[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      bp[v] = load(b + v / kTileVectors * panel_step + p * row_step + v % kTileVectors * kLanes<T>);
+      bp[v] =
+          load(b + v / kPanelVectors * panel_step + p * row_step + v % kPanelVectors * kLanes<T>);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -163,9 +164,9 @@ template <class T, int kRows, int kVectors>
                                                    const TileSource<T>& source,
                                                    Vec<T> (&sum)[kRows][kVectors]) {
   if (source.row_step == kPanel<T> && a.col == 1) {
-    multiply_tile<Layout::kRows>(k, a, source, sum);
+    multiply_tile<Layout::kRowMajor>(k, a, source, sum);
   } else if (source.row_step == kPanel<T> && a.row == 1) {
-    multiply_tile<Layout::kColumns>(k, a, source, sum);
+    multiply_tile<Layout::kColumnMajor>(k, a, source, sum);
   } else {
     multiply_tile<Layout::kAny>(k, a, source, sum);
   }
@@ -199,14 +200,14 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-// One tile of C: zeroed or loaded, multiplied, bias added, stored. `Rows` and `Source` are a
+// One tile of C: zeroed or loaded, multiplied, bias added, stored. `A` and `Source` are a
 // MatrixRef and a TileSource, or other types that have a multiply_source together. Integers, whose
 // sums are no Vec<T>, have a compute_tile of their own.
 //
 // By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
 // and such a load waits until the tile before has left the store buffer for memory.
-template <class T, int kRows, int kVectors, class Rows, class Source>
-inline void compute_tile(index_t k, const Rows& a, const Source& source, const TileTarget<T>& out) {
+template <class T, int kRows, int kVectors, class A, class Source>
+inline void compute_tile(index_t k, const A& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
   if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row, out.large);
   Vec<T> sum[kRows][kVectors];
@@ -223,17 +224,17 @@ inline void compute_tile(index_t k, const Rows& a, const Source& source, const T
 }
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
-template <class T, int kRows = kTileRows, class Rows, class Source>
-inline void compute_rows(index_t rows, bool wide, index_t k, const Rows& a, const Source& source,
+template <class T, int kRows = kTileRows, class A, class Source>
+inline void compute_rows(index_t rows, bool wide, index_t k, const A& a, const Source& source,
                          const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
       return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
     }
     if (wide) {
-      compute_tile<T, kRows, tile_panels(kRows) * kTileVectors>(k, a, source, out);
+      compute_tile<T, kRows, tile_panels(kRows) * kPanelVectors>(k, a, source, out);
     } else {
-      compute_tile<T, kRows, kTileVectors>(k, a, source, out);
+      compute_tile<T, kRows, kPanelVectors>(k, a, source, out);
     }
   }
 }
@@ -262,7 +263,7 @@ inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, ind
 /// The last panel, which has fewer columns than the others, of multiply_block. Apart, because one
 /// case more among full panels costs them 3 to 10 %.
 template <class T, class Finish>
-[[gnu::noinline]] void multiply_tail(index_t m, index_t k, const TileRows<T>& a,
+[[gnu::noinline]] void multiply_tail(index_t m, index_t k, const BlockRows<T>& a,
                                      const TileSource<T>& source, const TileTarget<T>& panel,
                                      const Finish& finish) {
   index_t rows = 0;
@@ -282,15 +283,15 @@ template <class T, class Finish>
 /// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
 /// each tile that is stored, while it is still in L1.
 ///
-/// `a` is TileRows for Panels, or what another kind of panels multiplies: such a kind has
-/// kNarrowLast and a source_of; its sources have a take_share and a multiply_source, or a
-/// compute_tile of their own, and may have a compute_rows of their own that is not inlined. `out` is
-/// a TileTarget, or another type for which tile_of tells where a tile goes.
-template <class Rows, template <class> class Target, class T, class B, class Finish>
-inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b, const Target<T>& out,
+/// For Panels, `a` is a BlockRows; each other kind of panels has its own type of rows. A kind of
+/// panels must have kNarrowLast and source_of; its sources must have take_share and multiply_source,
+/// or their own compute_tile, and may have their own compute_rows, which is not inlined. `out` is a
+/// TileTarget, or a different type with a tile_of for the place of a tile.
+template <class A, template <class> class Target, class T, class B, class Finish>
+inline void multiply_block(index_t m, index_t k, const A& a, const B& b, const Target<T>& out,
                            const Finish& finish) {
   const index_t n = out.columns;
-  const index_t wide_columns = m <= 3 ? tile_panels(static_cast<int>(m)) * kPanel<T> : kPanel<T>;
+  const index_t wide_columns = tile_panels(m) * kPanel<T>;
   index_t columns = 0;
   for (index_t j = 0; j < n; j += columns) {
     const bool wide = wide_columns > kPanel<T> && n - j >= wide_columns;
@@ -314,9 +315,8 @@ inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b, cons
   }
 }
 
-template <class T, class Rows, class B>
-inline void multiply_block(index_t m, index_t k, const Rows& a, const B& b,
-                           const TileTarget<T>& out) {
+template <class T, class A, class B>
+inline void multiply_block(index_t m, index_t k, const A& a, const B& b, const TileTarget<T>& out) {
   multiply_block(m, k, a, b, out, [](index_t, index_t, index_t, index_t) {});
 }
 

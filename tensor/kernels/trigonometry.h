@@ -3,11 +3,11 @@
 // x = n pi/2 + r with the integer n nearest to x / (pi/2). Sine and cosine of r, |r| <= pi/4, are
 // polynomials; the last two bits of n select one of them and its sign.
 //
-// r must be accurate to the last digit, however near x is to a multiple of pi/2. Up to kNear, pi/2
-// is subtracted in parts whose products with n are exact; for floats in double precision. Larger
-// numbers have too few digits below pi/2 for this: `reduce_far` multiplies them by the digits of
-// 2/pi that matter for x, lane by lane in integers, which is slower and equally exact. The choice
-// depends only on the number.
+// r must be accurate to the last digit, even if x is very near to a multiple of pi/2. For |x| up to
+// kNear, pi/2 is subtracted in parts whose products with n are exact; floats are computed in double
+// precision. For larger |x| this is not accurate enough: `reduce_far` multiplies x by the digits of
+// 2/pi that affect the result, lane by lane in integers. This is slower and equally exact. Only x
+// decides which way is used.
 //
 // Largest errors in units in the last place, float over every seventh of all floats, double over
 // 2^25 values of all sizes, with and without fused multiply-add:
