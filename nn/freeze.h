@@ -15,7 +15,7 @@ namespace tessera::nn {
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
   /// Whether the weight with this name stays kExact. By default no weight does; models::freeze
-  /// keeps heads and poolers.
+  /// keeps, for kInt8, all weights outside the layers.
   std::function<bool(const std::string& name)> keep = {};
 };
 

@@ -147,8 +147,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
       reader.tokenizer->encode_all(given, reader.encode_options(options.task));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
-  // Batches take no text without tokens, as static embeddings can have: such a text is read as token
-  // 0, and its vector is then set to 0.
+  // Static embeddings can give a text without tokens, which no batch accepts. Such a text is encoded
+  // as token 0, and its vector is set to 0 afterwards.
   std::vector<index_t> empty;
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     if (!encodings[i].ids.empty()) continue;

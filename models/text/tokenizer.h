@@ -48,7 +48,8 @@ inline constexpr index_t kNoText = -1;
 /// A text, or a pair of them, as tokens. All five lists have one entry a token.
 struct Encoding {
   std::vector<index_t> ids;
-  std::vector<Span> offsets;  // in the text given, not in a normalised one; {0, 0}: from the layout
+  // Bytes of the text before normalisation; {0, 0}: special token of the layout.
+  std::vector<Span> offsets;
   std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
   std::vector<index_t> texts;  // 0 or 1, the text that a token is from; kNoText: from the layout
   std::vector<index_t> words;  // the word of its text that it is a part of; kNoText: none

@@ -80,7 +80,8 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
       loss.requires_grad(), kOp,
       "loss must be recorded, got a constant: no input required a gradient, or no tape was active");
   require(has_recorded(loss), kOp,
-          "loss must be recorded by this tape since its last backward, got one of another tape or "
+          "loss must be recorded by this tape since its last backward, got a loss of a different "
+          "tape or of "
           "an earlier recording");
   if (seed.defined()) {
     require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp,

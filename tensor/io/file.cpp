@@ -87,7 +87,8 @@ std::shared_ptr<std::byte> InputFile::map(index_t offset, index_t bytes) const {
 
 void FileRegion::read(index_t offset, void* to, index_t bytes) const {
   if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset) {
-    fail_file(name, "byte ", offset, ": must have ", bytes, " bytes, got a region of ", size);
+    fail_file(name, "byte ", offset, ": read must end inside the region of ", size, " bytes, got ",
+              bytes, " bytes");
   }
   file.read(begin + offset, to, bytes);
 }

@@ -76,7 +76,7 @@ std::uint64_t find_end(const InputFile& file) {
         return tail.offset() + at;
     }
   }
-  fail_file(file.name(), "must be a .npz file, got a file that is no zip archive or is truncated");
+  fail_file(file.name(), "must be a .npz file, got a file that is truncated or not a zip archive");
 }
 
 Directory read_directory(const InputFile& file) {

@@ -55,7 +55,7 @@ TEST(FileRegion, StaysWithinItself) {
   region.read(0, text.data(), 5);
   EXPECT_EQ(text, "23456");
   EXPECT_EQ(file_error([&] { region.read(1, text.data(), 5); }),
-            "part: byte 1: must have 5 bytes, got a region of 5");
+            "part: byte 1: read must end inside the region of 5 bytes, got 5 bytes");
   EXPECT_FALSE(file_error([&] { region.read(-1, text.data(), 1); }).empty());
 }
 

@@ -165,7 +165,7 @@ TEST(LoadNpz, EscapesNamesThatCannotBePrinted) {
 
 TEST(LoadNpz, NotAnArchive) {
   const std::string missing =
-      "must be a .npz file, got a file that is no zip archive or is truncated";
+      "must be a .npz file, got a file that is truncated or not a zip archive";
   EXPECT_EQ(npz_error(""), missing);
   EXPECT_EQ(npz_error(npy_bytes(tensor({1.0}))), missing);
   EXPECT_EQ(npz_error(std::string(100000, 'P')), missing);

@@ -108,8 +108,7 @@ std::vector<Strides> strides_of_masks(const AttentionSizes& s) {
           {s.keys, 0}, {2 * s.keys, 2}, {3, 2}, {-1, s.queries}, {-s.keys, 1}};
 }
 
-/// That `mask`, a part of the kernel's masks, gives the same bits with any strides as a whole matrix of
-/// the same elements.
+/// Checks that `mask` gives the same bits with any strides as a whole matrix of the same elements.
 template <class U>
 void expect_any_strides(kernels::PerScore<const U> kernels::AttentionMasks<float>::*mask,
                         const std::function<U(index_t)>& element) {

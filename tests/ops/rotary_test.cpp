@@ -249,7 +249,7 @@ TEST_P(RotaryTest, InTheProductHasTheBitsOfTheOps) {
   }
 }
 
-// The gradient that arrives is rotated where it lies if nobody else has it, and not otherwise.
+// The incoming gradient is rotated in place only if it is not shared.
 TEST(RotaryGradients, LeaveASharedGradientAlone) {
   const RotaryColumns columns = {{.table = rotary_table(4, 4)}, 2, 4};
   Tensor x = random_tensor({4, 6}, kFloat32, 1);

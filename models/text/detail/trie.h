@@ -59,8 +59,8 @@ class Trie {
     return match;
   }
 
-  /// Calls use(bytes, value) for every string that begins `text` when read on from `node`, the
-  /// shortest first. Returns how many bytes of the text were read.
+  /// Walks from `node` along `text`. Calls use(bytes, value) at each node in which a string ends, the
+  /// shortest first; `bytes` counts from the start of `text`. Returns the number of bytes read.
   template <class Use>
   std::size_t each_prefix(Node node, std::string_view text, const Use& use) const {
     std::size_t at = 0;

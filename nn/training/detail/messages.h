@@ -43,7 +43,7 @@ inline std::span<const std::byte> bytes_of(const Tensor& x) {
   return {static_cast<const std::byte*>(x.untyped_data()),
           static_cast<std::size_t>(x.count() * item_size(x.dtype()))};
 }
-/// The same to write to, which bumps the version of its memory.
+/// The writable elements of a contiguous tensor; the call bumps the version of their memory.
 inline std::span<std::byte> mutable_bytes_of(const Tensor& x) {
   return {static_cast<std::byte*>(mutable_elements_of(x)), bytes_of(x).size()};
 }
