@@ -48,7 +48,7 @@ template <class T>
 index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return 0;
   const GemmPlan plan = plan_gemm(args);
-  return plan.threads() * (plan.room_a + plan.room_b);
+  return plan.split.parts() * (plan.room_a + plan.room_b);
 }
 
 /// What of B is prefetched: in place some rows down, unless it is small. In packed panels the same
@@ -191,14 +191,12 @@ template <class T>
 void gemm(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return;
   const GemmPlan plan = plan_gemm(args);
-  const Split& split = plan.split;
-  parallel_tasks(plan.threads(), plan.threads(), [&](index_t part, index_t worker) {
-    const index_t row = part / split.column_parts * split.rows;
-    const index_t column = part % split.column_parts * split.columns;
-    multiply_rectangle(args, plan, row, at_most(row + split.rows, args.m), column,
-                       at_most(column + split.columns, product_columns(args)),
+  const auto multiply = [&](index_t row, index_t row_end, index_t column, index_t column_end,
+                            index_t worker) {
+    multiply_rectangle(args, plan, row, row_end, column, column_end,
                        args.workspace + worker * (plan.room_a + plan.room_b));
-  });
+  };
+  for_each_rectangle(args, plan.split, multiply);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

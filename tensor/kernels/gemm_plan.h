@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tensor/kernels/gated.h"
+#include "tensor/kernels/parallel.h"
 #include "tensor/kernels/product_args.h"
 #include "tensor/kernels/tile.h"
 
@@ -63,6 +64,8 @@ inline index_t product_columns(const ProductArgs<T>& args) {
 struct Split {
   index_t row_parts, column_parts;
   index_t rows, columns;  // of a rectangle; the last ones are smaller
+
+  index_t parts() const { return row_parts * column_parts; }
 };
 
 /// What is copied, who computes what, and in which steps.
@@ -77,8 +80,6 @@ struct GemmPlan {
   // The elements of its buffer: a block of A in strips, unless A stays in place, and a chunk of B or
   // the last, narrow panel of a B in place.
   index_t room_a, room_b;
-
-  index_t threads() const { return split.row_parts * split.column_parts; }
 };
 
 /// Whether B, a matrix, has no narrow last panel to copy, and its rows and the gaps between them
@@ -146,6 +147,18 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
     }
   }
   return best;
+}
+
+/// Calls f(row, row_end, column, column_end, worker) for each rectangle of C, on a thread of its own.
+template <class T, class F>
+inline void for_each_rectangle(const ProductArgs<T>& args, const Split& split, const F& f) {
+  const index_t columns = product_columns(args);
+  parallel_tasks(split.parts(), split.parts(), [&](index_t part, index_t worker) {
+    const index_t row = part / split.column_parts * split.rows;
+    const index_t column = part % split.column_parts * split.columns;
+    f(row, at_most(row + split.rows, args.m), column, at_most(column + split.columns, columns),
+      worker);
+  });
 }
 
 /// The columns of B that are packed at a time for a rectangle.

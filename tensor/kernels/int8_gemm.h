@@ -149,22 +149,18 @@ inline void multiply_codes(const Int8Args& args) {
   ProductArgs<float> product = args;
   product.k = groups;
   const Split split = split_work(product, false);
-  const index_t columns = product_columns(product);
-  const index_t parts = split.row_parts * split.column_parts;
   const index_t block = int8_block_rows(split.rows, row_size);
   const Int8BlockRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
   const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
                         groups * kPanel<float>, args.b.scales, args.b.sums};
-  parallel_tasks(parts, parts, [&](index_t part, index_t) {
-    const index_t row = part / split.column_parts * split.rows;
-    const index_t row_end = at_most(row + split.rows, args.m);
-    const index_t j = part % split.column_parts * split.columns;
-    const index_t n = at_most(columns - j, split.columns);
+  const auto multiply = [&](index_t row, index_t row_end, index_t j, index_t column_end, index_t) {
+    const index_t n = column_end - j;
     for (index_t i = row; i < row_end; i += block) {
       const index_t m = at_most(row_end - i, block);
       multiply_chunk(product, a.tile(i, m, groups), source_of(b, j, n), i, m, j, n, 0, groups);
     }
-  });
+  };
+  for_each_rectangle(product, split, multiply);
 }
 
 inline void gemm_int8(const Int8Args& args) noexcept {
