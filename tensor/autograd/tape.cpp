@@ -81,8 +81,7 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
       "loss must be recorded, got a constant: no input required a gradient, or no tape was active");
   require(has_recorded(loss), kOp,
           "loss must be recorded by this tape since its last backward, got a loss of a different "
-          "tape or of "
-          "an earlier recording");
+          "tape or of an earlier recording");
   if (seed.defined()) {
     require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp,
             "seed must be floating of the loss's shape ", loss.shape(), ", got ", seed.dtype(), ' ',

@@ -115,27 +115,27 @@ void put_elements(const LoopPlan<3>& outer, const LoopPlan<3>& indexed, index_t 
       return add_row<T>;
     }
   }();
-  for_each_row(outer, 2 * indexed_rows * indexed_length,
-               [&](const std::array<index_t, 3>& at, index_t n) {
-                 const index_t length = by_rows ? n : 1;
-                 for (index_t i = 0; i < n; i += length) {
-                   const T* in = from + at[0] + i * from_step;
-                   T* out = to + at[1] + i * outer.strides[1].back();
-                   const index_t* id = ids + at[2] + i * outer.strides[2].back();
-                   for (index_t row = 0; row < indexed_rows; ++row) {
-                     const auto offsets = row_offsets(indexed, row);
-                     for (index_t j = 0; j < indexed_length; ++j) {
-                       const T* part = in + offsets[0] + j * indexed.strides[0].back();
-                       T* sum = out + id[offsets[2] + j * indexed.strides[2].back()] * id_stride;
-                       if (by_rows) {
-                         add(n, part, from_step, sum);
-                       } else {
-                         *sum = sum_of(*sum, *part);
-                       }
-                     }
-                   }
-                 }
-               });
+  const auto put = [&](const std::array<index_t, 3>& at, index_t n) {
+    const index_t length = by_rows ? n : 1;
+    for (index_t i = 0; i < n; i += length) {
+      const T* in = from + at[0] + i * from_step;
+      T* out = to + at[1] + i * outer.strides[1].back();
+      const index_t* id = ids + at[2] + i * outer.strides[2].back();
+      for (index_t row = 0; row < indexed_rows; ++row) {
+        const auto offsets = row_offsets(indexed, row);
+        for (index_t j = 0; j < indexed_length; ++j) {
+          const T* part = in + offsets[0] + j * indexed.strides[0].back();
+          T* sum = out + id[offsets[2] + j * indexed.strides[2].back()] * id_stride;
+          if (by_rows) {
+            add(n, part, from_step, sum);
+          } else {
+            *sum = sum_of(*sum, *part);
+          }
+        }
+      }
+    }
+  };
+  for_each_row(outer, 2 * indexed_rows * indexed_length, put);
 }
 
 }  // namespace
