@@ -22,13 +22,13 @@ inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read al
 // keeps them until they are used; with more as many as a thread's share of L3, so that A is read
 // seldom.
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
-inline constexpr index_t kChunkForMore = index_t{1536} << 10;
+inline constexpr index_t kChunkForMore = index_t{3} << 20;
 
 // A block of A is copied into strips if at least this number of panels of B read it. Rows with
 // adjacent elements are fast in place: they are copied if there are many panels and many rows, or
 // if a tile has more than kWaysOfL1 rows, a multiple of 4 KiB apart. In A^T B every step of k reads
 // different cache lines.
-inline constexpr index_t kReadsWorthPacking = 24;
+inline constexpr index_t kReadsWorthPacking = 64;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsOfCollidingRows = 4;
 inline constexpr index_t kReadsWorthTransposing = 2;
@@ -44,8 +44,10 @@ inline constexpr index_t kWaysOfL1 = 8;
 template <class T>
 inline constexpr index_t kElementsOfLargeC = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
 
-/// A thread more is worth this number of multiply-adds, about three microseconds.
-inline constexpr index_t kGemmGrain = index_t{1} << 17;
+/// A thread more is worth this number of multiply-adds, about three microseconds: a parallel region
+/// takes one to four. Fewer rows than kFewestRows count as so many, because they wait for B.
+inline constexpr index_t kGemmGrain = index_t{5} << (kVectorBytes == 64 ? 16 : 15);
+inline constexpr index_t kFewestRows = 4;
 
 /// The number of elements of a (k, n) matrix in panels.
 template <class T>
@@ -131,7 +133,7 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
   const index_t tiles = ceil_div(args.m, kTileRows);
   const index_t n = product_columns(args);
   const index_t panels = ceil_div(n, kPanel<T>);
-  const index_t worthwhile = args.m * n * args.k / kGemmGrain;
+  const index_t worthwhile = at_least(args.m, kFewestRows) * n * args.k / kGemmGrain;
   const index_t threads = worthwhile <= 1 ? 1 : at_most(args.workers, worthwhile);
   Split best = {};
   index_t least = 0;
@@ -161,6 +163,13 @@ inline void for_each_rectangle(const ProductArgs<T>& args, const Split& split, c
   });
 }
 
+/// The size of a part if `total` is cut into as few parts of at most `most` as possible: multiples of
+/// `unit`, which divides `most`, and nearly equal.
+inline index_t equal_part(index_t total, index_t most, index_t unit) {
+  if (total <= most) return total;
+  return round_up(ceil_div(total, ceil_div(total, most)), unit);
+}
+
 /// The columns of B that are packed at a time for a rectangle.
 template <class T>
 inline index_t packed_columns(const Split& split, index_t block_k, index_t unit) {
@@ -168,7 +177,7 @@ inline index_t packed_columns(const Split& split, index_t block_k, index_t unit)
   const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
   // Rounded up, to one unit at least; k may be 0.
   const index_t columns = ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>;
-  return at_most(split.columns, round_up(columns, unit));
+  return equal_part(split.columns, round_up(columns, unit), unit);
 }
 
 /// The rows of C that are taken at a time, of a rectangle's `rows`.
@@ -201,7 +210,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   using Kind = typename SecondFactor<T>::Kind;
   const bool packs_b = args.b.kind == Kind::kMatrix && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
-  plan.block_k = at_most(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK);
+  plan.block_k = equal_part(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK, kFetchedRows);
   if (args.epilogue.is_gated()) plan.block_k = args.k;  // nothing keeps sums that are not complete
   plan.chunk =
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
