@@ -5,7 +5,9 @@
 // A message is a list of fields, each a number and a value: whole numbers as varints, all else with its length
 // before it.
 
-const FLOAT = 1;  // of TensorProto.DataType
+// Of TensorProto.DataType.
+const FLOAT = 1;
+const INT8 = 3;
 
 /** A whole number by seven bits a byte, the lowest first. */
 function varint(value) {
@@ -40,10 +42,11 @@ function node(type, inputs, output, attributes = {}, domain = '') {
     ...Object.entries(attributes).map(([name, value]) => attribute(name, value))]);
 }
 
-/** A tensor that the model holds. */
+/** A tensor that the model holds, of a Float32Array or an Int8Array. */
 function weight(name, shape, values) {
   const raw = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-  return bytes(5, [...shape.map((size) => whole(1, size)), whole(2, FLOAT), bytes(8, name), bytes(9, raw)]);
+  const type = values instanceof Int8Array ? INT8 : FLOAT;
+  return bytes(5, [...shape.map((size) => whole(1, size)), whole(2, type), bytes(8, name), bytes(9, raw)]);
 }
 
 function port(field, name, shape) {

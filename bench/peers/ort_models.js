@@ -29,6 +29,15 @@ function linear({M, K, N, gelu = 0}) {
     inputs: {x: [M, K]}, output: [M, N]};
 }
 
+/** The weight in int8 with one scale for each column; the input is rounded in each call (dynamic quantisation). */
+function linearInt8({M, K, N}) {
+  const codes = Int8Array.from(uniform([K, N], 128), Math.trunc);
+  const weights = [weight('w', [K, N], codes), weight('scales', [N], uniform([N], 0.01)),
+    weight('zeros', [N], new Int8Array(N)), random('b', N)];
+  return {nodes: [fused('DynamicQuantizeMatMul', ['x', 'w', 'scales', 'zeros', 'b'], 'y')], weights,
+    inputs: {x: [M, K]}, output: [M, N]};
+}
+
 function softmax({rows, cols}) {
   return {nodes: [node('Softmax', ['x'], 'y', {axis: 1})], weights: [], inputs: {x: [rows, cols]}, output: [rows, cols]};
 }
@@ -71,6 +80,7 @@ function encoder({L, B = 1, T, ...sizes}) {
 const kinds = {
   attention: {must: ['T', 'd'], may: ['B', 'H'], make: attention},
   linear: {must: ['M', 'K', 'N'], may: ['gelu'], make: linear},
+  linear_int8: {must: ['M', 'K', 'N'], may: [], make: linearInt8},
   softmax: {must: ['rows', 'cols'], may: [], make: softmax},
   layer_norm: {must: ['rows', 'cols'], may: [], make: layerNorm},
   encoder: {must: ['L', 'D', 'H', 'F', 'T'], may: ['B'], make: encoder},
