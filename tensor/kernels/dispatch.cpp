@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include "tensor/kernels/table.h"
@@ -21,6 +23,10 @@ const KernelTable& table() noexcept;
 namespace avx2 {
 const KernelTable& table() noexcept;
 }
+#elif defined(__aarch64__)
+namespace dotprod {
+const KernelTable& table() noexcept;
+}
 #endif
 #if defined(TESSERA_HAS_AVX512)
 namespace avx512 {
@@ -33,7 +39,7 @@ namespace {
 struct Isa {
   const char* name;
   const KernelTable& (*table)() noexcept;
-  bool has_dots = false;  // dot products of bytes (VNNI) at its vector width
+  bool has_dots = false;  // dot products of bytes at its vector width
 };
 
 #if defined(__x86_64__)
@@ -61,6 +67,9 @@ std::vector<Isa> detect() {
     }
 #endif
   }
+#elif defined(__aarch64__)
+  constexpr unsigned long kDotProducts = 1UL << 20;  // HWCAP_ASIMDDP
+  if ((getauxval(AT_HWCAP) & kDotProducts) != 0) isas.push_back({"dotprod", dotprod::table, true});
 #endif
   return isas;
 }

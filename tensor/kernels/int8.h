@@ -29,8 +29,9 @@
 //     k 0..3    | b0 b1 b2 b3 | b0 b1 b2 b3 | ...  || ...                  |
 //     k 4..7    | b4 b5 b6 b7 | b4 b5 b6 b7 | ...  || ...                  |
 //
-// A processor with dot products of bytes takes words of A and B as they are. Others multiply pairs
-// of sixteen bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, and A's codes are
+// A processor with dot products of bytes takes words of A and B as they are. So do all of Arm; they
+// multiply signed bytes, so the codes of A are stored there with 128 subtracted. Others multiply
+// pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, and A's codes are
 // stored in these pairs, two words for a group. Rows of A are an odd number of cache lines apart, so
 // that those of a tile do not share places of the cache.
 #pragma once
@@ -119,9 +120,17 @@ inline bool is_finite(index_t n, const float* x, index_t stride) noexcept {
   return range_of(n, x, stride).finite;
 }
 
+/// Whether products take codes of A as bytes; otherwise they take pairs of 16 bits.
+constexpr bool takes_bytes(bool dots) {
+  return dots || kMultipliesBytes;
+}
+
+/// Codes of A as bytes are stored with this number subtracted, so that signed bytes can hold them.
+inline constexpr std::uint32_t kCodeOffset = kSignedCodes ? 128 : 0;
+
 /// The words that k codes of A fill.
 inline index_t int8_words(index_t k, bool dots) noexcept {
-  return ceil_div(k, kInt8Group) * (dots ? 1 : 2);
+  return ceil_div(k, kInt8Group) * (takes_bytes(dots) ? 1 : 2);
 }
 
 /// The words from one row of k codes of A to the next.
@@ -165,7 +174,9 @@ inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_
   if (!range.finite) {  // the lines below would convert NaN to an integer
     scale = __builtin_nanf("");
     zero = 0;
-    __builtin_memset(codes, 0, static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes));
+    __builtin_memset(codes, kCodeOffset,  // as a byte -128, if not 0
+
+                     static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes));
     return;
   }
   const float span = range.high / 255.0F - range.low / 255.0F;
@@ -176,8 +187,9 @@ inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_
   const Vec<float> highest = broadcast(255.0F - static_cast<float>(zero));
   for_each_vector(k, a, stride, [&](index_t p, Vec<float> v, index_t) {
     const Words code = to_whole(min(rounded(v * per_unit), highest), shift);
-    if constexpr (kDots) {
-      store_bytes(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
+    if constexpr (takes_bytes(kDots)) {
+      store_bytes(codes, p, code - kCodeOffset,
+                  typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
     } else {
       store_pairs(codes, p, code, typename IndicesBelow<static_cast<int>(kLanes<float>)>::type{});
     }

@@ -50,11 +50,13 @@ template <int kVectors>
   }
 }
 
-/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products.
-template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8BlockRows<true>& a,
-                                                   const Int8Source& b,
-                                                   Words (&sum)[kRows][kVectors]) {
+/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products of bytes.
+template <int kRows, int kVectors, bool kDots>
+requires(takes_bytes(kDots))
+    [[gnu::always_inline]] inline void multiply_groups(index_t groups,
+                                                       const Int8BlockRows<kDots>& a,
+                                                       const Int8Source& b,
+                                                       Words (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 4
   for (index_t group = 0; group < groups; ++group) {
     Words words[kVectors];
@@ -63,16 +65,18 @@ template <int kRows, int kVectors>
     for (int r = 0; r < kRows; ++r) {
       const Words codes = broadcast(a.codes[r * a.row + group]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = add_dots(sum[r][v], codes, words[v]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = add_dots<kDots>(sum[r][v], codes, words[v]);
     }
   }
 }
 
 /// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
-template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8BlockRows<false>& a,
-                                                   const Int8Source& b,
-                                                   Words (&sum)[kRows][kVectors]) {
+template <int kRows, int kVectors, bool kDots>
+requires(!takes_bytes(kDots))
+    [[gnu::always_inline]] inline void multiply_groups(index_t groups,
+                                                       const Int8BlockRows<kDots>& a,
+                                                       const Int8Source& b,
+                                                       Words (&sum)[kRows][kVectors]) {
   using Signed = Vec<std::int16_t>;
   Int8Source source = b;
 #pragma GCC unroll 1
@@ -102,13 +106,14 @@ template <class T, int kRows, int kVectors, bool kDots>
 inline void compute_tile(index_t groups, const Int8BlockRows<kDots>& a, const Int8Source& b,
                          const TileTarget<T>& out) {
   prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
+  constexpr std::uint32_t kOffset = takes_bytes(kDots) ? kCodeOffset : 0;
   Words sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const Words sums = reinterpret_cast<Words>(load(b.sums + v * kLanes<T>));
-      sum[r][v] = sums * broadcast(-static_cast<std::uint32_t>(a.zeros[r]));
+      sum[r][v] = sums * broadcast(kOffset - static_cast<std::uint32_t>(a.zeros[r]));
     }
   }
   multiply_groups(groups, a, b, sum);

@@ -149,8 +149,8 @@ struct Int8Panels {
 ///
 /// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
-  // The order of the codes. true: four per word, for dot products of bytes; requires dot_products().
-  // false: pairs of 16 bits.
+  // The order of the codes. true: for dot products of bytes; requires dot_products(). false: for the
+  // instructions that all processors of the instruction set have. int8.h describes both.
   bool dots;
   std::uint32_t* codes;
   float* scales;

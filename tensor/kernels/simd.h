@@ -12,6 +12,8 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>  // partial loads and stores, square roots, products of integers
+#elif defined(__aarch64__)
+#include <arm_neon.h>  // products of integers
 #endif
 
 #if !defined(TESSERA_ISA)
@@ -340,15 +342,20 @@ inline Words add_pairs(Words sum, Words a, Words b) {
 #endif
 }
 
+// Dot products of bytes: add_dots<true>(sum, a, b) is sum + a0 b0 + a1 b1 + a2 b2 + a3 b3 in each
+// 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedCodes, b0 to b3 those of b,
+// signed. add_dots<false> is the same without the instruction, if kMultipliesBytes.
+//
+// kMayHaveDots: the instruction exists on some processors, or on all, that this file is compiled for.
+// add_dots<true> must be called only if dot_products(): on x86-64 the objects are compiled without
+// this extension, so that they run on processors that lack it.
 #if defined(__AVX2__)
 inline constexpr bool kMayHaveDots = true;
+inline constexpr bool kMultipliesBytes = false;
+inline constexpr bool kSignedCodes = false;
 
-/// sum + a0 b0 + a1 b1 + a2 b2 + a3 b3 in each 32-bit lane: the dot product of four 8-bit integers
-/// is added to a 32-bit integer (vpdpbusd). a0 to a3 are the bytes of the lane of a, unsigned; b0
-/// to b3 those of b, signed.
-///
-/// Must be called only if dot_products(): the objects for AVX2 and AVX-512 are compiled without
-/// this extension (VNNI), so that they run on processors that lack it.
+/// VNNI: vpdpbusd.
+template <bool>
 inline Words add_dots(Words sum, Words a, Words b) {
 #if defined(__AVX512F__)
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
@@ -357,9 +364,34 @@ inline Words add_dots(Words sum, Words a, Words b) {
 #endif
   return sum;
 }
+#elif defined(__aarch64__)
+#if defined(__ARM_FEATURE_DOTPROD)
+inline constexpr bool kMayHaveDots = true;
 #else
 inline constexpr bool kMayHaveDots = false;
+#endif
+inline constexpr bool kMultipliesBytes = true;
+inline constexpr bool kSignedCodes = true;
 
+/// sdot; without it products of 16 bits, added in pairs: two products of -128 and 127 fit 16 bits.
+template <bool kDots>
+inline Words add_dots(Words sum, Words a, Words b) {
+  const auto x = reinterpret_cast<int8x16_t>(a);
+  const auto y = reinterpret_cast<int8x16_t>(b);
+  const auto total = reinterpret_cast<int32x4_t>(sum);
+#if defined(__ARM_FEATURE_DOTPROD)
+  if constexpr (kDots) return reinterpret_cast<Words>(vdotq_s32(total, x, y));
+#endif
+  const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
+  const int16x8_t pairs = vpaddq_s16(low, vmull_high_s8(x, y));
+  return reinterpret_cast<Words>(vpadalq_s16(total, pairs));
+}
+#else
+inline constexpr bool kMayHaveDots = false;
+inline constexpr bool kMultipliesBytes = false;
+inline constexpr bool kSignedCodes = false;
+
+template <bool>
 inline Words add_dots(Words sum, Words, Words) {
   return sum;
 }

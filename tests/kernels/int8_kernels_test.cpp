@@ -93,7 +93,12 @@ struct RowCodes {
   int code(index_t i, index_t p) const {
     const std::uint32_t* const row = codes.data() + i * size;
     const index_t place = p % kInt8Group;
-    if (dots) return row[p / kInt8Group] >> 8 * place & 0xff;
+    const std::uint32_t byte = row[p / kInt8Group] >> 8 * place & 0xff;
+#if defined(__aarch64__)
+    return static_cast<int>((byte + 128) % 256);  // stored with 128 subtracted
+#else
+    if (dots) return static_cast<int>(byte);
+#endif
     return static_cast<int>(row[p / kInt8Group * 2 + place % 2] >> 16 * (place / 2) & 0xffff);
   }
 };

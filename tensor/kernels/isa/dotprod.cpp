@@ -1,0 +1,3 @@
+// Everything in kernels/ for 64-bit Arm with dot products of bytes.
+#define TESSERA_ISA dotprod
+#include "tensor/kernels/isa/table.inc"
