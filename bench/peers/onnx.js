@@ -5,7 +5,7 @@
 // A message is a list of fields, each a number and a value: whole numbers as varints, all else with its length
 // before it.
 
-// Of TensorProto.DataType.
+// Values of TensorProto.DataType.
 const FLOAT = 1;
 const INT8 = 3;
 
@@ -42,7 +42,7 @@ function node(type, inputs, output, attributes = {}, domain = '') {
     ...Object.entries(attributes).map(([name, value]) => attribute(name, value))]);
 }
 
-/** A tensor that the model holds, of a Float32Array or an Int8Array. */
+/** A constant of the model, from a Float32Array or an Int8Array. */
 function weight(name, shape, values) {
   const raw = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
   const type = values instanceof Int8Array ? INT8 : FLOAT;

@@ -138,14 +138,27 @@ ProcessesScope::~ProcessesScope() {
   launch = nullptr;
 }
 
+namespace {
+
+/// The instruction sets that give the same bits as the one in use: on x86-64 all with fused
+/// multiply-add, which its baseline lacks, elsewhere all.
+std::string kind_of_isa() {
+#if defined(__x86_64__)
+  return current_isa() == "baseline" ? "baseline" : "avx2 or avx512";
+#else
+  return "any";
+#endif
+}
+
+}  // namespace
+
 void require_one_program(const std::string& name, nn::NamedTexts options) {
   if (processes().size() == 1) return;
   std::erase_if(options, [](const auto& option) { return option.first == "--threads"; });
   nn::NamedTexts facts = {
       {"the program", name},
       {"the version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
-      // AVX2 and AVX-512 give the same bits, and others without fused operations.
-      {"the instruction set", current_isa().starts_with("avx") ? "avx2 or avx512" : current_isa()}};
+      {"the instruction set", kind_of_isa()}};
   facts.insert(facts.end(), options.begin(), options.end());
   nn::require_agreement(processes(), name.c_str(), facts);
 }

@@ -68,8 +68,7 @@ std::vector<Isa> detect() {
 #endif
   }
 #elif defined(__aarch64__)
-  constexpr unsigned long kDotProducts = 1UL << 20;  // HWCAP_ASIMDDP
-  if ((getauxval(AT_HWCAP) & kDotProducts) != 0) isas.push_back({"dotprod", dotprod::table, true});
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) isas.push_back({"dotprod", dotprod::table, true});
 #endif
   return isas;
 }

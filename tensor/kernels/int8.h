@@ -1,6 +1,6 @@
 // Matrices in int8: how numbers become codes of eight bits, and how the codes lie.
 //
-// **Integers are faster and exact.** A processor multiplies four bytes in the time of one float, and a quarter of the
+// **Integers are faster and exact.** A dot product of bytes takes four of them in the time of one float, and a quarter of the
 // bytes has to be read. Sums of integers are exact in any order, so each element of A B has the same
 // bits on every instruction set.
 //
@@ -29,8 +29,8 @@
 //     k 0..3    | b0 b1 b2 b3 | b0 b1 b2 b3 | ...  || ...                  |
 //     k 4..7    | b4 b5 b6 b7 | b4 b5 b6 b7 | ...  || ...                  |
 //
-// A processor with dot products of bytes takes words of A and B as they are. So do all of Arm; they
-// multiply signed bytes, so the codes of A are stored there with 128 subtracted. Others multiply
+// A processor with dot products of bytes takes words of A and B as they are. So does every 64-bit
+// Arm processor. Arm multiplies signed bytes, so the codes of A are stored there with 128 subtracted. Others multiply
 // pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, and A's codes are
 // stored in these pairs, two words for a group. Rows of A are an odd number of cache lines apart, so
 // that those of a tile do not share places of the cache.
@@ -122,11 +122,11 @@ inline bool is_finite(index_t n, const float* x, index_t stride) noexcept {
 
 /// Whether products take codes of A as bytes; otherwise they take pairs of 16 bits.
 constexpr bool takes_bytes(bool dots) {
-  return dots || kMultipliesBytes;
+  return dots || kSignedBytes;
 }
 
 /// Codes of A as bytes are stored with this number subtracted, so that signed bytes can hold them.
-inline constexpr std::uint32_t kCodeOffset = kSignedCodes ? 128 : 0;
+inline constexpr std::uint32_t kCodeOffset = kSignedBytes ? 128 : 0;
 
 /// The words that k codes of A fill.
 inline index_t int8_words(index_t k, bool dots) noexcept {
@@ -174,9 +174,8 @@ inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_
   if (!range.finite) {  // the lines below would convert NaN to an integer
     scale = __builtin_nanf("");
     zero = 0;
-    __builtin_memset(codes, kCodeOffset,  // as a byte -128, if not 0
-
-                     static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes));
+    const auto bytes = static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes);
+    __builtin_memset(codes, kCodeOffset, bytes);  // code 0, as it is stored
     return;
   }
   const float span = range.high / 255.0F - range.low / 255.0F;

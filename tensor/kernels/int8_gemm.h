@@ -1,6 +1,7 @@
 // Products of int8: the register tile of integers, in the loops of gemm.h.
 //
-// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), so that
+// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), on
+// Arm at (128 - zero(i)) sum(j), so that
 // they are complete after the last step; they become floats once, and from there on a tile is one
 // of gemm.h, with its epilogues. No k is cut into blocks: sums stay in registers.
 #pragma once
@@ -106,14 +107,13 @@ template <class T, int kRows, int kVectors, bool kDots>
 inline void compute_tile(index_t groups, const Int8BlockRows<kDots>& a, const Int8Source& b,
                          const TileTarget<T>& out) {
   prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
-  constexpr std::uint32_t kOffset = takes_bytes(kDots) ? kCodeOffset : 0;
   Words sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const Words sums = reinterpret_cast<Words>(load(b.sums + v * kLanes<T>));
-      sum[r][v] = sums * broadcast(kOffset - static_cast<std::uint32_t>(a.zeros[r]));
+      sum[r][v] = sums * broadcast(kCodeOffset - static_cast<std::uint32_t>(a.zeros[r]));
     }
   }
   multiply_groups(groups, a, b, sum);
@@ -150,7 +150,7 @@ template <bool kDots>
 inline void multiply_codes(const Int8Args& args) {
   const index_t groups = ceil_div(args.k, kInt8Group);
   const index_t row_size = int8_row_size(args.k, kDots);
-  // gemm.h counts a group as one step of k, because both take the same time.
+  // gemm.h counts a group as one step of k: with dot products both take the same time.
   ProductArgs<float> product = args;
   product.k = groups;
   const Split split = split_work(product, false);

@@ -150,7 +150,7 @@ struct Int8Panels {
 /// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
   // The order of the codes. true: for dot products of bytes; requires dot_products(). false: for the
-  // instructions that all processors of the instruction set have. int8.h describes both.
+  // instructions that all processors of the instruction set have. On Arm both are the same. See int8.h.
   bool dots;
   std::uint32_t* codes;
   float* scales;

@@ -343,16 +343,14 @@ inline Words add_pairs(Words sum, Words a, Words b) {
 }
 
 // Dot products of bytes: add_dots<true>(sum, a, b) is sum + a0 b0 + a1 b1 + a2 b2 + a3 b3 in each
-// 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedCodes, b0 to b3 those of b,
-// signed. add_dots<false> is the same without the instruction, if kMultipliesBytes.
+// 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedBytes, b0 to b3 those of b,
+// from -127 to 127. If kSignedBytes, add_dots<false> is the same without the instruction.
 //
-// kMayHaveDots: the instruction exists on some processors, or on all, that this file is compiled for.
-// add_dots<true> must be called only if dot_products(): on x86-64 the objects are compiled without
-// this extension, so that they run on processors that lack it.
+// kMayHaveDots: whether this object contains the instruction; dot_products() says whether the
+// processor has it, and only then may add_dots<true> be called.
 #if defined(__AVX2__)
 inline constexpr bool kMayHaveDots = true;
-inline constexpr bool kMultipliesBytes = false;
-inline constexpr bool kSignedCodes = false;
+inline constexpr bool kSignedBytes = false;
 
 /// VNNI: vpdpbusd.
 template <bool>
@@ -370,10 +368,10 @@ inline constexpr bool kMayHaveDots = true;
 #else
 inline constexpr bool kMayHaveDots = false;
 #endif
-inline constexpr bool kMultipliesBytes = true;
-inline constexpr bool kSignedCodes = true;
+inline constexpr bool kSignedBytes = true;
 
-/// sdot; without it products of 16 bits, added in pairs: two products of -128 and 127 fit 16 bits.
+/// sdot; without it products of 16 bits, added in pairs: the sum of two is at most 2 * 128 * 127,
+/// which fits 16 bits.
 template <bool kDots>
 inline Words add_dots(Words sum, Words a, Words b) {
   const auto x = reinterpret_cast<int8x16_t>(a);
@@ -388,8 +386,7 @@ inline Words add_dots(Words sum, Words a, Words b) {
 }
 #else
 inline constexpr bool kMayHaveDots = false;
-inline constexpr bool kMultipliesBytes = false;
-inline constexpr bool kSignedCodes = false;
+inline constexpr bool kSignedBytes = false;
 
 template <bool>
 inline Words add_dots(Words sum, Words, Words) {

@@ -22,7 +22,7 @@ TEST_F(DispatchTest, DefaultIsAvailable) {
   EXPECT_NE(std::find(isas.begin(), isas.end(), current_isa()), isas.end());
 }
 
-TEST_F(DispatchTest, DefaultIsTheWidestOrTheForcedOne) {
+TEST_F(DispatchTest, DefaultIsTheLastOrTheForcedOne) {
   const char* forced = std::getenv("TESSERA_ISA");
   const bool is_forced = forced != nullptr && *forced != '\0';
   EXPECT_EQ(initial_, is_forced ? forced : available_isas().back());
@@ -33,7 +33,7 @@ TEST_F(DispatchTest, SetIsaSwitchesTheTable) {
   for (const std::string& isa : available_isas()) {
     set_isa(isa);
     EXPECT_EQ(current_isa(), isa);
-    EXPECT_GT(kernels::table().vector_bytes, width) << "each set is wider than the one before";
+    EXPECT_GE(kernels::table().vector_bytes, width) << "no set is narrower than the one before";
     width = kernels::table().vector_bytes;
   }
 }
@@ -62,9 +62,7 @@ TEST_F(DispatchTest, DotProductsCanBeForbidden) {
   set_dot_products(true);
   EXPECT_TRUE(dot_products() || !before);
   set_isa("baseline");
-#if defined(__x86_64__)
-  EXPECT_FALSE(dot_products()) << "SSE2 has none";
-#endif
+  EXPECT_FALSE(dot_products()) << "no baseline has any";
   set_dot_products(!forbidden);
 }
 

@@ -327,9 +327,9 @@ TEST_P(WeightTest, FrozenPanelsGiveTheBitsOfTheirValues) {
 
 TEST_P(WeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
   for (WeightFormat format : kFormats) {
-    const Frozen frozen(random_tensor({140, 300}, kFloat32, 2), format);
-    for (index_t rows : {7, 60}) {
-      const Tensor x = random_tensor({rows, 300}, kFloat32, 3);
+    const Frozen frozen(random_tensor({700, 600}, kFloat32, 2), format);
+    for (index_t rows : {7, 60}) {  // enough work for eight threads
+      const Tensor x = random_tensor({rows, 600}, kFloat32, 3);
       const Tensor want = linear(x, frozen.values);
       for (const Layout& layout : layouts_of(x)) {
         for (int threads : {1, 3, 8}) {
@@ -579,8 +579,8 @@ TEST_P(Int8WeightTest, RowsAndTheOtherOrderHaveTheSameCodes) {
 }
 
 TEST_P(Int8WeightTest, ARowHasTheSameBitsInAnyBatchLayoutAndNumberOfThreads) {
-  const Weight frozen = in_int8(hard_rows(140, 300));
-  const Tensor x = hard_rows(60, 300);
+  const Weight frozen = in_int8(hard_rows(560, 1200));  // enough work for eight threads
+  const Tensor x = hard_rows(60, 1200);
   const Tensor want = linear(x, frozen);
   for (const bool dots : {true, false}) {
     set_dot_products(dots);
@@ -591,15 +591,15 @@ TEST_P(Int8WeightTest, ARowHasTheSameBitsInAnyBatchLayoutAndNumberOfThreads) {
             << layout.name << ", " << threads << " threads";
       }
     }
-    const Tensor batch = linear(x.reshape({3, 5, 4, 300}), frozen);
-    EXPECT_EQ(batch.shape(), Shape({3, 5, 4, 140}));
-    EXPECT_TRUE(same_bits(batch.reshape({60, 140}), want));
+    const Tensor batch = linear(x.reshape({3, 5, 4, 1200}), frozen);
+    EXPECT_EQ(batch.shape(), Shape({3, 5, 4, 560}));
+    EXPECT_TRUE(same_bits(batch.reshape({60, 560}), want));
     for (index_t i = 0; i < 60; ++i) {
       EXPECT_TRUE(same_bits(linear(x.slice(0, i, i + 1), frozen), want.slice(0, i, i + 1))) << i;
       EXPECT_TRUE(same_bits(linear(x.select(0, i), frozen), want.select(0, i))) << i;
     }
-    EXPECT_EQ(linear(zeros({0, 300}), frozen).shape(), Shape({0, 140}));
-    EXPECT_EQ(linear(zeros({2, 0, 300}), frozen).shape(), Shape({2, 0, 140}));
+    EXPECT_EQ(linear(zeros({0, 1200}), frozen).shape(), Shape({0, 560}));
+    EXPECT_EQ(linear(zeros({2, 0, 1200}), frozen).shape(), Shape({2, 0, 560}));
   }
 }
 

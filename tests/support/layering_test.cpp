@@ -106,8 +106,8 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
     const std::string place = path + ":" + std::to_string(number) + ": ";
     if (!include->ours) {
       // Intrinsics are always inlined, so no object file offers them.
-      const bool intrinsics = (target == "immintrin.h" || target == "arm_neon.h") &&
-                              path == "tensor/kernels/simd.h";
+      const bool intrinsics =
+          (target == "immintrin.h" || target == "arm_neon.h") && path == "tensor/kernels/simd.h";
       if (is_isa_code(path) && !kFreeOfCode.contains(target) && !intrinsics) {
         found.push_back(place + "<" + target + "> in a file compiled per instruction set");
       }
