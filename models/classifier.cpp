@@ -1,6 +1,7 @@
 #include "models/classifier.h"
 
 #include "nn/detail/check.h"
+#include "nn/hook.h"
 #include "tensor/error.h"
 #include "tensor/ops/unary.h"
 
@@ -60,8 +61,9 @@ Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
 }
 
 Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens) const {
-  const Tensor pooled = pooling(encoded, tokens);
-  return classifier(dropout(head ? (*head)(pooled) : pooled));
+  const Tensor pooled = nn::hooked("pooled", pooling(encoded, tokens));
+  const Tensor read = head ? nn::hooked("head", (*head)(pooled)) : pooled;
+  return nn::hooked("logits", classifier(dropout(read)));
 }
 
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, const nn::Source& from)
@@ -72,7 +74,9 @@ TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, const nn
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
   const auto [x, packed] = encode.packed(tokens);
-  return packed.unpack(classifier(dropout(head ? (*head)(x) : x)));
+  const nn::HookedBatch batch(packed);
+  const Tensor read = head ? nn::hooked("head", (*head)(x)) : x;
+  return packed.unpack(nn::hooked("logits", classifier(dropout(read))));
 }
 
 }  // namespace tessera::models

@@ -6,7 +6,7 @@
 
 #include "models/detail/padding.h"
 #include "nn/detail/check.h"
-#include "nn/observer.h"
+#include "nn/hook.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 
@@ -145,9 +145,10 @@ EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionReques
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
   EncoderInputs y = with_bias(packed_inputs(inputs, layers));
-  nn::observe("input", y.x);
+  const nn::HookedBatch batch(y.packed);
+  y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
-    const nn::ObservedPath path("layers", i);
+    const ModulePath path("layers", i);
     const EncoderLayer& layer = layer_at(i);
     if (std::ranges::find(chosen, i) == chosen.end()) {
       y.x = layer(y);
@@ -159,9 +160,9 @@ EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionReques
       if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  const Tensor output = norm ? nn::observed("norm", (*norm)(y.x)) : y.x;
+  const Tensor output = norm ? nn::hooked("norm", (*norm)(y.x)) : y.x;
   const PackedRows packed_here = inputs.packed ? PackedRows() : y.packed;
-  return {nn::observed("", packed_here.unpack(output)), weights};
+  return {nn::hooked("", packed_here.unpack(output)), weights};
 }
 
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {

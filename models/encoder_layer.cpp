@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "nn/detail/check.h"
+#include "nn/hook.h"
 #include "nn/module.h"
-#include "nn/observer.h"
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
@@ -104,7 +104,9 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source&
 }
 
 Tensor EncoderLayer::operator()(const EncoderInputs& inputs) const {
-  if (gradient_checkpoint && active_recorder != nullptr) return compute_checkpointed(inputs);
+  if (gradient_checkpoint && active_recorder != nullptr && nn::active_hooks == 0) {
+    return compute_checkpointed(inputs);
+  }
   return compute(inputs, {}).output;
 }
 
@@ -142,41 +144,40 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   return mask;
 }
 
-/// Self-attention of `query`. Without dropout between a branch and its sum, the branch's last product
-/// adds the residual itself.
-AttentionResult EncoderLayer::attend(const Tensor& query, const EncoderInputs& inputs,
+/// Self-attention of `query`, with `residual`, if there is one, added in the same pass.
+AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual,
+                                     const EncoderInputs& inputs,
                                      const std::optional<AttentionRequest>& request) const {
-  const Tensor residual = dropout1.active() ? Tensor() : inputs.x;
-  AttentionResult result;
-  {
-    const nn::ObservedPath path("self_attn");
-    result = self_attn({.query = query,
-                        .mask = mask_of(inputs),
-                        .weights = request,
-                        .residual = residual,
-                        .positions = inputs.positions,
-                        .packed = inputs.packed});
-  }
-  nn::observe(residual.defined() ? "self_attn+residual" : "self_attn", result.output);
-  return result;
+  const ModulePath path("self_attn");
+  return self_attn({.query = query,
+                    .mask = mask_of(inputs),
+                    .weights = request,
+                    .residual = residual,
+                    .positions = inputs.positions,
+                    .packed = inputs.packed});
 }
 
 AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
                                       const std::optional<AttentionRequest>& request) const {
-  using nn::observed;
+  using nn::hooked;
   const Tensor& x = inputs.x;
   const bool post = placement == NormPlacement::kPost;
-  const AttentionResult attended =
-      attend(norm1 && !post ? observed("norm1", (*norm1)(x)) : x, inputs, request);
-  Tensor y = attended.output;
-  if (dropout1.active()) y = observed("dropout1+residual", dropout1(y, x));
-  if (post) y = observed("norm1", (*norm1)(y));
+  // Unless dropout or a hook is between a branch and its sum, the branch's last product adds the
+  // residual itself.
+  const bool separate1 = dropout1.active() || nn::active_hooks > 0;
+  const bool separate2 = dropout2.active() || nn::active_hooks > 0;
 
-  const Tensor input = post ? y : observed("norm2", norm2(y));
-  y = dropout2.active() ? observed("dropout2+residual", dropout2(feed_forward(input), y))
-                        : feed_forward(input, y);
-  if (post) y = observed("norm2", norm2(y));
-  return {observed("", y), attended.weights};
+  const AttentionResult attended = attend(norm1 && !post ? hooked("norm1", (*norm1)(x)) : x,
+                                          separate1 ? Tensor() : x, inputs, request);
+  Tensor y = attended.output;
+  if (separate1) y = hooked("sum1", dropout1(hooked("self_attn", y), x));
+  if (post) y = hooked("norm1", (*norm1)(y));
+
+  const Tensor input = post ? y : hooked("norm2", norm2(y));
+  y = separate2 ? hooked("sum2", dropout2(hooked("linear2", feed_forward(input)), y))
+                : feed_forward(input, y);
+  if (post) y = hooked("norm2", norm2(y));
+  return {hooked("", y), attended.weights};
 }
 
 }  // namespace tessera::models

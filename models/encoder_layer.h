@@ -151,7 +151,7 @@ struct EncoderLayer {
 
  private:
   AttentionMask mask_of(const EncoderInputs& inputs) const;
-  AttentionResult attend(const Tensor& query, const EncoderInputs& inputs,
+  AttentionResult attend(const Tensor& query, const Tensor& residual, const EncoderInputs& inputs,
                          const std::optional<AttentionRequest>& request) const;
   AttentionResult compute(const EncoderInputs& inputs,
                           const std::optional<AttentionRequest>& request) const;

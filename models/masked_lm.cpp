@@ -1,5 +1,6 @@
 #include "models/masked_lm.h"
 
+#include "nn/hook.h"
 #include "tensor/error.h"
 #include "tensor/ops/indexing.h"
 
@@ -40,12 +41,14 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::Source& from)
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
   if (places.defined()) return score(index_select(encode(tokens).flatten(0, 1), 0, places));
   const auto [x, packed] = encode.packed(tokens);
+  const nn::HookedBatch batch(packed);
   return packed.unpack(score(x));
 }
 
 Tensor MaskedLm::score(const Tensor& encoded) const {
   const Weight& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
-  return linear(transform(encoded), weight, bias);
+  const Tensor read = nn::hooked("head", transform(encoded));
+  return nn::hooked("logits", linear(read, weight, bias));
 }
 
 }  // namespace tessera::models

@@ -5,6 +5,7 @@
 
 #include "models/detail/padding.h"
 #include "nn/detail/check.h"
+#include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -123,13 +124,15 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRo
         counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
   }
   positions = pack_positions(packed, positions);
+  const ModulePath path("embeddings");
+  const nn::HookedBatch batch(packed);
   const Tensor types = pack_numbers(packed, tokens.types);
-  Tensor x = word(pack_numbers(packed, tokens.ids));
+  Tensor x = nn::hooked("words", word(pack_numbers(packed, tokens.ids)));
   if (type) x = x + (types.defined() ? (*type)(types) : type->weight->select(0, 0));
   if (sinusoidal) x = (*sinusoidal)(x, positions);
   if (learned) x = (*learned)(x, positions);
   x = dropout(norm ? (*norm)(x) : x);
-  return projection ? (*projection)(x) : x;
+  return nn::hooked("", projection ? (*projection)(x) : x);
 }
 
 namespace {

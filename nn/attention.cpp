@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "nn/detail/check.h"
-#include "nn/observer.h"
+#include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/linear.h"
+#include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera::nn {
@@ -149,9 +150,44 @@ std::array<Tensor, 3> MultiHeadAttention::project_joined(const Tensor& x,
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
   const Tensor qkv = product(x, in_proj_weight, in_proj_bias, 2 * num_heads, positions);
-  observe(rotary ? "in_proj+rotary" : "in_proj", qkv);
   return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
 }
+
+namespace {
+
+/// Attention of projected inputs, (B, T, D) each, whose weights and scores hooks may change.
+AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_t num_heads,
+                                 const std::array<Tensor, 3>& projected, AttentionMask mask,
+                                 AttentionOptions options) {
+  const Tensor q = hooked("q", projected[0]);
+  const Tensor k = hooked("k", projected[1]);
+  const Tensor v = hooked("v", projected[2]);
+  const PackedRows& packed = options.packed;
+  if (is_hooked("score_bias")) {
+    const index_t batch = packed ? packed.batch() : q.size(0);
+    const index_t queries = packed ? packed.tokens() : q.size(1);
+    const index_t keys = packed ? packed.tokens() : k.size(1);
+    const Tensor bias =
+        replacement("score_bias", zeros({batch, num_heads, queries, keys}, q.dtype()));
+    if (bias.defined()) mask = mask & additive_mask(bias);
+  }
+  const std::optional<AttentionRequest> request = options.weights;
+  const bool weights_hooked = is_hooked("weights");
+  if (weights_hooked) options.weights = AttentionRequest{};
+  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
+                                  split_heads(v, num_heads), mask, options);
+  if (weights_hooked) {
+    const Tensor weights = replacement("weights", result.weights);
+    if (weights.defined()) {
+      const Tensor padded = merge_heads(matmul(weights, split_heads(packed.unpack(v), num_heads)));
+      result = {split_heads(packed.pack(padded), num_heads), weights};
+    }
+    result.weights = request ? requested_weights(result.weights, *request) : Tensor();
+  }
+  return result;
+}
+
+}  // namespace
 
 AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) const {
   const bool one_product = in_proj_weight.defined() && !inputs.key.defined() &&
@@ -159,14 +195,14 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   const AttentionInputs x = completed(inputs, batch_first);
   require(!x.packed || !rotary || x.positions.defined(), "MultiHeadAttention",
           "positions must be defined for packed rows and rotary, got undefined ones");
-  const auto [q, k, v] =
+  const std::array<Tensor, 3> projected =
       one_product ? project_joined(x.query, x.positions)
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
                                project(2, x.value, {})};
   AttentionResult result =
-      attend(split_heads(q, num_heads), split_heads(k, num_heads), split_heads(v, num_heads),
-             x.mask, {.scale = scale, .weights = x.weights, .packed = x.packed});
-  const Tensor heads = observed("heads", merge_heads(result.output));
+      hooked_attention(attend, num_heads, projected, x.mask,
+                       {.scale = scale, .weights = x.weights, .packed = x.packed});
+  const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);
 }

@@ -1,7 +1,7 @@
 #include "nn/feed_forward.h"
 
 #include "nn/detail/check.h"
-#include "nn/observer.h"
+#include "nn/hook.h"
 #include "tensor/ops/linear.h"
 
 namespace tessera::nn {
@@ -34,10 +34,9 @@ FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
 
 Tensor FeedForward::operator()(const Tensor& x, const Tensor& residual) const {
   const Tensor hidden =
-      gated ? gated_linear(x, linear1.weight, linear1.bias, activation) : linear1(x, activation);
-  observe("linear1+activation", hidden);
-  return observed(residual.defined() ? "linear2+residual" : "linear2",
-                  linear2(dropout(hidden), Activation::kNone, residual));
+      hooked("activation", gated ? gated_linear(x, linear1.weight, linear1.bias, activation)
+                                 : linear1(x, activation));
+  return linear2(dropout(hidden), Activation::kNone, residual);
 }
 
 }  // namespace tessera::nn

@@ -19,8 +19,8 @@
 #include "examples/programs/progress.h"
 #include "examples/programs/trace.h"
 #include "models/encoder.h"
+#include "nn/hook.h"
 #include "nn/module.h"
-#include "nn/observer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/npy.h"
@@ -276,8 +276,8 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
 Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& masks,
                   const Options& o) {
   examples::Trace trace;
-  const nn::Observer observer([&](const std::string& name, const Tensor& y) {
-    trace.push_back(examples::trace_step(name, y));
+  const nn::Hook hook("*", [&](const nn::Step& step) {
+    trace.push_back(examples::trace_step(std::string(step.name), step.value));
   });
   Result result = run(encoder, x, masks, o);
   examples::write_trace(o.trace, trace);

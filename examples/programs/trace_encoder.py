@@ -4,15 +4,14 @@
     trace_encoder.py --weights encoder.safetensors --heads 8 --input x.npy --trace theirs.txt
 
 The options are run_encoder's. Needs PyTorch (1.13 or newer) and NumPy. Most steps are taken by
-forward hooks of the modules; where Tessera computes several modules in one pass, the name says so:
+forward hooks of the modules. PyTorch computes attention in one function, so the steps inside are
+computed here by their formulas:
 
-    layers.0.self_attn.in_proj     queries, keys and values side by side, from the weights
+    layers.0.self_attn.q, k, v     queries, keys and values, the heads side by side
+    layers.0.self_attn.score_bias  zeros, to which a hook of Tessera can add
+    layers.0.self_attn.weights     softmax(Q K^T / sqrt(d) + mask)
     layers.0.self_attn.heads       what the output projection reads: the heads side by side
-    layers.0.self_attn+residual    the output of self_attn and the input of its branch
-    layers.0.linear1+activation    what the dropout after the activation passes on
-    layers.0.linear2+residual
-
-PyTorch computes the second of these inside of one function, so it is computed here by its formula.
+    layers.0.sum1, sum2            the input of a branch and its output
 The encoder is in training mode with a dropout of 0: otherwise a fast path takes its place, which
 calls no hook.
 """
@@ -58,15 +57,17 @@ def make_encoder(state, heads, activation="relu", norm_first=False, eps=1e-5, fi
     return encoder.train()
 
 
-def heads_of(qkv, heads, mask):
-    """softmax(Q K^T / sqrt(d) + mask) V of each head, the heads side by side again."""
+def attention_steps(qkv, heads, mask):
+    """The names and tensors of the steps from qkv (B, T, 3 D) to the heads side by side."""
     batch, tokens, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
+    projected = qkv.split(width, dim=2)
     q, k, v = (part.reshape(batch, tokens, heads, width // heads).transpose(1, 2)
-               for part in qkv.split(width, dim=2))
+               for part in projected)
+    bias = torch.zeros(batch, heads, tokens, tokens, dtype=qkv.dtype)
     scores = q @ k.transpose(2, 3) / math.sqrt(width // heads)
-    if mask is not None:
-        scores = scores + mask
-    return (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, tokens, width)
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    joined = (weights @ v).transpose(1, 2).reshape(batch, tokens, width)
+    return [*zip("qkv", projected), ("score_bias", bias), ("weights", weights), ("heads", joined)]
 
 
 def added_mask(attn_mask, padding, x, heads):
@@ -94,28 +95,29 @@ def trace(encoder, x, mask=None, padding=None):
     def watch(layer, path):
         branch = {}  # the inputs of the two residual branches
 
-        def add_residual(name, key):
+        def add_residual(name, total, key):
             def hook(module, inputs, output):
                 output = output[0] if isinstance(output, tuple) else output
-                steps.append((path + name, branch[key] + output))
+                steps.append((path + name, output))
+                steps.append((path + total, branch[key] + output))
             return hook
 
         def see_attention(module, inputs):
             qkv = F.linear(inputs[0], module.in_proj_weight, module.in_proj_bias)
-            steps.append((path + "self_attn.in_proj", qkv))
             added = added_mask(mask, padding, x, module.num_heads)
-            steps.append((path + "self_attn.heads", heads_of(qkv, module.num_heads, added)))
+            for name, step in attention_steps(qkv, module.num_heads, added):
+                steps.append((path + "self_attn." + name, step))
 
         layer.register_forward_pre_hook(lambda module, inputs: branch.update(attend=inputs[0]))
         layer.self_attn.register_forward_pre_hook(see_attention)
-        layer.self_attn.register_forward_hook(add_residual("self_attn+residual", "attend"))
+        layer.self_attn.register_forward_hook(add_residual("self_attn", "sum1", "attend"))
         # The feed-forward branch begins behind the first sum: norm1's output, or norm2's input.
         begins = (layer.norm2.register_forward_pre_hook if layer.norm_first else
                   layer.linear1.register_forward_pre_hook)
         begins(lambda module, inputs: branch.update(feed=inputs[0]))
         layer.norm1.register_forward_hook(keep(path + "norm1"))
-        layer.dropout.register_forward_hook(keep(path + "linear1+activation"))
-        layer.linear2.register_forward_hook(add_residual("linear2+residual", "feed"))
+        layer.dropout.register_forward_hook(keep(path + "activation"))
+        layer.linear2.register_forward_hook(add_residual("linear2", "sum2", "feed"))
         layer.norm2.register_forward_hook(keep(path + "norm2"))
         layer.register_forward_hook(keep(path[:-1]))
 

@@ -12,6 +12,7 @@
 #include "models/hugging_face/folder.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
+#include "nn/hook.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -105,7 +106,7 @@ void require_finite_rows(const Tensor& y, const TextName& name) {
 Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt) {
   const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
   const Tensor x = encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
-  return model.pooling(x, tokens, prompt);
+  return nn::hooked("pooled", model.pooling(x, tokens, prompt));
 }
 
 /// The same for all texts, in float32.

@@ -11,6 +11,7 @@
 
 #include "models/hugging_face/detail/finite.h"
 #include "models/text/tokenizers.h"
+#include "nn/hook.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -138,6 +139,7 @@ void TextReader::for_each_batch(
     const NoGrad not_recorded;
     try {
       const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
+      const nn::HookedBatch hooked(chosen);
       body(tokens_of(encodings, chosen, *this), chosen);
       const std::lock_guard lock(mutex);
       done += std::ssize(chosen);
@@ -149,8 +151,10 @@ void TextReader::for_each_batch(
       error = std::current_exception();
     }
   };
-  kernels::parallel_tasks(std::ssize(batches),
-                          std::min<index_t>(std::ssize(batches), thread_count()), batch);
+  // Hooks belong to this thread, which then computes all batches.
+  const index_t workers = nn::active_hooks > 0 ? 1 : thread_count();
+  kernels::parallel_tasks(std::ssize(batches), std::min<index_t>(std::ssize(batches), workers),
+                          batch);
   if (!error) return;
   with_finite_outputs(folder, [&] { std::rethrow_exception(error); });
 }

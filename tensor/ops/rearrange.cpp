@@ -216,6 +216,16 @@ Tensor concat(const std::vector<Tensor>& parts, index_t axis) {
   });
 }
 
+Tensor slice_scatter(const Tensor& x, const Tensor& part, index_t axis,
+                     std::optional<index_t> start, std::optional<index_t> stop) {
+  const index_t a = normalize_axis("slice_scatter", axis, x.rank());
+  const Tensor replaced = x.slice(a, start, stop);
+  require(part.shape() == replaced.shape(), "slice_scatter", "part must have shape ",
+          replaced.shape(), ", got ", part.shape());
+  const Tensor before = x.slice(a, 0, start.value_or(0));
+  return concat({before, part, x.slice(a, before.size(a) + part.size(a))}, a);
+}
+
 Tensor stack(const std::vector<Tensor>& parts, index_t axis) {
   check_parts("stack", parts);
   const Shape& shape = parts.front().shape();

@@ -2,6 +2,7 @@
 // tensors joined into one.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tensor/ops/operand.h"
@@ -57,6 +58,13 @@ Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 /// **Errors**: no parts, an undefined part, ranks or other sizes that differ, an axis out of range.
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);
+
+/// x with `part` in the place of `x.slice(axis, start, stop)`, as a new tensor.
+///
+/// **Shapes**: part as that slice; the result as x. The result has the promoted dtype.
+/// **Errors**: another shape; an axis out of range. **Source**: torch.slice_scatter.
+Tensor slice_scatter(const Tensor& x, const Tensor& part, index_t axis,
+                     std::optional<index_t> start = {}, std::optional<index_t> stop = {});
 
 /// The parts side by side along a new axis, which is `axis` of the result.
 ///

@@ -143,7 +143,6 @@ TEST(Options, SizesCanBeMultiplied) {
 }
 
 TEST(Options, AnEmptyFunctionIsAnError) {
-  EXPECT_TRUE(throws("Observer", {"see must be a function"}, [] { Observer{Observer::See()}; }));
   EXPECT_TRUE(throws("adversarial_loss", {"loss must be a function"},
                      [] { adversarial_loss({2}, 1, {}); }));
   Linear linear(2, 2);

@@ -1,0 +1,33 @@
+// The part of a model that computes: hooks and profiles name steps and ops by it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tensor/shape.h"
+
+namespace tessera {
+
+/// Names the part of a model that computes while it is in scope: "self_attn", or number `i` of
+/// "layers".
+class ModulePath {
+ public:
+  explicit ModulePath(const char* part, index_t i = -1)
+      : part_(part), number_(i), outer_(std::exchange(innermost, this)) {}
+  ~ModulePath() { innermost = outer_; }
+  ModulePath(const ModulePath&) = delete;
+  ModulePath& operator=(const ModulePath&) = delete;
+
+  /// The path of this thread, followed by a name: "layers.5.self_attn", "layers.5.self_attn.heads".
+  static std::string current(std::string_view name = {});
+
+ private:
+  static inline constinit thread_local const ModulePath* innermost = nullptr;
+
+  const char* part_;
+  index_t number_;  // -1: the part has none
+  const ModulePath* outer_;
+};
+
+}  // namespace tessera

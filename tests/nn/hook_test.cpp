@@ -1,0 +1,339 @@
+#include "nn/hook.h"
+
+#include <thread>
+
+#include "models/classifier.h"
+#include "models/masked_lm.h"
+#include "nn/module.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/ops/ops.h"
+#include "tests/support/oracle.h"
+#include "tests/support/test.h"
+
+namespace tessera::nn {
+namespace {
+
+using namespace test;
+using Names = std::vector<std::string>;
+
+models::EncoderOptions options(bool norm_first, double dropout = 0) {
+  return {.layers = {{.d_model = 8,
+                      .nhead = 2,
+                      .dim_feedforward = 12,
+                      .dropout = dropout,
+                      .norm_first = norm_first}},
+          .final_norm = norm_first};
+}
+
+models::Encoder make(const models::EncoderOptions& o) {
+  Rng rng(4);
+  return models::Encoder(o, rng);
+}
+
+const Tensor kInput = random_tensor({2, 5, 8}, kFloat32, 3);
+
+Names names_of(const std::function<void()>& run) {
+  Names names;
+  for (const StepInfo& step : steps_of(run)) names.push_back(step.name);
+  return names;
+}
+
+Names names_of(const models::Encoder& encoder) {
+  return names_of([&] { encoder(kInput); });
+}
+
+TEST(Hook, StepsAreNamedByTheirModules) {
+  const Names attention = {"layers.0.self_attn.q",       "layers.0.self_attn.k",
+                           "layers.0.self_attn.v",       "layers.0.self_attn.score_bias",
+                           "layers.0.self_attn.weights", "layers.0.self_attn.heads",
+                           "layers.0.self_attn",         "layers.0.sum1"};
+  Names post = {"input"};
+  post.insert(post.end(), attention.begin(), attention.end());
+  for (const char* name : {"layers.0.norm1", "layers.0.activation", "layers.0.linear2",
+                           "layers.0.sum2", "layers.0.norm2", "layers.0", "output"}) {
+    post.emplace_back(name);
+  }
+  Names pre = {"input", "layers.0.norm1"};
+  pre.insert(pre.end(), attention.begin(), attention.end());
+  for (const char* name : {"layers.0.norm2", "layers.0.activation", "layers.0.linear2",
+                           "layers.0.sum2", "layers.0", "norm", "output"}) {
+    pre.emplace_back(name);
+  }
+  EXPECT_EQ(names_of(make(options(false))), post);
+  EXPECT_EQ(names_of(make(options(true))), pre);
+  EXPECT_EQ(names_of(make(options(false, 0.5))), post);  // the same with dropout
+}
+
+/// Small models of every kind of attention, norm and feed-forward network.
+std::map<std::string, models::EncoderLayerOptions> kinds() {
+  models::EncoderLayerOptions bert = {.d_model = 8,
+                                      .nhead = 2,
+                                      .dim_feedforward = 12,
+                                      .dropout = 0,
+                                      .activation = Activation::kGelu};
+  std::map<std::string, models::EncoderLayerOptions> all = {{"bert", bert}};
+  all["dropout"] = bert;
+  all["dropout"].dropout = 0.25;
+  all["pre-norm"] = bert;
+  all["pre-norm"].norm_first = true;
+  all["checkpointed"] = bert;
+  all["checkpointed"].gradient_checkpoint = true;
+  all["modern"] = bert;
+  all["modern"].norm_first = true;
+  all["modern"].bias = false;
+  all["modern"].attention = {.window = 2, .rotary = RotaryOptions{.base = 100}};
+  all["modern"].feed_forward = {.gated = true};
+  all["alibi"] = bert;
+  all["alibi"].attention.alibi = true;
+  all["t5"] = bert;
+  all["t5"].norm = {.kind = NormKind::kRmsNorm, .placement = models::NormPlacement::kPre};
+  all["t5"].attention.relative_position = DistanceBuckets{};
+  return all;
+}
+
+models::SequenceClassifier classifier_of(const models::EncoderLayerOptions& layer) {
+  Rng rng(7);
+  models::SequenceClassifier model(
+      {.tokens = {.vocabulary_size = 20,
+                  .encoder = {.layers = models::repeat_layer(layer, 2)},
+                  .token_types = 2,
+                  .dropout = layer.dropout,
+                  .embedding_norm = true},
+       .classes = 3,
+       .dropout = layer.dropout,
+       .head = models::HeadOptions{}},
+      rng);
+  set_requires_grad(model);
+  return model;
+}
+
+models::Tokens tokens_of(bool padded) {
+  const Tensor ids = tensor({{3, 4, 5, 6, 7}, {8, 9, 10, 11, 12}}).to(kInt64);
+  return {.ids = ids, .lengths = padded ? tensor({5, 3}).to(kInt64) : Tensor()};
+}
+
+/// The scores and all gradients of one training step.
+std::vector<Tensor> training_step(models::SequenceClassifier& model, const models::Tokens& tokens) {
+  manual_seed(11);  // of the dropout
+  Tape tape;
+  const Tensor scores = model(tokens);
+  tape.backward(sum(square(scores)));
+  std::vector<Tensor> found = {scores.detach().clone()};
+  for_each_parameter(model, [&](const std::string&, const Tensor& p) {
+    found.push_back(p.grad().defined() ? p.grad().clone() : zeros({0}));
+  });
+  zero_grad(model);
+  return found;
+}
+
+TEST(Hook, IdentitiesChangeNoBit) {
+  for (const auto& [kind, layer] : kinds()) {
+    models::SequenceClassifier model = classifier_of(layer);
+    for (const bool padded : {false, true}) {
+      const models::Tokens tokens = tokens_of(padded);
+      const std::vector<Tensor> untouched = training_step(model, tokens);
+      const auto expect_untouched = [&](const std::string& what) {
+        const std::vector<Tensor> found = training_step(model, tokens);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          EXPECT_TRUE(same_bits(found[i], untouched[i]))
+              << kind << ", " << what << ", padded " << padded << ", tensor " << i;
+        }
+      };
+      const Names names = names_of([&] { model(tokens); });
+      EXPECT_GE(names.size(), 33U) << kind;
+      for (const std::string& name : names) {
+        int calls = 0;
+        const Hook hook(name, [&](const Step& step) {
+          ++calls;
+          return step.value;
+        });
+        expect_untouched(name);
+        EXPECT_EQ(calls, 1) << kind << ' ' << name;
+      }
+      const Hook all("*", [](const Step&) {});
+      expect_untouched("*");
+    }
+  }
+}
+
+TEST(Hook, ReplacesAStepAndItsGradients) {
+  for (const bool padded : {false, true}) {
+    models::SequenceClassifier model = classifier_of(kinds().at("bert"));
+    const models::Tokens tokens = tokens_of(padded);
+    Tensor replaced_gradient;
+    Tensor other = random_tensor({1, padded ? 8 : 5, 8}, kFloat32, 8);
+    if (!padded) other = random_tensor({2, 5, 8}, kFloat32, 8);
+    other.set_requires_grad();
+    const Hook hook("layers.0", [&](const Step& step) {
+      EXPECT_TRUE(step.value.requires_grad());
+      return other;
+    });
+    Tape tape;
+    tape.backward(sum(model(tokens)));
+    EXPECT_GT(max(abs(other.grad())).item(), 0);
+    // Nothing flows to what was replaced.
+    const Tensor below = model.encode.encoder.layers[0].feed_forward.linear2.weight->grad();
+    EXPECT_TRUE(!below.defined() || max(abs(below)).item() == 0);
+    EXPECT_GT(max(abs(model.encode.encoder.layers[1].feed_forward.linear2.weight->grad())).item(),
+              0);
+  }
+}
+
+TEST(Hook, FindsTokensOfTextsPackedOrPadded) {
+  const models::SequenceClassifier model = classifier_of(kinds().at("bert"));
+  // Text 1 of a batch: of equal lengths, packed, and by itself.
+  const Tensor patch = ones({8});
+  const auto run = [&](const models::Tokens& tokens, index_t text) {
+    Tensor seen;
+    const Hook edits("layers.0", [&](const Step& step) { return step.with_token(text, 2, patch); });
+    const Hook reads("layers.0", [&](const Step& step) { seen = step.text(text).clone(); });
+    const Tensor scores = model(tokens).select(0, text);
+    EXPECT_EQ(seen.size(0), tokens.lengths.defined() ? 3 : tokens.ids.size(1));
+    EXPECT_TRUE(same_bits(seen.select(0, 2), patch));
+    return scores;
+  };
+  models::SequenceClassifier evaluated = model;
+  eval(evaluated);
+  const Tensor cut = tokens_of(false).ids.slice(0, 1, 2).slice(1, 0, 3);
+  const Tensor by_itself = run({.ids = cut}, 0);
+  EXPECT_TRUE(same_bits(run(tokens_of(true), 1), by_itself));
+  EXPECT_FALSE(same_bits(evaluated({.ids = cut}).select(0, 0), by_itself));
+}
+
+TEST(Hook, EditsAttention) {
+  models::SequenceClassifier model = classifier_of(kinds().at("bert"));
+  for (const bool padded : {false, true}) {
+    const models::Tokens tokens = tokens_of(padded);
+    Tensor by_bias, by_weights, bias_weights;
+    {
+      // In head 1 no query sees key 1.
+      const Hook cut("layers.1.self_attn.score_bias", [](const Step& step) {
+        Tensor bias = zeros_like(step.value);
+        bias.select(1, 1).select(2, 1).fill(-kInf);
+        return bias;
+      });
+      const Hook reads("layers.1.self_attn.weights",
+                       [&](const Step& step) { bias_weights = step.value; });
+      by_bias = model(tokens);
+    }
+    EXPECT_EQ(max(bias_weights.select(1, 1).select(2, 1)).item(), 0);
+    EXPECT_GT(max(bias_weights.select(1, 0).select(2, 1)).item(), 0);
+    {
+      const Hook cut("layers.1.self_attn.weights", [](const Step& step) {
+        Tensor keep = ones_like(step.value);
+        keep.select(1, 1).select(2, 1).fill(0);
+        const Tensor kept = step.value * keep;
+        return kept / (sum(kept, {-1}, true) + 1e-30);
+      });
+      by_weights = model(tokens);
+    }
+    EXPECT_TRUE(allclose(by_bias, by_weights, 1e-5, 1e-6));
+    EXPECT_FALSE(allclose(by_bias, model(tokens), 1e-4, 1e-4));
+    // Weights of its own, such as all of a query's on itself.
+    const Hook itself("layers.1.self_attn.weights",
+                      [](const Step& step) { return step.value * 0 + eye(step.value.size(-1)); });
+    const Hook heads("layers.1.self_attn.heads",
+                     [&](const Step& step) { EXPECT_EQ(bool(step.packed), padded); });
+    Tensor v;
+    const Hook values("layers.1.self_attn.v", [&](const Step& step) { v = step.value; });
+    const Hook same("layers.1.self_attn.heads",
+                    [&](const Step& step) { EXPECT_TRUE(allclose(step.value, v, 1e-6, 1e-7)); });
+    model(tokens);
+  }
+}
+
+TEST(Hook, ReplacedWeightsAreThoseReturned) {
+  const models::Encoder encoder = make(options(false));
+  const Hook hook("layers.0.self_attn.weights",
+                  [](const Step& step) { return zeros_like(step.value); });
+  const models::EncoderTrace trace = encoder.with_weights({kInput}, {.heads = {{1}}});
+  EXPECT_EQ(trace.weights.front().shape(), Shape({2, 1, 5, 5}));
+  EXPECT_EQ(max(abs(trace.weights.front())).item(), 0);
+}
+
+TEST(Hook, OlderHooksComeFirst) {
+  const models::Encoder encoder = make(options(false));
+  Names calls;
+  std::optional<Hook> first;
+  first.emplace("lay*.0", [&](const Step& step) {
+    calls.emplace_back("first");
+    encoder(kInput);  // calls no hook
+    return step.value * 0;
+  });
+  const Hook second("layers*", [&](const Step& step) {
+    if (step.name != "layers.0") return;
+    calls.emplace_back("second");
+    EXPECT_EQ(max(abs(step.value)).item(), calls.size() == 2 ? 0.0 : max(abs(step.value)).item());
+  });
+  const Tensor changed = encoder(kInput);
+  EXPECT_EQ(max(abs(changed)).item(), 0);
+  EXPECT_EQ(calls, (Names{"first", "second"}));
+  first.reset();  // in any order
+  EXPECT_GT(max(abs(encoder(kInput))).item(), 0);
+  EXPECT_EQ(calls.size(), 3U);
+  std::thread([&] { encoder(kInput); }).join();  // of another thread
+  EXPECT_EQ(calls.size(), 3U);
+}
+
+TEST(Hook, MayMakeAndDestroyHooks) {
+  const models::Encoder encoder = make(options(false));
+  std::optional<Hook> made;
+  int calls = 0;
+  const Hook hook("layers.0.norm1", [&](const Step&) {
+    if (made) {
+      made.reset();
+    } else {
+      made.emplace("layers.0.norm2", [&](const Step&) { ++calls; });
+    }
+  });
+  encoder(kInput);
+  EXPECT_EQ(calls, 1);
+  encoder(kInput);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Hook, Errors) {
+  const models::Encoder encoder = make(options(false));
+  EXPECT_TRUE(throws("Hook", {"function must not be empty"}, [] { Hook("*", Hook::Function()); }));
+  {
+    const Hook hook("layers.0", [](const Step& step) { return step.value.slice(1, 0, 2); });
+    EXPECT_TRUE(throws(
+        "Hook", {"layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
+        [&] { encoder(kInput); }));
+  }
+  {
+    const Hook hook("layers.0.norm1", [](const Step& step) { Tensor(step.value).fill(0); });
+    EXPECT_TRUE(throws("Hook", {"must not write into layers.0.norm1"}, [&] { encoder(kInput); }));
+  }
+  {
+    const Hook hook("layers.0", [](const Step& step) { step.with_token(2, 0, ones({8})); });
+    EXPECT_TRUE(throws("Hook", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
+  }
+  {
+    const Hook hook("layers.0", [](const Step& step) { step.with_token(1, 5, ones({8})); });
+    EXPECT_TRUE(throws("Hook", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
+  }
+  const Hook hook("layers.0", [](const Step&) { throw std::runtime_error("stop"); });
+  EXPECT_THROW(encoder(kInput), std::runtime_error);
+  EXPECT_EQ(active_hooks, 1);
+  EXPECT_THROW(encoder(kInput), std::runtime_error);
+}
+
+TEST(Hook, OtherModelsHaveTheirHeads) {
+  Rng rng(3);
+  const models::TokenEncoderOptions tokens = {.vocabulary_size = 20, .encoder = options(false)};
+  const models::TokenClassifier tagger({.tokens = tokens, .classes = 2}, rng);
+  const models::MaskedLm lm({.tokens = tokens}, rng);
+  const auto last = [](const std::function<void()>& run) { return steps_of(run).back(); };
+  const StepInfo tags = last([&] { tagger(tokens_of(true)); });
+  EXPECT_EQ(tags.name, "logits");
+  EXPECT_EQ(tags.shape, Shape({1, 8, 2}));
+  EXPECT_EQ(last([&] { lm(tokens_of(false)); }).shape, Shape({2, 5, 20}));
+  const Names names = names_of([&] { lm(tokens_of(false)); });
+  EXPECT_EQ(names[0], "embeddings.words");
+  EXPECT_EQ(names[1], "embeddings");
+  EXPECT_EQ(names[names.size() - 2], "head");
+}
+
+}  // namespace
+}  // namespace tessera::nn
