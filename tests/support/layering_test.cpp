@@ -2,7 +2,7 @@
 //
 //   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- nn/training
 //                                           tensor/ops <- models/text, models/pages
-//                                                         nn <- models
+//                          nn, nn/training <- models/inspect;   nn <- models
 //                     models, models/text, nn/training <- models/hugging_face
 //                                                nn/training <- nn/training/mpi;  examples: anything
 //
@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kLayers = {
-    "tensor/kernels",  "tensor",      "tensor/autograd", "tensor/ops", "nn",
-    "nn/training",     "models/text", "models/pages",    "models",     "models/hugging_face",
-    "nn/training/mpi", "examples"};
+    "tensor/kernels",      "tensor",          "tensor/autograd", "tensor/ops",     "nn",
+    "nn/training",         "models/text",     "models/pages",    "models/inspect", "models",
+    "models/hugging_face", "nn/training/mpi", "examples"};
 
 /// Rooms beside each other: the first does not know the second, though it stands higher in kLayers.
 const std::set<std::pair<std::string, std::string>> kStrangers = {
@@ -29,6 +29,10 @@ const std::set<std::pair<std::string, std::string>> kStrangers = {
     {"models/pages", "nn"},
     {"models/pages", "nn/training"},
     {"models/pages", "models/text"},
+    {"models/inspect", "models/text"},
+    {"models/inspect", "models/pages"},
+    {"models", "models/inspect"},
+    {"models/hugging_face", "models/inspect"},
     {"models", "models/pages"},
     {"models/text", "nn/training"},
     {"models", "models/text"},

@@ -1,0 +1,122 @@
+#include "models/inspect/attribution.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "nn/hook.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
+
+namespace tessera::inspect {
+
+namespace {
+
+/// A step, what was put in its place, and the score's gradient there, (B, T, D).
+struct Point {
+  Tensor value;
+  Tensor gradient;
+  double score = 0;
+};
+
+/// The score's gradient where `at(value)` takes the place of the step's value.
+Point gradient_at(const char* op, const Score& score, const std::string& name,
+                  const std::function<Tensor(const Tensor& value)>& at) {
+  Tensor leaf;
+  PackedRows packed;
+  int calls = 0;
+  const nn::Hook hook(name, [&](const nn::Step& step) {
+    ++calls;
+    packed = step.packed;
+    leaf = at(step.value.detach()).clone();
+    leaf.set_requires_grad();
+    return leaf;
+  });
+  Tape tape;
+  const Tensor y = score();
+  require(calls == 1, op, "score must compute ", name, " once, got ", calls, " times");
+  require(y.count() == 1, op, "score must have 1 element, got shape ", y.shape());
+  require(y.requires_grad(), op, "score must depend on ", name);
+  tape.backward(y, ones(y.shape(), y.dtype()));
+  require(leaf.grad().defined(), op, "score must depend on ", name);
+  return {packed.unpack(leaf.detach()), packed.unpack(leaf.grad()), y.detach().item()};
+}
+
+}  // namespace
+
+Tensor saliency(const Score& score, const std::string& step) {
+  const Point at = gradient_at("saliency", score, step, [](const Tensor& x) { return x; });
+  return sum(at.value * at.gradient, {-1});
+}
+
+namespace {
+
+/// The score and its gradient on the way from the baseline to the input.
+struct Node {
+  double at;  // 0 at the baseline, 1 at the input
+  Point point;
+  double slope;  // of the score along the way
+};
+
+/// By how much the trapezoid between two nodes misses the score's change there.
+double miss(const Node& a, const Node& b) {
+  return std::abs((b.at - a.at) * (a.slope + b.slope) / 2 - (b.point.score - a.point.score));
+}
+
+double width(const Node& a, const Node& b) {
+  return b.at - a.at;
+}
+
+/// The node after the interval for which `size` is largest.
+std::vector<Node>::iterator after_largest(std::vector<Node>& nodes,
+                                          double (*size)(const Node& a, const Node& b)) {
+  auto largest = nodes.begin() + 1;
+  for (auto node = largest + 1; node != nodes.end(); ++node) {
+    if (size(*(node - 1), *node) > size(*(largest - 1), *largest)) largest = node;
+  }
+  return largest;
+}
+
+/// Intervals of equal width in the beginning, so that the first choices see the whole way.
+constexpr index_t kFirstIntervals = 8;
+
+}  // namespace
+
+Attribution integrated_gradients(const Score& score, const IntegratedGradientsOptions& options) {
+  constexpr const char* kOp = "integrated_gradients";
+  require(options.points >= 2, kOp, "points must be at least 2, got ", options.points);
+  const auto point_at = [&](double a) {
+    return gradient_at(kOp, score, options.step, [&](const Tensor& x) {
+      const Tensor baseline =
+          options.baseline.defined() ? options.baseline.to(x.dtype()) : zeros_like(x);
+      return baseline * (1 - a) + x * a;
+    });
+  };
+  const Point input = point_at(1);
+  const Point baseline = point_at(0);
+  const Tensor way = input.value - baseline.value;
+  const auto node = [&](double a, Point point) {
+    const double slope = sum((way * point.gradient).to(kFloat64)).item();
+    return Node{a, std::move(point), slope};
+  };
+  std::vector<Node> nodes = {node(0, baseline), node(1, input)};
+  for (index_t count = 2; count < options.points; ++count) {
+    const auto next = after_largest(nodes, count <= kFirstIntervals ? width : miss);
+    const double a = ((next - 1)->at + next->at) / 2;
+    nodes.insert(next, node(a, point_at(a)));
+  }
+  Tensor integral = zeros_like(way);
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    const Tensor both = nodes[i - 1].point.gradient + nodes[i].point.gradient;
+    integral = integral + both * ((nodes[i].at - nodes[i - 1].at) / 2);
+  }
+  Attribution result = {
+      .rows = sum(way * integral, {-1}), .score = input.score, .baseline = baseline.score};
+  result.error = sum(result.rows.to(kFloat64)).item() - (result.score - result.baseline);
+  return result;
+}
+
+}  // namespace tessera::inspect

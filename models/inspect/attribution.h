@@ -1,0 +1,47 @@
+// Which tokens made a number: attributions by gradients.
+//
+//   const auto score = [&] { return model(tokens).select(0, 0).select(0, 2); };   // a logit
+//   const inspect::Attribution why = inspect::integrated_gradients(score);
+//   why.rows;          // (1, T): what each token adds to the logit
+//   why.error;         // how far their sum is from the logit's change
+#pragma once
+
+#include <string>
+
+#include "models/inspect/record.h"
+
+namespace tessera::inspect {
+
+/// Gradient times input, summed over the columns: `sum_d x[t, d] d score / d x[t, d]`.
+///
+/// x is the step that `score` computes under this name, exactly once. **Shapes**: a step of (B, T, D)
+/// -> (B, T), padding has 0. Parameters that require a gradient get one too. **Errors**: a
+/// step that is computed never or twice; a score that does not depend on it, or has several elements.
+/// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
+/// Shrikumar et al., "Not Just a Black Box", 2016.
+Tensor saliency(const Score& score, const std::string& step = "embeddings.words");
+
+struct IntegratedGradientsOptions {
+  std::string step = "embeddings.words";
+  Tensor baseline = {};  // broadcastable to the step; absent: zeros
+  index_t points = 64;   // at which the gradient is computed
+};
+
+struct Attribution {
+  Tensor rows;          // what each token adds to the score
+  double score = 0;     // at the input
+  double baseline = 0;  // at the baseline
+  double error = 0;     // sum of `rows` - (score - baseline)
+};
+
+/// `(x - b) * integral from 0 to 1 of d score / d x at b + a (x - b) da`, summed over the columns, by
+/// trapezoids. The score's own change tells how much each of them misses; the next point halves the
+/// worst, because models change abruptly somewhere on the way. The error falls as 1 / points^2.
+///
+/// The rows add up to score - baseline, except for `error`. **Shapes**, **Errors**: as saliency; fewer
+/// points than 2; a baseline that does not broadcast.
+/// **Source**: Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017.
+Attribution integrated_gradients(const Score& score,
+                                 const IntegratedGradientsOptions& options = {});
+
+}  // namespace tessera::inspect
