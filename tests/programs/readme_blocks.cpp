@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   std::string includes =
       "#include \"models/hugging_face/hugging_face.h\"\n"
+      "#include \"models/inspect/inspect.h\"\n"
       "#include \"nn/training/mpi/session.h\"\n"
       "#include \"tensor/autograd/recording.h\"\n"
       "#include \"tensor/kernels/parallel.h\"\n"

@@ -1,0 +1,133 @@
+#include "models/pages/explanation_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/pages/detail/attention_labels.h"
+#include "models/pages/detail/numbers.h"
+#include "models/pages/page.h"
+#include "tensor/error.h"
+#include "tensor/ops/reduce.h"
+#include "tensor/ops/unary.h"
+
+namespace tessera::pages {
+
+namespace {
+
+constexpr const char* kExplanationOp = "write_explanation_page";
+constexpr int kShades = 9;  // of each sign, in assets/explanation.css
+
+/// The class that colours a number: p1 to p9 if it adds, n1 to n9 if it takes away.
+std::string shade(double value, double largest) {
+  const int strength =
+      largest > 0 ? static_cast<int>(std::lround(kShades * std::abs(value) / largest)) : 0;
+  return strength == 0 ? "" : str_cat(value > 0 ? "p" : "n", std::min(strength, kShades));
+}
+
+std::string signed_number(double value) {
+  return (value < 0 ? "\u2212" : "+") + decimals(std::abs(value), 3);
+}
+
+double largest(const Tensor& x) {
+  return max(abs(x)).item();
+}
+
+std::string shaded(const std::string& tag, double value, double most, const std::string& text) {
+  return str_cat("<", tag, " class=\"", shade(value, most), "\" title=\"", signed_number(value),
+                 "\">", text, "</", tag, ">");
+}
+
+/// The text itself, its tokens shaded, and the numbers below.
+std::string text_part(const ExplainedText& text) {
+  const double most = largest(text.added);
+  std::string words, rows;
+  for (index_t t = 0; t < text.added.count(); ++t) {
+    const double value = text.added.item_at({t});
+    const std::string token = escape(shown_token(text.tokens[static_cast<std::size_t>(t)]));
+    words += shaded("span", value, most, token) + ' ';
+    rows +=
+        "<tr><td>" + token + "</td>" + shaded("td", value, most, signed_number(value)) + "</tr>\n";
+  }
+  const double change = text.score - text.baseline;
+  return str_cat(
+      "<p class=\"words\">", words, "</p>\n<p>Score ", signed_number(text.score),
+      ", without content ", signed_number(text.baseline), ". The tokens add up to ",
+      signed_number(change + text.error), ", the change is ", signed_number(change), " (error ",
+      signed_number(text.error), ").</p>\n",
+      "<details><summary>Numbers of the tokens</summary><div class=\"scroll\" tabindex=\"0\">"
+      "<table><thead><tr><th>token</th><th>adds</th></tr></thead><tbody>\n",
+      rows, "</tbody></table></div></details>\n");
+}
+
+/// A number of a map; what rounds to zero has no sign.
+std::string map_number(double value) {
+  const std::string text = decimals(value, 2);
+  return text == "-0.00" ? "0.00" : text;
+}
+
+/// A map with a row for each layer.
+std::string map_part(const std::string& caption, const Tensor& map,
+                     const std::vector<std::string>& columns) {
+  const double most = largest(map);
+  std::string html = "<p class=\"muted\">" + caption +
+                     "</p><div class=\"scroll\" tabindex=\"0\"><table class=\"map\">"
+                     "<thead><tr><th>layer</th>";
+  for (const std::string& column : columns) html += "<th>" + column + "</th>";
+  html += "</tr></thead><tbody>\n";
+  for (index_t layer = 0; layer < map.size(0); ++layer) {
+    html += str_cat("<tr><th>", layer, "</th>");
+    for (index_t i = 0; i < map.size(1); ++i) {
+      const double value = map.item_at({layer, i});
+      html += shaded("td", value, most, map_number(value));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string section(const ExplainedText& text, const Explanation& all) {
+  std::vector<std::string> heads, tokens;
+  for (index_t h = 0; h < text.heads.size(1); ++h) heads.push_back(str_cat("head ", h));
+  for (const std::string& token : text.tokens)
+    tokens.push_back(escape(shortened(shown_token(token), 16)));
+  return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
+         map_part("How much the score falls without each head.", text.heads, heads) +
+         map_part(
+             "How much the score falls if a layer's vector of one token is that of the text "
+             "without "
+             "content (" +
+                 escape(all.no_content) + ").",
+             text.patches, tokens) +
+         "</section>\n";
+}
+
+void check(const ExplainedText& text) {
+  const index_t tokens = std::ssize(text.tokens);
+  require(tokens > 0, kExplanationOp, "text must have at least 1 token, got none");
+  require(text.added.shape() == Shape({tokens}), kExplanationOp, "added must have shape (", tokens,
+          "), got ", text.added.shape());
+  require(text.heads.rank() == 2 && text.heads.count() > 0, kExplanationOp,
+          "heads must have shape (layers, heads), got ", text.heads.shape());
+  require(text.patches.shape() == Shape({text.heads.size(0), tokens}), kExplanationOp,
+          "patches must have shape (", text.heads.size(0), ", ", tokens, "), got ",
+          text.patches.shape());
+}
+
+}  // namespace
+
+void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation) {
+  require(!explanation.texts.empty(), kExplanationOp, "texts must not be empty");
+  std::string body = "<main><h1>" + escape(explanation.title) + "</h1>\n<p>" +
+                     escape(explanation.about) + "; the score is the " + escape(explanation.score) +
+                     ".</p>\n<p class=\"legend\"><span class=\"p6\">adds to the score</span> "
+                     "<span class=\"n6\">takes from it</span></p>\n<div class=\"texts\">\n";
+  for (const ExplainedText& text : explanation.texts) {
+    check(text);
+    body += section(text, explanation);
+  }
+  write_page(path, {.title = explanation.title,
+                    .body = body + "</div></main>",
+                    .styles = {std::string(asset("explanation.css"))}});
+}
+
+}  // namespace tessera::pages

@@ -1,0 +1,76 @@
+#include "models/pages/explanation_page.h"
+
+#include "tensor/create.h"
+#include "tests/support/file_support.h"
+#include "tests/support/test.h"
+
+namespace tessera::pages {
+namespace {
+
+using namespace test;
+
+Explanation example() {
+  return {.title = "Why?",
+          .about = "a <model>",
+          .score = "logit of A",
+          .no_content = "[MASK] for each token",
+          .texts = {{.name = "the text",
+                     .tokens = {"[CLS]", "<b>", "good"},
+                     .added = tensor({0.0, -0.5, 2.0}),
+                     .score = 1.75,
+                     .baseline = 0.5,
+                     .error = 0.25,
+                     .heads = tensor({{1.0, -0.25}, {0.0, -0.001}}),
+                     .patches = tensor({{0.0, 0.25, 1.0}, {0.5, 0.0, 0.0}})}}};
+}
+
+std::string html_of(const Explanation& explanation) {
+  const TemporaryFolder folder;
+  write_explanation_page(folder.path() / "why.html", explanation);
+  return folder.read("why.html");
+}
+
+int occurrences(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t i = 0; (i = text.find(part, i)) != std::string::npos; i += part.size()) ++found;
+  return found;
+}
+
+TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
+  const std::string html = html_of(example());
+  const auto has = [&](const std::string& part) { EXPECT_EQ(occurrences(html, part), 1) << part; };
+  has("<span class=\"p9\" title=\"+2.000\">good</span>");
+  has("<span class=\"n2\" title=\"\u22120.500\">&lt;b&gt;</span>");
+  has("<span class=\"\" title=\"+0.000\">[CLS]</span>");
+  has("The tokens add up to +1.500, the change is +1.250 (error +0.250).");
+  has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
+      "title=\"\u22120.250\">-0.25</td>");
+  has("title=\"\u22120.001\">0.00</td>");
+  has("a &lt;model&gt;; the score is the logit of A");
+  EXPECT_EQ(occurrences(html, "<table class=\"map\">"), 2);
+}
+
+TEST(ExplanationPage, ShadesNothingIfAllIsZero) {
+  Explanation same = example();
+  same.texts[0].added = zeros({3});
+  EXPECT_EQ(occurrences(html_of(same), "<span class=\"\""), 3);
+}
+
+TEST(ExplanationPage, Errors) {
+  const auto fails = [](const std::string& why, const std::function<void(ExplainedText&)>& change) {
+    Explanation wrong = example();
+    change(wrong.texts[0]);
+    EXPECT_TRUE(throws("write_explanation_page", {why}, [&] { html_of(wrong); }));
+  };
+  fails("at least 1 token", [](ExplainedText& text) { text.tokens.clear(); });
+  fails("added must have shape (3), got (2,)",
+        [](ExplainedText& text) { text.added = zeros({2}); });
+  fails("heads must have shape", [](ExplainedText& text) { text.heads = zeros({2}); });
+  fails("patches must have shape (2, 3)", [](ExplainedText& text) {
+    text.patches = zeros({2, 2});
+  });
+  EXPECT_TRUE(throws("write_explanation_page", {"texts must not be empty"}, [] { html_of({}); }));
+}
+
+}  // namespace
+}  // namespace tessera::pages

@@ -1,0 +1,94 @@
+// explain: its rows add up, it names classes, and it refuses what has no answer.
+#include "tests/programs/model_folders.h"
+#include "tests/programs/programs.h"
+#include "tests/support/test.h"
+
+namespace tessera::test {
+namespace {
+
+using ExplainProgram = Programs;
+
+struct Explained {
+  double score, baseline, error, sum;
+  int tokens, heads;
+};
+
+/// The texts of an output of explain.
+std::vector<Explained> explained(const std::string& output) {
+  std::vector<Explained> texts;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    Explained text = {};
+    const std::size_t at = line.find(": score ");
+    if (at != std::string::npos) {
+      EXPECT_EQ(std::sscanf(line.c_str() + at, ": score %lf, without content %lf, error %lf",
+                            &text.score, &text.baseline, &text.error),
+                3);
+      texts.push_back(text);
+    } else if (!texts.empty() && contains(line, "\tlayer ")) {
+      ++texts.back().heads;
+    } else if (!texts.empty()) {
+      texts.back().sum += std::stod(line);
+      ++texts.back().tokens;
+    }
+  }
+  return texts;
+}
+
+void expect_adds_up(const Explained& text) {
+  EXPECT_NEAR(text.sum - text.error, text.score - text.baseline, 1e-3);
+  EXPECT_LT(std::abs(text.error), 0.01 * std::abs(text.score - text.baseline) + 1e-3);
+  EXPECT_EQ(text.heads, 3);
+}
+
+TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
+  const std::string bert = "--model '" + golden_folder("bert").string() + "' ";
+  const std::string output = output_of("explain", bert + "--text 'the cat sat' --output why.html");
+  const std::vector<Explained> texts = explained(output);
+  ASSERT_EQ(texts.size(), 1U);
+  expect_adds_up(texts[0]);
+  EXPECT_EQ(texts[0].tokens, 5);
+  EXPECT_TRUE(output.starts_with("logit of ")) << output;
+  EXPECT_TRUE(contains(contents(folder_ / "why.html"), "<section>"));
+  // The same on any number of threads; another class by its name.
+  EXPECT_EQ(output_of("explain", bert + "--text 'the cat sat' --threads 1"), output);
+  EXPECT_TRUE(output_of("explain", bert + "--text 'the cat sat' --class I-LOC")
+                  .starts_with("logit of I-LOC\n"));
+}
+
+TEST_F(ExplainProgram, ComparesTwoTexts) {
+  const std::string output =
+      output_of("explain", "--model '" + golden_folder("sentence").string() +
+                               "' --text 'the cat sat' --with 'a cat' --output why.html");
+  const std::vector<Explained> texts = explained(output);
+  ASSERT_EQ(texts.size(), 2U);
+  for (const Explained& text : texts) expect_adds_up(text);
+  EXPECT_NEAR(texts[0].score, texts[1].score, 1e-4);
+}
+
+TEST_F(ExplainProgram, ListsTheSteps) {
+  const std::string output = output_of(
+      "explain", "--model '" + golden_folder("bert").string() + "' --text 'the cat' --steps");
+  EXPECT_TRUE(output.starts_with("embeddings.words\t(1, 4, 12)\nembeddings\t")) << output;
+  EXPECT_TRUE(contains(output, "\nlayers.1.self_attn.weights\t(1, 3, 4, 4)\n"));
+  EXPECT_TRUE(output.ends_with("\nlogits\t(1, 5)\n")) << output;
+}
+
+TEST_F(ExplainProgram, Errors) {
+  const auto refuses = [&](const std::string& model, const std::string& arguments,
+                           const std::string& why) {
+    const Outcome outcome =
+        run("explain", "--model '" + golden_folder(model).string() + "' " + arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.errors, why)) << outcome.errors;
+  };
+  refuses("bert", "--text cat --class X",
+          "--class must be one of O, B-PER, I-PER, B-LOC, I-LOC, got 'X'");
+  refuses("sentence", "--text a --with b --class O", "--class must be absent with --with");
+  refuses("static", "--text a --with b", "--model must be a transformer, got static embeddings");
+  refuses("bert", "", "--text is required");
+  refuses("bert", "--text cat --points 1", "--points");
+}
+
+}  // namespace
+}  // namespace tessera::test
