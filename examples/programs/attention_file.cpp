@@ -5,12 +5,15 @@
 #include <string_view>
 
 #include "examples/programs/processes.h"
+#include "models/inspect/attention_flow.h"
 #include "models/pages/attention_page.h"
+#include "nn/hook.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera::examples {
@@ -103,7 +106,7 @@ void AttentionFile::check_size(index_t tokens) const {
 }
 
 pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& tokens_of,
-                                            const WeightsOf& weights_of) const {
+                                            const AttentionOf& attention_of) const {
   pages::AttentionView view = {.title = "Attention", .note = about_};
   view.layers = request_.layers.value_or(std::vector<index_t>());
   view.heads = request_.heads.value_or(std::vector<index_t>());
@@ -115,7 +118,9 @@ pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& token
     if (i == 0) check_size(tokens);
     bytes += pages::attention_bytes(tokens, maps_);
     if (i > 0 && bytes > pages::kAttentionBytes) break;
-    for (const Tensor& layer : weights_of(i, request_)) text.weights.push_back(layer.select(0, 0));
+    const LayerAttention found = attention_of(i, request_);
+    for (const Tensor& layer : found.weights) text.weights.push_back(layer.select(0, 0));
+    for (const Tensor& layer : found.lengths) text.lengths.push_back(layer.select(0, 0));
     view.texts.push_back(std::move(text));
   }
   view.left_out = count - std::ssize(view.texts);
@@ -123,10 +128,10 @@ pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& token
 }
 
 void AttentionFile::write(index_t count, const TokensOf& tokens_of,
-                          const WeightsOf& weights_of) const {
+                          const AttentionOf& attention_of) const {
   if (file_.empty() || !leaves_traces()) return;
   require(count > 0, kFlag, "the input must have a text, got none");
-  const pages::AttentionView view = view_of(count, tokens_of, weights_of);
+  const pages::AttentionView view = view_of(count, tokens_of, attention_of);
   if (is_page()) {
     pages::write_page(file_, pages::attention_page(view));
     return;
@@ -149,17 +154,40 @@ void AttentionFile::write(index_t count, const text::Tokenizer& tokenizer,
     return tokens;
   };
   write(count, tokens_of, [&](index_t i, const AttentionRequest& request) {
-    return weights_of(encoder, read(i), request);
+    return attention_of(encoder, read(i), request);
   });
 }
 
-std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
-                               const AttentionRequest& request) {
+LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
+                            const std::function<models::EncoderTrace()>& run) {
   const NoGrad not_recorded;
+  LayerAttention found;
+  std::vector<Tensor> lengths;
+  const nn::Hook hook("layers.*.self_attn.v", [&](const nn::Step& step) {
+    const auto place = lengths.size();
+    const auto layer =
+        encoder.order.empty() ? place : static_cast<std::size_t>(encoder.order[place]);
+    const nn::MultiHeadAttention& attention = encoder.layers[layer].self_attn;
+    lengths.push_back(inspect::value_lengths(step.packed.unpack(step.value),
+                                             attention.out_proj.weight, attention.num_heads));
+  });
+  found.weights = run().weights;
+  for (std::size_t i = 0; i < found.weights.size(); ++i) {
+    const auto layer = request.layers ? static_cast<std::size_t>((*request.layers)[i]) : i;
+    const Tensor& all = lengths[layer];
+    found.lengths.push_back(request.heads ? index_select(all, 1, from_vector(*request.heads))
+                                          : all);
+  }
+  return found;
+}
+
+LayerAttention attention_of(const models::TokenEncoder& encoder, const ReadText& text,
+                            const AttentionRequest& request) {
   models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
   const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
   if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
-  return encoder.with_weights(tokens, request).weights;
+  return attention_of(encoder.encoder, request,
+                      [&] { return encoder.with_weights(tokens, request); });
 }
 
 }  // namespace tessera::examples

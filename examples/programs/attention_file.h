@@ -49,6 +49,12 @@ struct ReadText {
   std::vector<index_t> types = {};  // empty: all are 0, or the model has none
 };
 
+/// The attention of one text, of each layer that is requested.
+struct LayerAttention {
+  std::vector<Tensor> weights;  // (1, H, T, T)
+  std::vector<Tensor> lengths;  // (1, H, T): inspect::value_lengths
+};
+
 /// The file that --attention names, of one encoder. A page has the first texts, at most kMostTexts
 /// and as many as fit; a picture has the first text, the last of the layers and the mean of the heads.
 class AttentionFile {
@@ -65,13 +71,12 @@ class AttentionFile {
   explicit operator bool() const { return !file_.empty(); }
   const std::string& name() const { return file_; }
 
-  /// Texts without their weights, and the weights of one text as a batch: of each layer (1, H, T, T).
+  /// The tokens of a text, and its attention.
   using TokensOf = std::function<std::vector<std::string>(index_t text)>;
-  using WeightsOf =
-      std::function<std::vector<Tensor>(index_t text, const AttentionRequest& request)>;
+  using AttentionOf = std::function<LayerAttention(index_t text, const AttentionRequest& request)>;
   /// Writes the file, whole or not at all. **Errors**: no text; one that is too long for a page;
   /// as write_file().
-  void write(index_t count, const TokensOf& tokens_of, const WeightsOf& weights_of) const;
+  void write(index_t count, const TokensOf& tokens_of, const AttentionOf& attention_of) const;
 
   /// The same for texts that `encoder` reads; `read` encodes them, and is called only for the first ones.
   /// Weights have the bits of those with which the encoder computes.
@@ -82,7 +87,7 @@ class AttentionFile {
   bool is_page() const;
   void check_size(index_t tokens) const;
   pages::AttentionView view_of(index_t count, const TokensOf& tokens_of,
-                               const WeightsOf& weights_of) const;
+                               const AttentionOf& attention_of) const;
 
   std::string file_;
   std::string about_;
@@ -90,9 +95,11 @@ class AttentionFile {
   index_t maps_ = 0;  // of a text
 };
 
-/// The attention weights of one text, of each layer that is requested (1, H, T, T).
-std::vector<Tensor> weights_of(const models::TokenEncoder& encoder, const ReadText& text,
-                               const AttentionRequest& request);
+/// The attention of one text, for which `run` calls the encoder.
+LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
+                            const std::function<models::EncoderTrace()>& run);
+LayerAttention attention_of(const models::TokenEncoder& encoder, const ReadText& text,
+                            const AttentionRequest& request);
 
 /// An encoded text as an encoder reads it.
 inline ReadText read_text_of(text::Encoding encoding, bool feeds_types) {

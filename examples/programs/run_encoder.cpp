@@ -294,7 +294,9 @@ void write_attention(const examples::AttentionFile& file, const models::Encoder&
     return names;
   };
   file.write(x.size(0), places, [&](index_t i, const AttentionRequest& request) {
-    return encoder.with_weights({x.slice(0, i, i + 1), masks.part(i, i + 1)}, request).weights;
+    return examples::attention_of(encoder, request, [&] {
+      return encoder.with_weights({x.slice(0, i, i + 1), masks.part(i, i + 1)}, request);
+    });
   });
 }
 

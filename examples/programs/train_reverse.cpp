@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     attention_file.write(
         1, [&](index_t) { return letters_alone(shown); },
         [&](index_t, const AttentionRequest& request) {
-          return examples::weights_of(model.encode, {letters_of(shown)}, request);
+          return examples::attention_of(model.encode, {letters_of(shown)}, request);
         });
   });
 }

@@ -3,24 +3,37 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/linear.h"
 #include "tensor/ops/matmul.h"
+#include "tensor/ops/rearrange.h"
 #include "tensor/ops/reduce.h"
 
 namespace tessera::inspect {
 
-Tensor value_weighted(const Tensor& weights, const Tensor& values, const Tensor& out_proj) {
+Tensor value_lengths(const Tensor& values, const Weight& out_proj, index_t heads) {
+  constexpr const char* kOp = "value_lengths";
+  require(values.rank() == 3 && heads > 0 && values.size(2) % heads == 0, kOp,
+          "values must have shape (B, T, H d) with ", heads, " heads, got ", values.shape());
+  require(out_proj.shape().size() == 2 && out_proj.size(1) == values.size(2), kOp,
+          "out_proj must have shape (D, ", values.size(2), "), got ", out_proj.shape());
+  std::vector<Tensor> lengths;
+  const index_t width = values.size(2) / heads;
+  for (index_t head = 0; head < heads; ++head) {
+    const index_t begin = head * width;
+    const Tensor own = slice_scatter(zeros_like(values), values.slice(2, begin, begin + width), 2,
+                                     begin, begin + width);
+    lengths.push_back(norm(linear(own, out_proj), {-1}));
+  }
+  return stack(lengths, 1);
+}
+
+Tensor value_weighted(const Tensor& weights, const Tensor& values, const Weight& out_proj) {
   constexpr const char* kOp = "value_weighted";
   require(weights.rank() == 4, kOp, "weights must have shape (B, H, T, T), got ", weights.shape());
-  require(values.rank() == 3 && values.size(0) == weights.size(0) &&
-              values.size(1) == weights.size(3) && values.size(2) % weights.size(1) == 0,
-          kOp, "values must have shape (", weights.size(0), ", ", weights.size(3), ", H d), got ",
+  const Tensor lengths = value_lengths(values, out_proj, weights.size(1));
+  require(lengths.size(0) == weights.size(0) && lengths.size(2) == weights.size(3), kOp,
+          "values must have shape (", weights.size(0), ", ", weights.size(3), ", H d), got ",
           values.shape());
-  require(out_proj.rank() == 2 && out_proj.size(1) == values.size(2), kOp,
-          "out_proj must have shape (D, ", values.size(2), "), got ", out_proj.shape());
-  const Shape heads = {weights.size(1), values.size(2) / weights.size(1)};
-  const Tensor v = values.unflatten(2, heads).transpose(1, 2);       // (B, H, T, d)
-  const Tensor w = out_proj.unflatten(1, heads).permute({1, 2, 0});  // (H, d, D)
-  const Tensor lengths = norm(matmul(v, w), {-1});                   // (B, H, T)
   return weights * lengths.unsqueeze(2);
 }
 

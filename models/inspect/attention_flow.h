@@ -3,17 +3,24 @@
 
 #include <vector>
 
-#include "models/inspect/record.h"
+#include "tensor/ops/weight.h"
+#include "tensor/tensor.h"
 
 namespace tessera::inspect {
+
+/// `|W_O v_j|`: how long the vector is that token j offers to the others, in each head.
+///
+/// `out_proj` may be frozen. **Shapes**: values (B, T, H d) as the step `self_attn.v`, out_proj
+/// (D, H d) -> (B, H, T). **Errors**: shapes that do not fit; heads that do not divide the width.
+Tensor value_lengths(const Tensor& values, const Weight& out_proj, index_t heads);
 
 /// `|weights[i, j] W_O v_j|`: how long the vector is that token j sends to token i, in each head.
 ///
 /// A large weight on a short vector, as heads put on [CLS], moves nothing.
-/// **Shapes**: weights (B, H, T, T), values (B, T, H d) as the steps `self_attn.weights` and
-/// `self_attn.v`, out_proj (D, H d) -> (B, H, T, T). **Errors**: shapes that do not fit.
+/// **Shapes**: weights (B, H, T, T) as the step `self_attn.weights`, others as value_lengths ->
+/// (B, H, T, T). **Errors**: shapes that do not fit.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
-Tensor value_weighted(const Tensor& weights, const Tensor& values, const Tensor& out_proj);
+Tensor value_weighted(const Tensor& weights, const Tensor& values, const Weight& out_proj);
 
 /// How much of each input token reaches each output token, if residual connections pass half:
 /// the product of (mean of the heads + I) / 2 over the layers, from the first.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "models/pages/detail/attention_labels.h"
+#include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
 
 namespace tessera::pages {
@@ -85,6 +86,10 @@ void check_text(const AttentionView& view, std::size_t number) {
     require(view.heads.empty() || std::ssize(view.heads) == weights.size(0), kAttentionPageOp,
             "layer ", l, " of text ", number, " must have the ", view.heads.size(),
             " heads of AttentionView::heads, got ", weights.size(0));
+    require(text.lengths.empty() || (text.lengths.size() == text.weights.size() &&
+                                     text.lengths[l].shape() == Shape({weights.size(0), tokens})),
+            kAttentionPageOp, "layer ", l, " of text ", number, ": lengths must have shape (",
+            weights.size(0), ", ", tokens, ") if there are any");
     const Tensor& first = view.texts.front().weights[l];
     require(first.size(0) == weights.size(0), kAttentionPageOp, "layer ", l, " of text ", number,
             " must have the ", first.size(0), " heads of text 0, got ", weights.size(0));
@@ -126,6 +131,17 @@ std::string layer_json(const Tensor& weights, const Encoding& encoding) {
   return json + ']';
 }
 
+/// Lists in lists of numbers with four digits, as deep as the tensor has axes.
+std::string nested_json(const Tensor& x) {
+  if (x.rank() == 0) {
+    const double value = x.item();
+    return std::isfinite(value) ? significant(value, 4) : "null";
+  }
+  std::string json = "[";
+  for (index_t i = 0; i < x.size(0); ++i) json += (i > 0 ? "," : "") + nested_json(x.select(0, i));
+  return json + ']';
+}
+
 std::string title_of(const AttentionText& text) {
   if (!text.title.empty()) return text.title;
   constexpr std::size_t kLongest = 60;
@@ -141,6 +157,10 @@ std::string text_json(const AttentionText& text, const Encoding& encoding) {
   std::string json = "{\"title\":" + json_text(title_of(text)) + ",\"tokens\":[";
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
     json += (t > 0 ? "," : "") + json_text(shown_token(text.tokens[t]));
+  }
+  json += "],\"lengths\":[";
+  for (std::size_t l = 0; l < text.lengths.size(); ++l) {
+    json += (l > 0 ? "," : "") + nested_json(text.lengths[l]);
   }
   json += "],\"weights\":[\n";
   for (std::size_t l = 0; l < text.weights.size(); ++l) {

@@ -20,7 +20,9 @@ namespace tessera::pages {
 struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
-  std::string title = {};                // of the text; its first tokens if empty
+  std::vector<Tensor> lengths =
+      {};                  // of each layer (H, T): of the vectors that heads read; or none
+  std::string title = {};  // of the text; its first tokens if empty
 };
 
 /// The contents of the page.
@@ -42,7 +44,8 @@ index_t attention_bytes(index_t tokens, index_t maps);
 
 /// A page with a small map of each layer and head and of their means, one of them large with its
 /// tokens, and lines, numbers and tables of what the chosen token looks at. It works by pointer and
-/// by keyboard, and for screen readers.
+/// by keyboard, and for screen readers. With `lengths` it also shows the weights times them, and
+/// the product of all layers (rollout).
 ///
 /// Numerics: the page holds the float32 of each weight where all of them take at most
 /// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,
@@ -50,7 +53,7 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// over the numbers that the page holds.
 ///
 /// **Errors**: no text, a text without tokens or without weights; weights that are not floating, not
-/// (H, T, T), not NaN and not in [0, 2); texts, or numbers of layers and heads, that do not fit each
+/// (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; texts, or numbers of layers and heads, that do not fit each
 /// other.
 Page attention_page(const AttentionView& view);
 

@@ -79,6 +79,42 @@ async function compareMeans(page, made) {
   }
 }
 
+/** Weights times lengths, and the rollout, are their formulas. */
+async function checkShows(page, made) {
+  const places = [...Array(made.tokens).keys()];
+  const lengths = await page.evaluate(() => data.texts[0].lengths);
+  await page.selectOption('#show', 'lengths');
+  await chooseMap(page, 1, 2);
+  assert.strictEqual(await heading(page), 'Layer 1, head 2, times lengths');
+  await chooseToken(page, 3);
+  const product = (place) => made.weight(0, 1, 2, 3, place) * lengths[1][2][place];
+  const sum = places.reduce((total, place) => total + product(place), 0);
+  await compareTable(page, 'looks', made.tokens, (place) => product(place) / sum, 1e-6);
+
+  await page.selectOption('#show', 'rollout');
+  assert.strictEqual(await heading(page), 'Rollout to layer 1');
+  const passed = (layer, i, j) => [0, 1, 2].reduce((total, head) => total + made.weight(0, layer, head, i, j), 0) / 6 +
+      (i === j ? 0.5 : 0);
+  const flow = (j) => places.reduce((total, k) => total + passed(1, 3, k) * passed(0, k, j), 0);
+  await compareTable(page, 'looks', made.tokens, flow, 1e-6);
+  await page.selectOption('#show', 'weights');
+}
+
+/** A token that is typed is gone to; a map that is pointed at is shown until the pointer leaves. */
+async function checkFinding(page) {
+  await chooseMap(page, 0, 0);
+  await page.fill('#find', '5');
+  assert.match(await page.textContent('#looks caption'), /token 5,/);
+  await page.fill('#find', 'nothing like it');
+  assert.strictEqual(await page.getAttribute('#find', 'aria-invalid'), 'true');
+  await page.fill('#find', '');
+  await page.hover('#grid [data-layer="1"][data-head="2"]');
+  assert.strictEqual(await heading(page), 'Layer 1, head 2');
+  assert.strictEqual(await page.getAttribute('#grid [data-layer="0"][data-head="0"]', 'aria-selected'), 'true');
+  await page.hover('h1');
+  assert.strictEqual(await heading(page), 'Layer 0, head 0');
+}
+
 async function checkKeys(page) {
   await chooseMap(page, 0, 0);
   await page.focus('#grid [aria-selected="true"]');
@@ -167,6 +203,8 @@ harness.main(async (tools) => {
   await compareMaps(page, made, 1, [[1, 2]], [5], 0);
   await page.selectOption('#text', '0');
   await compareMeans(page, made);
+  await checkShows(page, made);
+  await checkFinding(page);
   await checkKeys(page);
   await checkPointer(page, made);
   await checkChangedPage(tools, made);

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "models/hugging_face/sentence_encoder.h"
+#include "models/inspect/inspect.h"
 #include "models/pages/attention_page.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -84,9 +85,18 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   pages::AttentionText text;
   for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
-  const models::EncoderTrace trace = encoder.with_weights(
-      {.ids = from_vector(read.ids).unsqueeze(0)}, {.layers = {{1}}, .heads = {{0, 1}}});
+  models::EncoderTrace trace;
+  const auto values = inspect::record(
+      [&] {
+        trace = encoder.with_weights({.ids = from_vector(read.ids).unsqueeze(0)},
+                                     {.layers = {{1}}, .heads = {{0, 1}}});
+      },
+      "layers.1.self_attn.v");
   text.weights = {trace.weights[0].select(0, 0)};
+  const nn::MultiHeadAttention& attention = encoder.encoder.layers[1].self_attn;
+  const Tensor lengths =
+      inspect::value_lengths(values[0].second, attention.out_proj.weight, attention.num_heads);
+  text.lengths = {lengths.select(0, 0).slice(0, 0, 2)};
   const pages::Page page = pages::attention_page({.texts = {text}, .layers = {1}, .heads = {0, 1}});
   EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
 }

@@ -1,14 +1,15 @@
 'use strict';
 // The viewer: what is chosen, how it is chosen by pointer and keyboard, and what then is shown.
 
-const state = {text: 0, layer: layerCount - 1, head: headCount > 1 ? MEAN : 0, token: 0, shade: 'root'};
-const kept = {token: 0};  // the token to return to when the pointer leaves
+const state = {text: 0, layer: layerCount - 1, head: headCount > 1 ? MEAN : 0, token: 0, shade: 'root', show: 'weights'};
+const kept = {token: 0, layer: state.layer, head: state.head};  // what to return to when the pointer leaves
 let colors = palette(false);
 let onPaper = false;
 
 const byId = (id) => document.getElementById(id);
 const tokensOf = () => data.texts[state.text].tokens;
-const currentMap = () => mapOf(state.text, state.layer, state.head);
+const currentMap = () => mapOf(state.text, state.layer, state.head, state.show);
+const currentName = () => nameOf(state.layer, state.head, state.show);
 const rowOf = (map, token) => map.slice(token * tokensOf().length, (token + 1) * tokensOf().length);
 
 function make(name, properties = {}, children = []) {
@@ -33,7 +34,12 @@ function fillChoices() {
   for (const name of ['text', 'layer', 'head']) {
     byId(name).addEventListener('change', (event) => choose({[name]: Number(event.target.value)}));
   }
-  byId('shade').addEventListener('change', (event) => choose({shade: event.target.value}));
+  for (const name of ['shade', 'show']) byId(name).addEventListener('change', (event) => choose({[name]: event.target.value}));
+  byId('show').querySelector('[value="lengths"]').hidden = !hasLengths;
+  byId('show').querySelector('[value="rollout"]').hidden = !hasRollout;
+  byId('about-lengths').hidden = !hasLengths;
+  byId('about-rollout').hidden = !hasRollout;
+  byId('find').addEventListener('input', findToken);
   byId('controls').addEventListener('submit', (event) => event.preventDefault());
 }
 
@@ -49,15 +55,26 @@ function describePage() {
 
 // ---- all maps ----
 
+/** Goes to the next token that contains what was typed, from the chosen one on. */
+function findToken() {
+  const wanted = byId('find').value.toLowerCase();
+  const size = tokensOf().length;
+  const places = [...Array(size).keys()].map((step) => (kept.token + step) % size);
+  const found = wanted === '' ? undefined : places.find((place) => tokensOf()[place].toLowerCase().includes(wanted));
+  byId('find').setAttribute('aria-invalid', wanted !== '' && found === undefined);
+  if (found !== undefined) keep(found);
+}
+
 function cellOf(layer, head) {
   const canvas = make('canvas');
   canvas.setAttribute('aria-hidden', 'true');
-  const button = make('button', {type: 'button', tabIndex: -1, title: nameOf(layer, head)}, [canvas]);
+  const button = make('button', {type: 'button', tabIndex: -1, title: nameOf(layer, head, 'weights')}, [canvas]);
   button.setAttribute('role', 'gridcell');
-  button.setAttribute('aria-label', nameOf(layer, head));
+  button.setAttribute('aria-label', nameOf(layer, head, 'weights'));
   button.dataset.layer = layer;
   button.dataset.head = head;
   button.addEventListener('click', () => choose({layer, head}));
+  button.addEventListener('pointerenter', () => peek(layer, head));
   return button;
 }
 
@@ -85,6 +102,7 @@ function fillGrid() {
     grid.append(gridRow('row', [nameCell(layer === MEAN ? 'mean' : layerNumber(layer), 'rowheader'), ...cells]));
   }
   grid.addEventListener('keydown', moveInGrid);
+  grid.addEventListener('pointerleave', () => peek(kept.layer, kept.head));
 }
 
 /** Small maps as large as the room allows, from 18 to 96 pixels. */
@@ -97,14 +115,14 @@ function sizeGrid() {
 
 function paintGrid() {
   for (const button of byId('grid').querySelectorAll('button')) {
-    const map = mapOf(state.text, Number(button.dataset.layer), Number(button.dataset.head));
+    const map = mapOf(state.text, Number(button.dataset.layer), Number(button.dataset.head), state.show);
     paint(button.firstChild, map, tokensOf().length, colors, state.shade);
   }
 }
 
 function markGrid() {
   for (const button of byId('grid').querySelectorAll('button')) {
-    const chosen = Number(button.dataset.layer) === state.layer && Number(button.dataset.head) === state.head;
+    const chosen = Number(button.dataset.layer) === kept.layer && Number(button.dataset.head) === kept.head;
     button.setAttribute('aria-selected', chosen);
     button.tabIndex = chosen ? 0 : -1;
   }
@@ -243,7 +261,14 @@ function showToken() {
 
 function speak() {
   const weights = rowOf(currentMap(), state.token);
-  byId('live').textContent = `${nameOf(state.layer, state.head)}: ${tokensOf()[state.token]} looks at ${strongest(weights, 3)}`;
+  byId('live').textContent = `${currentName()}: ${tokensOf()[state.token]} looks at ${strongest(weights, 3)}`;
+}
+
+/** Shows a map as long as the pointer is there. */
+function peek(layer, head) {
+  if (layer === state.layer && head === state.head) return;
+  Object.assign(state, {layer, head});
+  showMap();
 }
 
 /** Shows a token as long as the pointer is there. */
@@ -261,7 +286,7 @@ function keep(token) {
 
 function showMap() {
   const map = currentMap();
-  const name = nameOf(state.layer, state.head);
+  const name = currentName();
   byId('one-heading').textContent = name[0].toUpperCase() + name.slice(1);
   byId('map-canvas').setAttribute('aria-label', `Map of ${name}; the tables above hold its numbers`);
   paint(byId('map-canvas'), map, tokensOf().length, colors, state.shade);
@@ -288,9 +313,10 @@ function choose(changes) {
   const wanted = {...state, ...changes};
   if (partsOf(wanted.layer, wanted.head).length === 0) return;  // a layer without that head
   Object.assign(state, wanted);
-  for (const name of ['text', 'layer', 'head', 'shade']) byId(name).value = state[name];
+  Object.assign(kept, {layer: state.layer, head: state.head});
+  for (const name of ['text', 'layer', 'head', 'shade', 'show']) byId(name).value = state[name];
   if (state.text !== before.text) showText();
-  else if (state.shade !== before.shade) paintGrid();
+  else if (state.shade !== before.shade || state.show !== before.show) paintGrid();
   showMap();
   speak();
 }

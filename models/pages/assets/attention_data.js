@@ -57,19 +57,57 @@ function meanOf(maps) {
   return Float32Array.from(sums, (sum) => sum / maps.length);
 }
 
+/** What a map can show: weights; weights times the lengths of what heads read; the flow through all layers so far. */
+const hasLengths = data.texts.every((text) => text.lengths.length > 0);
+const hasRollout = data.layers.length === 0 && data.heads.length === 0;
+
+/** Weights times lengths, each row as shares of its sum. */
+function lengthened(map, lengths) {
+  const size = lengths.length;
+  const result = new Float32Array(map.length);
+  for (let i = 0; i < size; ++i) {
+    let sum = 0;
+    for (let j = 0; j < size; ++j) sum += map[i * size + j] * lengths[j];
+    for (let j = 0; j < size && sum !== 0; ++j) result[i * size + j] = map[i * size + j] * lengths[j] / sum;
+  }
+  return result;
+}
+
+/** The product of (mean of the heads + I) / 2 from the first layer to this one: Abnar and Zuidema, 2020. */
+function rollout(text, layer) {
+  const size = data.texts[text].tokens.length;
+  const mean = mapOf(text, layer, MEAN, 'weights');
+  const before = layer === 0 ? null : mapOf(text, layer - 1, MEAN, 'rollout');
+  const result = new Float32Array(mean.length);
+  for (let i = 0; i < size; ++i) {
+    for (let k = 0; k < size; ++k) {
+      const share = (mean[i * size + k] + (i === k ? 1 : 0)) / 2;
+      if (before === null) result[i * size + k] = share;
+      else for (let j = 0; j < size; ++j) result[i * size + j] += share * before[k * size + j];
+    }
+  }
+  return result;
+}
+
 const known = new Map();
 
 /** The map of a text's layer and head, row by row, T by T; null where the layer has no such head. */
-function mapOf(text, layer, head) {
-  const key = `${text} ${layer} ${head}`;
-  if (!known.has(key)) {
-    const parts = partsOf(layer, head);
-    const single = layer !== MEAN && head !== MEAN;
-    const read = ([l, h]) => single ? decode(bytesOf(data.texts[text].weights[l][h])) : mapOf(text, l, h);
-    const maps = parts.map(read);
-    known.set(key, maps.length === 0 ? null : maps.length === 1 ? maps[0] : meanOf(maps));
-  }
+function mapOf(text, layer, head, show) {
+  const [l, h] = show === 'rollout' ? [layer === MEAN ? layerCount - 1 : layer, MEAN] : [layer, head];
+  const key = `${text} ${l} ${h} ${show}`;
+  if (!known.has(key)) known.set(key, madeMap(text, l, h, show));
   return known.get(key);
+}
+
+function madeMap(text, layer, head, show) {
+  if (show === 'rollout') return rollout(text, layer);
+  if (layer === MEAN || head === MEAN) {
+    const maps = partsOf(layer, head).map(([l, h]) => mapOf(text, l, h, show));
+    return maps.length === 0 ? null : maps.length === 1 ? maps[0] : meanOf(maps);
+  }
+  if (partsOf(layer, head).length === 0) return null;
+  if (show === 'lengths') return lengthened(mapOf(text, layer, head, 'weights'), data.texts[text].lengths[layer][head]);
+  return decode(bytesOf(data.texts[text].weights[layer][head]));
 }
 
 /** A weight as it is shown: four significant digits, and 0 alone for nothing at all. */
@@ -78,8 +116,9 @@ function shown(weight) {
   return weight >= 0.0001 ? weight.toPrecision(4) : weight.toExponential(3);
 }
 
-function nameOf(layer, head) {
+function nameOf(layer, head, show) {
+  if (show === 'rollout') return `rollout to layer ${layer === MEAN ? layerCount - 1 : layer}`;
   const layerName = layer === MEAN ? 'mean of layers' : `layer ${layerNumber(layer)}`;
   const headName = head === MEAN ? 'mean of heads' : `head ${headNumber(head)}`;
-  return `${layerName}, ${headName}`;
+  return `${layerName}, ${headName}${show === 'lengths' ? ', times lengths' : ''}`;
 }

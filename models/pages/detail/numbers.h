@@ -20,6 +20,14 @@ inline std::string decimals(double value, int digits) {
   return error == std::errc() ? std::string(text.data(), end) : str_cat(value);
 }
 
+/// `value` with `digits` digits that count.
+inline std::string significant(double value, int digits) {
+  std::array<char, 400> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value,
+                                          std::chars_format::general, digits);
+  return error == std::errc() ? std::string(text.data(), end) : str_cat(value);
+}
+
 /// `value` as logs have it: six digits that count, and whole numbers whole.
 inline std::string number_text(double value) {
   constexpr double kMostWhole = 1e15;

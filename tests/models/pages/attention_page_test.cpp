@@ -118,6 +118,17 @@ TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
   EXPECT_NEAR(found[6], 2, 0x1p-15);
 }
 
+TEST(AttentionPageTest, HoldsLengthsWithFourDigits) {
+  AttentionView view = {.texts = {{.tokens = {"a", "b"}, .weights = {ones({1, 2, 2})}}}};
+  EXPECT_NE(data_of(attention_page(view)).find("\"lengths\":[],"), std::string::npos);
+  view.texts[0].lengths = {tensor({{0.123456, 1234567.0}})};
+  EXPECT_NE(data_of(attention_page(view)).find("\"lengths\":[[[0.1235,1.235e+06]]],"),
+            std::string::npos);
+  view.texts[0].lengths = {ones({1, 3})};
+  EXPECT_TRUE(
+      throws("attention_page", {"lengths must have shape (1, 2)"}, [&] { attention_page(view); }));
+}
+
 TEST(AttentionPageTest, Errors) {
   const std::vector<std::string> two = {"a", "b"};
   const Tensor weights = full({3, 2, 2}, 0.5);
